@@ -28,9 +28,13 @@ from fairopt.models.gandiva_fair.stride import GangAwareStride as GangAwareStrid
 from fairopt.models.gavel.max_min import MaxMin as MaxMin
 from fairopt.models.gavel.rounds import GavelRounds as GavelRounds
 from fairopt.models.gavel.water_filling import WaterFilling as WaterFilling
+from fairopt.models.hived.hived import HiveD as HiveD
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness as LongTermGpuTimeFairness
 from fairopt.models.nash.nash_welfare import NashWelfare as NashWelfare
 from fairopt.models.nash.partial_allocation import PartialAllocation as PartialAllocation
 from fairopt.models.oef.cooperative import CooperativeOEF as CooperativeOEF
 from fairopt.models.oef.noncooperative import NonCooperativeOEF as NonCooperativeOEF
 from fairopt.models.oef.rounds import OEFRounds as OEFRounds
+from fairopt.models.pal.pal import PAL as PAL
+from fairopt.models.shockwave.shockwave import Shockwave as Shockwave
+from fairopt.models.sia.sia import Sia as Sia

@@ -46,8 +46,17 @@ class Mechanics(Short):
             object.__setattr__(self, name, value)
 
     def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
-        """Return the work per unit of time of a job on ``spots``: that of the slowest type among them."""
+        """Return the work per unit of time of a job on ``spots``: that of the slowest host among them.
+
+        It is the throughput on the host's type, times the host's own factor (`Cluster.speed`), times that of an elastic
+        job with another number of GPUs than its own (`Jobs.elastic`).
+        """
         slowest: Number = queue.jobs.throughput[row, queue.slowest(row, spots)]
+        if queue.cluster.speed is not None:
+            speeds, gpu_type, factor = queue.jobs.throughput[row], queue.cluster.gpu_type, queue.cluster.speed
+            slowest = min(speeds[gpu_type[host]] * factor[host] for host, _ in spots)
+        if queue.jobs.elastic:
+            slowest *= queue.jobs.sizes(row)[sum(gpus for _, gpus in spots)]
         apart = len(spots) > 1 and queue.jobs.pattern[row] is Pattern.INTRA
         return slowest * _in(queue, self.spread) if apart else slowest
 

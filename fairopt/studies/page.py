@@ -128,7 +128,7 @@ def _against_load(results: StudyResults) -> Iterator[Drawn]:
             if each.measure == measure:
                 rest = ", ".join(value for name, value in each.setting.names.items() if name != "load" and value)
                 found = each.estimate
-                point = (each.setting.load, found.value, found.low, found.high)
+                point = (float(each.setting.load or 0), found.value, found.low, found.high)
                 groups.setdefault(rest, {}).setdefault(each.policy, []).append(point)
         for rest, points in groups.items():
             caption = f"{measure} over load, with 95% intervals: {rest}"
@@ -158,7 +158,7 @@ def _pictures(results: StudyResults, setting: StudySetting) -> Iterator[Drawn]:
         if lines:
             caption = f"{what[0].upper()}{what[1:]} over time, first seed"
             yield drawn(caption, partial(plot.over_time, lines, what))
-    if setting.load < max(results.spec.loads):
+    if setting.load is not None and setting.load < max(results.spec.loads):
         return
     for name, each in seen.items():
         tenant = max(each.held, key=lambda tenant: sum(each.entitled[tenant].values), default=None)

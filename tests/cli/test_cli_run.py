@@ -368,7 +368,7 @@ def test_progress_counts_work(
     trace = read_trace(files[0], cluster.types)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     records = list(run(ShortestRemainingTimeFirst(), trace, cluster, length=300))
-    progress = round_tables.Progress(trace, None)
+    progress = round_tables.RunProgress(trace, None)
     with round_tables.shown(progress) as tell:
         for changes in differences(trace, cluster, records):
             progress.add(changes)

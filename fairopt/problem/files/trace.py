@@ -314,6 +314,9 @@ def _outage(row: TableRow) -> Outage:
 def trace_to_dict(trace: Trace) -> dict[str, Any]:
     """Return the dictionary of the file schema that `trace_from_dict`, with the trace's types, turns back into it."""
     jobs = trace.jobs
+    if jobs.elastic:
+        remedy = "Give elastic jobs in Python, with `Jobs.of`"
+        raise BadInput("there are elastic jobs, which trace files cannot hold", place="elastic", remedy=remedy)
     with_speeds = bool((jobs.throughput != 1).any())
     weights = zip(jobs.tenants, jobs.tenant_weight, strict=True)
     top = {
