@@ -19,7 +19,7 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, NotInstalled
@@ -27,7 +27,9 @@ from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.properties import Property
-from fairopt.workloads import Workload
+
+if TYPE_CHECKING:
+    from fairopt.workloads import Workload
 
 _log = logging.getLogger(__name__)
 
@@ -150,6 +152,8 @@ def plugins() -> list[Plugin]:
 
 def workload(name: str) -> Workload:
     """Return the generator of traces registered under ``name``, with its default options."""
+    from fairopt.workloads import Workload  # here, so that other commands begin sooner
+
     made: Workload = _made(WORKLOADS, name, Workload)
     return made
 

@@ -9,7 +9,9 @@ from fairopt.models.astraea.batch_private import BatchPrivate as BatchPrivate
 from fairopt.models.astraea.fcfs import FirstComeFirstServed as FirstComeFirstServed
 from fairopt.models.astraea.posted_prices import PostedPricePacking as PostedPricePacking
 from fairopt.models.baselines.allox import AlloX as AlloX
+from fairopt.models.baselines.easy_backfilling import EasyBackfilling as EasyBackfilling
 from fairopt.models.baselines.equal_split import EqualSplit as EqualSplit
+from fairopt.models.baselines.fifo import FirstInFirstOut as FirstInFirstOut
 from fairopt.models.baselines.fifo_quota import FifoQuota as FifoQuota
 from fairopt.models.baselines.max_efficiency import MaxEfficiency as MaxEfficiency
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst as ShortestRemainingTimeFirst

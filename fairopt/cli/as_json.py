@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from inspect import getdoc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairopt.backends import Highs
-from fairopt.backends.solution import Solution
 from fairopt.cli.settings import options_of
-from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
 from fairopt.errors import FairoptError, NotSolved
-from fairopt.metrics import Metrics
-from fairopt.policy import Allocation, Policy, Uniqueness
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties import Property, Verdict
 from fairopt.properties.verdict import plain
-from fairopt.simulation import Setting
 from fairopt.simulation.measures import UNITS
-from fairopt.workloads import Workload
+
+if TYPE_CHECKING:
+    from fairopt.backends.solution import Solution
+    from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
+    from fairopt.metrics import Metrics
+    from fairopt.policy import Allocation, Policy, Uniqueness
+    from fairopt.properties import Property, Verdict
+    from fairopt.simulation import Setting
+    from fairopt.workloads import Workload
 
 SCHEMA = 1
 #: What policies decide, by the type of their problem.

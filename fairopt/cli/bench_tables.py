@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
+from typing import TYPE_CHECKING
 
 from fairopt.bench.records import Measurement, MeasurementStatus, Record
-from fairopt.bench.spec import Spec
 from fairopt.cli.tables import say, table_of
+
+if TYPE_CHECKING:
+    from fairopt.bench.spec import Spec
 
 
 class ProgressPrinter:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import partial
 from inspect import getdoc, signature
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
@@ -24,7 +24,9 @@ from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import nearest
 from fairopt.simulation import Mechanics
 from fairopt.simulation.run import check_matches
-from fairopt.workloads import Workload
+
+if TYPE_CHECKING:
+    from fairopt.workloads import Workload
 
 Settings = Annotated[
     list[str] | None,
@@ -35,7 +37,7 @@ Settings = Annotated[
         autocompletion=completing.OPTIONS,
     ),
 ]
-P = TypeVar("P", bound=Policy | Workload)
+P = TypeVar("P", bound="Policy | Workload")
 
 
 def read_trace_on(trace: Path, cluster: Path) -> tuple[Trace, Cluster]:

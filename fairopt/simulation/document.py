@@ -33,7 +33,7 @@ from fairopt.problem import Cluster, Jobs, Trace, exact
 from fairopt.problem.numbers import told, told_fields
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import JobState, Round, Snapshot
+from fairopt.simulation.record import JobRun, JobState, Round, Snapshot
 
 SCHEMA = 1
 
@@ -69,7 +69,21 @@ def begun(trace: Trace, cluster: Cluster, mechanics: Mechanics, length: object, 
 
 def round_to_json(record: Round) -> dict[str, Any]:
     """Return the whole record of a round."""
-    return told_fields(record, without=("policy", "after"))
+    ran = {"ran": [_run_to_json(each) for each in record.ran]}
+    names = (name for name in Round.__dataclass_fields__ if name not in ("policy", "after"))
+    return {name: ran[name] if name in ran else told(getattr(record, name)) for name in names}
+
+
+def _run_to_json(ran: JobRun) -> dict[str, Any]:
+    """Return what `told_fields` would: nothing else is told as often."""
+    said = dict(vars(ran))
+    for key in _NUMBERS:
+        said[key] = told(said[key])
+    where = {"spots": [list(each) for each in ran.spots], "types": list(ran.types), "before": list(ran.before)}
+    return said | where | {"change": ran.change.value, "completed": bool(ran.completed), "lost": bool(ran.lost)}
+
+
+_NUMBERS = ("begin", "end", "setup", "speed", "progress", "remaining", "lease")
 
 
 def standings(after: Snapshot | None, trace: Trace, cluster: Cluster) -> list[dict[str, Any]]:

@@ -80,8 +80,12 @@ class Mechanics(Short):
         """Return the kind (H,) of each host, a number from 0.
 
         Of the hosts of one kind, a job's `setup` is the same on each that held it last, and the same on each of the
-        others; only those that hold its dataset may differ. Override this together with `setup`.
+        others; only those that hold its dataset may differ. Where a subclass has a setup of its own, each host is a
+        kind of its own, unless it says otherwise.
         """
+        kind = type(self)
+        if not all(getattr(kind, name) is getattr(Mechanics, name) for name in ("setup", "transfer", "fetch")):
+            return np.arange(len(queue.cluster.hosts))
         return np.asarray(np.unique(queue.cluster.bandwidth.astype(float), return_inverse=True)[1])
 
     def transfer(self, queue: Queue, row: int, spots: Spots) -> Number:

@@ -37,7 +37,7 @@ class Host:
 
 
 class Job:
-    """A job as the trace has it; ``sizes``: numbers of GPUs that it may have, each with a factor on speed."""
+    """A job as the trace has it; ``sizes``: numbers of GPUs that it may have, and factors on its speed."""
 
     def __init__(self, entry: Entry, setting: Setting) -> None:
         told = entry.fields(JOB, "elastic")

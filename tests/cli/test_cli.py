@@ -312,3 +312,11 @@ def test_a_lie_with_no_place_for_its_market_is_not_looked_for(fairopt: Callable[
     ran = fairopt("lie", MARKET, "--policy", "second-price-trading", "--out", tmp_path / "lie.txt")
     assert (ran.status, ran.out) == (2, ""), "refused before anything is looked for"
     assert "lie.txt: the file's name: the suffix '.txt'. Give a file that ends in .toml" in ran.err
+
+
+@pytest.mark.parametrize("module", ["benching", "sharing", "listing"])
+def test_commands_begin_without_what_they_do_not_say(module: str) -> None:
+    unused = "{'fairopt.workloads', 'fairopt.models', 'highspy', 'cattrs', 'scipy', 'pandas'}"
+    code = f"import sys, fairopt.cli.{module}; print(*{unused} & set(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""

@@ -308,8 +308,8 @@ def test_states_that_are_none(fairopt_run: Callable[..., Ran], tmp_path: Path, t
         (("--set", "placement=best"), 2, "others can be given in Python only"),
         (("--length", "0"), 2, "length: got 0"),
         (("--length", "soon"), 2, "--length: got 'soon'"),
-        (("--spread", "2"), 2, "mechanics, spread: got 2"),
-        (("--restart", "-1"), 2, "mechanics, restart: got -1"),
+        (("--spread", "2"), 2, "--spread: got 2"),
+        (("--restart", "-1"), 2, "--restart: got -1"),
         (("--backend", "highs"), 3, "it has no program for highs"),
         (("--backend", "hihgs"), 2, "Did you mean highs"),
         (("--state", "/nowhere/state"), 2, "cannot be written"),
@@ -368,7 +368,7 @@ def test_progress_counts_work(
     trace = read_trace(files[0], cluster.types)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     records = list(run(ShortestRemainingTimeFirst(), trace, cluster, length=300))
-    progress = round_tables.Progress(trace, None)
+    progress = round_tables.RunProgress(trace, None)
     with round_tables.shown(progress) as tell:
         for changes in differences(trace, cluster, records):
             progress.add(changes)

@@ -1,9 +1,9 @@
 """Trace files: jobs as .csv or .csv.gz, with failures of hosts besides as .toml or .json.
 
 A CSV table has a header and a row for each job. Its columns, in any order, are those of `JOB`, with ``job_id`` for the
-name, ``tenant_weight`` for that of the job's tenant, and a column ``throughput <TYPE>`` for each type of the cluster, or
-for none. Throughputs on types that the cluster has not got are not used. Columns that public traces have and fairopt has no use for (`UNUSED`) may stand there; any
-other is an error.
+name, ``tenant_weight`` for that of the job's tenant, and a column ``throughput <TYPE>`` for each type of the cluster,
+or for none. Throughputs on types that the cluster has not got are not used. Columns that public traces have and fairopt
+has no use for (`UNUSED`) may stand there; any other is an error.
 
 A .toml or .json file has the keys of `TRACE`: tables ``[[job]]``, ``[[tenant]]`` and ``[[outage]]``, and ``types`` for
 throughputs.

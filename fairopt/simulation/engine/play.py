@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fairopt.backends import Method, Solver
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
-from fairopt.problem import Cluster, Queue, Trace
+from fairopt.problem import Cluster, Queue, Spots, Trace
 from fairopt.program import Array, Number
-from fairopt.simulation.changes import Changes
+from fairopt.simulation.changes import BEAT, Changes
 from fairopt.simulation.engine.decided import Decided, carried_out, going_on
 from fairopt.simulation.engine.hosts import Hosts
 from fairopt.simulation.engine.standing import Standing
@@ -104,7 +104,7 @@ class Engine:
             index=first.index,
             now=first.now,
             arrived=first.arrived,
-            standing=Standing.of(first.present, trace.jobs, self._number),
+            standing=Standing.of(first.present, trace.jobs, self._cluster, self._number),
             held=first.held,
             state=first.state,
             started=first.started,
@@ -138,15 +138,20 @@ class Engine:
         )
 
     def __iter__(self) -> Iterator[Changes]:
-        """Yield what changes, in the rounds in which something does. Errors: `BrokenSchedule`, `Stalled`."""
+        """Yield what changes, in rounds where something does, or once a second. Errors: `BrokenSchedule`, `Stalled`."""
+        said = perf_counter()
         while not self._stopped and (self._rounds is None or self._done < self._rounds):
             played = self._played(self._at)
             if played is None:
                 return
             # in one step: an exception from outside comes before this round, or after it has been told
             self._at, self._done, changes = played[0], self._done + 1, played[1]
+            if changes is None and perf_counter() - said > BEAT:
+                at = self._at
+                changes = Changes(at.index - 1, at.now - self._length, at.now, range(at.arrived, at.arrived))
             if changes is not None:
                 yield changes
+                said = perf_counter()
 
     def _played(self, before: _Moment) -> tuple[_Moment, Changes | None] | None:
         """Return the next round's end, and its changes where there are any; None where no round is left."""
@@ -173,13 +178,20 @@ class Engine:
         )
         if calm:
             self._refuse_stall(after)
+        failed: tuple[int, ...] = ()
+        back: tuple[int, ...] = ()
+        if up is not before.up:
+            failed, back = (tuple(np.flatnonzero(each).tolist()) for each in (before.up & ~up, up & ~before.up))
+        new = (fresh, failed, back, decided.stopped, decided.placed, decided.leases, completed, lost, decided.says)
+        if not any(new):
+            return after, None
         changes = Changes(
             index=at.index,
             begin=at.now,
             end=end,
             arrived=fresh,
-            failed=tuple(np.flatnonzero(before.up & ~up).tolist()) if up is not before.up else (),
-            back=tuple(np.flatnonzero(up & ~before.up).tolist()) if up is not before.up else (),
+            failed=failed,
+            back=back,
             misfits=decided.misfits,
             stopped=decided.stopped,
             placed=decided.placed,
@@ -189,8 +201,6 @@ class Engine:
             **decided.says,
             seconds=at.seconds,
         )
-        if changes == Changes(at.index, at.now, end, range(fresh.stop, fresh.stop)):
-            return after, None
         return replace(after, seconds=0.0), changes
 
     def _skipped(self, at: _Moment) -> _Moment | None:
@@ -219,13 +229,14 @@ class Engine:
             remaining=standing.remaining,
             attained=standing.attained,
             setup=standing.setup,
-            last=standing.last,
+            last=cast("Sequence[Spots]", standing.last),
             running=standing.running,
             lease=standing.leases(at.now),
-            started=standing.started,
+            started=cast("Sequence[Number | None]", standing.started),
             up=up,
             held=at.held,
         )
+        vars(queue).update(last_host=standing.host, last_type=standing.gpu_type)
         if last is not None:
             queue.recall(last)
         begun = perf_counter()
