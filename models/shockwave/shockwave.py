@@ -12,7 +12,13 @@ from fairopt.backends import Capability, Options, Session
 from fairopt.backends.solution import Solution, Status, refuse_broken
 from fairopt.errors import require
 from fairopt.models.common.schedulers import check_whole
-from fairopt.models.shockwave.program import LogApproximation, PlannedJobs, ranking_program, window_program
+from fairopt.models.shockwave.program import (
+    LogApproximation,
+    PlannedJobs,
+    filled,
+    ranking_program,
+    window_program,
+)
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Program
@@ -79,6 +85,8 @@ class Shockwave(Policy):
     * ``power``: lambda, the power of the ratio rho of projected finish to target; ``most_late``: the rho above which a
       job is late. ``momentum``: the part of the mean in a target.
     * ``logarithm``: how the program approximates it. ``ranked``: whether late jobs come first in the window.
+    * ``together``: rounds of a window are not told apart in the program, and are filled afterwards as far as gangs fit;
+      else each has its own binary variables, as in the source. That program can take minutes with 60 jobs and more.
     * ``gap``: the relative gap at which HiGHS may stop. ``placement``: how hosts are chosen.
 
     Readings. The source has one GPU type: here a job runs on one type in a round, and times are those on its fastest
@@ -103,6 +111,7 @@ class Shockwave(Policy):
     momentum: float = 0.9
     logarithm: LogApproximation = field(default_factory=LogApproximation)
     ranked: bool = True
+    together: bool = True
     gap: float = 1e-3
     placement: Placement = field(default_factory=Consolidated)
 
@@ -189,8 +198,11 @@ class Shockwave(Policy):
             program, solution = self._solved(queue, jobs, weight, None, solve)
         assert program is not None
         assert solution is not None
-        x = np.asarray(program.variable("x", solution.point) > 1 / 2)
-        if not in_time and self.ranked and self.window > 1:
+        x = np.rint(np.asarray(program.variable("x", solution.point), dtype=float)).astype(np.int64)
+        if self.together:
+            priority = weight if self.ranked else np.ones(len(jobs))
+            x = filled(jobs, queue.capacity, x[:, :, 0], self.window, priority)
+        elif not in_time and self.ranked and self.window > 1:
             counts = x.sum(axis=2)
             order = ranking_program(jobs, queue.capacity, counts, self.window, weight)
             x = np.asarray(order.variable("x", solve.optimum(order).point) > 1 / 2)
@@ -220,6 +232,7 @@ class Shockwave(Policy):
             makespan=self.makespan,
             logarithm=self.logarithm,
             slack=slack,
+            together=self.together,
         )
         solution = solve(program)
         if slack is not None and solution.status is Status.INFEASIBLE:
