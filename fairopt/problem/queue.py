@@ -212,7 +212,7 @@ class Queue(Frozen):
     def held_at(self, rows: Array) -> Array:
         """Return the GPUs of each host (H,) that the jobs of ``rows`` held where they ran last."""
         hosts = self.last_host[rows]
-        alone = hosts >= 0 if not self.jobs.elastic else np.zeros(len(rows), dtype=bool)
+        alone = (hosts >= 0) & (not self.jobs.elastic)  # an elastic job may have had another number than its own
         held = np.bincount(hosts[alone], weights=self.jobs.gpus[rows[alone]], minlength=len(self.cluster.hosts))
         for row in rows[~alone].tolist():
             for host, gpus in self.last[row]:
