@@ -148,7 +148,6 @@ def test_bad_options_are_refused(option: dict[str, float]) -> None:
         Shockwave(window=1),
         Shockwave(window=5, ranked=False, most_late=2.0),
         Shockwave(together=False),
-        Shockwave(most_whole=3),
     ],
     ids=repr,
 )
