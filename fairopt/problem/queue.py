@@ -15,10 +15,8 @@ from fairopt.problem.cluster import Cluster
 from fairopt.problem.columns import Frozen
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.placements import Placements
+from fairopt.problem.placements import Spots as Spots
 from fairopt.program import Array, Number, cast
-
-#: Where a job runs: pairs (host, GPUs there), hosts rising; () where it runs nowhere.
-Spots = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +121,9 @@ class Queue(Frozen):
         if told is None:
             return self
         remaining = self.remaining * told / self.jobs.work
-        return replace(self, jobs=replace(self.jobs, work=told, estimate=None), remaining=remaining)
+        made = replace(self, jobs=replace(self.jobs, work=told, estimate=None), remaining=remaining)
+        made.recall(self)
+        return made
 
     @cached_property
     def end(self) -> Number:
