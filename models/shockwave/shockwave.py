@@ -88,7 +88,7 @@ class Shockwave(Policy):
     * ``together``: rounds of a window are not told apart in the program, and are filled afterwards as far as gangs fit;
       else each has its own binary variables, as in the source, which can take minutes.
     * ``most_whole``: with more jobs than this rounds that are taken together need not be whole, so that the program is
-      linear: at 500 jobs the other one can take hours. None for no such limit.
+      linear: at 480 jobs a decision of the other took more than two minutes. None for no such limit.
     * ``gap``: the relative gap at which HiGHS may stop. ``placement``: how hosts are chosen.
 
     Readings. The source has one GPU type: here a job runs on one type in a round, and times are those on its fastest
