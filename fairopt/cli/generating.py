@@ -10,7 +10,8 @@ import typer
 from fairopt import discovery
 from fairopt.cli import as_json, completing, listing, tables
 from fairopt.cli.given import input_option
-from fairopt.cli.settings import Settings, configured
+from fairopt.cli.settings import Settings
+from fairopt.configuring import configured
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, read_cluster, write_trace
 from fairopt.problem.numbers import exact

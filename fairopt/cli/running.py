@@ -22,7 +22,8 @@ from fairopt.cli.journal import Journal, Resumed, read_journal
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.parquet import ParquetTable, require_parquet
 from fairopt.cli.round_json import COLUMNS, RoundRows, RunDocument, measured
-from fairopt.cli.settings import Settings, configured, mechanics_of, read_trace_on
+from fairopt.cli.settings import Settings, mechanics_of, read_trace_on
+from fairopt.configuring import configured
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy, chosen
 from fairopt.problem import Cluster, Queue, Trace, exact

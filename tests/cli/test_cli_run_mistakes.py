@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ran_command import Ran
 
-from fairopt.cli.settings import configured
+from fairopt.configuring import configured
 from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput
 from fairopt.models.fft.fairness import WholeGpusPart

@@ -184,5 +184,5 @@ def test_a_type_may_have_no_hosts() -> None:
     trace = Trace(Jobs.of(gpus=[2, 2], work=[40, 40], types=cluster.types, throughput=[[1, 1], [1, 1]]))
     found = measure(History.of(trace, cluster, list(run(ShortestRemainingTimeFirst(), trace, cluster, length=10))))
     assert (found.completed, found.gpu.fragmented, found.gpu.usable) == (2, 0, 160)
-    with pytest.raises(BadInput, match="hosts of type 'OLD': got -1. Give how many there are"):
+    with pytest.raises(BadInput, match="hosts of type 'OLD': got -1"):
         Cluster.uniform({"OLD": (-1, 8)})

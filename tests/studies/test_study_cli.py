@@ -136,7 +136,7 @@ def test_a_report_of_what_is_played_plays_nothing(done: Path, tmp_path: Path) ->
         (
             'policy = "srtf"',
             'policy = "tiresias"\nlabel = "t"\noptions = { thresholds = "abc" }',
-            ["policies 1, options, key 'thresholds'", "'abc'"],
+            ["policies 1, options thresholds", "'abc'"],
         ),
         ('measure = "jct_mean"', 'measure = "jct"', ["compare 1", "'jct'", "jct_"]),
         ('better = "less"', 'better = "fewer"', ["compare 1", "'fewer'", "less"]),
