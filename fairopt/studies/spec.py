@@ -248,9 +248,8 @@ def _spec(source: str) -> StudySpec:
     check_keys(data, known, ("schema", "name", "policies", "traces", "clusters", "compare"), "the top level")
     check_schema(data, SCHEMA)
     if isinstance(count := data.get("seeds"), int) and not isinstance(count, bool):
-        require(
-            1 <= count <= MOST_SEEDS, count, "key 'seeds'", f"Give how many, at most {MOST_SEEDS}, or a list of them"
-        )
+        remedy = f"Give how many there are, at most {MOST_SEEDS}, or a list of them"
+        require(1 <= count <= MOST_SEEDS, count, "key 'seeds'", remedy)
         data["seeds"] = list(range(count))
     blocks: Mapping[str, tuple[type, Callable[[dict[str, Any]], str]]] = {
         "policies": (Player, lambda each: each.get("policy", "")),

@@ -113,6 +113,32 @@ def test_a_report_of_what_is_played_plays_nothing(done: Path, tmp_path: Path) ->
     assert part.read_text().count("\n") == len(whole) - 3
 
 
+def test_a_study_that_grows_goes_on_and_is_reported_as_it_is_now(done: Path, tmp_path: Path) -> None:
+    shutil.copy(done / "small.jsonl", tmp_path)
+    shutil.copy(done / "trace.csv", tmp_path)
+    more = spec_file(tmp_path, (done / "small.toml").read_text().replace("seeds = 4", "seeds = 5"))
+    ran = study(tmp_path, more, "--jobs", 1)
+    assert "going on from 16 of 20 cells" in ran.stderr
+    before = (done / "small.jsonl").read_text()
+    assert (tmp_path / "small.jsonl").read_text().startswith(before)
+    for command in (["report", "small.jsonl"], ["merge", "small.jsonl", "-o", "all.jsonl"], ["report", "all.jsonl"]):
+        ran = study(tmp_path, *command, "--json")
+        assert ran.returncode == 0, ran.stderr
+        assert json.loads(ran.stdout)["cells"] == 20
+    ran = study(tmp_path, "report", "small.jsonl", done / "small.jsonl")
+    assert ran.returncode == 2
+    assert "is of another specification than small.jsonl. Give files of one" in ran.stderr
+
+
+def test_the_cells_of_another_study_are_left_alone(done: Path, tmp_path: Path) -> None:
+    text = (done / "small.toml").read_text().replace('name = "small"', 'name = "mine"').replace("length = 60", "")
+    before = (done / "small.jsonl").read_text()
+    ran = study(tmp_path, spec_file(tmp_path, text), "--cells", done / "small.jsonl")
+    assert ran.returncode == 2
+    assert "holds cells of the study 'small', and this is 'mine'. Name another file" in ran.stderr
+    assert (done / "small.jsonl").read_text() == before
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
