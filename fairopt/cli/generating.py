@@ -50,6 +50,11 @@ def generate(
         raise BadInput(
             f"no trace to write to {out}", place="--out", remedy="Name a generator; `fairopt generate` has all"
         )
+    off = error_form is not ErrorForm.UNIFORM or error_sign is not ErrorSign.BOTH
+    if error is None and off:
+        raise BadInput("--error-form and --error-sign say of what kind it is", place="--error", remedy="Give its size")
+    if out is None and (cluster or settings or seed or error):
+        raise BadInput("there is no file to write the trace to", place="--out", remedy="Add --out FILE")
     known = listing.chosen(None if name is None else [name], discovery.WORKLOADS, discovery.workload)
     if name is None or out is None:
         rows = as_json.workloads(known)

@@ -29,7 +29,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="OPTION=VALUE",
-        help="An option of the policy, as `fairopt policies NAME` lists them. May be repeated.",
+        help="An option, as `fairopt policies NAME` (or `generate NAME`) lists them. May be repeated.",
         autocompletion=completing.OPTIONS,
     ),
 ]
