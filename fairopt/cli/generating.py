@@ -9,7 +9,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import as_json, completing, listing, tables
-from fairopt.cli.given import input_option
+from fairopt.cli.given import input_option, require_different
 from fairopt.cli.settings import Settings
 from fairopt.configuring import configured
 from fairopt.errors import BadInput
@@ -55,6 +55,7 @@ def generate(
         raise BadInput("--error-form and --error-sign say of what kind it is", place="--error", remedy="Give its size")
     if out is None and (cluster or settings or seed or error):
         raise BadInput("there is no file to write the trace to", place="--out", remedy="Add --out FILE")
+    require_different({"--cluster": cluster, "--out": out})
     known = listing.chosen(None if name is None else [name], discovery.WORKLOADS, discovery.workload)
     if name is None or out is None:
         rows = as_json.workloads(known)

@@ -18,9 +18,9 @@ from fairopt.bench.records import Environment, environments
 from fairopt.cli import completing, study_tables
 from fairopt.cli.app import PLAIN, Once
 from fairopt.cli.as_json import SCHEMA
-from fairopt.cli.benching import RunByDefault, require_different, say
+from fairopt.cli.benching import RunByDefault, say
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import input_file, resolving
+from fairopt.cli.given import input_file, require_different, resolving
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.cli.tables import working
 from fairopt.errors import BadInput
