@@ -17,6 +17,8 @@ from fairopt.workloads.workload import check_range, streams
 
 #: An estimate is the work times a factor of so many parts of one, at least one part.
 PARTS = 10_000
+#: Sets errors apart from the trace that is drawn with the same seed: else who works longer is overestimated.
+APART = 1
 
 
 class ErrorForm(Enum):
@@ -63,7 +65,7 @@ class WorkEstimates:
 
     def applied(self, trace: Trace, seed: int) -> Trace:
         """Return the trace with an ``estimate`` for each job, the same for the same seed; the work stays."""
-        for_size, for_sign = streams(seed, 2)
+        for_size, for_sign = streams(seed, 2, APART)
         count, size = len(trace.jobs), exact(self.size, "error")
         signs = {
             ErrorSign.OVER: np.ones(count, dtype=np.int64),

@@ -39,13 +39,16 @@ class Workload(ABC):
         return load_of(trace, cluster, counted=self.counted)
 
 
-def streams(seed: int, count: int) -> list[np.random.Generator]:
+def streams(seed: int, count: int, *apart: int) -> list[np.random.Generator]:
     """Return independent generators of random numbers, so that a change of one part of a trace leaves the others.
 
-    Draws from them are of integers only (PCG64), and are the same on every machine. Errors: `BadInput`.
+    Who draws with the same seed for another purpose gives a number ``apart``, else both draw the same. Draws from them are of integers only (PCG64), and are the same on every machine. Errors: `BadInput`.
     """
     number = whole(seed, "seed", least=0)
-    return [np.random.Generator(np.random.PCG64(each)) for each in np.random.SeedSequence(number).spawn(count)]
+    return [
+        np.random.Generator(np.random.PCG64(each))
+        for each in np.random.SeedSequence(number, spawn_key=apart).spawn(count)
+    ]
 
 
 def check_count(value: object, place: str, *, least: int = 1) -> None:

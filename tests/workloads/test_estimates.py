@@ -133,6 +133,18 @@ def test_errors_have_their_size_and_sign(form: ErrorForm, sign: ErrorSign) -> No
     assert np.allclose(floats.estimate, told.jobs.estimate.astype(float), rtol=1e-12)
 
 
+@pytest.mark.parametrize("form", ErrorForm)
+@pytest.mark.parametrize("sign", ErrorSign)
+def test_errors_have_nothing_to_do_with_the_jobs_that_the_same_seed_draws(form: ErrorForm, sign: ErrorSign) -> None:
+    from scipy.stats import spearmanr
+
+    for workload in ("poisson", "oef-tenants"):
+        jobs = WorkEstimates(0.3, form, sign).applied(discovery.workload(workload).trace(1, philly_cluster()), 1).jobs
+        factor = (jobs.estimate / jobs.work).astype(float)
+        if len(set(factor)) > 1:  # all of one size and sign: they go with nothing
+            assert abs(spearmanr(factor, jobs.work.astype(float)).statistic) < 0.15
+
+
 def test_errors_that_cannot_be() -> None:
     for size, words in ((0, "error: got 0"), (1, "an estimate may be too small. Give one below 1, or sign=over")):
         with pytest.raises(BadInput, match=re.escape(words)):
