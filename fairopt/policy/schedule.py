@@ -32,6 +32,7 @@ class Schedule(Decision, Tabular):
     * ``notes``: remarks of the policy on jobs (row: text), such as why a job was passed over.
     * ``stands``: until when the policy would decide the same, and keep the same state, if nothing happens: nobody
       comes, is done or fails, and no host comes back. A run may then go on without asking. None: ask each round.
+      ``settled``: jobs may be done, too, as where nobody waits for what they leave.
 
     Units of time are those of the queue. Source: the policy's.
 
@@ -52,6 +53,7 @@ class Schedule(Decision, Tabular):
     costs: Mapping[str, Number] = field(default_factory=dict)
     notes: Mapping[int, str] = field(default_factory=dict)
     stands: Number | None = None
+    settled: bool = False
 
     def __repr__(self) -> str:
         run = f"{len(self.placements)} of {len(self.queue)} jobs run"

@@ -125,10 +125,10 @@ def fewest_hosts(queue: Queue, request: Request, left: Array) -> Spots:
     groups = [of_type[gpu_type] for gpu_type in request.gpu_types]
     for hosts in groups if len(groups) == 1 else [*groups, np.concatenate(groups)]:
         free = left[hosts]
-        whole = free >= gpus
-        if whole.any():
-            fullest = hosts[whole & (free == free[whole].min())].tolist()
-            return ((min(fullest, key=lambda host: (host not in before, host)), gpus),)
+        whole = free[free >= gpus]
+        if len(whole):
+            fullest = hosts[free == whole.min()].tolist()
+            return ((next((host for host in fullest if host in before), fullest[0]), gpus),)
         if free.sum(where=free > 0) < gpus:
             continue
         spots, missing = [], gpus
@@ -165,9 +165,11 @@ class ByThroughput:
 
     def first(self, queue: Queue) -> Array:
         """Return the first of each job's types (n,), -1 where there is none."""
+        if len(queue.cluster.types) == 1:
+            return queue.can - 1
         fastest = np.argmax(np.where(queue.allowed, queue.jobs.throughput, -1), axis=1)
-        first: Array = np.where(queue.allowed.any(axis=1), fastest, -1)
-        if self.stay and len(queue.cluster.types) > 1:
+        first: Array = np.where(queue.can, fastest, -1)
+        if self.stay:
             here = queue.last_type.copy()
             for row in np.flatnonzero(queue.running & (here < 0)).tolist():
                 here[row] = queue.last_gpu_type(row)
@@ -189,14 +191,17 @@ def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_thr
     rows = order if isinstance(order, np.ndarray) else np.array(list(order), dtype=np.int64)
     sizes, allowed = queue.jobs.gpus, queue.allowed
     open_to = ~queue.holds
-    open_to[list(queue.misfits)] = False
-    rows = rows[open_to[rows]]
     if skip:
-        rows = rows[allowed[rows].any(axis=1)]
+        open_to &= queue.can
+    elif queue.misfits:
+        open_to[list(queue.misfits)] = False
+    rows = rows[open_to[rows]]
     first = getattr(gpu_types, "first", None)
     asked = np.full(len(rows), -1) if first is None else first(queue)[rows]
     got = _all_get(asked, sizes[rows], left)
     chosen, rows = rows[:got], rows[got:]
+    if not len(rows):
+        return Requests(chosen, asked)
     if skip:  # most waiting jobs find no room, and will find none in this round
         rows = rows[(allowed[rows] & (sizes[rows, None] <= np.array(left))).any(axis=1)]
     more: list[tuple[int, int]] = []
@@ -218,7 +223,8 @@ def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_thr
 
 def _all_get(asked: Array, sizes: Array, left: list[int]) -> int:
     """Return how many jobs at the head all get the types that they ask for first (-1: none), out of ``left``."""
-    got = len(asked) if (asked >= 0).all() else int(np.argmin(asked >= 0))
+    none = np.flatnonzero(asked < 0)
+    got = int(none[0]) if len(none) else len(asked)
     for gpu_type, room in enumerate(left):
         total = np.cumsum(np.where(asked[:got] == gpu_type, sizes[:got], 0))
         got = int(np.searchsorted(total, room, side="right"))
@@ -230,7 +236,7 @@ def _all_get(asked: Array, sizes: Array, left: list[int]) -> int:
 def placed(queue: Queue, requests: Sequence[Request], placement: Placement) -> Placements:
     """Return the placements of one round: jobs with leases stay where they are, ``requests`` go where they fit."""
     kept = np.flatnonzero(queue.holds)
-    answer = placement.place(queue, requests, queue.free() - queue.held_at(kept))
+    answer = placement.place(queue, requests, queue.working - queue.held_at(kept))
     if isinstance(answer, Placements):
         return Placements(queue.last, np.concatenate((kept, answer.stay)), answer.moved)
     return Placements(queue.last, kept, answer)
