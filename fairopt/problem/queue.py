@@ -228,6 +228,8 @@ class Queue(Frozen):
             return np.zeros(len(self.cluster.hosts), dtype=np.int64)
         hosts = self.last_host[rows]
         alone = (hosts >= 0) & (not self.jobs.elastic)  # an elastic job may have had another number than its own
+        if np.count_nonzero(alone) == len(alone):
+            return np.bincount(hosts, weights=self.jobs.gpus[rows], minlength=len(self.up)).astype(np.int64)
         held = np.bincount(hosts[alone], weights=self.jobs.gpus[rows[alone]], minlength=len(self.cluster.hosts))
         for row in rows[~alone].tolist():
             for host, gpus in self.last[row]:
@@ -237,7 +239,10 @@ class Queue(Frozen):
     def free(self, placements: Mapping[int, Spots] | Iterable[Spots] = ()) -> Array:
         """Return the GPUs of each host (H,) that work and that ``placements`` leave free."""
         if isinstance(placements, Placements):
-            there: Array = self.free(placements.moved) - self.held_at(placements.stay)
+            there: Array = self.working - self.held_at(placements.stay)
+            for spots in placements.moved.values():
+                for host, gpus in spots:
+                    there[host] -= gpus
             return there
         left = self.working.tolist()
         for spots in placements.values() if isinstance(placements, Mapping) else placements:

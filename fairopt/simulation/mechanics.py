@@ -97,11 +97,8 @@ class Mechanics(Short):
 
     def fetch(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the time to copy a job's dataset to the hosts that lack it; 0 unless data must be local."""
-        name = queue.jobs.dataset[row]
-        if not self.local_data or not name:
-            return queue.now * 0
-        without = {host for host, _ in spots if name not in queue.held[host]}
-        if not without:
+        without = {host for host, _ in spots if self.local_data and queue.jobs.dataset[row] not in queue.held[host]}
+        if not without or not queue.jobs.dataset[row]:
             return queue.now * 0
         return _time(queue, queue.jobs.dataset_size[row], without)
 
