@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol, overload
 import numpy as np
 
 from fairopt.problem.placements import Placements
-from fairopt.problem.queue import Queue, Spots
-from fairopt.program import Array
+from fairopt.problem.queue import Queue, Spots, any_type
+from fairopt.program import INFINITY, Array
 
 
 class Request(NamedTuple):
@@ -144,7 +144,7 @@ def fewest_hosts(queue: Queue, request: Request, left: Array) -> Spots:
 
 # -- the greedy step -----------------------------------------------------------------------------------------------
 #: The types that a job may run on now, given queue and row, the one that it asks for first at the head. A callable with
-#: a method ``first(queue)``, as `ByThroughput` has it, is asked for the heads of all jobs at once, which is faster.
+#: methods ``first`` and ``ranked``, as `ByThroughput` has them, is asked for all jobs at once, which is faster.
 Preference = Callable[[Queue, int], Sequence[int]]
 
 
@@ -177,6 +177,17 @@ class ByThroughput:
             first = np.where(stays, here, first)
         return first
 
+    def ranked(self, queue: Queue, rows: Array) -> Array:
+        """Return the types (m, k) of ``rows`` (m,), best first; -1 where there are no more."""
+        allowed = queue.allowed[rows]
+        speed = np.where(allowed, queue.jobs.throughput[rows], -1)
+        if self.stay:
+            at = np.arange(len(rows))
+            first = self.first(queue)[rows]
+            speed[at, first] = np.where(first >= 0, INFINITY, speed[at, first])
+        order = np.argsort(-speed, axis=1, kind="stable")
+        return np.where(np.take_along_axis(allowed, order, axis=1), order, -1)
+
 
 by_throughput = ByThroughput()
 
@@ -202,6 +213,8 @@ def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_thr
     chosen, rows = rows[:got], rows[got:]
     if not len(rows):
         return Requests(chosen, asked)
+    if hasattr(gpu_types, "ranked"):
+        return _in_turn(queue, Requests(chosen, asked[:got]), rows, gpu_types.ranked(queue, rows), left, skip)
     if skip:  # most waiting jobs find no room, and will find none in this round
         rows = rows[(allowed[rows] & (sizes[rows, None] <= np.array(left))).any(axis=1)]
     more: list[tuple[int, int]] = []
@@ -219,6 +232,26 @@ def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_thr
         more.append((row, gpu_type))
     late = np.array(more, dtype=np.int64).reshape(-1, 2)
     return Requests(np.concatenate((chosen, late[:, 0])), np.concatenate((asked[:got], late[:, 1])))
+
+
+def _in_turn(queue: Queue, chosen: Requests, rows: Array, ranked: Array, left: list[int], skip: bool) -> Requests:
+    """Return those ``chosen`` and, in their order, the ``rows`` (m,) that find room on one of their types (m, k)."""
+    found = [(chosen.rows, chosen.gpu_types)]
+    sizes = queue.jobs.gpus[rows]
+    while len(rows):
+        # room only shrinks: a type that has none for a job has none when it is the job's turn
+        roomy = (ranked >= 0) & (sizes[:, None] <= np.array(left)[ranked])
+        best = np.take_along_axis(ranked, roomy.argmax(axis=1)[:, None], axis=1)[:, 0]
+        asked, some = np.where(any_type(roomy), best, -1), slice(None)
+        if skip:
+            some = asked >= 0
+        rows, sizes, ranked, asked = rows[some], sizes[some], ranked[some], asked[some]
+        got = _all_get(asked, sizes, left)
+        found.append((rows[:got], asked[:got]))
+        if got < len(rows) and asked[got] < 0:
+            break
+        rows, sizes, ranked = rows[got:], sizes[got:], ranked[got:]
+    return Requests(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _all_get(asked: Array, sizes: Array, left: list[int]) -> int:
