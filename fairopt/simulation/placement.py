@@ -242,10 +242,10 @@ def _in_turn(queue: Queue, chosen: Requests, rows: Array, ranked: Array, left: l
         # room only shrinks: a type that has none for a job has none when it is the job's turn
         roomy = (ranked >= 0) & (sizes[:, None] <= np.array(left)[ranked])
         best = np.take_along_axis(ranked, roomy.argmax(axis=1)[:, None], axis=1)[:, 0]
-        asked, some = np.where(any_type(roomy), best, -1), slice(None)
+        asked = np.where(any_type(roomy), best, -1)
         if skip:
             some = asked >= 0
-        rows, sizes, ranked, asked = rows[some], sizes[some], ranked[some], asked[some]
+            rows, sizes, ranked, asked = rows[some], sizes[some], ranked[some], asked[some]
         got = _all_get(asked, sizes, left)
         found.append((rows[:got], asked[:got]))
         if got < len(rows) and asked[got] < 0:

@@ -35,8 +35,8 @@ class _Moment(NamedTuple):
     """Where a run is between two rounds: what a snapshot holds, and what saves work in the next round.
 
     ``up`` (H,): the hosts that worked in the round before. ``schedule``: what was decided last, for the rows ``asked``;
-    it ``stands`` until then, unless something happens; ``settled``, also when jobs are done. ``said``: the costs, notes and back end that were told last,
-    None if that is not known. ``seconds``: what deciding took since the last changes.
+    it ``stands`` until then, unless something happens; ``settled``, also when jobs are done. ``said``: the costs, notes
+    and back end that were told last, None if that is not known. ``seconds``: what deciding took since the last changes.
     """
 
     round: int

@@ -155,9 +155,7 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
         gone[at] = done
         return after.without(gone), dict(zip(rows[done].tolist(), till[done].tolist(), strict=True)), lost_rows
 
-    def undisturbed(
-        self, now: Number, length: Number, until: Number, most: int
-    ) -> tuple[Standing, int, Number]:
+    def undisturbed(self, now: Number, length: Number, until: Number, most: int) -> tuple[Standing, int, Number]:
         """Return what rounds make of them that all end before ``until`` and before a job is done; how many; the end.
 
         Each of these rounds does what `advanced` does, and no more than ``most`` are played.
@@ -171,7 +169,7 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
         until = min(until, (now + loading + left / speed).min() - length)
         begin, end, rounds = now, now + length, 0
         while end < until and rounds < most:
-            held = end - now
+            held: Any = end - now
             spent = np.minimum(loading, held)
             left, loading, attained = left - (held - spent) * speed, loading - spent, attained + gpus * held
             begin, now, end, rounds = now, end, end + length, rounds + 1
