@@ -14,7 +14,7 @@ from fairopt.problem import Trace
 from fairopt.problem.checks import check_name
 from fairopt.problem.labels import check_keys
 from fairopt.simulation import Mechanics, Setting
-from fairopt.simulation.document import cluster_to_json, job_to_json
+from fairopt.simulation.document import cluster_to_json, jobs_to_json
 from fairopt.studies.traces import EstimationError, Place, Source, drawn
 
 
@@ -43,7 +43,7 @@ class Traces(Family):
         jobs = given.jobs.as_(float).weighted_by_request()
         setting = Setting(cluster, Trace(jobs, given.outages).as_(float), Mechanics(restart=Fraction(30)))
         content = sha256(repr(cluster_to_json(cluster)).encode())
-        for row in range(most):
-            content.update(repr(job_to_json(jobs, row)).encode())
+        for job in jobs_to_json(jobs, range(most)):
+            content.update(repr(job).encode())
         label = f"{self.name} ({file}, jobs {most})"
         return Instance(self.name, label, most, seed, setting, content.hexdigest(), dict(parameters))
