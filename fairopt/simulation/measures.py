@@ -134,7 +134,7 @@ class Measuring:
         self._shares = FairShares(queue, self._able, self.window)
         zero = queue.now
         self._gpus, self._usable, self._tenants = Held(self.window, zero), zero, [zero] * len(jobs.tenants)
-        self._size, self._owner = jobs.gpus.tolist(), jobs.tenant.tolist()
+        self._size, self._owner, self._arrival = jobs.gpus.tolist(), jobs.tenant.tolist(), jobs.arrival.tolist()
         self._running: dict[int, _Running] = {}
         self._last: dict[int, Spots] = {}  # of the jobs present, as the next two
         self._started: dict[int, Number] = {}
@@ -206,7 +206,7 @@ class Measuring:
         self._free.wait(row, -1)
         presence, fair = self._shares.complete(row, time)
         if self._measured(row):
-            jct = time - self.trace.jobs.arrival[row]
+            jct = time - self._arrival[row]
             rho = jct / self._ideal.time(self._queue, row, presence / jct)
             self._done[row] = self._job(row, time, time, fair, jct=jct, slowdown=jct / self._held[row], rho=rho)
         for kept in (self._present, self._started, self._held, self._last):
@@ -288,12 +288,12 @@ class Measuring:
         rho: Number | None = None,
     ) -> JobMeasures:
         held, started = self._held.get(row, until * 0), self._started.get(row)
-        wait = (until if started is None else started) - self.trace.jobs.arrival[row]
+        wait = (until if started is None else started) - self._arrival[row]
         long_term = ratio(self._size[row] * held + self._more.get(row, 0), fair)
         return JobMeasures(row, started, completed, held, wait, jct, slowdown, rho, long_term)
 
     def _measured(self, row: int) -> bool:
-        inside = self.window is None or self.window.begin <= self.trace.jobs.arrival[row] < self.window.end
+        inside = self.window is None or self.window.begin <= self._arrival[row] < self.window.end
         return row in self._rows and bool(inside)
 
     def _coming(self) -> Iterator[bool]:
