@@ -42,7 +42,8 @@ class Workload(ABC):
 def streams(seed: int, count: int, *apart: int) -> list[np.random.Generator]:
     """Return independent generators of random numbers, so that a change of one part of a trace leaves the others.
 
-    Who draws with the same seed for another purpose gives a number ``apart``, else both draw the same. Draws from them are of integers only (PCG64), and are the same on every machine. Errors: `BadInput`.
+    Who draws with the same seed for another purpose gives a number ``apart``, else both draw the same. Draws from them
+    are of integers only (PCG64), and are the same on every machine. Errors: `BadInput`.
     """
     number = whole(seed, "seed", least=0)
     return [
