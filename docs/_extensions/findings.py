@@ -20,10 +20,11 @@ from fairopt.ledger import Comparison, Entry, Ruling, ledger
 
 
 class Paper(NamedTuple):
-    """How a paper is called here, and the notebook about it."""
+    """How a paper is called here, the notebook about it, and what its reader should know of our studies."""
 
     title: str
     notebook: str
+    about: str = ""
 
 
 PAPERS = {
@@ -100,18 +101,19 @@ class Findings(SphinxDirective):
         made: list[nodes.Node] = [html('<div id="finding-filter" hidden></div>')]
         for paper in papers(rows):
             boxes = [box(row) for row in rows if row.paper == paper]
-            made.append(section(title(paper), f"of-{paper}", *notebook(paper), *boxes))
+            made.append(section(title(paper), f"of-{paper}", *introduction(paper), *boxes))
         return made
 
 
-def notebook(paper: str) -> list[nodes.Node]:
-    """Return a line that links the paper's notebook, where there is one."""
+def introduction(paper: str) -> list[nodes.Node]:
+    """Return what is to be known of a paper, where there is something, and a line that links its notebook."""
     if paper not in PAPERS:
         return []
     target = f"/notebooks/{PAPERS[paper].notebook}"
     link = pending_xref(refdomain="std", reftype="doc", reftarget=target, refexplicit=False, refwarn=True)
     link += nodes.inline(text=target)
-    return [nodes.paragraph("", "", nodes.Text("Notebook: "), link)]
+    about = [paragraph(PAPERS[paper].about)] if PAPERS[paper].about else []
+    return [*about, nodes.paragraph("", "", nodes.Text("Notebook: "), link)]
 
 
 class FindingCounts(SphinxDirective):
