@@ -151,7 +151,6 @@ def test_importing_fairopt_imports_no_solver() -> None:
         "pandas",
         "matplotlib",
         "scipy",
-        "networkx",
         "pyarrow",
         "cattrs",
         "distributed",

@@ -73,12 +73,15 @@ def test_a_generator_conforms(name: str, conformance: Callable[[object], None]) 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_csv_file_gives_the_trace_back(name: str, tmp_path: Path) -> None:
     workload, cluster = SMALL[name]
-    trace = replace(workload, **({"weights": Weights.EQUAL} if name.startswith("astraea") else {})).trace(7, cluster)
+    trace = workload.trace(7, cluster)
     write_trace(trace, tmp_path / "trace.csv")
     there = read_trace(tmp_path / "trace.csv", cluster.types).jobs
     for column in ("arrival", "work", "throughput", "gpus", "state_size", "weight"):
         assert np.array_equal(getattr(there, column), getattr(trace.jobs, column)), column
     assert there.names == trace.jobs.names
+    assert dict(zip(there.tenants, there.tenant_weight, strict=True)) == dict(
+        zip(trace.jobs.tenants, trace.jobs.tenant_weight, strict=True)
+    )
     other = workload.trace(8, cluster).jobs
     assert np.array_equal(other.work, trace.jobs.work) == name.startswith("astraea")
 

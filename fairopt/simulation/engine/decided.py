@@ -79,10 +79,13 @@ def carried_out(
             setup[row], speed[row] = mechanics.setup(queue, row, spots), mechanics.speed(queue, row, spots)
             gpus[row] = sum(each for _, each in spots)  # an elastic job may have another number than before
             how = change(queue, row, spots)
-            if how is not Change.STAY:
-                placed.append(Placed(int(rows[row]), spots, how, setup[row], speed[row]))
-                last[row], host[row], gpu_type[row] = spots, *place(queue.cluster, spots)
-                started[row] = queue.now if started[row] is None else started[row]
+            known = standing.speed[row], standing.setup[row]
+            if how is Change.STAY and (not known[0] or known == (speed[row], setup[row])):
+                continue
+            on = tuple((int(number), int(gpus)) for number, gpus in spots)
+            placed.append(Placed(int(rows[row]), on, how, setup[row], speed[row]))
+            last[row], (host[row], gpu_type[row]) = spots, place(queue.cluster, spots)
+            started[row] = queue.now if started[row] is None else started[row]
         after = replace(
             after, setup=setup, speed=speed, gpus=gpus, last=last, started=started, host=host, gpu_type=gpu_type
         )
@@ -98,7 +101,7 @@ def carried_out(
 def _moving(schedule: Schedule) -> list[int]:
     """Return the rows, rising, of the jobs that come to GPUs on which they did not run in the round before."""
     queue, count, placements = schedule.queue, len(schedule.queue), schedule.placements
-    if isinstance(placements, Placements) and placements.queue.last is queue.last:
+    if isinstance(placements, Placements) and placements.last is queue.last:
         placements = placements.moved  # all others stay, and have run before
     running, last = queue.running, queue.last
     return sorted(

@@ -10,13 +10,14 @@ import pytest
 
 from fairopt.backends import Highs
 from fairopt.errors import BadInput
-from fairopt.models.shockwave.program import LogApproximation, PlannedJobs, ranking_program, window_program
+from fairopt.models.shockwave.program import LogApproximation, PlannedJobs, filled, ranking_program, window_program
 from fairopt.models.shockwave.shockwave import FinishTarget, Shockwave, WindowPlan
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array
 from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import run
+from fairopt.testing.round_samples import played, sample_settings
 from fairopt.testing.round_suite import round_suite
 
 TWO = Cluster.uniform({"V100": (1, 2)})
@@ -54,6 +55,40 @@ def test_the_window_is_the_best_of_all_schedules(
         slack=None if slack is None else np.array(slack),
     )  # fmt: skip
     assert Highs().solve(program, gap=0.0).objective == pytest.approx(best)
+
+
+def test_rounds_taken_together_are_a_relaxation_and_are_filled_as_far_as_gangs_fit() -> None:
+    jobs, how = planned(), {"weight": np.ones(3), "makespan": 0.01, "logarithm": LogApproximation()}
+    ways: list[dict[str, bool]] = [{}, {"together": True}, {"together": True, "whole": False}]
+    apart, together, linear = (
+        Highs().solve(window_program(jobs, np.array([2]), ROUNDS, LENGTH, **each, **how), gap=0.0).objective  # type: ignore[arg-type]
+        for each in ways
+    )
+    assert linear >= together - 1e-9
+    assert together >= apart - 1e-9
+    # 2 + 2 + 1 rounds: the pair of GPUs, then both single ones; three rounds of the pair leave nothing to the others
+    counts = filled(jobs, np.array([2]), np.array([[2], [1], [1]]), ROUNDS, np.ones(3))
+    assert counts.sum(axis=2).tolist() == [[2], [1], [1]]
+    assert filled(jobs, np.array([2]), np.array([[1], [3], [1]]), ROUNDS, np.ones(3)).sum(axis=2).tolist() == [
+        *([0], [3], [0])
+    ]
+    late = filled(jobs, np.array([2]), np.array([[1], [1], [1]]), ROUNDS, np.array([1.0, 1.0, 5.0]))
+    assert late[2, 0].tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_most_of_a_plan_fits_its_rounds(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    gpus = random.choice([1, 1, 2, 4], 12)
+    jobs = planned(Jobs.of(gpus=gpus.tolist(), work=random.integers(20, 400, 12).tolist(), types=["V100"]),
+                   Cluster.uniform({"V100": (2, 4)}))  # fmt: skip
+    program = window_program(jobs, np.array([8]), 10, LENGTH, weight=np.ones(12), makespan=1e-3,
+                             logarithm=LogApproximation(), together=True)  # fmt: skip
+    counts = np.rint(program.variable("x", Highs().solve(program, gap=1e-3).point)[:, :, 0]).astype(int)
+    x = filled(jobs, np.array([8]), counts, 10, np.ones(12))
+    assert ((x * gpus[:, None, None]).sum(axis=0) <= 8).all()
+    assert (x.sum(axis=2) <= counts).all()
+    assert (x.sum(axis=2) * gpus[:, None]).sum() >= 0.9 * (counts * gpus[:, None]).sum()
 
 
 def test_the_order_puts_late_jobs_first() -> None:
@@ -99,12 +134,30 @@ def test_idle_gpus_go_to_the_longest_job_that_fits() -> None:
     assert sorted(decide(Shockwave(), queue, state=plan).placements) == [0, 2]
 
 
-@pytest.mark.parametrize("option", [{"window": 0}, {"momentum": 2}, {"makespan": -1}, {"gap": -0.1}])
+@pytest.mark.parametrize(
+    "option", [{"window": 0}, {"momentum": 2}, {"makespan": -1}, {"gap": -0.1}, {"most_whole": -1}]
+)
 def test_bad_options_are_refused(option: dict[str, float]) -> None:
     with pytest.raises(BadInput, match=f"shockwave, {next(iter(option))}"):
         Shockwave(**option)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("policy", [Shockwave(window=1), Shockwave(window=5, ranked=False, most_late=2.0)], ids=repr)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Shockwave(window=1),
+        Shockwave(window=5, ranked=False, most_late=2.0),
+        Shockwave(together=False),
+    ],
+    ids=repr,
+)
 def test_options_conform(policy: Shockwave) -> None:
     round_suite(judge, settings=2).run([policy]).require_complete()
+
+
+def test_runs_end_where_rounds_need_not_be_whole() -> None:
+    for setting in sample_settings(6, seed=3):
+        records = list(played(Shockwave(most_whole=0), setting, rounds=300))
+        done = {name for record in records for name in record.completed} | set(records[-1].misfits)
+        assert done == set(setting.trace.jobs.names)
+        assert not any(record.after.state.rounds and len(record.after.state.rounds) >= 20 for record in records)
