@@ -30,7 +30,17 @@ class Paper(NamedTuple):
 PAPERS = {
     "oef": Paper("OEF (Middleware 2024)", "oef_running_example"),
     "gandiva": Paper("Gandiva_fair (EuroSys 2020)", "gandiva_fair"),
-    "fft": Paper("FFT (ICS 2025)", "fft"),
+    "fft": Paper(
+        "FFT (ICS 2025)",
+        "fft",
+        "The evaluation gives no loads, speeds, lengths or code, so we played its set-up in every reading. Its "
+        "printed advantages in completion time come out only against rivals that do not go by what remains: Gavel's "
+        "max-min or finish-time fairness, and PAL by least attained service. Gavel's shortest first, which the paper "
+        "itself calls Gavel's best, is as good as FFT or better; so, as a rule, is SRTF (`fft-jct`). Where FFT wins "
+        "is waiting: as printed, under load, nobody waits as long for a first round as under policies that go by what "
+        "remains (`fft-starvation`). What it does depends on the unit of work, since the compensation is in its square "
+        "(`fft-eq4`). Finish-time fairness as Sec. 6.1.5 defines it is never below 1 (`fft-ftf`).",
+    ),
     "ltgf": Paper("ASTRAEA, long-term GPU-time fairness (TPDS 2022)", "ltgf"),
     "astraea": Paper("Astraea, posted prices (IEEE TC 2022)", "astraea"),
 }
