@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fairopt.ledger import Comparison, Ruling
+from fairopt.ledger import PrintedAndFound, Ruling
 from fairopt.proofs.ledger.studying import between, intervals
 from fairopt.proofs.ledger.wording import listed
 from fairopt.studies.playing import Observed
@@ -24,7 +24,7 @@ FEW = 4
 
 
 @dataclass(frozen=True)
-class Case:
+class RatioCase:
     """One comparison of a study. ``where``: what it is of, part by part, such as {"load": "2", "rival": "Gavel"}."""
 
     where: Mapping[str, str]
@@ -37,38 +37,38 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Claim:
+class PrintedRatio:
     """What is printed, ``said``: a side is ahead by ``factor``, in some of the ``cases`` at least."""
 
     said: str
     factor: float
-    cases: Sequence[Case]
+    cases: Sequence[RatioCase]
 
     @property
-    def holding(self) -> list[Case]:
+    def holding(self) -> list[RatioCase]:
         """The cases in which it is ahead, and the interval reaches the printed factor."""
         return [each for each in self.ahead if each.ratio.high >= self.factor]
 
     @property
-    def ahead(self) -> list[Case]:
+    def ahead(self) -> list[RatioCase]:
         """The cases whose interval is above 1."""
         return [each for each in self.cases if each.ratio.low > 1]
 
     @property
-    def behind(self) -> list[Case]:
+    def behind(self) -> list[RatioCase]:
         """The cases whose interval is below 1."""
         return [each for each in self.cases if each.ratio.high < 1]
 
-    def line(self) -> Comparison:
+    def line(self) -> PrintedAndFound:
         """Return the line of the table."""
         values = [each.ratio for each in self.cases]
         holds = self.holding
         reached = f"as printed {len(holds)} ({parts(holds, self.cases)})" if holds else "as printed none"
         counts = f"of {len(self.cases)} cases {len(self.ahead)} ahead, {len(self.behind)} behind, {reached}"
-        return Comparison(self.said, between(values), intervals(values), counts)
+        return PrintedAndFound(self.said, between(values), intervals(values), counts)
 
 
-def parts(some: Sequence[Case], every: Sequence[Case]) -> str:
+def parts(some: Sequence[RatioCase], every: Sequence[RatioCase]) -> str:
     """Return in which parts ``some`` cases lie, where that is not all of them: "load 2; rival Gavel"."""
     said = []
     for part in every[0].where:
@@ -80,7 +80,7 @@ def parts(some: Sequence[Case], every: Sequence[Case]) -> str:
     return "; ".join(said) or "in every part"
 
 
-def ruling(claims: Sequence[Claim]) -> Ruling:
+def ruling(claims: Sequence[PrintedRatio]) -> Ruling:
     """Return the verdict: refuted if no claim holds in any case, reproduced if all hold in all, else qualified."""
     if not any(claim.holding for claim in claims):
         return Ruling.REFUTED
@@ -108,7 +108,9 @@ def readings(results: StudyResults, name: str) -> list[str]:
     return [each for each in results.policies if each == name or each.partition(",")[0].split()[0] == name]
 
 
-def held_alike(claims: Sequence[Claim], alike: Sequence[str]) -> Iterator[tuple[dict[str, str], list[Claim]]]:
+def held_alike(
+    claims: Sequence[PrintedRatio], alike: Sequence[str]
+) -> Iterator[tuple[dict[str, str], list[PrintedRatio]]]:
     """Yield the claims that hold together, for each combination of the parts named ``alike``."""
     every = {tuple(case.where[part] for part in alike) for claim in claims for case in claim.cases}
     for values in sorted(every):
