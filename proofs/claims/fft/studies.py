@@ -300,6 +300,6 @@ def _kept(said: str, most: float, cases: Sequence[RatioCase]) -> PrintedAndFound
     values = [each.ratio for each in cases]
     fine = [each for each in cases if each.ratio.value <= most]
     over = [each for each in cases if each.ratio.low > most]
-    where = f" ({parts(fine, cases)})" if len(fine) < len(cases) else ""
+    where = f" (not {parts([each for each in cases if each not in fine], cases)})" if len(fine) < len(cases) else ""
     holds = f"of {len(cases)} cases {len(fine)} within it{where}, {len(over)} above with the whole interval"
     return PrintedAndFound(said, between(values), intervals(values), holds)
