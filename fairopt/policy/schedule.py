@@ -42,7 +42,7 @@ class Schedule(Decision, Tabular):
     >>> trace = Trace(Jobs.of(names=["a", "b"], types=["T"], arrival=[0, 0], gpus=[1, 2], work=[60, 60]))
     >>> cluster = Cluster.uniform({"T": (1, 2)})
     >>> schedule = decide("srtf", present(begin(cluster), trace, cluster, 300))
-    >>> schedule, schedule.placements
+    >>> schedule, dict(schedule.placements)
     (<Schedule: srtf, round 0: 1 of 2 jobs run>, {0: ((0, 1),)})
     """
 
