@@ -5,7 +5,7 @@ PYTHONS ?= $(PYTHON)
 BIN := .venv/bin
 FULL := oef-noncooperative max-min oef-cooperative water-filling nash-welfare fft-round posted-prices
 SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --jobs auto --builder
-QUICK := $(FULL:%=quick-%)
+QUICK := $(FULL:%=quick-%) quick-rounds
 
 # Rows of the ledger that a study decides.
 STUDIES ?= fft-jct fft-ftf fft-starvation fft-migrations fft-fig13b

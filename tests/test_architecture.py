@@ -100,7 +100,7 @@ ALLOWED = {
     "compare": "*",
     "testing": "*",
     "bench": "codec discovery problem",
-    "studies": "backends bench cli codec discovery plot policy problem program simulation workloads",
+    "studies": "backends bench codec configuring discovery plot policy problem program simulation workloads",
     "plot": "*",
     "cli": "*",
 }

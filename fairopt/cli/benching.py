@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +21,7 @@ from fairopt.cli import bench_tables, completing
 from fairopt.cli.app import PLAIN, Once
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import input_file, resolving
+from fairopt.cli.given import input_file, require_different, resolving
 from fairopt.cli.listing import AsJson, print_json
 from fairopt.cli.parquet import require_parquet, write_parquet
 from fairopt.cli.tables import working
@@ -122,18 +122,6 @@ def run_command(
         again = "" if file is None else "; the same command goes on from there"
         say(f"interrupted after {made} measurements{again}")
         raise typer.Exit(Exit.INTERRUPTED)
-
-
-def require_different(paths: Mapping[str, object]) -> None:
-    """Refuse one file for two purposes: the second would overwrite the first."""
-    taken: dict[Path, str] = {}
-    for option, path in paths.items():
-        if path is None or str(path) == "-":
-            continue
-        file = Path(str(path)).absolute()
-        if file in taken:
-            raise BadInput(f"{path} is the file of {taken[file]} as well", place=option, remedy="Name another file")
-        taken[file] = option
 
 
 @app.command("report", cls=Once)

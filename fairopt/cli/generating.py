@@ -9,8 +9,9 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import as_json, completing, listing, tables
-from fairopt.cli.given import input_option
-from fairopt.cli.settings import Settings, configured
+from fairopt.cli.given import input_option, require_different
+from fairopt.cli.settings import Settings
+from fairopt.configuring import configured
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, read_cluster, write_trace
 from fairopt.problem.numbers import exact
@@ -49,6 +50,12 @@ def generate(
         raise BadInput(
             f"no trace to write to {out}", place="--out", remedy="Name a generator; `fairopt generate` has all"
         )
+    off = error_form is not ErrorForm.UNIFORM or error_sign is not ErrorSign.BOTH
+    if error is None and off:
+        raise BadInput("--error-form and --error-sign say of what kind it is", place="--error", remedy="Give its size")
+    if out is None and (cluster or settings or seed or error):
+        raise BadInput("there is no file to write the trace to", place="--out", remedy="Add --out FILE")
+    require_different({"--cluster": cluster, "--out": out})
     known = listing.chosen(None if name is None else [name], discovery.WORKLOADS, discovery.workload)
     if name is None or out is None:
         rows = as_json.workloads(known)

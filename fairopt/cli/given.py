@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import getdoc
 from pathlib import Path
@@ -147,3 +147,15 @@ def described(name: str) -> dict[str, str]:
     kind = next((kind.name for each, kind in KINDS.items() if each is returned), "")
     about = (getdoc(made) or "").partition("\n\n")[0].replace("\n", " ").removeprefix("Return ")
     return {"name": name, "kind": kind, "about": about[:1].upper() + about[1:]}
+
+
+def require_different(paths: Mapping[str, object]) -> None:
+    """Refuse one file for two purposes: the second would overwrite the first."""
+    taken: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is None or str(path) == "-":
+            continue
+        file = Path(str(path)).absolute()
+        if file in taken:
+            raise BadInput(f"{path} is the file of {taken[file]} as well", place=option, remedy="Name another file")
+        taken[file] = option

@@ -17,12 +17,13 @@ from fairopt import discovery
 from fairopt.backends import Method, Solver
 from fairopt.cli import round_tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import input_file, input_option
+from fairopt.cli.given import input_file, input_option, require_different
 from fairopt.cli.journal import Journal, Resumed, read_journal
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.parquet import ParquetTable, require_parquet
 from fairopt.cli.round_json import COLUMNS, RoundRows, RunDocument, measured
-from fairopt.cli.settings import Settings, configured, mechanics_of, read_trace_on
+from fairopt.cli.settings import Settings, mechanics_of, read_trace_on
+from fairopt.configuring import configured
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy, chosen
 from fairopt.problem import Cluster, Queue, Trace, exact
@@ -71,6 +72,9 @@ def run_command(
     130 or 143; a second Ctrl-C ends it at once. A run that was gone on from prints all of its rounds, as if it had
     never stopped. Exit status 3: the policy could not go on. Away from a terminal a line a minute says how far it is.
     """
+    written = {"--parquet": parquet, "--state": state, "--record": record}
+    for option, read in (("TRACE", trace), ("--cluster", cluster)):
+        require_different({option: read, **written})
     if parquet is not None:
         require_parquet(parquet)
     # exact numbers of a long run may have more digits than Python prints by default

@@ -17,8 +17,9 @@ from fairopt.cli import schedule_tables, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file
 from fairopt.cli.listing import AsJson, Backend, outcome_properties, policy_option, print_json
-from fairopt.cli.settings import Settings, configured
+from fairopt.cli.settings import Settings
 from fairopt.compare import verify as verified
+from fairopt.configuring import configured
 from fairopt.errors import BadInput
 from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import Field, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import partial
-from inspect import getdoc, signature
+from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
-from fairopt import discovery
 from fairopt.cli import completing
-from fairopt.codec import arguments, decode, described
+from fairopt.codec import arguments, described
 from fairopt.errors import BadInput
 from fairopt.policy import Policy
-from fairopt.problem import Cluster, Market, Trace, exact, read_cluster, read_trace
+from fairopt.problem import Cluster, Trace, exact, read_cluster, read_trace
 from fairopt.problem.files.storage import naming
-from fairopt.problem.labels import nearest
 from fairopt.simulation import Mechanics
 from fairopt.simulation.run import check_matches
 
@@ -33,7 +29,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="OPTION=VALUE",
-        help="An option of the policy, as `fairopt policies NAME` lists them. May be repeated.",
+        help="An option, as `fairopt policies NAME` (or `generate NAME`) lists them. May be repeated.",
         autocompletion=completing.OPTIONS,
     ),
 ]
@@ -115,76 +111,3 @@ def _meaning(policy: Policy | Workload, name: str, hint: Any) -> str:
 
 #: What separates the parts of a docstring: a blank line, or the star of a list.
 _PARTS = re.compile(r"\n\s*\n|\n\s*\* ")
-
-
-def configured(policy: P, settings: Sequence[str]) -> P:
-    """Return a policy, or a generator, with the options in ``settings``: truth values, numbers, lists, policies.
-
-    An option of another type may have a reader in its field's metadata: ``read`` (text, place) -> value. Without one,
-    MODULE:NAME names a function, or a class, of which an instance with default options is made.
-
-    Errors: `BadInput` for an unknown option, a value of another kind, and an option that is given twice.
-    """
-    options: list[Field[Any]] = [each for each in fields(policy) if each.init] if is_dataclass(policy) else []
-    names = [each.name for each in options]
-    values: dict[str, Any] = {}
-    readers = {each.name: each.metadata["read"] for each in options if "read" in each.metadata}
-    hints = get_type_hints(type(policy))
-    for text in settings:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals:
-            raise BadInput(f"got {text!r}", place="--set", remedy="Write OPTION=VALUE")
-        if name not in names:
-            remedy = nearest(name, names, "option")
-            raise BadInput(f"{policy.name} has no option {name!r}", place="--set", remedy=remedy)
-        place = f"--set {name}"
-        if name in values:
-            raise BadInput("it is given twice", place=place, remedy="Give each option once")
-        read = readers.get(name, partial(decode, hints[name], named=_named))
-        values[name] = read(value, place)
-    changed: P = replace(policy, **values)  # type: ignore[type-var]
-    return changed
-
-
-def _named(text: str, kind: Any) -> Any:
-    """Return the object that MODULE:NAME names, or an instance of that class; it must have the methods of ``kind``.
-
-    A policy of shares has a name of its own.
-    """
-    if kind is Policy:
-        return discovery.policy(text, Market)
-    called, count = getattr(kind, "__name__", str(kind)), arguments(kind)
-    if ":" not in text or not (count is not None or isinstance(kind, type)):
-        remedy = "Name a function or class by MODULE:NAME; others can be given in Python only"
-        raise BadInput(f"got {text!r} for an option of type {called}", remedy=remedy)
-    made = discovery.named(text)
-    if isinstance(made, type):
-        try:
-            made = made()
-        except Exception as error:  # any error of the class
-            raise BadInput(f"{text!r} cannot be made: {error!r}", remedy="Name another one") from error
-    if count is not None:
-        fits = _takes(made, count)
-    elif getattr(kind, "_is_protocol", False):
-        methods = {
-            name: of for name, of in vars(kind).items() if callable(of) and (name[0] != "_" or name == "__call__")
-        }
-        # a function's own __call__ takes anything
-        fits = all(
-            _takes(made if name == "__call__" else getattr(made, name, None), len(signature(of).parameters) - 1)
-            for name, of in methods.items()
-        )
-    else:
-        fits = isinstance(made, kind)
-    if not fits:
-        raise BadInput(f"{text!r} is no {called}", remedy="Name one, as the policy's class says")
-    return made
-
-
-def _takes(made: Any, count: int) -> bool:
-    """Whether an object can be called with ``count`` arguments."""
-    try:
-        signature(made).bind(*(None,) * count)
-    except (TypeError, ValueError):
-        return False
-    return True

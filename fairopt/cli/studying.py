@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
@@ -18,9 +18,9 @@ from fairopt.bench.records import Environment, environments
 from fairopt.cli import completing, study_tables
 from fairopt.cli.app import PLAIN, Once
 from fairopt.cli.as_json import SCHEMA
-from fairopt.cli.benching import RunByDefault, require_different, say
+from fairopt.cli.benching import RunByDefault, say
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import input_file, resolving
+from fairopt.cli.given import input_file, require_different, resolving
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.cli.tables import working
 from fairopt.errors import BadInput
@@ -93,7 +93,9 @@ def run_command(
         records = [*file.before]
         finished = [each for each in records if isinstance(each, PlayedCell)]
         done = {each.key for each in finished if not (retry and each.status is CellStatus.FAILED)}
-        mine = part(list(tasks(asked)))
+        every = list(tasks(asked))
+        _refuse_others(finished, asked.name, {each.cell.key for each in every}, into)
+        mine = part(every)
         todo = [each for each in mine if each.cell.key not in done]
         if len(todo) < len(mine):
             say(f"going on from {len(mine) - len(todo)} of {len(mine)} cells in {into}")
@@ -102,7 +104,9 @@ def run_command(
             if todo:
                 workers = min(jobs or os.cpu_count() or 1, len(todo)) if dask is None else 1
                 executor, concurrent = stack.enter_context(place(workers, dask, "--jobs"))
-                how: dict[str, Any] = {"concurrent": concurrent, "done": done, "known": environments(records).keys()}
+                # a specification that has changed is written down again: the last one in a file is what it holds
+                known = environments(records).keys() if _last_text(records) == asked.source else ()
+                how: dict[str, Any] = {"concurrent": concurrent, "done": done, "known": known}
                 progress = _Progress(len(mine), len(mine) - len(todo))
                 for record in run_study(asked, executor, shard=part, **how):
                     file.add(record)
@@ -137,7 +141,8 @@ def merge_command(
     results = StudyResults(spec, records)
     require_whole(results, len(cells))
     with RecordsFile(output, KINDS, say, place="--output") as file:
-        for record in [*environments(records).values(), *results.cells]:
+        where = sorted(environments(records).values(), key=lambda each: each.spec_text == spec.source)
+        for record in [*where, *results.cells]:
             file.add(record)
     say(f"wrote {output}: {len(results.cells)} cells")
     if json_:
@@ -211,21 +216,34 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
         raise typer.Exit(Exit.NOT_SOLVED)
 
 
-def _read(paths: Iterable[Path]) -> tuple[StudySpec, list[Any]]:
-    """Return the study that cells are of, and the records of all files."""
+def _read(paths: Sequence[Path]) -> tuple[StudySpec, list[Any]]:
+    """Return the study that cells are of, which is the one last played in each file, and the records of all files."""
     records: list[Any] = []
+    texts: list[str] = []
     for path in paths:
         found = read_records(path, KINDS)
         records.extend(found.records)
+        texts.append(_last_text(found.records))
         if found.torn:
             say(f"{path}: the last line was cut off, and is left out")
-    texts = list(dict.fromkeys(each.spec_text for each in records if isinstance(each, Environment)))
     if not any(isinstance(each, PlayedCell) for each in records):
-        raise BadInput("there are no cells", file=str(next(iter(paths))), remedy="`fairopt study SPEC` writes them")
-    if len(texts) > 1:
-        raise BadInput(
-            f"they are of {len(texts)} specifications", place="CELLS", remedy="Give those of one, or play it again"
-        )
+        raise BadInput("there are no cells", file=str(paths[0]), remedy="`fairopt study SPEC` writes them")
+    for path, text in zip(paths, texts, strict=True):
+        if text != texts[0]:
+            problem, remedy = f"{path} is of another specification than {paths[0]}", "Give files of one specification"
+            raise BadInput(problem, place="CELLS", remedy=remedy)
     spec = StudySpec.parse(texts[0])
     spec.check()
     return spec, records
+
+
+def _last_text(records: Sequence[Any]) -> str:
+    """Return the text of the specification that was played last, "" where none was."""
+    return next((each.spec_text for each in reversed(records) if isinstance(each, Environment)), "")
+
+
+def _refuse_others(cells: Iterable[PlayedCell], study: str, keys: Container[str], file: Path) -> None:
+    for each in cells:
+        if each.study != study and each.key not in keys:
+            problem = f"{file} holds cells of the study {each.study!r}, and this is {study!r}"
+            raise BadInput(problem, place="--cells", remedy="Name another file")

@@ -32,6 +32,7 @@ class Schedule(Decision, Tabular):
     * ``notes``: remarks of the policy on jobs (row: text), such as why a job was passed over.
     * ``stands``: until when the policy would decide the same, and keep the same state, if nothing happens: nobody
       comes, is done or fails, and no host comes back. A run may then go on without asking. None: ask each round.
+      ``settled``: jobs may be done, too, as where nobody waits for what they leave.
 
     Units of time are those of the queue. Source: the policy's.
 
@@ -52,6 +53,7 @@ class Schedule(Decision, Tabular):
     costs: Mapping[str, Number] = field(default_factory=dict)
     notes: Mapping[int, str] = field(default_factory=dict)
     stands: Number | None = None
+    settled: bool = False
 
     def __repr__(self) -> str:
         run = f"{len(self.placements)} of {len(self.queue)} jobs run"
@@ -83,20 +85,19 @@ def _of_job(schedule: Schedule, row: int) -> Iterator[str]:
     queue, cluster, spots = schedule.queue, schedule.queue.cluster, schedule.placements[row]
     if not 0 <= row < len(queue):  # Python would take a negative row, or host, for one from the end
         yield f"there is no job in row {row}; there are {len(queue)}"
-    job = queue.jobs.names[row]
     sizes = queue.jobs.sizes(row) if queue.jobs.elastic else (queue.jobs.gpus[row],)
     given = sum(gpus for _, gpus in spots)
     if given not in sizes or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
         needed = " or ".join(map(str, sizes))
-        yield f"job {job!r} gets {given} GPUs of the {needed} that it needs at once"
-    if [host for host, _ in spots] != sorted({host for host, _ in spots}):
-        yield f"the hosts of job {job!r} are not rising: {spots}"
+        yield f"job {queue.jobs.names[row]!r} gets {given} GPUs of the {needed} that it needs at once"
+    if len(spots) > 1 and [host for host, _ in spots] != sorted({host for host, _ in spots}):
+        yield f"the hosts of job {queue.jobs.names[row]!r} are not rising: {spots}"
     strange = [host for host, _ in spots if not 0 <= host < len(cluster.hosts)]
     if strange:
-        yield f"job {job!r} is put on host {strange[0]}; there are {len(cluster.hosts)}"
+        yield f"job {queue.jobs.names[row]!r} is put on host {strange[0]}; there are {len(cluster.hosts)}"
     for gpu_type in queue.gpu_types(spots):
         if not queue.suits[row, gpu_type]:
-            yield f"job {job!r} cannot run on type {cluster.types[gpu_type]!r}"
+            yield f"job {queue.jobs.names[row]!r} cannot run on type {cluster.types[gpu_type]!r}"
 
 
 def _of_hosts(schedule: Schedule) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -133,12 +133,18 @@ class Queue(Frozen):
     @cached_property
     def capacity(self) -> Array:
         """GPUs of each type (k,) on hosts that work: Y_i."""
-        return self.cluster.by_type(self.free())
+        return self.cluster.by_type(self.working)
 
     @cached_property
     def room(self) -> Array:
         """GPUs of each type (k,) on hosts that work and that no lease holds."""
-        return self.cluster.by_type(self.free() - self.held_at(np.flatnonzero(self.holds)))
+        held = np.flatnonzero(self.holds)
+        return self.cluster.by_type(self.working - self.held_at(held)) if len(held) else self.capacity
+
+    @cached_property
+    def working(self) -> Array:
+        """GPUs of each host (H,), none where it does not work."""
+        return np.where(self.up, self.cluster.gpus, 0)
 
     @cached_property
     def suits(self) -> Array:
@@ -152,6 +158,8 @@ class Queue(Frozen):
     @cached_property
     def allowed(self) -> Array:
         """Whether job j could run on type i now (n, k): it suits, and the hosts that work have the GPUs."""
+        if self.up.all():
+            return self.fits
         return np.asarray(self.suits & (self.jobs.gpus[:, None] <= self.capacity[None, :]))
 
     @cached_property
@@ -162,17 +170,22 @@ class Queue(Frozen):
     @cached_property
     def able(self) -> list[int]:
         """The jobs that could run now on some type."""
-        return np.flatnonzero(self.allowed.any(axis=1)).tolist()
+        return np.flatnonzero(self.can).tolist()
+
+    @cached_property
+    def can(self) -> Array:
+        """Whether each job could run now on some type (n,)."""
+        return any_type(self.allowed)
 
     @cached_property
     def fitting(self) -> list[int]:
         """The jobs that fit some type: all but the `misfits`."""
-        return np.flatnonzero(self.fits.any(axis=1)).tolist()
+        return np.flatnonzero(any_type(self.fits)).tolist()
 
     @cached_property
     def misfits(self) -> Mapping[int, str]:
         """The jobs that can never run on one type of this cluster, all hosts up, each with the reason."""
-        return {int(row): self._why(int(row)) for row in np.flatnonzero(~self.fits.any(axis=1))}
+        return {int(row): self._why(int(row)) for row in np.flatnonzero(~any_type(self.fits))}
 
     def _why(self, row: int) -> str:
         gpus, memory = int(self.jobs.gpus[row]), self.jobs.memory[row]
@@ -211,8 +224,12 @@ class Queue(Frozen):
 
     def held_at(self, rows: Array) -> Array:
         """Return the GPUs of each host (H,) that the jobs of ``rows`` held where they ran last."""
+        if not len(rows):
+            return np.zeros(len(self.cluster.hosts), dtype=np.int64)
         hosts = self.last_host[rows]
         alone = (hosts >= 0) & (not self.jobs.elastic)  # an elastic job may have had another number than its own
+        if np.count_nonzero(alone) == len(alone):
+            return np.bincount(hosts, weights=self.jobs.gpus[rows], minlength=len(self.up)).astype(np.int64)
         held = np.bincount(hosts[alone], weights=self.jobs.gpus[rows[alone]], minlength=len(self.cluster.hosts))
         for row in rows[~alone].tolist():
             for host, gpus in self.last[row]:
@@ -222,9 +239,12 @@ class Queue(Frozen):
     def free(self, placements: Mapping[int, Spots] | Iterable[Spots] = ()) -> Array:
         """Return the GPUs of each host (H,) that work and that ``placements`` leave free."""
         if isinstance(placements, Placements):
-            there: Array = self.free(placements.moved) - self.held_at(placements.stay)
+            there: Array = self.working - self.held_at(placements.stay)
+            for spots in placements.moved.values():
+                for host, gpus in spots:
+                    there[host] -= gpus
             return there
-        left = np.where(self.up, self.cluster.gpus, 0).tolist()
+        left = self.working.tolist()
         for spots in placements.values() if isinstance(placements, Mapping) else placements:
             for host, gpus in spots:
                 left[host] -= gpus
@@ -272,9 +292,9 @@ class Queue(Frozen):
         """Take from the queue of the round before what follows from the same jobs and hosts, instead of anew."""
         kept = ["last_host", "last_type"] if before.last is self.last else []
         if before.cluster is self.cluster and before.up is self.up:
-            kept += ["capacity"]
+            kept += ["capacity", "working"]
             if before.jobs is self.jobs:
-                kept += ["suits", "fits", "misfits", "fitting", "allowed", "able"]
+                kept += ["suits", "fits", "misfits", "fitting", "allowed", "able", "can"]
         vars(self).update({name: vars(before)[name] for name in kept if name in vars(before)})
 
     def as_(self, number: type) -> Queue:
@@ -293,3 +313,8 @@ class Queue(Frozen):
             started=tuple(None if value is None else number(value) for value in self.started),
             **columns,
         )
+
+
+def any_type(table: Array) -> Array:
+    """Return the rows (n,) of ``table`` (n, k) in which some type is true."""
+    return reduce(np.logical_or, table.T)  # over few columns, faster than along each row

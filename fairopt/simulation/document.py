@@ -25,6 +25,7 @@ Numbers: an integer or a string "p/q" where the run was exact, a JSON float wher
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -63,7 +64,7 @@ def begun(trace: Trace, cluster: Cluster, mechanics: Mechanics, length: object, 
         "length": told(exact(length, "length")),
         "mechanics": mechanics_to_json(mechanics),
         "cluster": cluster_to_json(cluster),
-        "trace": trace_to_json(trace, [job_to_json(trace.jobs, row) for row in range(len(trace.jobs))]),
+        "trace": trace_to_json(trace, list(jobs_to_json(trace.jobs, range(len(trace.jobs))))),
     }
 
 
@@ -124,13 +125,16 @@ def trace_to_json(trace: Trace, jobs: Any) -> dict[str, Any]:
     }
 
 
-def job_to_json(jobs: Jobs, row: int) -> dict[str, Any]:
-    """Return a job of a trace."""
-    tenant = jobs.tenants[jobs.tenant[row]]
-    known = {"name": jobs.names[row], "tenant": tenant, **{name: told(getattr(jobs, name)[row]) for name in _OF_JOB}}
-    if not jobs.elastic:
-        return known
-    return known | {"elastic": [[gpus, told(factor)] for gpus, factor in jobs.elastic[row]]}
+def jobs_to_json(jobs: Jobs, rows: range) -> Iterator[dict[str, Any]]:
+    """Yield jobs of a trace, the rows from one to another."""
+    at = slice(rows.start, rows.stop)
+    tenants = [jobs.tenants[each] for each in jobs.tenant[at].tolist()]
+    for job in zip(jobs.names[at], tenants, *(told(getattr(jobs, name)[at]) for name in _OF_JOB), strict=True):
+        known = dict(zip(("name", "tenant", *_OF_JOB), job, strict=True))
+        if jobs.elastic:
+            known["elastic"] = [[gpus, told(factor)] for gpus, factor in jobs.elastic[at.start]]
+            at = slice(at.start + 1, at.stop)
+        yield known
 
 
 _OF_JOB = (

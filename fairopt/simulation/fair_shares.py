@@ -64,11 +64,12 @@ class FairShares:
 
     def __init__(self, queue: Queue, able: Sequence[bool], window: Window | None) -> None:
         jobs = queue.jobs
-        gpus, weights = int(queue.cluster.gpus.sum()), sum(jobs.tenant_weight)
+        gpus, tenants = int(queue.cluster.gpus.sum()), jobs.tenant_weight.tolist()
+        weights = sum(tenants)
         self._window, self._able = window, able
-        self._arrival, self._now, self._next = jobs.arrival, queue.now, 0
-        self._tenants = [_Tenant(quota(each, weights, gpus), queue.now, queue.now) for each in jobs.tenant_weight]
-        self._owner, self._size, self._weight = jobs.tenant.tolist(), jobs.gpus.tolist(), jobs.weight
+        self._arrival, self._now, self._next = jobs.arrival.tolist(), queue.now, 0
+        self._tenants = [_Tenant(quota(each, weights, gpus), queue.now, queue.now) for each in tenants]
+        self._owner, self._size, self._weight = jobs.tenant.tolist(), jobs.gpus.tolist(), jobs.weight.tolist()
         self._count, self._presence = 0, queue.now
         self._begun: dict[int, Share] = {}  # what had accrued when a job came
 

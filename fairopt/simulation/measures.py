@@ -88,6 +88,11 @@ class _Running(NamedTuple):
     setup: Number
     spots: Spots
 
+    @property
+    def gpus(self) -> int:
+        """How many it holds: of an elastic job perhaps not its own number."""
+        return sum(gpus for _, gpus in self.spots)
+
 
 class Measuring:
     """The measures of a run, taken as it goes on: give it each of the run's `Changes`, and ask for the result.
@@ -131,11 +136,12 @@ class Measuring:
         self._shares = FairShares(queue, self._able, self.window)
         zero = queue.now
         self._gpus, self._usable, self._tenants = Held(self.window, zero), zero, [zero] * len(jobs.tenants)
-        self._size, self._owner = jobs.gpus.tolist(), jobs.tenant.tolist()
+        self._size, self._owner, self._arrival = jobs.gpus.tolist(), jobs.tenant.tolist(), jobs.arrival.tolist()
         self._running: dict[int, _Running] = {}
         self._last: dict[int, Spots] = {}  # of the jobs present, as the next two
         self._started: dict[int, Number] = {}
         self._held: dict[int, Number] = {}
+        self._more: dict[int, Number] = {}  # GPU-time of elastic jobs beyond that of their own number of GPUs
         self._present: dict[int, None] = {}  # those that fit some type
         self._done: dict[int, JobMeasures] = {}
         self._arrived = self._index = self._rounds = 0
@@ -158,8 +164,7 @@ class Measuring:
         for row, time in sorted(changes.completed.items(), key=lambda each: (each[1], each[0])):
             self._complete(row, time, end)
         for row, time in changes.lost.items():
-            self._leave(row, time, begin)
-            self._gpus.freed += self._size[row] * overlap(self.window, time, end)
+            self._gpus.freed += self._leave(row, time, begin) * overlap(self.window, time, end)
         self._index, self._length, self._seconds = changes.index + 1, end - begin, self._seconds + changes.seconds
 
     def _place(self, changes: Changes) -> None:
@@ -183,24 +188,27 @@ class Measuring:
         self._free.change(placed.spots, -1)
         self._free.wait(row, -1)
 
-    def _leave(self, row: int, end: Number, lost: Number | None = None) -> None:
-        """Take a job from its GPUs; what it did from ``lost`` on was in vain."""
-        since, setup, spots = self._running.pop(row)
-        self._count(row, since, end, setup, lost)
-        self._free.change(spots, 1)
+    def _leave(self, row: int, end: Number, lost: Number | None = None) -> int:
+        """Take a job from its GPUs, and return how many they were; what it did from ``lost`` on was in vain."""
+        ran = self._running.pop(row)
+        self._count(row, ran, end, lost)
+        self._free.change(ran.spots, 1)
         self._free.wait(row, 1)
+        return ran.gpus
 
-    def _count(self, row: int, since: Number, end: Number, setup: Number, lost: Number | None = None) -> None:
-        self._held[row] = self._held.get(row, 0) + end - since
-        self._tenants[self._owner[row]] += self._gpus.add(self._size[row], since, end, setup, lost)
+    def _count(self, row: int, ran: _Running, end: Number, lost: Number | None = None) -> None:
+        span, gpus = end - ran.since, ran.gpus
+        self._held[row] = self._held.get(row, 0) + span
+        if gpus != self._size[row]:
+            self._more[row] = self._more.get(row, 0) + (gpus - self._size[row]) * span
+        self._tenants[self._owner[row]] += self._gpus.add(gpus, ran.since, end, ran.setup, lost)
 
     def _complete(self, row: int, time: Number, end: Number) -> None:
-        self._leave(row, time)
+        self._gpus.freed += self._leave(row, time) * overlap(self.window, time, end)
         self._free.wait(row, -1)
-        self._gpus.freed += self._size[row] * overlap(self.window, time, end)
         presence, fair = self._shares.complete(row, time)
         if self._measured(row):
-            jct = time - self.trace.jobs.arrival[row]
+            jct = time - self._arrival[row]
             contention, slowdown = presence / jct, jct / self._held[row]
             rho = jct / self._ideal.time(self._queue, row, contention)
             self._done[row] = self._job(
@@ -208,6 +216,7 @@ class Measuring:
             )
         for kept in (self._present, self._started, self._held, self._last):
             del kept[row]
+        self._more.pop(row, None)
 
     def _quiet(self, index: int) -> None:
         """Let the rounds pass that were like the one before: all up to ``index``, if somebody was there to run."""
@@ -264,12 +273,13 @@ class Measuring:
     def jobs(self) -> JobTable:
         """Return the measured jobs so far, one by one."""
         until = self._until
-        for row, (since, setup, spots) in self._running.items():  # counted up to now, as if they began anew
-            self._count(row, since, until, setup)
-            self._running[row] = _Running(until, max(setup - (until - since), setup * 0), spots)
+        for row, ran in self._running.items():  # counted up to now, as if they began anew
+            self._count(row, ran, until)
+            left = max(ran.setup - (until - ran.since), ran.setup * 0)
+            self._running[row] = _Running(until, left, ran.spots)
         present = [row for row in self._present if self._measured(row)]
-        left = {row: self._job(row, None, until, self._shares.of(row, until).fair) for row in present}
-        return JobTable(self.trace, [each for _, each in sorted((self._done | left).items())])
+        rest = {row: self._job(row, None, until, self._shares.of(row, until).fair) for row in present}
+        return JobTable(self.trace, [each for _, each in sorted((self._done | rest).items())])
 
     def _job(
         self,
@@ -284,12 +294,12 @@ class Measuring:
         contention: Number | None = None,
     ) -> JobMeasures:
         held, started = self._held.get(row, until * 0), self._started.get(row)
-        wait = (until if started is None else started) - self.trace.jobs.arrival[row]
-        long_term = ratio(self._size[row] * held, fair)
+        wait = (until if started is None else started) - self._arrival[row]
+        long_term = ratio(self._size[row] * held + self._more.get(row, 0), fair)
         return JobMeasures(row, started, completed, held, wait, jct, slowdown, rho, long_term, contention)
 
     def _measured(self, row: int) -> bool:
-        inside = self.window is None or self.window.begin <= self.trace.jobs.arrival[row] < self.window.end
+        inside = self.window is None or self.window.begin <= self._arrival[row] < self.window.end
         return row in self._rows and bool(inside)
 
     def _coming(self) -> Iterator[bool]:

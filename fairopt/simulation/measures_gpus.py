@@ -57,7 +57,7 @@ class Fragments:
         self._size = queue.jobs.gpus.tolist()
         self._gpus, self._free = cluster.gpus.tolist(), cluster.gpus.copy()
         self._type = cluster.gpu_type.tolist()
-        self._hosts = [np.asarray(cluster.of_type(gpu_type)) for gpu_type in range(len(cluster.types))]
+        self._hosts = cluster.hosts_by_type
         self._there = [int(self._free[hosts].sum()) for hosts in self._hosts]
         self._waiting: list[Counter[int]] = [Counter() for _ in cluster.types]
         self.usable = sum(self._gpus)

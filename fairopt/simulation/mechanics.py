@@ -92,21 +92,20 @@ class Mechanics(Short):
         """Return the time to move a job's state from where it ran last; 0 if it is there already, or does not exist."""
         old, new = ({host for host, _ in where} for where in (queue.last[row], spots))
         if not old or new <= old:
-            return _in(queue, Fraction(0))
+            return queue.now * 0
         return _time(queue, queue.jobs.state_size[row], old | new)
 
     def fetch(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the time to copy a job's dataset to the hosts that lack it; 0 unless data must be local."""
-        name = queue.jobs.dataset[row]
-        without = {host for host, _ in spots if name not in queue.held[host]}
-        if not self.local_data or not name or not without:
-            return _in(queue, Fraction(0))
+        without = {host for host, _ in spots if self.local_data and queue.jobs.dataset[row] not in queue.held[host]}
+        if not without or not queue.jobs.dataset[row]:
+            return queue.now * 0
         return _time(queue, queue.jobs.dataset_size[row], without)
 
 
 def _time(queue: Queue, size: Number, hosts: set[int]) -> Number:
     link = queue.cluster.link(sorted(hosts))
-    return _in(queue, Fraction(0)) if link == INFINITY else size / link
+    return queue.now * 0 if link == INFINITY else size / link
 
 
 def _in(queue: Queue, value: Fraction) -> Number:

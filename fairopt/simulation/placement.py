@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol, overload
 import numpy as np
 
 from fairopt.problem.placements import Placements
-from fairopt.problem.queue import Queue, Spots
-from fairopt.program import Array
+from fairopt.problem.queue import Queue, Spots, any_type
+from fairopt.program import INFINITY, Array
 
 
 class Request(NamedTuple):
@@ -125,10 +125,10 @@ def fewest_hosts(queue: Queue, request: Request, left: Array) -> Spots:
     groups = [of_type[gpu_type] for gpu_type in request.gpu_types]
     for hosts in groups if len(groups) == 1 else [*groups, np.concatenate(groups)]:
         free = left[hosts]
-        whole = free >= gpus
-        if whole.any():
-            fullest = hosts[whole & (free == free[whole].min())].tolist()
-            return ((min(fullest, key=lambda host: (host not in before, host)), gpus),)
+        whole = free[free >= gpus]
+        if len(whole):
+            fullest = hosts[free == whole.min()].tolist()
+            return ((next((host for host in fullest if host in before), fullest[0]), gpus),)
         if free.sum(where=free > 0) < gpus:
             continue
         spots, missing = [], gpus
@@ -144,7 +144,7 @@ def fewest_hosts(queue: Queue, request: Request, left: Array) -> Spots:
 
 # -- the greedy step -----------------------------------------------------------------------------------------------
 #: The types that a job may run on now, given queue and row, the one that it asks for first at the head. A callable with
-#: a method ``first(queue)``, as `ByThroughput` has it, is asked for the heads of all jobs at once, which is faster.
+#: methods ``first`` and ``ranked``, as `ByThroughput` has them, is asked for all jobs at once, which is faster.
 Preference = Callable[[Queue, int], Sequence[int]]
 
 
@@ -165,15 +165,28 @@ class ByThroughput:
 
     def first(self, queue: Queue) -> Array:
         """Return the first of each job's types (n,), -1 where there is none."""
+        if len(queue.cluster.types) == 1:
+            return queue.can - 1
         fastest = np.argmax(np.where(queue.allowed, queue.jobs.throughput, -1), axis=1)
-        first: Array = np.where(queue.allowed.any(axis=1), fastest, -1)
-        if self.stay and len(queue.cluster.types) > 1:
+        first: Array = np.where(queue.can, fastest, -1)
+        if self.stay:
             here = queue.last_type.copy()
             for row in np.flatnonzero(queue.running & (here < 0)).tolist():
                 here[row] = queue.last_gpu_type(row)
             stays = queue.running & queue.allowed[np.arange(len(queue)), here]
             first = np.where(stays, here, first)
         return first
+
+    def ranked(self, queue: Queue, rows: Array) -> Array:
+        """Return the types (m, k) of ``rows`` (m,), best first; -1 where there are no more."""
+        allowed = queue.allowed[rows]
+        speed = np.where(allowed, queue.jobs.throughput[rows], -1)
+        if self.stay:
+            at = np.arange(len(rows))
+            first = self.first(queue)[rows]
+            speed[at, first] = np.where(first >= 0, INFINITY, speed[at, first])
+        order = np.argsort(-speed, axis=1, kind="stable")
+        return np.where(np.take_along_axis(allowed, order, axis=1), order, -1)
 
 
 by_throughput = ByThroughput()
@@ -189,14 +202,19 @@ def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_thr
     rows = order if isinstance(order, np.ndarray) else np.array(list(order), dtype=np.int64)
     sizes, allowed = queue.jobs.gpus, queue.allowed
     open_to = ~queue.holds
-    open_to[list(queue.misfits)] = False
-    rows = rows[open_to[rows]]
     if skip:
-        rows = rows[allowed[rows].any(axis=1)]
+        open_to &= queue.can
+    elif queue.misfits:
+        open_to[list(queue.misfits)] = False
+    rows = rows[open_to[rows]]
     first = getattr(gpu_types, "first", None)
     asked = np.full(len(rows), -1) if first is None else first(queue)[rows]
     got = _all_get(asked, sizes[rows], left)
     chosen, rows = rows[:got], rows[got:]
+    if not len(rows):
+        return Requests(chosen, asked)
+    if hasattr(gpu_types, "ranked"):
+        return _in_turn(queue, Requests(chosen, asked[:got]), rows, gpu_types.ranked(queue, rows), left, skip)
     if skip:  # most waiting jobs find no room, and will find none in this round
         rows = rows[(allowed[rows] & (sizes[rows, None] <= np.array(left))).any(axis=1)]
     more: list[tuple[int, int]] = []
@@ -216,9 +234,30 @@ def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_thr
     return Requests(np.concatenate((chosen, late[:, 0])), np.concatenate((asked[:got], late[:, 1])))
 
 
+def _in_turn(queue: Queue, chosen: Requests, rows: Array, ranked: Array, left: list[int], skip: bool) -> Requests:
+    """Return those ``chosen`` and, in their order, the ``rows`` (m,) that find room on one of their types (m, k)."""
+    found = [(chosen.rows, chosen.gpu_types)]
+    sizes = queue.jobs.gpus[rows]
+    while len(rows):
+        # room only shrinks: a type that has none for a job has none when it is the job's turn
+        roomy = (ranked >= 0) & (sizes[:, None] <= np.array(left)[ranked])
+        best = np.take_along_axis(ranked, roomy.argmax(axis=1)[:, None], axis=1)[:, 0]
+        asked = np.where(any_type(roomy), best, -1)
+        if skip:
+            some = asked >= 0
+            rows, sizes, ranked, asked = rows[some], sizes[some], ranked[some], asked[some]
+        got = _all_get(asked, sizes, left)
+        found.append((rows[:got], asked[:got]))
+        if got < len(rows) and asked[got] < 0:
+            break
+        rows, sizes, ranked = rows[got:], sizes[got:], ranked[got:]
+    return Requests(*map(np.concatenate, zip(*found, strict=True)))
+
+
 def _all_get(asked: Array, sizes: Array, left: list[int]) -> int:
     """Return how many jobs at the head all get the types that they ask for first (-1: none), out of ``left``."""
-    got = len(asked) if (asked >= 0).all() else int(np.argmin(asked >= 0))
+    none = np.flatnonzero(asked < 0)
+    got = int(none[0]) if len(none) else len(asked)
     for gpu_type, room in enumerate(left):
         total = np.cumsum(np.where(asked[:got] == gpu_type, sizes[:got], 0))
         got = int(np.searchsorted(total, room, side="right"))
@@ -230,7 +269,7 @@ def _all_get(asked: Array, sizes: Array, left: list[int]) -> int:
 def placed(queue: Queue, requests: Sequence[Request], placement: Placement) -> Placements:
     """Return the placements of one round: jobs with leases stay where they are, ``requests`` go where they fit."""
     kept = np.flatnonzero(queue.holds)
-    answer = placement.place(queue, requests, queue.free() - queue.held_at(kept))
+    answer = placement.place(queue, requests, queue.working - queue.held_at(kept))
     if isinstance(answer, Placements):
         return Placements(queue.last, np.concatenate((kept, answer.stay)), answer.moved)
     return Placements(queue.last, kept, answer)

@@ -48,7 +48,13 @@ from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import told
 from fairopt.simulation.changes import Changes, Play
-from fairopt.simulation.document import cluster_to_json, job_to_json, mechanics_to_json, standing_to_json, trace_to_json
+from fairopt.simulation.document import (
+    cluster_to_json,
+    jobs_to_json,
+    mechanics_to_json,
+    standing_to_json,
+    trace_to_json,
+)
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import PLACED, Snapshot
 from fairopt.simulation.replay import SCHEMA
@@ -67,8 +73,8 @@ def header(
     """Return what was run, as the first line of a record says it; the trace is in the numbers of the run."""
     described = trace_to_json(trace, len(trace.jobs))
     digest = sha256(_text(described))
-    for row in range(len(trace.jobs)):
-        digest.update(b"\n" + _text(job_to_json(trace.jobs, row)))
+    for job in jobs_to_json(trace.jobs, range(len(trace.jobs))):
+        digest.update(b"\n" + _text(job))
     return {
         "policy": policy,
         "options": sorted(options),
@@ -182,9 +188,10 @@ class Recorder:
         self._stream.write(json.dumps(data, separators=(",", ":")).encode() + b"\n")
 
     def _jobs(self, until: int) -> None:
-        for row in range(self._arrived, until):
-            self._line({"job": job_to_json(self._trace.jobs, row)})
-        self._arrived = until
+        if self._arrived < until:
+            for job in jobs_to_json(self._trace.jobs, range(self._arrived, until)):
+                self._line({"job": job})
+            self._arrived = until
 
 
 def write_record(path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, play: Play) -> None:

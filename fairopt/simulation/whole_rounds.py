@@ -38,7 +38,7 @@ class WholeRounds:
         self._held = [frozenset[str]() for _ in cluster.hosts]
         self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
         self._index = self._idle = self._arrived = 0
-        self._end, self._length, self._size = self._zero, self._zero, trace.jobs.gpus.tolist()
+        self._end, self._length = self._zero, self._zero
 
     def add(self, changes: Changes) -> Iterator[Round]:
         """Yield the rounds up to that of the changes, this one included."""
@@ -120,7 +120,7 @@ class WholeRounds:
             del self._speed[row]
         return run, JobState(
             remaining=run.remaining,
-            attained=one.attained + self._size[row] * (end - changes.begin),
+            attained=one.attained + run.gpus * (end - changes.begin),
             setup=one.setup if lost else one.setup - spent,
             last=one.last,
             running=not lost,

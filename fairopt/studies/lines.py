@@ -100,7 +100,7 @@ class Lines:
                 self._leave(placed.row, begin)
         for placed in changes.placed:
             self._running[placed.row] = (begin, placed.spots)
-            self._count(placed.row, begin, 1)
+            self._count(placed.row, begin, placed.spots, 1)
         for row, time in changes.lost.items():
             self._leave(row, float(time))
         for row, time in changes.completed.items():
@@ -108,8 +108,8 @@ class Lines:
             self.waiting.change(float(time), -1)
             self._asked[self._owner[row]].change(float(time), -self._gpus[row])
 
-    def _count(self, row: int, time: float, sign: int) -> None:
-        gpus = sign * self._gpus[row]
+    def _count(self, row: int, time: float, spots: Spots, sign: int) -> None:
+        gpus = sign * sum(each for _, each in spots)  # an elastic job may hold another number than its own
         self.waiting.change(time, -sign)
         self.held.change(time, gpus)
         if self._detailed:
@@ -117,7 +117,7 @@ class Lines:
 
     def _leave(self, row: int, time: float) -> None:
         since, spots = self._running.pop(row)
-        self._count(row, time, -1)
+        self._count(row, time, spots, -1)
         if self._detailed:
             self._bars += self._of(row, since, time, spots)
             if len(self._bars) > 2 * BARS:

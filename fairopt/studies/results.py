@@ -88,12 +88,13 @@ class StudyResults:
     def __init__(self, spec: StudySpec, records: Iterable[Environment | PlayedCell]) -> None:
         self.spec = spec
         listed = [each for each in records if isinstance(each, PlayedCell)]
-        wanted = {task.cell.key: task for task in tasks(spec)}
-        found = {each.key: each for each in listed if each.key in wanted}
-        self.others = sum(each.key not in wanted for each in listed)
+        wanted = [task.cell for task in tasks(spec)]  # two of other labels may be of one key
+        keys = {cell.key for cell in wanted}
+        found = {each.key: each for each in listed if each.key in keys}
+        self.others = sum(each.key not in keys for each in listed)
         # labels may have changed since, which changes no outcome
-        self.cells = [replace(found[key], **vars(task.cell)) for key, task in wanted.items() if key in found]
-        self.missing = [task.cell for key, task in wanted.items() if key not in found]
+        self.cells = [replace(found[cell.key], **vars(cell)) for cell in wanted if cell.key in found]
+        self.missing = [cell for cell in wanted if cell.key not in found]
         self.failed = [each for each in self.cells if each.status is CellStatus.FAILED]
         self._by_place = {(each.policy, each.setting, each.seed): each for each in self.cells}
 

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from itertools import product
+from math import isfinite
 from os import PathLike
 from typing import Any
 
@@ -27,6 +29,7 @@ from fairopt.bench.reading import (
     tables_of,
 )
 from fairopt.codec import decode
+from fairopt.configuring import configured
 from fairopt.errors import BadInput, require
 from fairopt.policy import Policy
 from fairopt.problem import Queue
@@ -42,6 +45,8 @@ SCHEMA = 1
 #: Where the studies that come with fairopt are.
 SHIPPED = "fairopt.benchmarks.studies"
 LISTER = "fairopt study list"
+#: More seeds than this are a slip: no study has them.
+MOST_SEEDS = 10_000
 
 
 class Better(Enum):
@@ -62,12 +67,10 @@ class Player:
     def __post_init__(self) -> None:
         require_text(self, "policy", "label")
 
-    def made(self) -> Policy:
-        """Return the policy. Errors: `BadInput` for an unknown name or option."""
-        from fairopt.cli.settings import configured  # what reads --set
-
+    def made(self, place: str = "options") -> Policy:
+        """Return the policy. Errors: `BadInput` for an unknown name or option; ``place`` is where the options stand."""
         settings = [f"{name}={_text(value)}" for name, value in self.options.items()]
-        return configured(discovery.policy(self.policy, Queue), settings)
+        return configured(discovery.policy(self.policy, Queue), settings, place)
 
 
 @dataclass(frozen=True)
@@ -164,9 +167,14 @@ class StudySpec:
         require_text(self, "name", "title")
         require_positive(self, "length")
         require_counts(self, 1, "rounds")
-        for name, values, least in (("seeds", self.seeds, 0.0), ("loads", self.loads or (1,), 1e-9)):
-            require_values(values, f"key {name!r}")
-            require(min(values) >= least, shown(min(values)), f"key {name!r}", "Give numbers that are not negative")
+        bare = not set("/\\") & set(self.name) and not self.name.startswith(".")
+        require(bare, shown(self.name), "key 'name'", "Give a name that files can have, with no folder in it")
+        for values, place in ((self.seeds, "key 'seeds'"), (self.loads or (1,), "key 'loads'")):
+            require_values(values, place)
+        for seed in self.seeds:
+            require(seed >= 0, shown(seed), "key 'seeds'", "Give seeds that are not negative")
+        for load in self.loads:
+            require(isfinite(load) and load > 0, shown(load), "key 'loads'", "Give loads above 0")
 
     @classmethod
     def parse(cls, source: str, file: str = "") -> StudySpec:
@@ -192,7 +200,7 @@ class StudySpec:
     def check(self) -> None:
         """Refuse unknown policies and options, and traces that cannot be played. Errors: `BadInput`, with the place."""
         checks: Mapping[str, list[Callable[[], object]]] = {
-            "policies": [each.made for each in self.policies],
+            "policies": [partial(each.made, f"policies {n}, options") for n, each in enumerate(self.policies, start=1)],
             "traces": [each.check for each in self.traces],
             "clusters": [each.made for each in self.clusters],
             "errors": [each.check for each in self.errors],
@@ -240,7 +248,8 @@ def _spec(source: str) -> StudySpec:
     check_keys(data, known, ("schema", "name", "policies", "traces", "clusters", "compare"), "the top level")
     check_schema(data, SCHEMA)
     if isinstance(count := data.get("seeds"), int) and not isinstance(count, bool):
-        require(count >= 1, count, "key 'seeds'", "Give how many there are, or a list of them")
+        remedy = f"Give how many there are, at most {MOST_SEEDS}, or a list of them"
+        require(1 <= count <= MOST_SEEDS, count, "key 'seeds'", remedy)
         data["seeds"] = list(range(count))
     blocks: Mapping[str, tuple[type, Callable[[dict[str, Any]], str]]] = {
         "policies": (Player, lambda each: each.get("policy", "")),

@@ -16,7 +16,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.models.common.schedulers import non_preemptive, ordered
 from fairopt.policy import Policy, Schedule, Trait
-from fairopt.problem.queue import Queue
+from fairopt.problem.queue import Queue, any_type
 from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation import Consolidated, Placement, Request, by_throughput, placed
 
@@ -78,7 +78,7 @@ class FifoQuota(Policy):
         """Keep running jobs, start each tenant's first jobs, then borrowers; see `Policy.decide`."""
         queue = non_preemptive(problem)
         room = _Room(queue, self.pooled)
-        waiting = ordered(np.flatnonzero(queue.allowed.any(axis=1) & ~queue.holds), queue.jobs.arrival)
+        waiting = ordered(np.flatnonzero(queue.can & ~queue.holds), queue.jobs.arrival)
         requests: list[Request] = []
         blocked: set[int] = set()  # tenants with a job that did not fit, which blocks the others
         borrowers = []
@@ -141,7 +141,7 @@ class _Room:
         own = self.quota[queue.jobs.tenant]
         fits = queue.allowed & (queue.jobs.gpus[:, None] <= own)
         #: (n,): whether a job does not fit its tenant's quota on any type that could hold it now.
-        self.large: Array = np.logical_not(fits.any(axis=1))
+        self.large: Array = np.logical_not(any_type(fits))
 
     def _column(self, gpu_type: int) -> int:
         return 0 if self.pooled else gpu_type

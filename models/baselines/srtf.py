@@ -36,4 +36,6 @@ class ShortestRemainingTimeFirst(Policy):
         left = problem.remaining[rows] / speed[rows]
         requests = choose(problem, rows[ordered(range(len(rows)), left)])
         stands = stands_while_ahead(problem, requests, self.placement)
-        return Schedule(self.name, problem, placed(problem, requests, self.placement), stands=stands)
+        placements = placed(problem, requests, self.placement)
+        settled = len(placements) == np.count_nonzero(problem.can)
+        return Schedule(self.name, problem, placements, stands=stands, settled=settled)

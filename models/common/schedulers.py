@@ -17,8 +17,8 @@ from fairopt.simulation.placement import ByThroughput, Consolidated, Placement, 
 
 def fastest(queue: Queue) -> Array:
     """Return each job's throughput (n,) on the fastest type that can hold it with all hosts up; 0 if none can."""
-    speeds: Array = np.where(queue.fits, queue.jobs.throughput, 0).max(axis=1)
-    return speeds
+    speeds = np.where(queue.fits, queue.jobs.throughput, 0)
+    return speeds[:, 0] if speeds.shape[1] == 1 else speeds.max(axis=1)
 
 
 def time_left(queue: Queue, row: int, gpu_type: int) -> Number:

@@ -64,3 +64,17 @@ def test_mistakes_end_with_status_2(
     assert (ran.status, ran.out) == (2, "")
     assert words in ran.err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("options", [["--set", "jobs=3"], ["--seed", 1], ["--cluster", "@philly-cluster"]])
+def test_options_of_a_trace_that_is_written_nowhere_are_refused(fairopt: Command, options: list[object]) -> None:
+    ran = fairopt("generate", "poisson", *options)
+    assert ran.status == 2
+    assert "--out: there is no file to write the trace to. Add --out FILE" in ran.err
+
+
+def test_the_kind_of_an_error_needs_its_size(fairopt: Command, tmp_path: Path) -> None:
+    ran = fairopt("generate", "oef-tenants", "--error-form", "fixed", "--out", tmp_path / "t.csv")
+    assert ran.status == 2
+    assert "--error: " in ran.err
+    assert "Give its size" in ran.err

@@ -16,7 +16,7 @@ from ran_command import Ran
 
 from fairopt.cli import main, round_json, round_tables
 from fairopt.cli.parquet import require_parquet
-from fairopt.cli.settings import configured
+from fairopt.configuring import configured
 from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ran_command import Ran
 
-from fairopt.cli.settings import configured
+from fairopt.configuring import configured
 from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput
 from fairopt.models.fft.fairness import WholeGpusPart
@@ -188,3 +188,18 @@ def test_jobs_that_have_not_arrived_are_counted(fairopt, files):
     out = fairopt("run", trace, "--cluster", cluster, "--policy", "srtf", "--rounds", 2).out
     assert "srtf: 1 of 2 jobs completed in 2 rounds" in out
     assert "not arrived when the run ended: 1 jobs" in out
+
+
+@pytest.mark.parametrize("option", ["--record", "--state", "--parquet"])
+def test_what_a_run_reads_is_not_written_over(fairopt: Callable[..., Ran], tmp_path: Path, option: str) -> None:
+    trace, cluster = tmp_path / "trace.toml", tmp_path / "cluster.toml"
+    trace.write_text(TRACE)
+    cluster.write_text(CLUSTER)
+    for given, called in ((trace, "TRACE"), (cluster, "--cluster")):
+        ran = fairopt("run", trace, "--cluster", cluster, "--policy", "srtf", option, given)
+        assert ran.status == 2
+        assert f"{option}: {given} is the file of {called} as well. Name another file" in ran.err
+    assert (trace.read_text(), cluster.read_text()) == (TRACE, CLUSTER)
+    ran = fairopt("generate", "poisson", "--cluster", cluster, "--out", cluster)
+    assert "--out: " in ran.err
+    assert cluster.read_text() == CLUSTER

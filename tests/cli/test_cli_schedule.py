@@ -12,7 +12,7 @@ import pytest
 from ran_command import Ran
 
 from fairopt import discovery
-from fairopt.cli.settings import configured
+from fairopt.configuring import configured
 from fairopt.datasets import dataset_path
 from fairopt.datasets.astraea_workload import Form, astraea_example, astraea_small, astraea_workload
 from fairopt.errors import BadInput

@@ -115,6 +115,19 @@ def test_a_policy_is_asked_when_something_happens() -> None:
     assert every.asked == list(range(max(every.asked) + 1))
 
 
+def test_nobody_is_asked_for_what_is_left_where_nobody_waits() -> None:
+    cluster = Cluster.uniform({"GPU": (3, 1)})
+    # 0.1 cannot be added up without rounding: rounds played in one step must end when rounds one by one do
+    trace = Trace(Jobs.of(gpus=[1, 1, 1], work=[50, 333, 90], types=cluster.types)).as_(float)
+    policy_ = Counted()
+    done = {row: end for each in Engine(policy_, trace, cluster, length="0.1") for row, end in each.completed.items()}
+    assert policy_.asked == [0]
+    ends = {
+        each.job: each.end for one in run(Counted(), trace, cluster, length="0.1") for each in one.ran if each.completed
+    }
+    assert {trace.jobs.names[row]: end for row, end in done.items()} == ends
+
+
 def test_stop_ends_the_run_after_a_round_and_iterating_goes_on() -> None:
     trace, cluster = _long_jobs()
     whole = list(Engine(ShortestRemainingTimeFirst(), trace, cluster, length=300))

@@ -6,20 +6,24 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fairopt.errors import BadInput
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+from fairopt.models.sia.sia import Sia
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import GpuTime, Window, job_fairness, tenant_fairness
-from fairopt.simulation.measures import Measures, Measuring, measure
+from fairopt.simulation.measures import Measures, Measuring, Spread, measure
 from fairopt.simulation.measures_finish_time import finish_time_fairness
 from fairopt.simulation.recording import header, write_record
 from fairopt.simulation.referee import Referee
 from fairopt.simulation.replay import read_record
+from fairopt.simulation.whole_rounds import WholeRounds
+from fairopt.studies.playing import observe
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.round_suite import Lender
 
@@ -150,3 +154,35 @@ def test_whole_rounds_follow_from_what_changed(number: type, tmp_path: Path) -> 
             for each in run(policy, this.trace, this.cluster, **options)
         ]
         assert list(read_record(path).rounds()) == yielded
+
+
+def test_elastic_jobs_count_with_the_gpus_that_they_hold() -> None:
+    cluster = Cluster.uniform({"GPU": (2, 4)})
+    jobs = Jobs.of(gpus=[2, 2, 1], work=[4000, 4000, 900], types=cluster.types, arrival=[0, 0, 700],
+                   elastic=[{4: "3/2"}, {4: "3/2"}, None])  # fmt: skip
+    trace = Trace(jobs)
+    rounds = list(run(Sia(), trace, cluster, length=300))
+    by_hand = sum((ran.gpus * (ran.end - ran.begin) for record in rounds for ran in record.ran), F(0))
+    assert any(ran.gpus == 4 for ran in rounds[0].ran)
+    history = History.of(trace, cluster, rounds)
+    found = measure(history)
+    freed = sum((ran.gpus * (record.end - ran.end) for record in rounds for ran in record.ran), F(0))
+    assert (found.gpu.held, found.gpu.freed) == (by_hand, freed)
+    assert found.tenants["tenant"].held == by_hand
+    fair = job_fairness(history)
+    assert found.ltgf == Spread.of([each for each in fair.values() if each is not None])
+    used = observe(history).over_time["utilisation"]
+    assert np.mean(used.values) * (used.end - used.begin) * 8 == pytest.approx(float(by_hand), rel=1e-4)
+    whole, changes = WholeRounds("sia", trace, cluster), Referee(Sia(), trace, cluster, length=300)
+    again = [record for each in changes for record in whole.add(each)]
+    attained = [{row: one.attained for row, one in each.after.present.items()} for each in rounds]
+    assert [{row: one.attained for row, one in each.after.present.items()} for each in again] == attained
+
+
+def test_a_type_may_have_no_hosts() -> None:
+    cluster = Cluster.uniform({"OLD": (0, 8), "NEW": (1, 2)})
+    trace = Trace(Jobs.of(gpus=[2, 2], work=[40, 40], types=cluster.types, throughput=[[1, 1], [1, 1]]))
+    found = measure(History.of(trace, cluster, list(run(ShortestRemainingTimeFirst(), trace, cluster, length=10))))
+    assert (found.completed, found.gpu.fragmented, found.gpu.usable) == (2, 0, 160)
+    with pytest.raises(BadInput, match="hosts of type 'OLD': got -1"):
+        Cluster.uniform({"OLD": (-1, 8)})

@@ -113,6 +113,32 @@ def test_a_report_of_what_is_played_plays_nothing(done: Path, tmp_path: Path) ->
     assert part.read_text().count("\n") == len(whole) - 3
 
 
+def test_a_study_that_grows_goes_on_and_is_reported_as_it_is_now(done: Path, tmp_path: Path) -> None:
+    shutil.copy(done / "small.jsonl", tmp_path)
+    shutil.copy(done / "trace.csv", tmp_path)
+    more = spec_file(tmp_path, (done / "small.toml").read_text().replace("seeds = 4", "seeds = 5"))
+    ran = study(tmp_path, more, "--jobs", 1)
+    assert "going on from 16 of 20 cells" in ran.stderr
+    before = (done / "small.jsonl").read_text()
+    assert (tmp_path / "small.jsonl").read_text().startswith(before)
+    for command in (["report", "small.jsonl"], ["merge", "small.jsonl", "-o", "all.jsonl"], ["report", "all.jsonl"]):
+        ran = study(tmp_path, *command, "--json")
+        assert ran.returncode == 0, ran.stderr
+        assert json.loads(ran.stdout)["cells"] == 20
+    ran = study(tmp_path, "report", "small.jsonl", done / "small.jsonl")
+    assert ran.returncode == 2
+    assert "is of another specification than small.jsonl. Give files of one" in ran.stderr
+
+
+def test_the_cells_of_another_study_are_left_alone(done: Path, tmp_path: Path) -> None:
+    text = (done / "small.toml").read_text().replace('name = "small"', 'name = "mine"').replace("length = 60", "")
+    before = (done / "small.jsonl").read_text()
+    ran = study(tmp_path, spec_file(tmp_path, text), "--cells", done / "small.jsonl")
+    assert ran.returncode == 2
+    assert "holds cells of the study 'small', and this is 'mine'. Name another file" in ran.stderr
+    assert (done / "small.jsonl").read_text() == before
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -123,10 +149,21 @@ def test_a_report_of_what_is_played_plays_nothing(done: Path, tmp_path: Path) ->
         ("seeds = 3", "seeds = 0", ["key 'seeds'", "got 0"]),
         ("seeds = 3", "seeds = [1, 2]", ["key 'seeds'", "Add 0"]),
         ("seeds = 3", "sedes = 3", ["unknown key 'sedes'", "'seeds'"]),
-        ("loads = [1, 2]", "loads = [1, 0]", ["key 'loads'", "got 0"]),
+        ("loads = [1, 2]", "loads = [1, 0]", ["key 'loads'", "got 0", "above 0"]),
         ("length = 60", "length = -1", ["key 'length'", "got -1", "above 0"]),
         ("length = 60", "window = { warm_up = 0.6, cool_down = 0.5 }", ["1.1 for both", "Leave some jobs"]),
         ("[2, 2]", "[2, 0]", ["host 'T-1', gpus", "got 0"]),
+        ("[2, 2]", "[-2, 2]", ["hosts of type 'T'", "got -2"]),
+        ("seeds = 3", "seeds = 1_000_000_000", ["key 'seeds'", "got 1000000000", "at most 10000"]),
+        ("loads = [1, 2]", "loads = [1, nan]", ["key 'loads'", "got nan", "above 0"]),
+        ("seeds = 3", "seeds = [0, -1]", ["key 'seeds'", "got -1", "not negative"]),
+        ('name = "small"', 'name = "../small"', ["key 'name'", "'../small'", "no folder"]),
+        ('policy = "srtf"', 'policy = "srtf"\noptions = { foo = 1 }', ["policies 1, options", "no option 'foo'"]),
+        (
+            'policy = "srtf"',
+            'policy = "tiresias"\nlabel = "t"\noptions = { thresholds = "abc" }',
+            ["policies 1, options thresholds", "'abc'"],
+        ),
         ('measure = "jct_mean"', 'measure = "jct"', ["compare 1", "'jct'", "jct_"]),
         ('better = "less"', 'better = "fewer"', ["compare 1", "'fewer'", "less"]),
         ('better = "less"', 'better = "less"\nbaseline = "fft"', ["compare 1, key 'baseline'", "'fft'"]),

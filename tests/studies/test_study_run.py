@@ -60,6 +60,13 @@ def test_the_key_is_of_the_content_and_labels_do_not_matter(tmp_path: Path) -> N
     assert not keys(text) & before
 
 
+def test_what_is_the_same_under_two_labels_is_shown_under_both(tmp_path: Path) -> None:
+    text = spec_text(tmp_path).replace('policy = "tiresias"', 'policy = "srtf"\nlabel = "again"')
+    found = StudyResults(StudySpec.parse(text), played(StudySpec.parse(text)))  # type: ignore[arg-type]
+    assert len(found.cells) == 12
+    assert [pair.verdict for pair in found.pairs] == ["srtf and again: the same in all runs"] * 2
+
+
 def test_the_version_is_of_what_decides_outcomes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import shutil
 

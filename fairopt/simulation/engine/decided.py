@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +18,7 @@ from fairopt.simulation.record import Change
 from fairopt.simulation.run import change
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Decided:
+class Decided(NamedTuple):
     """The jobs at the beginning of a round, with who runs in it, and what is new of that; as `Changes` has it.
 
     ``says`` is what the policy says, key by key, where that is new.
@@ -29,14 +27,14 @@ class Decided:
     standing: Standing
     stopped: tuple[int, ...] = ()
     placed: tuple[Placed, ...] = ()
-    leases: Mapping[int, Number] = field(default_factory=dict)
-    misfits: Mapping[int, str] = field(default_factory=dict)
-    says: Mapping[str, Any] = field(default_factory=dict)
+    leases: Mapping[int, Number] = {}
+    misfits: Mapping[int, str] = {}
+    says: Mapping[str, Any] = {}
 
 
 def going_on(standing: Standing, now: Number, end: Number) -> Decided:
     """Return a round in which all go on where they are; a lease that is over becomes one to the ``end``."""
-    return Decided(replace(standing, lease=standing.leased_until(now, end)))
+    return Decided(standing._replace(lease=standing.leased_until(now, end)))
 
 
 def carried_out(
@@ -55,7 +53,8 @@ def carried_out(
     if isinstance(placements, Placements):
         runs[placements.stay] = True
     runs[list(placements.moved if isinstance(placements, Placements) else placements)] = True
-    unsaid = standing.leased_until(queue.now, queue.end)
+    last_: Any = queue.end
+    unsaid = np.where(queue.holds, queue.lease, last_)
     lease, leases = unsaid, {}
     if schedule.leases:
         named = np.fromiter(schedule.leases, dtype=np.int64, count=len(schedule.leases))
@@ -67,7 +66,7 @@ def carried_out(
         lease = unsaid.copy()
         lease[named[new]] = until[new]
     rows = standing.rows
-    after = replace(standing, running=runs, lease=lease)
+    after = standing._replace(running=runs, lease=lease)
     placed: list[Placed] = []
     if moving or whole:
         setup, speed, last, started = (
@@ -86,13 +85,13 @@ def carried_out(
             placed.append(Placed(int(rows[row]), on, how, setup[row], speed[row]))
             last[row], (host[row], gpu_type[row]) = spots, place(queue.cluster, spots)
             started[row] = queue.now if started[row] is None else started[row]
-        after = replace(
-            after, setup=setup, speed=speed, gpus=gpus, last=last, started=started, host=host, gpu_type=gpu_type
+        after = after._replace(
+            setup=setup, speed=speed, gpus=gpus, last=last, started=started, host=host, gpu_type=gpu_type
         )
     stopped = before.running & ~runs
     return Decided(
         standing=after,
-        stopped=tuple(rows[stopped].tolist()) if stopped.any() else (),
+        stopped=tuple(rows[stopped].tolist()),
         placed=tuple(placed),
         leases={int(rows[row]): until for row, until in leases.items()},
     )

@@ -7,7 +7,7 @@ from bisect import bisect_right
 import numpy as np
 
 from fairopt.problem import Cluster, Trace
-from fairopt.program import Array, Number
+from fairopt.program import INFINITY, Array, Number
 
 
 class Hosts:
@@ -43,6 +43,11 @@ class Hosts:
                 host = self._number[outage.host]
                 failing[host] = min(outage.begin, failing.get(host, outage.begin))
         return failing
+
+    def next_change(self, now: Number) -> Number:
+        """Return when a host fails or comes back next after ``now``; infinity for never."""
+        place = bisect_right(self._moments, now)
+        return self._moments[place] if place < len(self._moments) else INFINITY
 
     def change(self, begin: Number, end: Number) -> bool:
         """Whether a host fails or comes back after ``begin``, at the latest at ``end``."""

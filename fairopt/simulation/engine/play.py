@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from fairopt.backends import Method, Solver
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
 from fairopt.problem import Cluster, Queue, Spots, Trace
-from fairopt.program import Array, Number
+from fairopt.problem.queue import any_type
+from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation.changes import BEAT, Changes
 from fairopt.simulation.engine.decided import Decided, carried_out, going_on
 from fairopt.simulation.engine.hosts import Hosts
@@ -26,17 +27,19 @@ from fairopt.simulation.run import begin, check_goes_on, check_matches, refuse_s
 
 _log = logging.getLogger(__name__)
 
+#: Rounds that are played in one step, at the most: who listens wants to say how far the run is.
+MOST_AT_ONCE = 1000
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Moment:
+
+class _Moment(NamedTuple):
     """Where a run is between two rounds: what a snapshot holds, and what saves work in the next round.
 
     ``up`` (H,): the hosts that worked in the round before. ``schedule``: what was decided last, for the rows ``asked``;
-    it ``stands`` until then, unless something happens. ``said``: the costs, notes and back end that were told last,
-    None if that is not known. ``seconds``: what deciding took since the last changes.
+    it ``stands`` until then, unless something happens; ``settled``, also when jobs are done. ``said``: the costs, notes
+    and back end that were told last, None if that is not known. ``seconds``: what deciding took since the last changes.
     """
 
-    index: int
+    round: int
     now: Number
     arrived: int
     standing: Standing
@@ -47,6 +50,7 @@ class _Moment:
     up: Array
     schedule: Schedule | None = None
     stands: Number | None = None
+    settled: bool = False
     asked: Array | None = None
     said: Mapping[str, Any] | None = None
     seconds: float = 0.0
@@ -98,11 +102,12 @@ class Engine:
         self._rounds, self._done, self._stopped = rounds, 0, False
         self._arrival: list[Number] = trace.jobs.arrival.tolist()
         self._hosts = Hosts(self._cluster, trace)
-        whole = Queue.fresh(trace.jobs, self._cluster, length=self._length)
-        self._fits: Array = np.asarray(whole.fits.any(axis=1))
+        self._whole = Queue.fresh(trace.jobs, self._cluster, length=self._length)
+        self._fits = any_type(self._whole.fits)
+        self._datasets = any(trace.jobs.dataset)
         first = begin(self._cluster, self._number) if after is None else after
         self._at = _Moment(
-            index=first.index,
+            round=first.index,
             now=first.now,
             arrived=first.arrived,
             standing=Standing.of(first.present, trace.jobs, self._cluster, self._number),
@@ -118,7 +123,7 @@ class Engine:
     @property
     def index(self) -> int:
         """The number of the round that comes next."""
-        return self._at.index
+        return self._at.round
 
     def stop(self) -> None:
         """Let the run end after the round that it is in; a handler of signals may call it."""
@@ -128,7 +133,7 @@ class Engine:
         """Return how to go on from here, as `fairopt.simulation.run` would."""
         at = self._at
         return Snapshot(
-            index=at.index,
+            index=at.round,
             now=at.now,
             arrived=at.arrived,
             present=dict(at.standing.states(at.now)),
@@ -141,15 +146,18 @@ class Engine:
     def __iter__(self) -> Iterator[Changes]:
         """Yield what changes, in rounds where something does, or once a second. Errors: `BrokenSchedule`, `Stalled`."""
         said = perf_counter()
-        said = perf_counter()
         while not self._stopped and (self._rounds is None or self._done < self._rounds):
-            played = self._played(self._at)
+            quiet = self._quiet(self._at)
+            self._at, self._done = quiet, self._done + quiet.round - self._at.round
+            if self._rounds is not None and self._done >= self._rounds:
+                return
+            played = self._played(quiet)
             if played is None:
                 return
             after, changes = played
             told = changes.anything or self._stopped or perf_counter() - said > BEAT
             # in one step: an exception from outside comes before this round, or after it has been told
-            self._at, self._done = replace(after, seconds=0.0) if told else after, self._done + 1
+            self._at, self._done = after._replace(seconds=0.0) if told else after, self._done + 1
             if told:
                 yield changes
                 said = perf_counter()
@@ -167,15 +175,14 @@ class Engine:
             at, decided = self._asked(at, fresh, up)
         standing, completed, lost = decided.standing.advanced(at.now, end, self._hosts.failing(at.now, end))
         calm = not fresh and not decided.standing.running.any() and not self._hosts.change(at.now, end)
-        after = replace(
-            at,
-            index=at.index + 1,
+        after = at._replace(
+            round=at.round + 1,
             now=end,
             arrived=fresh.stop,
             standing=standing,
             idle=at.idle + 1 if calm else 0,
             up=up,
-            stands=None if completed or lost else at.stands,
+            stands=None if lost or (completed and not at.settled) else at.stands,
         )
         if calm:
             self._refuse_stall(after)
@@ -184,7 +191,7 @@ class Engine:
         if up is not before.up:
             failed, back = (tuple(np.flatnonzero(each).tolist()) for each in (before.up & ~up, up & ~before.up))
         changes = Changes(
-            index=at.index,
+            index=at.round,
             begin=at.now,
             end=end,
             arrived=fresh,
@@ -201,16 +208,26 @@ class Engine:
         )
         return after, changes
 
+    def _quiet(self, at: _Moment) -> _Moment:
+        """Return the end of the rounds that come in which nothing happens and nobody is asked, in one step."""
+        if at.stands is None or self._hosts.up(at.now) is not at.up:
+            return at
+        coming = self._arrival[at.arrived] if at.arrived < len(self._arrival) else INFINITY
+        until = min(at.stands, coming, self._hosts.next_change(at.now))
+        most = MOST_AT_ONCE if self._rounds is None else min(MOST_AT_ONCE, self._rounds - self._done)
+        standing, rounds, now = at.standing.undisturbed(at.now, self._length, until, most)
+        return at._replace(round=at.round + rounds, now=now, standing=standing, idle=0) if rounds else at
+
     def _skipped(self, at: _Moment) -> _Moment | None:
         """Return the beginning of the next round in which jobs can run or have just come; None if there is none."""
         arrived, rows = at.arrived, at.standing.rows
         left = arrived < len(self._arrival)
-        if (left and self._arrival[arrived] <= at.now) or (len(rows) and self._fits[rows].any()):
+        if (left and self._arrival[arrived] <= at.now) or np.count_nonzero(self._fits[rows]):
             return at
         if not left:
             return None
         skipped = rounds_until(self._arrival[arrived], at.now, self._length)
-        return replace(at, index=at.index + skipped, now=at.now + skipped * self._length)
+        return at._replace(round=at.round + skipped, now=at.now + skipped * self._length)
 
     def _asked(self, at: _Moment, fresh: range, up: Array) -> tuple[_Moment, Decided]:
         """Ask the policy; return the moment with its answer, and what is new by it."""
@@ -221,7 +238,7 @@ class Engine:
         queue = Queue(
             cluster=self._cluster,
             jobs=last.jobs if last is not None and standing.rows is at.asked else jobs.take(standing.rows),
-            index=at.index,
+            index=at.round,
             now=at.now,
             length=self._length,
             remaining=standing.remaining,
@@ -235,6 +252,7 @@ class Engine:
             held=at.held,
         )
         vars(queue).update(last_host=standing.host, last_type=standing.gpu_type)
+        vars(queue).update({name: getattr(self._whole, name)[standing.rows] for name in ("suits", "fits")})
         if last is not None:
             queue.recall(last)
         begun = perf_counter()
@@ -257,21 +275,23 @@ class Engine:
             "backend": schedule.backend,
         }
         says = said if at.said is None else {name: value for name, value in said.items() if at.said[name] != value}
-        moment = replace(
-            at,
+        moment = at._replace(
             held=self._held(at.held, decided),
             state=schedule.state,
             started=True,
             schedule=schedule,
             asked=standing.rows,
             stands=None if self._ask else schedule.stands,
+            settled=schedule.settled,
             said=said,
             seconds=at.seconds + seconds,
         )
-        return moment, replace(decided, misfits=misfits, says=says)
+        return moment, decided._replace(misfits=misfits, says=says)
 
     def _held(self, held: tuple[frozenset[str], ...], decided: Decided) -> tuple[frozenset[str], ...]:
         """Return the datasets on each host once those who are placed have read theirs."""
+        if not self._datasets:
+            return held
         new = list(held)
         for each in decided.placed:
             name = self._trace.jobs.dataset[each.row]
@@ -283,5 +303,5 @@ class Engine:
         """Raise `Stalled` as the referee does."""
         names, rows = self._trace.jobs.names, after.standing.rows
         waiting = (names[row] for row in rows[self._fits[rows]].tolist())
-        stands = Snapshot(after.index, after.now, after.arrived, {}, after.held, idle=after.idle)
+        stands = Snapshot(after.round, after.now, after.arrived, {}, after.held, idle=after.idle)
         refuse_stall(stands, self._trace, self._policy.name, waiting)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from fairopt.program import Array, Number, cast, objects
 from fairopt.simulation.record import JobState
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Standing:
+class Standing(NamedTuple):  # a class of data would take longer to make than a round
     """The columns of `JobState`, one value for each of n jobs present; nothing in it is ever changed in place.
 
     ``rows`` (n,) are those of the trace, rising. ``lease`` and ``speed`` (work per unit of time on ``last``) count
@@ -93,12 +91,12 @@ class Standing:
             host=nowhere,
             gpu_type=nowhere,
         )
-        return Standing(*(np.concatenate((getattr(self, name), getattr(new, name))) for name in _COLUMNS))
+        return Standing(*map(np.concatenate, zip(self, new, strict=True)))
 
     def without(self, gone: Array) -> Standing:
         """Return the same without the jobs that are ``gone`` (n,)."""
         stay = np.flatnonzero(~gone)
-        return Standing(*(getattr(self, name)[stay] for name in _COLUMNS))
+        return Standing(*[column[stay] for column in self])
 
     def on_hosts(self, up: Array) -> Standing:
         """Return the same, where no job runs that has a host that is not ``up`` (H,)."""
@@ -109,7 +107,7 @@ class Standing:
             running and all(works[host] for host, _ in last)
             for running, last in zip(self.running.tolist(), self.last, strict=True)
         ]
-        return replace(self, running=np.array(alive, dtype=bool))
+        return self._replace(running=np.array(alive, dtype=bool))
 
     def advanced(
         self, now: Number, end: Number, failing: Mapping[int, Number]
@@ -120,14 +118,16 @@ class Standing:
 
         ``failing`` are the hosts that fail in the round, and when.
         """
-        at = np.flatnonzero(self.running)
-        if not len(at):
+        at = self._at()
+        if at is None:
             return self, {}, {}
         over: Any = end  # numpy's types know no Fractions
         left, loading, speed = self.remaining[at], self.setup[at], self.speed[at]
         complete = now + loading + left / speed
         # each operation in the referee's order, so that floats are the same to the last bit
         till = np.minimum(complete, over)
+        if failing:
+            at = np.flatnonzero(self.running)
         lost = self._lost(at, till, failing) if failing else {}
         for place, moment in lost.items():
             till[place] = moment
@@ -146,14 +146,46 @@ class Standing:
         if lost:
             running = running.copy()
             running[at[list(lost)]] = False
-        after = replace(self, remaining=remaining, attained=attained, setup=setup, running=running)
+        after = self._replace(remaining=remaining, attained=attained, setup=setup, running=running)
         rows = self.rows[at]
         lost_rows = {int(rows[place]): moment for place, moment in lost.items()}
-        if not done.any():
+        if not np.count_nonzero(done):
             return after, {}, lost_rows
         gone = np.zeros(len(self.rows), dtype=bool)
-        gone[at[done]] = True
+        gone[at] = done
         return after.without(gone), dict(zip(rows[done].tolist(), till[done].tolist(), strict=True)), lost_rows
+
+    def undisturbed(self, now: Number, length: Number, until: Number, most: int) -> tuple[Standing, int, Number]:
+        """Return what rounds make of them that all end before ``until`` and before a job is done; how many; the end.
+
+        Each of these rounds does what `advanced` does, and no more than ``most`` are played.
+        """
+        at = self._at()
+        if at is None or not most or now + 2 * length >= until:
+            return self, 0, now
+        left, loading, speed, gpus = self.remaining[at], self.setup[at], self.speed[at], self.gpus[at]
+        attained = self.attained[at]
+        # a round early, because the sum of many rounds in floats is another than this one
+        until = min(until, (now + loading + left / speed).min() - length)
+        begin, end, rounds = now, now + length, 0
+        while end < until and rounds < most:
+            held: Any = end - now
+            spent = np.minimum(loading, held)
+            left, loading, attained = left - (held - spent) * speed, loading - spent, attained + gpus * held
+            begin, now, end, rounds = now, end, end + length, rounds + 1
+        if not rounds:
+            return self, 0, now
+        remaining, received, setup = self.remaining.copy(), self.attained.copy(), self.setup.copy()
+        remaining[at], received[at], setup[at] = left, attained, loading
+        lease = self.leased_until(begin, now)
+        return self._replace(remaining=remaining, attained=received, setup=setup, lease=lease), rounds, now
+
+    def _at(self) -> Any:
+        """Return where those are that run, None if nobody does; all at once where all do."""
+        count = np.count_nonzero(self.running)
+        if not count:
+            return None
+        return slice(None) if count == len(self.running) else np.flatnonzero(self.running)
 
     def _lost(self, at: Array, till: Array, failing: Mapping[int, Number]) -> dict[int, Number]:
         """Return when a host fails under jobs that still run, by their place in ``at``."""
@@ -163,9 +195,6 @@ class Standing:
             if moments and min(moments) < till[place]:
                 lost[place] = min(moments)
         return lost
-
-
-_COLUMNS = tuple(each.name for each in fields(Standing))
 
 
 def _objects(values: Sequence[Any]) -> Array:
