@@ -37,9 +37,10 @@ PAPERS = {
         "printed advantages in completion time come out only against rivals that do not go by what remains: Gavel's "
         "max-min or finish-time fairness, and PAL by least attained service. Gavel's shortest first, which the paper "
         "itself calls Gavel's best, is as good as FFT or better; so, as a rule, is SRTF (`fft-jct`). Where FFT wins "
-        "is waiting: as printed, under load, nobody waits as long for a first round as under policies that go by what "
-        "remains (`fft-starvation`). What it does depends on the unit of work, since the compensation is in its square "
-        "(`fft-eq4`). Finish-time fairness as Sec. 6.1.5 defines it is never below 1 (`fft-ftf`).",
+        "is waiting, as printed and under load: the longest wait for a first round is below that of policies that go "
+        "by what remains (`fft-starvation`). Its makespans are seldom the longer ones. What it does depends on the "
+        "unit of work, since the compensation is in its square (`fft-eq4`). Finish-time fairness as "
+        "Sec. 6.1.5 defines it is never below 1 (`fft-ftf`).",
     ),
     "ltgf": Paper("ASTRAEA, long-term GPU-time fairness (TPDS 2022)", "ltgf"),
     "astraea": Paper("Astraea, posted prices (IEEE TC 2022)", "astraea"),

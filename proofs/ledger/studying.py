@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,12 +25,11 @@ from fairopt.errors import BadInput
 from fairopt.ledger import Finding, read_package
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.rewrite import PACKAGE, rewritten
-from fairopt.proofs.ledger.wording import listed
 from fairopt.studies.cells import KINDS, PlayedCell
 from fairopt.studies.results import StudyResults
 from fairopt.studies.running import run_study
 from fairopt.studies.spec import StudySetting, StudySpec
-from fairopt.studies.statistics import Estimate, PairedResult, compare_drawn, compare_resampled, holm
+from fairopt.studies.statistics import Estimate, PairedResult, compare_drawn, compare_resampled
 
 #: Seeds of the quick form.
 FEW = 2
@@ -82,12 +81,6 @@ def ratio(results: StudyResults, setting: StudySetting, measure: str, over: str,
     return compare([first[each] for each in seeds], [second[each] for each in seeds]) if seeds else None
 
 
-def adjusted(found: Mapping[str, PairedResult]) -> dict[str, PairedResult]:
-    """Return comparisons, by name, as one family: with the p-values of Holm."""
-    values = holm([each.p for each in found.values()])
-    return {name: replace(each, adjusted=p) for (name, each), p in zip(found.items(), values, strict=True)}
-
-
 # -- words -------------------------------------------------------------------------------------------------------
 def between(values: Sequence[Estimate]) -> str:
     """Return the least and the largest of what was found: "0.81 to 1.32"."""
@@ -104,13 +97,6 @@ def intervals(values: Sequence[Estimate]) -> str:
 def ends(low: float, high: float) -> str:
     """Return "low to high" in three digits, once where both are the same."""
     return " to ".join(dict.fromkeys((digits(low), digits(high))))
-
-
-def part_of(names: Sequence[str], every: int, *, few: int = 3) -> str:
-    """Return how many of all settings are ``names``, and which where they are few: "2 of 9: trace 1, trace 2"."""
-    if len(names) in (0, every):
-        return f"{'all' if names else 'none'} of {every}"
-    return f"{len(names)} of {every}" + (f": {listed(names)}" if len(names) <= few else "")
 
 
 # -- the command -------------------------------------------------------------------------------------------------
