@@ -221,7 +221,7 @@ def test_a_run_that_is_asked_to_end_keeps_what_it_has(tmp_path: Path) -> None:
         time.sleep(0.05)
     begun.terminate()
     assert "interrupted after" in begun.communicate(timeout=60)[1]
-    assert begun.returncode == 130
+    assert begun.returncode == 143
     for goes_on in ([*play, "--resume", state, "--rounds", "1"], [*FAIROPT, "check", record]):
         subprocess.run(goes_on, check=True, capture_output=True, timeout=60)
 

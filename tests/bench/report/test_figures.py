@@ -194,6 +194,7 @@ def test_our_documents_have_a_place_for_them(file: str, name: str) -> None:
 def test_each_task_has_a_quick_specification_and_a_full_one_with_the_same_goals() -> None:
     specs = {name: Spec.parse(text) for name, text in shipped().items()}
     full = {name: spec for name, spec in specs.items() if f"quick-{name}" in specs}
+    assert full.pop("rounds").task == "rounds"  # it needs a trace of one's own, so that `make` leaves it out
     assert len(full) == 7
     made = re.search(r"^FULL := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
     assert made is not None
