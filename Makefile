@@ -7,11 +7,14 @@ FULL := oef-noncooperative max-min oef-cooperative water-filling nash-welfare ff
 SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --jobs auto --builder
 QUICK := $(FULL:%=quick-%)
 
+# Rows of the ledger that a study decides.
+STUDIES ?= fft-jct fft-ftf fft-starvation fft-migrations fft-fig13b
+
 # Kernels of the BLAS with which tests of floats are run, where the processor has them; what is tested with each.
 KERNELS := SkylakeX Haswell Prescott
 NUMERICAL := tests/methods tests/backends tests/certificates tests/models/nash tests/models/gavel tests/properties/test_misreports.py
 
-.PHONY: demo test kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims proofs \
+.PHONY: demo test kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
 	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -47,6 +50,12 @@ certify: .venv/ready ## certify every policy on 1,000 random markets, and say wh
 claims: .venv/ready ## recompute the ledger, write what comes out into its files and into docs/ledger.md
 	$(BIN)/python -m fairopt.proofs.ledger.rewrite
 	$(BIN)/python -m fairopt.proofs.ledger.page docs/ledger.md
+
+studies: .venv/ready ## the quick form of the studies that decide claims: some minutes each; cells in build/studies/quick
+	$(BIN)/python -m fairopt.proofs.ledger.studying --quick --cells build/studies/quick $(STUDIES)
+
+studies-whole: .venv/ready ## the whole of them, into the ledger: hours; interrupted, the same command goes on
+	$(BIN)/python -m fairopt.proofs.ledger.studying --write --cells build/studies $(STUDIES)
 
 proofs: ## the theorems, checked by Coq (installed from Debian's packages where it is missing), each with its axioms: none
 	@proofs/theorems/check.sh

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import enum
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from importlib import import_module, resources
 from importlib.metadata import entry_points
 from time import perf_counter
+from typing import NamedTuple
 
 from fairopt.errors import BadInput
 
@@ -38,12 +39,22 @@ class Ruling(enum.Enum):
     OPEN = "open"  # not decided yet; the row says what it waits for
 
 
+class Comparison(NamedTuple):
+    """What a paper prints beside what a study found, in words; ``holds`` says where the claim does."""
+
+    claimed: str
+    found: str
+    interval: str
+    holds: str
+
+
 @dataclass(frozen=True)
 class Finding:
-    """The result of a computation on a claim. ``evidence`` is text made of the computed numbers."""
+    """The result of a computation on a claim. ``evidence`` and ``table`` are text made of the computed numbers."""
 
     verdict: Ruling
     evidence: str
+    table: tuple[Comparison, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +63,8 @@ class Entry:
 
     ``says`` is the claim in our words; ``where`` its place in the paper. ``run`` is the ``module:function`` in
     ``package``, where the row's file lies, that returns the `Finding`; a row that is open has ``waits_for`` instead.
-    A ``slow`` one takes minutes; what is ``measured`` differs from run to run.
+    A ``slow`` one takes minutes; what is ``measured`` differs from run to run. One that a study decides has a
+    ``table``.
     """
 
     id: str
@@ -67,19 +79,25 @@ class Entry:
     waits_for: str = ""
     slow: bool = False
     measured: bool = False
+    table: tuple[Comparison, ...] = ()
 
     def recompute(self) -> tuple[Finding, float]:
         """Return what the computation says now, and the seconds that it took; `BadInput` for a row that is open."""
+        compute, begun = self.computation(), perf_counter()
+        return compute(), perf_counter() - begun
+
+    def computation(self) -> Callable[..., Finding]:
+        """Return the function that decides the claim; `BadInput` for a row that is open."""
         if not self.run:
             raise BadInput(f"{self.id} is open", place="claims", remedy=f"It waits for {self.waits_for}")
         module, _, function = self.run.partition(":")
-        begun = perf_counter()
-        finding: Finding = getattr(import_module(f"{self.package}.{module}"), function)()
-        return finding, perf_counter() - begun
+        found: Callable[..., Finding] = getattr(import_module(f"{self.package}.{module}"), function)
+        return found
 
     def follows(self, finding: Finding) -> bool:
         """Whether the stored verdict, and where nothing is measured the evidence, is what the computation says."""
-        return finding.verdict is self.verdict and (self.measured or finding.evidence == self.evidence)
+        same = (finding.evidence, finding.table) == (self.evidence, self.table)
+        return finding.verdict is self.verdict and (self.measured or same)
 
 
 def ledger() -> list[Entry]:
@@ -108,4 +126,5 @@ def read_package(package: str) -> Iterator[Entry]:
                 problem = f"missing or unknown keys: {', '.join(strange)}"
                 remedy = f"The keys are {', '.join(sorted(known))}"
                 raise BadInput(problem, file=f"{package}/{file.name}", place=place, remedy=remedy)
-            yield Entry(**{**table, "verdict": Ruling(table["verdict"]), "package": package})
+            compared = tuple(Comparison(*each) for each in table.get("table", ()))
+            yield Entry(**{**table, "verdict": Ruling(table["verdict"]), "table": compared, "package": package})

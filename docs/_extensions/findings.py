@@ -16,7 +16,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from fairopt.ledger import Entry, Ruling, ledger
+from fairopt.ledger import Comparison, Entry, Ruling, ledger
 
 
 class Paper(NamedTuple):
@@ -73,6 +73,8 @@ def box(row: Entry) -> nodes.container:
     made += paragraph(f"Found: {first}")
     if rest:
         made += folded("The rest of it", paragraph(rest))
+    if row.table:
+        made += table([name.capitalize() for name in Comparison._fields], row.table)
     if not row.run:
         made += paragraph(f"It waits for {row.waits_for}", "finding-again")
         return made

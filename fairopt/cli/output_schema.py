@@ -281,6 +281,7 @@ _PARTS: Mapping[str, Schema] = {
         {
             **VERSION,
             **dict.fromkeys(("id", "paper", "where", "kind", "says", "evidence"), (TEXT, "As in the ledger.")),
+            "table": (_list(OBJECT), "What is printed beside what a study found: claimed, found, interval, holds."),
             "verdict": ({"enum": [each.value for each in Ruling]}, "What a computation says of it."),
             "waits_for": (_or_null(TEXT), "What is missing for a verdict."),
             "run": (_or_null(TEXT), "The function that computes it."),

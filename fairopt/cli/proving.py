@@ -132,6 +132,7 @@ def _json(row: Entry) -> dict[str, Any]:
         **{key: getattr(row, key) for key in ("id", "paper", "where", "kind", "says")},
         "verdict": row.verdict.value,
         "evidence": row.evidence,
+        "table": [each._asdict() for each in row.table],
         "waits_for": row.waits_for or None,
         "run": f"{row.package}.{row.run}" if row.run else None,
         "seconds": None,

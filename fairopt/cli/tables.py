@@ -20,7 +20,7 @@ from rich.text import Text
 
 from fairopt.cli.exits import Exit
 from fairopt.cli.settings import Option
-from fairopt.ledger import Entry, Finding, Ruling
+from fairopt.ledger import Comparison, Entry, Finding, Ruling
 from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
@@ -214,6 +214,11 @@ def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
         say(Text("  verdict:  ").append(_ruling(row)))
         shown = f"  evidence: {row.evidence}" if row.evidence else f"  waits for {row.waits_for}"
         say(shown)
+        if row.table:
+            grid = table_of(*Comparison._fields)
+            for compared in row.table:
+                grid.add_row(*compared)
+            say(grid)
         if row.run:
             say(f"  again:    fairopt claims {row.id} --run")
 
@@ -363,6 +368,6 @@ LEFT = frozenset(
     {
         *("source", "claims", "definition", "can", "unit", "what shows it", "of", "answer", "available", "numbers"),
         *("where", "verdict", "in short", "what", "package", "about", "type", "default", "meaning"),
-        *("status", "title", "setting", "task", "tasks", "what is asked", "what they are", "here"),
+        *("status", "title", "setting", *Comparison._fields, "task", "tasks", "what is asked", "what they are", "here"),
     }
 )

@@ -2,7 +2,7 @@
 
 Named rows are always rewritten. Without names all rows are taken but those that are slow (``--slow`` takes them too),
 and a measured row whose verdict still follows stays as it is, since its samples differ from run to run. Only
-``verdict`` and ``evidence`` change in a file; everything else in it stays as somebody wrote it.
+``verdict``, ``evidence`` and ``table`` change in a file; everything else in it stays as somebody wrote it.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{row.id}: slow, left alone")
             continue
         finding, seconds = row.recompute()
-        print(f"{row.id}: {_rewritten(row, finding, named=bool(options.id))} ({seconds:.1f} s)", flush=True)
+        print(f"{row.id}: {rewritten(row, finding, named=bool(options.id))} ({seconds:.1f} s)", flush=True)
     return 0
 
 
-def _rewritten(row: Entry, finding: Finding, *, named: bool) -> str:
+def rewritten(row: Entry, finding: Finding, *, named: bool) -> str:
     """Write a finding into the file of its row, and say what became of it."""
-    if finding.verdict is row.verdict and (finding.evidence == row.evidence or (row.measured and not named)):
+    same = (finding.evidence, finding.table) == (row.evidence, row.table)
+    if finding.verdict is row.verdict and (same or (row.measured and not named)):
         return f"{row.verdict.value}, as it stands"
     path = next(path for path in sorted(FOLDER.glob("*/*.toml")) if row.id in _ids(path.read_text(encoding="utf-8")))
     # read only now: somebody may have written to the file while this row was computed
@@ -73,10 +74,21 @@ def with_finding(text: str, name: str, finding: Finding) -> str:
             block, count = re.subn(rf"^{key} = {STRING}", line.replace("\\", r"\\"), block, flags=re.MULTILINE)
             if count != 1:
                 raise BadInput(f"{count} lines begin with {key!r}", place=name, remedy="Write it as one string")
+        block = with_table(block, finding)
         new = text[:start] + block + text[end:]
         _check(text, new, name, finding)
         return new
     raise BadInput("there is no such row", place=name, remedy="Give it [[claim]] and an id first")
+
+
+def with_table(block: str, finding: Finding) -> str:
+    """Return the text of a row with another table, which stands behind the evidence; without one if it is empty."""
+    block = re.sub(r"^table = \[\n(?:  .*\n)*\]\n", "", block, flags=re.MULTILINE)
+    if not finding.table:
+        return block
+    lines = [f"  {json.dumps(list(each), ensure_ascii=False)}," for each in finding.table]
+    table = "\n".join(["table = [", *lines, "]\n"])
+    return re.sub(rf"^evidence = {STRING}\n", lambda found: found.group() + table, block, flags=re.MULTILINE)
 
 
 def toml_line(key: str, value: str) -> str:
@@ -94,6 +106,9 @@ def _check(old: str, new: str, name: str, finding: Finding) -> None:
     for row in wanted:
         if row["id"] == name:
             row |= {"verdict": finding.verdict.value, "evidence": finding.evidence}
+            row.pop("table", None)
+            if finding.table:
+                row["table"] = [list(each) for each in finding.table]
     if tomllib.loads(new)["claim"] != wanted or Ruling(finding.verdict) is Ruling.OPEN:
         raise BadInput(
             "it would not be read back as it is", place=name, remedy="Use single spaces and no control codes"

@@ -1,0 +1,157 @@
+"""Rows that a study decides: ``python -m fairopt.proofs.ledger.studying ROW... [--quick] [--write] [--cells FOLDER]``.
+
+The function of such a row takes an `Extent` and returns a `Finding` with a table. Rows of one study share its cells.
+``--quick`` plays the first seeds only and says what they give; ``--write`` writes what came out into the ledger's
+files; ``--cells`` keeps what was played in a folder and goes on from there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from time import perf_counter
+
+from fairopt.bench.executors import place
+from fairopt.bench.journal import RecordsFile
+from fairopt.bench.records import environments
+from fairopt.bench.report.words import digits
+from fairopt.errors import BadInput
+from fairopt.ledger import Finding, read_package
+from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.rewrite import PACKAGE, rewritten
+from fairopt.proofs.ledger.wording import listed
+from fairopt.studies.cells import KINDS, PlayedCell
+from fairopt.studies.results import StudyResults
+from fairopt.studies.running import run_study
+from fairopt.studies.spec import StudySetting, StudySpec
+from fairopt.studies.statistics import Estimate, PairedResult, compare_drawn, compare_resampled, holm
+
+#: Seeds of the quick form.
+FEW = 2
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of a study is played: its first ``seeds`` (None: all). ``cells``: the folder that keeps it (None: none)."""
+
+    seeds: int | None = None
+    cells: Path | None = None
+
+    @property
+    def quick(self) -> bool:
+        """Whether it is less than the whole, so that its text is not that of the ledger."""
+        return self.seeds is not None
+
+
+WHOLE = Extent()
+
+
+@lru_cache(maxsize=4)
+def results_of(study: str, extent: Extent = WHOLE) -> StudyResults:
+    """Play a study that comes with fairopt, on all cores, and return its results; each cell is played once.
+
+    Errors: `NoLongerFollows` where a cell failed; those of `run_study`.
+    """
+    spec = StudySpec.read(study)
+    spec = replace(spec, seeds=spec.seeds[: extent.seeds])
+    with ExitStack() as stack:
+        file, records = None, []
+        if extent.cells is not None:
+            extent.cells.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(RecordsFile(extent.cells / f"{study}.jsonl", KINDS, _say, place="--cells"))
+            records += file.before
+        done = {each.key for each in records if isinstance(each, PlayedCell)}
+        executor, concurrent = stack.enter_context(place(os.cpu_count() or 1, None))
+        known = environments(records).keys()
+        for record in run_study(spec, executor, concurrent=concurrent, done=done, known=known):
+            records.append(record)
+            if file is not None:
+                file.add(record)
+    results = StudyResults(spec, records)
+    require(not results.failed, f"all cells of {study} are played; {'; '.join(results.notes)}")
+    return results
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------
+def ratio(results: StudyResults, setting: StudySetting, measure: str, over: str, under: str) -> PairedResult | None:
+    """Return how outcomes of one policy compare with another's, in pairs of runs of one setting; None without any."""
+    first, second = (results.outcomes(each, setting, measure) for each in (over, under))
+    seeds = [seed for seed in first if seed in second]
+    compare = compare_resampled if setting.source.resampled else compare_drawn
+    return compare([first[each] for each in seeds], [second[each] for each in seeds]) if seeds else None
+
+
+def adjusted(found: Mapping[str, PairedResult]) -> dict[str, PairedResult]:
+    """Return comparisons, by name, as one family: with the p-values of Holm."""
+    values = holm([each.p for each in found.values()])
+    return {name: replace(each, adjusted=p) for (name, each), p in zip(found.items(), values, strict=True)}
+
+
+# -- words -------------------------------------------------------------------------------------------------------
+def between(values: Sequence[Estimate]) -> str:
+    """Return the least and the largest of what was found: "0.81 to 1.32"."""
+    return ends(min(each.value for each in values), max(each.value for each in values))
+
+
+def intervals(values: Sequence[Estimate]) -> str:
+    """Return the intervals of the least and the largest of what was found: "[0.75, 0.87] to [1.20, 1.45]"."""
+    least, most = (choose(values, key=lambda each: each.value) for choose in (min, max))
+    texts = dict.fromkeys(f"[{digits(each.low)}, {digits(each.high)}]" for each in (least, most))
+    return " to ".join(texts)
+
+
+def ends(low: float, high: float) -> str:
+    """Return "low to high" in three digits, once where both are the same."""
+    return " to ".join(dict.fromkeys((digits(low), digits(high))))
+
+
+def part_of(names: Sequence[str], every: int, *, few: int = 3) -> str:
+    """Return how many of all settings are ``names``, and which where they are few: "2 of 9: trace 1, trace 2"."""
+    if len(names) in (0, every):
+        return f"{'all' if names else 'none'} of {every}"
+    return f"{len(names)} of {every}" + (f": {listed(names)}" if len(names) <= few else "")
+
+
+# -- the command -------------------------------------------------------------------------------------------------
+def main(arguments: list[str] | None = None) -> int:
+    """Recompute the rows that the command line names; return 0."""
+    parser = ArgumentParser(prog="python -m fairopt.proofs.ledger.studying", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("id", nargs="+", help="rows that a study decides")
+    parser.add_argument("--quick", action="store_true", help=f"play the first {FEW} seeds only")
+    parser.add_argument("--write", action="store_true", help="write what comes out into the ledger's files")
+    parser.add_argument("--cells", type=Path, metavar="FOLDER", help="keep cells here, and go on from those there")
+    options = parser.parse_args(arguments)
+    if options.quick and options.write:
+        raise BadInput("the quick form is not the ledger's", place="--write", remedy="Leave --quick out")
+    extent = Extent(FEW if options.quick else None, options.cells)
+    for name, finding, seconds in _findings(options.id, extent):
+        said = [f"{name}: {finding.verdict.value} ({seconds:.0f} s)", *map(" | ".join, finding.table), finding.evidence]
+        print("\n  ".join(said), flush=True)
+        if options.write:
+            row = next(row for row in read_package(PACKAGE) if row.id == name)
+            print(f"  {rewritten(row, finding, named=True)}", flush=True)
+    return 0
+
+
+def _findings(names: Sequence[str], extent: Extent) -> Iterator[tuple[str, Finding, float]]:
+    rows = {row.id: row for row in read_package(PACKAGE) if row.run}
+    for unknown in (name for name in names if name not in rows):
+        raise BadInput(f"there is no row {unknown!r} that can be computed", place="ROW", remedy="`fairopt claims`")
+    for name in names:
+        compute: Callable[[Extent], Finding] = rows[name].computation()
+        begun = perf_counter()
+        yield name, compute(extent), perf_counter() - begun
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
