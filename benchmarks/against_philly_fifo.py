@@ -1,9 +1,9 @@
 """fairopt beside the waits that are published with Philly: ``python benchmarks/against_philly_fifo.py ATTEMPTS``.
 
-``ATTEMPTS`` is attempts_philly.csv.gz: 151,816 attempts of jobs, each with submission, run time, wait and GPUs. The waits
-are not those of Philly's own scheduler. This script first shows what they are: those of strict first in, first out
-on 2,490 GPUs, to the second. Then it plays two days with a queue, from the state in which the cluster was, in fairopt:
-in rounds of one second FIFO must start every attempt at that second; in rounds of a minute come FIFO and others.
+``ATTEMPTS`` is attempts_philly.csv.gz: 151,816 attempts of jobs, each with submission, run time, wait and GPUs. The
+waits are not those of Philly's own scheduler. This script first shows what they are: those of strict first in, first
+out on 2,490 GPUs, to the second. Then fairopt plays two days with a queue, from the state in which the cluster was. In
+rounds of one second its FIFO must start every attempt at that second; FIFO and others follow in rounds of a minute.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def strict_fifo(attempts: list[Attempt]) -> int:
 
 
 def window(attempts: list[Attempt], days: float) -> tuple[list[Attempt], int]:
-    """Return the attempts of the days, and before them those that run when the days begin, with the rest of their times.
+    """Return the attempts of the days, and before them those that run when the days begin, with what is left of them.
 
     Those that run come first, submitted at 0; also how many they are. Nobody waits when the days begin.
     """

@@ -9,7 +9,9 @@ from fairopt.models.astraea.batch_private import BatchPrivate as BatchPrivate
 from fairopt.models.astraea.fcfs import FirstComeFirstServed as FirstComeFirstServed
 from fairopt.models.astraea.posted_prices import PostedPricePacking as PostedPricePacking
 from fairopt.models.baselines.allox import AlloX as AlloX
+from fairopt.models.baselines.easy_backfilling import EasyBackfilling as EasyBackfilling
 from fairopt.models.baselines.equal_split import EqualSplit as EqualSplit
+from fairopt.models.baselines.fifo import FirstInFirstOut as FirstInFirstOut
 from fairopt.models.baselines.fifo_quota import FifoQuota as FifoQuota
 from fairopt.models.baselines.max_efficiency import MaxEfficiency as MaxEfficiency
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst as ShortestRemainingTimeFirst
@@ -26,9 +28,13 @@ from fairopt.models.gandiva_fair.stride import GangAwareStride as GangAwareStrid
 from fairopt.models.gavel.max_min import MaxMin as MaxMin
 from fairopt.models.gavel.rounds import GavelRounds as GavelRounds
 from fairopt.models.gavel.water_filling import WaterFilling as WaterFilling
+from fairopt.models.hived.hived import HiveD as HiveD
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness as LongTermGpuTimeFairness
 from fairopt.models.nash.nash_welfare import NashWelfare as NashWelfare
 from fairopt.models.nash.partial_allocation import PartialAllocation as PartialAllocation
 from fairopt.models.oef.cooperative import CooperativeOEF as CooperativeOEF
 from fairopt.models.oef.noncooperative import NonCooperativeOEF as NonCooperativeOEF
 from fairopt.models.oef.rounds import OEFRounds as OEFRounds
+from fairopt.models.pal.pal import PAL as PAL
+from fairopt.models.shockwave.shockwave import Shockwave as Shockwave
+from fairopt.models.sia.sia import Sia as Sia

@@ -100,7 +100,7 @@ ALLOWED = {
     "compare": "*",
     "testing": "*",
     "bench": "codec discovery problem",
-    "studies": "backends bench cli codec discovery plot policy problem program simulation",
+    "studies": "backends bench cli codec discovery plot policy problem program simulation workloads",
     "plot": "*",
     "cli": "*",
 }
@@ -151,7 +151,6 @@ def test_importing_fairopt_imports_no_solver() -> None:
         "pandas",
         "matplotlib",
         "scipy",
-        "networkx",
         "pyarrow",
         "cattrs",
         "distributed",

@@ -66,10 +66,11 @@ def test_plug_ins_are_listed(installed: Path) -> None:
         for name in points
     }
     assert {(row["group"], row["name"], row["package"]) for row in listed} == wanted
-    for group in ("policies", "backends", "properties", "datasets"):
+    for group in ("policies", "backends", "properties", "datasets", "workloads"):
         names = {name for where, name, _ in wanted if where == f"fairopt.{group}"}
         assert names
-        assert names <= {row["name"] for row in json.loads(fairopt(installed, group, "--json").stdout)}
+        command = "generate" if group == "workloads" else group
+        assert names <= {row["name"] for row in json.loads(fairopt(installed, command, "--json").stdout)}
 
 
 def test_plug_ins_are_used(installed: Path, tmp_path: Path) -> None:

@@ -69,6 +69,14 @@ def datasets() -> Iterator[tuple[str, ...]]:
         yield f"`{name}`", about[:1].upper() + about[1:]
 
 
+def workloads() -> Iterator[tuple[str, ...]]:
+    """Yield a row for each generator of traces."""
+    for name in discovery.names(discovery.WORKLOADS):
+        made = discovery.workload(name)
+        options = ", ".join(f"`{each.name}`" for each in fields(made) if is_dataclass(made))  # type: ignore[arg-type]
+        yield f"`{name}`", first_line(type(made)), made.source, made.home and f"`@{made.home}`", options
+
+
 POLICY = ("Name", "What it does", "Source", "What the source claims", "Options")
 LISTS: Mapping[str, tuple[tuple[str, ...], Callable[[], Iterator[tuple[str, ...]]]]] = MappingProxyType(
     {
@@ -78,6 +86,7 @@ LISTS: Mapping[str, tuple[tuple[str, ...], Callable[[], Iterator[tuple[str, ...]
         "backends": (("Name", "What it is", "Numbers", "Can"), backends),
         "properties": (("Name", "What it asks", "Definition", "Source"), properties),
         "datasets": (("Name", "What it is"), datasets),
+        "workloads": (("Name", "What it draws", "Source", "Its own cluster", "Options"), workloads),
     }
 )
 

@@ -159,6 +159,32 @@ _LISTED: Keys = {"name": (TEXT, "The name."), "source": (TEXT, "Where it is from
 _BENCH_LISTS: Keys = dict.fromkeys(
     ("specifications", "tasks", "families of instances", "contenders"), (_list(OBJECT), "By name.")
 )
+_ENDS = _object("A number and its interval.", dict.fromkeys(("value", "low", "high"), (_or_null(NUMBER), "Or null.")))
+_SETTING: Keys = dict.fromkeys(("trace", "cluster", "load", "error", "mechanics"), (TEXT, "The label."))
+_MEAN: Keys = {
+    **_SETTING,
+    **dict.fromkeys(("policy", "measure"), (TEXT, "The name.")),
+    **dict.fromkeys(("value", "low", "high"), (_or_null(NUMBER), "The mean over seeds, and its interval.")),
+    "seeds": ({"type": "integer"}, "How many runs it is of."),
+}
+_PAIR: Keys = {
+    **_SETTING,
+    **dict.fromkeys(("measure", "better", "than"), (TEXT, "What is compared, who is better, than whom.")),
+    "sure": (TRUTH, "Whether the family of comparisons allows to say so."),
+    **dict.fromkeys(("factor", "difference"), (_ENDS, "By how much; null where it is not known.")),
+    **dict.fromkeys(("p", "p_holm"), (_or_null(NUMBER), "The p-value, alone and among all comparisons.")),
+    "seeds": ({"type": "integer"}, "How many pairs of runs."),
+    "verdict": (TEXT, "The same in words."),
+}
+_STUDY: Keys = {
+    **VERSION,
+    "study": (TEXT, "Its name."),
+    **dict.fromkeys(("cells", "missing"), ({"type": "integer"}, "Cells that ended, and those that were not played.")),
+    "failed": (_list(OBJECT), "Cells that ended with an error, and the error."),
+    "notes": (NAMES, "What a reader must know before the numbers."),
+    "means": (_list(_object("A policy in a setting.", _MEAN)), "Of each measure that is compared."),
+    "pairs": (_list(_object("Two policies in a setting.", _PAIR)), "Every pair, one family of comparisons."),
+}
 #: What is printed by command; of commands under another one by both names.
 OUTPUTS: Mapping[str, Schema] = MappingProxyType(
     {
@@ -173,10 +199,15 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
                 "statement": (_or_null(TEXT), "Of a schedule: what was checked."),
             },
         ),
-        "compare": _object(
-            "What is said of each policy.",
-            {**VERSION, "policies": (_by_name(_one("compared")), "By the policy's name.")},
-        ),
+        "compare": {
+            "anyOf": [
+                _object(
+                    "What is said of each policy.",
+                    {**VERSION, "policies": (_by_name(_one("compared")), "By the policy's name.")},
+                ),
+                _one("study"),
+            ]
+        },
         "policies": _list(_one("policy")),
         "backends": _list(_one("backend")),
         "properties": _list(_one("property")),
@@ -201,6 +232,15 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
         ),
         "run": _object("A run.", {**VERSION, "policy": (TEXT, "Who decided."), **_RUN}),
         "schedule": _object("A plan.", {**VERSION, "policy": (TEXT, "Who decided."), **_SCHEDULE}),
+        "study run": _one("study"),
+        "study merge": _object(
+            "A file of all cells.",
+            {**VERSION, "written": (NAMES, "The file."), "cells": ({"type": "integer"}, "How many it holds.")},
+        ),
+        "study report": _one("study"),
+        "study list": _list(
+            _object("A study.", {**VERSION, "name": (TEXT, "The name."), "title": (TEXT, "What it is about.")})
+        ),
         "bench run": _object("A line of results.", {**VERSION, "kind": (TEXT, "environment or measurement.")}),
         "bench list": _object("What is installed.", {**VERSION, **_BENCH_LISTS}),
         "bench report": _one("files"),
@@ -208,6 +248,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
     }
 )
 _PARTS: Mapping[str, Schema] = {
+    "study": _object("Who is better, by how much, and how sure.", _STUDY),
     "verdict": VERDICT,
     "compared": _object("What is said of one policy.", _STATUS, {**_DECISION, **_DECISION_BESIDE, **_COMPARED}),
     "policy": _object(

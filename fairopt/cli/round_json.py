@@ -74,7 +74,7 @@ COLUMNS = (
 )
 
 
-class Rows:
+class RoundRows:
     """What happened to each job in each round, by the names of `COLUMNS`, in floats."""
 
     def __init__(self, trace: Trace) -> None:

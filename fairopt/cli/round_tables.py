@@ -71,7 +71,7 @@ def _spread(spread: Spread) -> tuple[str, ...]:
     return (str(spread.count), *map(short, (spread.mean, *middle, spread.least, spread.most)))
 
 
-class Progress:
+class RunProgress:
     """How far a run is: the mean part of the jobs' work that is done, or the part of ``rounds``."""
 
     def __init__(self, trace: Trace, rounds: int | None) -> None:
@@ -134,7 +134,7 @@ def _clock(seconds: float) -> str:
 
 
 @contextmanager
-def shown(progress: Progress) -> Iterator[Callable[[], None]]:
+def shown(progress: RunProgress) -> Iterator[Callable[[], None]]:
     """Give what shows progress on standard error: a bar on a terminal, elsewhere a line now and then."""
     progress.begin()
     last = perf_counter()

@@ -21,7 +21,7 @@ from fairopt.cli.given import input_file, input_option
 from fairopt.cli.journal import Journal, Resumed, read_journal
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.parquet import ParquetTable, require_parquet
-from fairopt.cli.round_json import COLUMNS, Rows, RunDocument, measured
+from fairopt.cli.round_json import COLUMNS, RoundRows, RunDocument, measured
 from fairopt.cli.settings import Settings, configured, mechanics_of, read_trace_on
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy, chosen
@@ -31,6 +31,7 @@ from fairopt.program import INFINITY
 from fairopt.simulation import Mechanics, Round, Snapshot
 from fairopt.simulation.changes import Changes, Play
 from fairopt.simulation.document import begun, standings
+from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import Window
 from fairopt.simulation.measures import Measuring, measured_window
 from fairopt.simulation.recording import Recorder, header
@@ -88,7 +89,7 @@ def run_command(
     before = None if resume is None else read_journal(resume, began, given, there, mechanics, rule.states)
     chosen(rule, solver)  # refused before anything is played
     play = _play(rule, given, there, seconds, mechanics, solver, rounds, before)
-    progress = round_tables.Progress(given, rounds)
+    progress = round_tables.RunProgress(given, rounds)
     document = RunDocument(begun(given, there, mechanics, seconds, policy)) if json_ else None
     with ExitStack() as stack:
         books: list[Recorder] = []
@@ -148,11 +149,10 @@ def _play(
     rounds: int | None,
     before: Resumed | None,
 ) -> Play:
-    """Return the way in which a run is played."""
+    """Return the way in which a run is played: in floats by the engine, in fractions by the referee."""
+    kind: type[Referee] | type[Engine] = Referee if trace.jobs.exact else Engine
     after = None if before is None else before.snapshot
-    return Referee(
-        policy, trace, cluster, length=length, mechanics=mechanics, backend=backend, rounds=rounds, after=after
-    )
+    return kind(policy, trace, cluster, length=length, mechanics=mechanics, backend=backend, rounds=rounds, after=after)
 
 
 class _Listener(Protocol):
@@ -168,7 +168,7 @@ class _Whole:
     def __init__(
         self, policy: str, trace: Trace, cluster: Cluster, document: RunDocument | None, table: ParquetTable | None
     ) -> None:
-        self._document, self._table, self._rows = document, table, Rows(trace)
+        self._document, self._table, self._rows = document, table, RoundRows(trace)
         self._rounds = WholeRounds(policy, trace, cluster) if document or table else None
 
     def add(self, changes: Changes) -> None:

@@ -47,7 +47,7 @@ def results(found: StudyResults) -> None:
         say(f"{note}.")
 
 
-def listing(rows: Iterable[Mapping[str, str]]) -> None:
+def listing(rows: Iterable[Mapping[str, Any]]) -> None:
     """Print the studies that there are."""
     table = table_of("name", "title")
     for row in rows:

@@ -159,7 +159,7 @@ def report_command(
 @app.command("list", cls=Once)
 def list_command(json_: AsJson = False) -> None:
     """List the studies that come with fairopt."""
-    listed = [dict(zip(("name", "title"), row, strict=True)) for row in studies()]
+    listed = [{"schema": SCHEMA, "name": name, "title": title} for name, title in studies()]
     show(json_, listed, lambda: study_tables.listing(listed))
 
 

@@ -9,7 +9,7 @@ SOURCES.md beside this file has the origin, licence and checksum of each data fi
 from __future__ import annotations
 
 from fairopt.datasets.astraea_workload import astraea_example, astraea_small, astraea_workload
-from fairopt.datasets.gavel import Throughput, gavel_example, gavel_market, gavel_throughputs
+from fairopt.datasets.gavel import Throughput, gavel_example, gavel_market, gavel_pair_speeds, gavel_throughputs
 from fairopt.datasets.paper_clusters import (
     astraea_philly_cluster,
     astraea_venus_cluster,
@@ -42,6 +42,7 @@ __all__ = [
     "gandiva_table3",
     "gavel_example",
     "gavel_market",
+    "gavel_pair_speeds",
     "gavel_throughputs",
     "oef_cluster",
     "oef_eq6",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,6 +117,37 @@ def gavel_market(
     if unit is not None:
         market = market.normalised(unit)
     return market if digits is None else _rounded(market, digits)
+
+
+def gavel_pair_speeds(
+    jobs: Mapping[str, Any], types: Iterable[str]
+) -> dict[tuple[str, str], list[tuple[Fraction, Fraction]]]:
+    """Return the steps per second of every two of ``jobs`` (user: job, as in `gavel_market`) that share one GPU.
+
+    For each of ``types`` the speeds of the first and the second; 0 where the two do not fit together. They go with
+    markets in steps per second (``unit=None``). Errors: `BadInput` for a job that was not measured.
+
+    Source: Gavel (OSDI 2020), scheduler/simulation_throughputs.json.
+
+    >>> speeds = gavel_pair_speeds({"a": "A3C", "b": ("LM", 10)}, ["V100"])
+    >>> [[float(value) for value in pair] for pair in speeds["a", "b"]]
+    [[3.62237, 51.6348]]
+    """
+    measured = gavel_throughputs()
+    found = {user: _find(job, measured) for user, job in jobs.items()}
+    table = {}
+    for row in records("throughputs_gavel_pairs.csv"):
+        sides = [(row["model"], row["batch_size"]), (row["other_model"], row["other_batch_size"])]
+        table[tuple(sides)] = {name: (Fraction(row[name]), Fraction(row[f"{name}_other"])) for name in _TYPES}
+
+    def speeds(one: Throughput, other: Throughput, name: str) -> tuple[Fraction, Fraction]:
+        sides = tuple((each.model, str(each.batch_size or "")) for each in (one, other))
+        return table[sides][name] if sides in table else table[sides[::-1]][name][::-1]
+
+    return {
+        (one, other): [speeds(found[one], found[other], name) for name in types]
+        for one, other in combinations(found, 2)
+    }
 
 
 def gavel_example() -> Market:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Marks of points, which differ where colours repeat.
 MARKS = ("o", "s", "^", "D", "v", "P")
-#: A distribution over so many powers of ten is drawn on a logarithmic axis.
+#: What goes over so many powers of ten is drawn on a logarithmic axis.
 DECADES = 1.5
 
 
@@ -42,8 +42,7 @@ def cdf(values: Mapping[str, ArrayLike], what: str, *, level: float | None = Non
     every = np.concatenate([*found.values(), np.zeros(0)])
     if level is not None:
         ax.axvline(level, color="0.5", linewidth=1, linestyle=":")
-    if len(every) and every.min() > 0 and np.log10(every.max() / every.min()) > DECADES:
-        ax.set_xscale("log")
+    ax.set_xscale(_scale(every))
     ax.set_ylim(0, 1)
     return _named(ax, f"Distribution of {what}", what, "part of the jobs")
 
@@ -99,6 +98,8 @@ def tradeoff(points: Mapping[str, tuple[float, float]], across: str, up: str, *,
     ax = _axes(ax)
     for number, (name, (x, y)) in enumerate(points.items()):
         ax.plot([x], [y], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=short_name(name))
+    for number, scale in enumerate((ax.set_xscale, ax.set_yscale)):
+        scale(_scale(np.array([point[number] for point in points.values()])))
     ax.margins(0.15)
     return _named(ax, f"{up} against {across}", across, up)
 
@@ -114,7 +115,10 @@ def against_load(
         shift = 1 + 0.006 * (number - (len(points) - 1) / 2)  # intervals stand beside each other
         how: dict[str, Any] = {"marker": MARKS[number % len(MARKS)], "capsize": 3, **_line(number)}
         ax.errorbar(load * shift, value, errors, label=short_name(name), **how)
-    ax.set_ylim(bottom=0)
+    values = np.array([value for each in points.values() for _, value, _, _ in each])
+    ax.set_yscale(_scale(values))
+    if ax.get_yscale() == "linear":
+        ax.set_ylim(bottom=0)
     return _named(ax, f"{what} against load", "load", what)
 
 
@@ -130,6 +134,12 @@ def _slotted(bars: Sequence[HostBar]) -> list[tuple[HostBar, list[range]]]:
         ends = [place for place in range(1, len(slots)) if slots[place] != slots[place - 1] + 1]
         found.append((bar, [range(slots[a], slots[b - 1] + 1) for a, b in pairwise([0, *ends, len(slots)])]))
     return found
+
+
+def _scale(values: np.ndarray[Any, Any]) -> str:
+    """Return the scale of an axis on which values can be told apart."""
+    wide = len(values) and values.min() > 0 and np.log10(values.max() / values.min()) > DECADES
+    return "log" if wide else "linear"
 
 
 def _hours(line: Timeline) -> np.ndarray[Any, Any]:

@@ -83,9 +83,11 @@ def _of_job(schedule: Schedule, row: int) -> Iterator[str]:
     queue, cluster, spots = schedule.queue, schedule.queue.cluster, schedule.placements[row]
     if not 0 <= row < len(queue):  # Python would take a negative row, or host, for one from the end
         yield f"there is no job in row {row}; there are {len(queue)}"
-    job, needed = queue.jobs.names[row], queue.jobs.gpus[row]
+    job = queue.jobs.names[row]
+    sizes = queue.jobs.sizes(row) if queue.jobs.elastic else (queue.jobs.gpus[row],)
     given = sum(gpus for _, gpus in spots)
-    if given != needed or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
+    if given not in sizes or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
+        needed = " or ".join(map(str, sizes))
         yield f"job {job!r} gets {given} GPUs of the {needed} that it needs at once"
     if [host for host, _ in spots] != sorted({host for host, _ in spots}):
         yield f"the hosts of job {job!r} are not rising: {spots}"

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.problem.checks import checked_names, listed
-from fairopt.problem.columns import Frozen, checked_counts, limits, one_each
+from fairopt.problem.checks import check_name, checked_names, listed
+from fairopt.problem.columns import Frozen, amounts, checked_counts, limits, one_each, sized
 from fairopt.program import INFINITY, Array, Number, cast
 
 #: More hosts than this are taken for a mistake.
@@ -27,6 +27,8 @@ class Cluster(Frozen):
     * ``memory`` (k,): gigabytes on one GPU of a type; infinity where it is not known to bind.
     * ``hosts`` (H,): names. ``gpu_type`` (H,): index of each host's type. ``gpus`` (H,): how many it has.
     * ``bandwidth`` (H,): gigabytes per unit of time between a host and the network; infinity for no limit.
+    * ``rack`` (H,): the name of each host's rack, "" for none; () where no host is in one.
+    * ``speed`` (H,): a factor on the throughput of jobs on each host, for GPUs of one type that differ; None for 1.
 
     The unit of time is that of the trace which the cluster is used with: seconds in files. Errors: `BadInput` of the
     functions that make one.
@@ -43,6 +45,8 @@ class Cluster(Frozen):
     gpu_type: Array
     gpus: Array
     bandwidth: Array
+    rack: tuple[str, ...] = ()
+    speed: Array | None = None
 
     @classmethod
     def of(
@@ -54,11 +58,14 @@ class Cluster(Frozen):
         memory: Mapping[str, object] | None = None,
         bandwidth: Sequence[object] | None = None,
         hosts: Sequence[str] | None = None,
+        rack: Sequence[str] | None = None,
+        speed: Sequence[object] | None = None,
     ) -> Cluster:
         """Validate and return a cluster; ``gpu_type`` (H,) names each host's type, ``gpus`` (H,) counts its GPUs.
 
         ``types`` gives the order of types (default: as they first appear), ``memory`` gigabytes by type,
-        ``bandwidth`` (H,) gigabytes per unit of time; None or infinity for no limit.
+        ``bandwidth`` (H,) gigabytes per unit of time; None or infinity for no limit. ``rack`` (H,) names racks, None or
+        "" for none, ``speed`` (H,) factors on throughput.
         Errors: `BadInput` that names the host or type, the value and what to do.
         """
         gpu_types = [str(name) for name in listed(gpu_type, "gpu_type")]
@@ -84,6 +91,8 @@ class Cluster(Frozen):
             gpu_type=np.array([order.index(name) for name in gpu_types], dtype=np.int64),
             gpus=checked_counts(gpus, places, "gpus", "host"),
             bandwidth=limits(one_each(bandwidth, len(gpu_types)), places, "bandwidth", "host"),
+            rack=_racks(rack, places),
+            speed=_speeds(speed, places),
         )
 
     @classmethod
@@ -104,7 +113,8 @@ class Cluster(Frozen):
 
     def as_(self, number: type) -> Cluster:
         """Return the same cluster in ``float`` or in ``Fraction``; counts stay integers."""
-        return replace(self, memory=cast(self.memory, number), bandwidth=cast(self.bandwidth, number))
+        speed = None if self.speed is None else cast(self.speed, number)
+        return replace(self, memory=cast(self.memory, number), bandwidth=cast(self.bandwidth, number), speed=speed)
 
     def __repr__(self) -> str:
         parts = [f"{count} {name}" for name, count in zip(self.types, self.capacity.tolist(), strict=True)]
@@ -140,3 +150,14 @@ class Cluster(Frozen):
         """Return the bandwidth that moving data to or from ``hosts`` has: that of the slowest; infinity for none."""
         least: Number = min((self.bandwidth[host] for host in hosts), default=INFINITY)
         return least
+
+
+def _racks(rack: Sequence[str] | None, places: Sequence[str]) -> tuple[str, ...]:
+    given = sized(one_each(rack, len(places), ""), places, "rack", "host")
+    names = [check_name(name, f"{place}, rack") if name else "" for name, place in zip(given, places, strict=True)]
+    return tuple(names) if any(names) else ()
+
+
+def _speeds(speed: Sequence[object] | None, places: Sequence[str]) -> Array | None:
+    given = amounts(one_each(speed, len(places), 1), places, "speed", "host", above=True)
+    return given if (given != 1).any() else None

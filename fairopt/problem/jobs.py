@@ -14,8 +14,8 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name, checked_names, listed, listed_rows, speedup_table
 from fairopt.problem.columns import Frozen, amounts, checked_counts, one_each, sized
-from fairopt.problem.numbers import shown
-from fairopt.program import Array, cast
+from fairopt.problem.numbers import amount, shown
+from fairopt.program import Array, Number, cast
 
 #: More jobs than this are taken for a mistake; the largest public traces have a million.
 MOST_JOBS = 5_000_000
@@ -50,6 +50,8 @@ class Jobs(Frozen):
     * ``memory`` (n,): gigabytes needed on each GPU. ``state_size`` (n,): gigabytes that migrate with it.
     * ``pattern`` (n,): a `Pattern`. ``dataset`` (n,): a name, "" for none; ``dataset_size`` (n,): gigabytes.
     * ``weight`` (n,): W^job_ij. ``priority`` (n,) int: larger is more urgent.
+    * ``elastic``: for each job, pairs of another number of GPUs and the factor on its throughput with them, rising; ()
+      for a job that runs with ``gpus`` only, and for all jobs where none is elastic. Few policies heed it.
     * ``estimate`` (n,): what policies are told of a job's work, which a run does not know better; None: the truth.
 
     Source: FFT Sec. 4.1; Gandiva_fair Sec. 3.2; ASTRAEA Sec. 4.2.
@@ -76,6 +78,7 @@ class Jobs(Frozen):
     weight: Array
     priority: Array
     estimate: Array | None = None
+    elastic: tuple[tuple[tuple[int, Number], ...], ...] = ()
 
     @classmethod
     def of(
@@ -98,12 +101,13 @@ class Jobs(Frozen):
         estimate: Sequence[object] | None = None,
         names: Sequence[str] | None = None,
         places: Sequence[str] | None = None,
+        elastic: Sequence[Mapping[int, object] | None] | None = None,
     ) -> Jobs:
         """Validate and return jobs, sorted by arrival (jobs that arrive together keep their order).
 
         Without ``throughput`` a job does 1 unit of work per unit of time on every type: ``work`` is then its duration.
         Without ``tenant`` there is one tenant. A ``pattern`` of None is INTRA for gangs and ALONE for single GPUs. An
-        ``estimate`` of None is the job's work.
+        ``estimate`` of None is the job's work. ``elastic`` maps other numbers of GPUs to factors on the throughput.
         ``places`` is what messages call each job. Errors: `BadInput` naming the job, the column, the value, the remedy.
         """
         wanted = listed(gpus, "gpus")
@@ -139,6 +143,7 @@ class Jobs(Frozen):
             dataset_size=amounts(one_each(dataset_size, count, 0), called, "dataset_size"),
             weight=amounts(one_each(weight, count, 1), called, "weight", above=True),
             priority=checked_counts(one_each(priority, count, 0), called, "priority", "job", least=0),
+            elastic=_elastic(elastic, sizes, called),
             estimate=_estimates(estimate, work, called),
         )
         order = sorted(range(count), key=lambda row: jobs.arrival[row])
@@ -155,6 +160,10 @@ class Jobs(Frozen):
         """Whether the numbers are Fractions."""
         return self.work.dtype == object
 
+    def sizes(self, row: int) -> Mapping[int, Number]:
+        """Return the numbers of GPUs that a job may run with, and the factor on its throughput with each."""
+        return {int(self.gpus[row]): 1} | dict(self.elastic[row] if self.elastic else ())
+
     def tenant_of(self, row: int) -> str:
         """Return the name of a job's tenant."""
         return self.tenants[int(self.tenant[row])]
@@ -163,8 +172,9 @@ class Jobs(Frozen):
         """Return the jobs of the given rows, in that order; tenants stay. A column is made when it is first read."""
         taken, at = object.__new__(type(self)), np.asarray(rows, dtype=np.int64)
         whole = {name: getattr(self, name) for name in ("types", "tenants", "tenant_weight")}
-        # its default is found before `__getattr__` is asked
+        # their defaults are found before `__getattr__` is asked
         whole["estimate"] = None if self.estimate is None else self.estimate[at]
+        whole["elastic"] = tuple(self.elastic[row] for row in at) if self.elastic else ()
         vars(taken).update(whole, _taken=(self, at))
         return taken
 
@@ -202,7 +212,8 @@ class Jobs(Frozen):
         columns: dict[str, Any] = {name: cast(getattr(self, name), number) for name in NUMBERS}
         if self.estimate is not None:
             columns["estimate"] = cast(self.estimate, number)
-        return replace(self, **columns)
+        elastic = tuple(tuple((gpus, number(factor)) for gpus, factor in sizes) for sizes in self.elastic)
+        return replace(self, elastic=elastic, **columns)
 
 
 def _estimates(given: Sequence[object] | None, work: Sequence[object], places: Sequence[str]) -> Array | None:
@@ -218,6 +229,26 @@ def _estimates(given: Sequence[object] | None, work: Sequence[object], places: S
 def _owners(tenant: Sequence[str] | None, places: Sequence[str]) -> list[str]:
     given = sized(one_each(tenant, len(places), "tenant"), places, "tenant", "job")
     return [check_name(name, f"{place}, tenant") for name, place in zip(given, places, strict=True)]
+
+
+def _elastic(
+    given: Sequence[Mapping[int, object] | None] | None, gpus: Array, places: Sequence[str]
+) -> tuple[tuple[tuple[int, Number], ...], ...]:
+    out = []
+    for table, own, place in zip(
+        sized(one_each(given, len(gpus)), places, "elastic", "job"), gpus.tolist(), places, strict=True
+    ):
+        sizes = {}
+        for size, factor in dict(table or {}).items():  # type: ignore[call-overload]
+            at = f"{place}, elastic, {shown(size)} GPUs"
+            if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+                raise BadInput(f"got {shown(size)}", place=at, remedy="Give whole numbers of GPUs, from 1")
+            sizes[size] = amount(factor, at, above=True)
+        if sizes.pop(own, 1) != 1:
+            remedy = "Give factors on the throughput with the job's own number of GPUs"
+            raise BadInput("its factor is not 1", place=f"{place}, elastic, {own} GPUs", remedy=remedy)
+        out.append(tuple(sorted(sizes.items())))
+    return tuple(out) if any(out) else ()
 
 
 def _rows(throughput: object, count: int) -> list[list[object]]:

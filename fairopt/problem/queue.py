@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +14,7 @@ from fairopt.errors import BadInput
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.columns import Frozen
 from fairopt.problem.jobs import Jobs
+from fairopt.problem.placements import Placements
 from fairopt.program import Array, Number, cast
 
 #: Where a job runs: pairs (host, GPUs there), hosts rising; () where it runs nowhere.
@@ -58,10 +59,10 @@ class Queue(Frozen):
     remaining: Array
     attained: Array
     setup: Array
-    last: tuple[Spots, ...]
+    last: Sequence[Spots]
     running: Array
     lease: Array
-    started: tuple[Number | None, ...]
+    started: Sequence[Number | None]
     up: Array
     held: tuple[frozenset[str], ...]
 
@@ -122,7 +123,9 @@ class Queue(Frozen):
         if told is None:
             return self
         remaining = self.remaining * told / self.jobs.work
-        return replace(self, jobs=replace(self.jobs, work=told, estimate=None), remaining=remaining)
+        made = replace(self, jobs=replace(self.jobs, work=told, estimate=None), remaining=remaining)
+        made.recall(self)
+        return made
 
     @cached_property
     def end(self) -> Number:
@@ -137,7 +140,7 @@ class Queue(Frozen):
     @cached_property
     def room(self) -> Array:
         """GPUs of each type (k,) on hosts that work and that no lease holds."""
-        return self.cluster.by_type(self.free(self.leased))
+        return self.cluster.by_type(self.free() - self.held_at(np.flatnonzero(self.holds)))
 
     @cached_property
     def suits(self) -> Array:
@@ -157,15 +160,6 @@ class Queue(Frozen):
     def fits(self) -> Array:
         """Whether job j fits type i with all hosts up (n, k)."""
         return np.asarray(self.suits & (self.jobs.gpus[:, None] <= self.cluster.capacity[None, :]))
-
-    @cached_property
-    def by_speed(self) -> list[list[int]]:
-        """The types that each job may run on now, the fastest for it first; ties keep the order of types."""
-        allowed = self.allowed.tolist()
-        if len(self.cluster.types) == 1:
-            return [[0] if able else [] for (able,) in allowed]
-        order = np.argsort(-self.jobs.throughput, axis=1, kind="stable").tolist()
-        return [[each for each in own if able[each]] for own, able in zip(order, allowed, strict=True)]
 
     @cached_property
     def able(self) -> list[int]:
@@ -197,13 +191,41 @@ class Queue(Frozen):
         return "; ".join(reasons)
 
     @cached_property
+    def holds(self) -> Array:
+        """Whether a job holds GPUs beyond now (n,): a decision leaves it there."""
+        return np.asarray(self.running & np.asarray(self.lease > self.now, dtype=bool))
+
+    @cached_property
     def leased(self) -> Mapping[int, Spots]:
-        """The jobs that hold GPUs beyond now, and where: a decision leaves them there."""
-        rows = np.flatnonzero(self.running & np.asarray(self.lease > self.now, dtype=bool))
-        return {int(row): self.last[row] for row in rows}
+        """The jobs that hold GPUs beyond now, and where."""
+        return {row: self.last[row] for row in np.flatnonzero(self.holds).tolist()}
+
+    @cached_property
+    def last_host(self) -> Array:
+        """The host that each job ran on last (n,); -1 where it was on several, or never ran."""
+        return np.array([spots[0][0] if len(spots) == 1 else -1 for spots in self.last], dtype=np.int64)
+
+    @cached_property
+    def last_type(self) -> Array:
+        """The type that each job ran on last (n,); -1 where there were several, or where it never ran."""
+        own = (self.gpu_types(spots) for spots in self.last)
+        return np.array([gpu_types[0] if len(gpu_types) == 1 else -1 for gpu_types in own], dtype=np.int64)
+
+    def held_at(self, rows: Array) -> Array:
+        """Return the GPUs of each host (H,) that the jobs of ``rows`` held where they ran last."""
+        hosts = self.last_host[rows]
+        alone = hosts >= 0
+        held = np.bincount(hosts[alone], weights=self.jobs.gpus[rows[alone]], minlength=len(self.cluster.hosts))
+        for row in rows[~alone].tolist():
+            for host, gpus in self.last[row]:
+                held[host] += gpus
+        return held.astype(np.int64)
 
     def free(self, placements: Mapping[int, Spots] | Iterable[Spots] = ()) -> Array:
         """Return the GPUs of each host (H,) that work and that ``placements`` leave free."""
+        if isinstance(placements, Placements):
+            there: Array = self.free(placements.moved) - self.held_at(placements.stay)
+            return there
         left = np.where(self.up, self.cluster.gpus, 0).tolist()
         for spots in placements.values() if isinstance(placements, Mapping) else placements:
             for host, gpus in spots:
@@ -226,6 +248,14 @@ class Queue(Frozen):
         """Return the types that a job may run on now."""
         return np.flatnonzero(self.allowed[row]).tolist()
 
+    def by_speed(self, row: int) -> list[int]:
+        """Return the types that a job may run on now, the fastest for it first; ties keep the order of types."""
+        gpu_types = self.open_to(row)
+        if len(gpu_types) > 1:
+            speeds = self.jobs.throughput[row].tolist()
+            gpu_types.sort(key=lambda gpu_type: -speeds[gpu_type])
+        return gpu_types
+
     def gpu_types(self, spots: Spots) -> tuple[int, ...]:
         """Return the types that ``spots`` lie on, rising."""
         own = self.cluster.type_of
@@ -242,11 +272,11 @@ class Queue(Frozen):
 
     def recall(self, before: Queue) -> None:
         """Take from the queue of the round before what follows from the same jobs and hosts, instead of anew."""
-        if before.cluster is not self.cluster or before.up is not self.up:
-            return
-        kept = ["capacity"]
-        if before.jobs is self.jobs:
-            kept += ["suits", "fits", "misfits", "fitting", "allowed", "able", "by_speed"]
+        kept = ["last_host", "last_type"] if before.last is self.last else []
+        if before.cluster is self.cluster and before.up is self.up:
+            kept += ["capacity"]
+            if before.jobs is self.jobs:
+                kept += ["suits", "fits", "misfits", "fitting", "allowed", "able"]
         vars(self).update({name: vars(before)[name] for name in kept if name in vars(before)})
 
     def as_(self, number: type) -> Queue:

@@ -15,6 +15,9 @@ from fairopt.problem.queue import Spots
 from fairopt.program import Number
 from fairopt.simulation.record import Change, Snapshot
 
+#: Seconds after which a round is yielded though nothing changed: who listens may want to say how far the run is.
+BEAT = 1.0
+
 
 class Placed(NamedTuple):
     """A job that comes to GPUs on which it did not run in the round before.

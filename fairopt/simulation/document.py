@@ -7,10 +7,12 @@ The document holds what went in (cluster, trace, mechanics, length of a round) a
 * ``schema``: 1. ``policy``: name. ``length``: of a round, in the trace's unit of time.
 * ``mechanics``: ``restart``, ``launch``, ``spread``, ``local_data``; for a model of one's own ``model``, its class,
   besides: the verifier then refuses the document, since it would have to know that class.
-* ``cluster``: ``types``, ``memory`` (one a type), ``hosts``: each ``name``, ``type``, ``gpus``, ``bandwidth``.
+* ``cluster``: ``types``, ``memory`` (one a type), ``hosts``: each ``name``, ``type``, ``gpus``, ``bandwidth``,
+  and where hosts of a type differ in it ``speed``.
 * ``trace``: ``types``; ``tenants``: each ``name``, ``weight``; ``jobs``, by rising arrival: each ``name``, ``tenant``,
   ``arrival``, ``gpus``, ``work``, ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``,
-  ``dataset_size``, ``weight``, ``priority``; ``outages``: each ``host``, ``begin``, ``end``.
+  ``dataset_size``, ``weight``, ``priority``, and where a job is elastic ``elastic`` (pairs of GPUs and factor);
+  ``outages``: each ``host``, ``begin``, ``end``.
 * ``rounds``: each ``index``, ``begin``, ``end``, ``arrived``, ``ran``, ``waiting``, ``misfits`` (job: reason),
   ``down``, ``usable``, ``costs``, ``notes``, ``backend``, ``seconds``; each of ``ran``: the fields of `JobRun`, with
   ``spots`` as lists [host, GPUs].
@@ -31,7 +33,7 @@ from fairopt.problem import Cluster, Jobs, Trace, exact
 from fairopt.problem.numbers import told, told_fields
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import JobState, Round, Snapshot
+from fairopt.simulation.record import JobRun, JobState, Round, Snapshot
 
 SCHEMA = 1
 
@@ -67,7 +69,21 @@ def begun(trace: Trace, cluster: Cluster, mechanics: Mechanics, length: object, 
 
 def round_to_json(record: Round) -> dict[str, Any]:
     """Return the whole record of a round."""
-    return told_fields(record, without=("policy", "after"))
+    ran = {"ran": [_run_to_json(each) for each in record.ran]}
+    names = (name for name in Round.__dataclass_fields__ if name not in ("policy", "after"))
+    return {name: ran[name] if name in ran else told(getattr(record, name)) for name in names}
+
+
+def _run_to_json(ran: JobRun) -> dict[str, Any]:
+    """Return what `told_fields` would: nothing else is told as often."""
+    said = dict(vars(ran))
+    for key in _NUMBERS:
+        said[key] = told(said[key])
+    where = {"spots": [list(each) for each in ran.spots], "types": list(ran.types), "before": list(ran.before)}
+    return said | where | {"change": ran.change.value, "completed": bool(ran.completed), "lost": bool(ran.lost)}
+
+
+_NUMBERS = ("begin", "end", "setup", "speed", "progress", "remaining", "lease")
 
 
 def standings(after: Snapshot | None, trace: Trace, cluster: Cluster) -> list[dict[str, Any]]:
@@ -86,12 +102,13 @@ def mechanics_to_json(mechanics: Mechanics) -> dict[str, Any]:
 def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
     """Return a cluster, host by host."""
     columns = zip(cluster.hosts, cluster.gpu_type, cluster.gpus, cluster.bandwidth, strict=True)
+    speeds = [{}] * len(cluster.hosts) if cluster.speed is None else [{"speed": told(each)} for each in cluster.speed]
     return {
         "types": list(cluster.types),
         "memory": told(cluster.memory),
         "hosts": [
-            {"name": name, "type": cluster.types[gpu_type], "gpus": int(gpus), "bandwidth": told(bandwidth)}
-            for name, gpu_type, gpus, bandwidth in columns
+            {"name": name, "type": cluster.types[gpu_type], "gpus": int(gpus), "bandwidth": told(bandwidth)} | speed
+            for (name, gpu_type, gpus, bandwidth), speed in zip(columns, speeds, strict=True)
         ],
     }
 
@@ -110,7 +127,10 @@ def trace_to_json(trace: Trace, jobs: Any) -> dict[str, Any]:
 def job_to_json(jobs: Jobs, row: int) -> dict[str, Any]:
     """Return a job of a trace."""
     tenant = jobs.tenants[jobs.tenant[row]]
-    return {"name": jobs.names[row], "tenant": tenant, **{name: told(getattr(jobs, name)[row]) for name in _OF_JOB}}
+    known = {"name": jobs.names[row], "tenant": tenant, **{name: told(getattr(jobs, name)[row]) for name in _OF_JOB}}
+    if not jobs.elastic:
+        return known
+    return known | {"elastic": [[gpus, told(factor)] for gpus, factor in jobs.elastic[row]]}
 
 
 _OF_JOB = (

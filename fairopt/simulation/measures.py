@@ -20,11 +20,21 @@ from fairopt.simulation.fair_shares import FairShares
 from fairopt.simulation.gpu_time import Window, overlap, ratio, sharing_loss
 from fairopt.simulation.history import History
 from fairopt.simulation.measures_finish_time import Ideal, OwnPart
-from fairopt.simulation.measures_gpus import FreeGpus, Held, MoveCounter
+from fairopt.simulation.measures_gpus import Fragments, Held, MoveCounter
 from fairopt.simulation.measures_result import PERCENTILES as PERCENTILES
 from fairopt.simulation.measures_result import ROUNDING, UNITS, Measures, Spread, TenantMeasures
 
-__all__ = ["UNITS", "JobMeasures", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
+__all__ = [
+    "ROUNDING",
+    "UNITS",
+    "JobMeasures",
+    "JobTable",
+    "Measures",
+    "Measuring",
+    "Spread",
+    "measure",
+    "measured_window",
+]
 
 
 class JobMeasures(NamedTuple):
@@ -115,7 +125,7 @@ class Measuring:
         self._queue = queue = Queue.fresh(jobs, cluster, length=1)
         self._able = [bool(each) for each in np.any(queue.fits, axis=1)]
         self._rows = range(len(jobs)) if rows is None else rows
-        self._free, self._moves = FreeGpus(queue), MoveCounter(jobs, cluster)
+        self._free, self._moves = Fragments(queue), MoveCounter(jobs, cluster)
         self._shares = FairShares(queue, self._able, self.window)
         zero = queue.now
         self._gpus, self._usable, self._tenants = Held(self.window, zero), zero, [zero] * len(jobs.tenants)

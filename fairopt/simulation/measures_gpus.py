@@ -23,7 +23,7 @@ class GpuUse(Short):
     ``usable``: of hosts that worked when a round began. ``held``: by jobs, until they were done or their host failed;
     it is the sum of ``useful`` (progress that stays), ``loading`` (setup) and ``lost`` (all that was held in a round
     whose work a failure destroyed). ``freed``: from when a job was done, or its host failed, to the end of that round:
-    nobody gets GPUs in mid-round. ``fragmented`` and ``scattered`` were free while jobs waited: see `FreeGpus`.
+    nobody gets GPUs in mid-round. ``fragmented`` and ``scattered`` were free while jobs waited: see `Fragments`.
     """
 
     usable: Number
@@ -36,7 +36,7 @@ class GpuUse(Short):
     scattered: Number
 
 
-class FreeGpus:
+class Fragments:
     """The GPUs that are free and the gangs that wait, as a run goes on: GPU-time that was free and of no use to them.
 
     In a round, F_i is the number of free GPUs of type i on working hosts after all placements, and J_i is the set of
@@ -108,7 +108,7 @@ class Held:
         self.held += held
         return held
 
-    def use(self, usable: Number, free: FreeGpus) -> GpuUse:
+    def use(self, usable: Number, free: Fragments) -> GpuUse:
         """Return the sums."""
         useful = self.held - self.loading - self.lost
         wasted = (self.lost, self.freed, free.fragmented, free.scattered)

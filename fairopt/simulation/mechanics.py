@@ -46,8 +46,17 @@ class Mechanics(Short):
             object.__setattr__(self, name, value)
 
     def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
-        """Return the work per unit of time of a job on ``spots``: that of the slowest type among them."""
+        """Return the work per unit of time of a job on ``spots``: that of the slowest host among them.
+
+        It is the throughput on the host's type, times the host's own factor (`Cluster.speed`), times that of an elastic
+        job with another number of GPUs than its own (`Jobs.elastic`).
+        """
         slowest: Number = queue.jobs.throughput[row, queue.slowest(row, spots)]
+        if queue.cluster.speed is not None:
+            speeds, gpu_type, factor = queue.jobs.throughput[row], queue.cluster.gpu_type, queue.cluster.speed
+            slowest = min(speeds[gpu_type[host]] * factor[host] for host, _ in spots)
+        if queue.jobs.elastic:
+            slowest *= queue.jobs.sizes(row)[sum(gpus for _, gpus in spots)]
         apart = len(spots) > 1 and queue.jobs.pattern[row] is Pattern.INTRA
         return slowest * _in(queue, self.spread) if apart else slowest
 
@@ -71,8 +80,12 @@ class Mechanics(Short):
         """Return the kind (H,) of each host, a number from 0.
 
         Of the hosts of one kind, a job's `setup` is the same on each that held it last, and the same on each of the
-        others; only those that hold its dataset may differ. Override this together with `setup`.
+        others; only those that hold its dataset may differ. Where a subclass has a setup of its own, each host is a
+        kind of its own, unless it says otherwise.
         """
+        kind = type(self)
+        if not all(getattr(kind, name) is getattr(Mechanics, name) for name in ("setup", "transfer", "fetch")):
+            return np.arange(len(queue.cluster.hosts))
         return np.asarray(np.unique(queue.cluster.bandwidth.astype(float), return_inverse=True)[1])
 
     def transfer(self, queue: Queue, row: int, spots: Spots) -> Number:

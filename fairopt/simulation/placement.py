@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, overload
 
 import numpy as np
 
+from fairopt.problem.placements import Placements
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array
 
@@ -17,6 +18,29 @@ class Request(NamedTuple):
 
     row: int
     gpu_types: tuple[int, ...]
+
+
+class Requests(Sequence[Request]):
+    """Requests for one type each, in columns: ``rows`` and ``gpu_types``."""
+
+    def __init__(self, rows: Array, gpu_types: Array) -> None:
+        self.rows, self.gpu_types = rows, gpu_types
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Request: ...
+    @overload
+    def __getitem__(self, at: slice) -> Requests: ...
+    def __getitem__(self, at: int | slice) -> Request | Requests:
+        if isinstance(at, slice):
+            return Requests(self.rows[at], self.gpu_types[at])
+        return Request(int(self.rows[at]), (int(self.gpu_types[at]),))
+
+    def __iter__(self) -> Iterator[Request]:
+        for row, gpu_type in zip(self.rows.tolist(), self.gpu_types.tolist(), strict=True):
+            yield Request(row, (gpu_type,))
 
 
 class Placement(Protocol):
@@ -40,13 +64,20 @@ class Consolidated:
     def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
         """Return the spots of the requests that fit; see `Placement.place`."""
         left = free.copy()
-        placed, moving = staying(queue, requests, left)
+        moving: Sequence[Request]
+        at_once = _all_staying(queue, requests, left) if isinstance(requests, Requests) else None
+        if at_once is None:
+            placed, moving = staying(queue, requests, left)
+            stay = np.array(list(placed), dtype=np.int64)
+        else:
+            stay, moving = at_once
+        moved = {}
         for request in sorted(moving, key=lambda request: -int(queue.jobs.gpus[request.row])):
             spots = fewest_hosts(queue, request, left)
             if spots:
                 take(left, spots)
-                placed[request.row] = spots
-        return placed
+                moved[request.row] = spots
+        return Placements(queue, stay, moved)
 
 
 def staying(queue: Queue, requests: Sequence[Request], left: Array) -> tuple[dict[int, Spots], list[Request]]:
@@ -56,25 +87,29 @@ def staying(queue: Queue, requests: Sequence[Request], left: Array) -> tuple[dic
     """
     placed: dict[int, Spots] = {}
     moving = []
-    running, last, gpu_types_of = queue.running.tolist(), queue.last, queue.gpu_types
-    free = left.tolist()
     for request in requests:
-        row, gpu_types = request
-        spots = last[row]
-        if (
-            running[row]
-            and (gpu_types_of(spots) == gpu_types or set(gpu_types_of(spots)) <= set(gpu_types))
-            and all([free[host] >= gpus for host, gpus in spots])  # noqa: C419 (a list is faster than a generator)
-        ):
-            placed[row] = spots
-            take(free, spots)
+        spots = queue.last[request.row]
+        same = queue.running[request.row] and set(queue.gpu_types(spots)) <= set(request.gpu_types)
+        if same and all(left[host] >= gpus for host, gpus in spots):
+            placed[request.row] = spots
+            take(left, spots)
         else:
             moving.append(request)
-    left[:] = free
     return placed, moving
 
 
-def take(left: Array | list[int], spots: Spots) -> None:
+def _all_staying(queue: Queue, requests: Requests, left: Array) -> tuple[Array, Sequence[Request]] | None:
+    """Return the rows that stay and the requests of the others, as `staying` does; None where GPUs are taken."""
+    rows = requests.rows
+    stay = queue.running[rows] & (queue.last_type[rows] == requests.gpu_types)
+    held = queue.held_at(rows[stay])
+    if (held > left).any():
+        return None
+    left -= held
+    return rows[stay], Requests(rows[~stay], requests.gpu_types[~stay])
+
+
+def take(left: Array, spots: Spots) -> None:
     """Take the GPUs of ``spots`` out of ``left`` (H,), in place."""
     for host, gpus in spots:
         left[host] -= gpus
@@ -124,7 +159,7 @@ class ByThroughput:
 
     def __call__(self, queue: Queue, row: int) -> Sequence[int]:
         """Return a job's types."""
-        fastest = queue.by_speed[row]
+        fastest = queue.by_speed(row)
         here = queue.last_gpu_type(row) if self.stay and queue.running[row] else -1
         return fastest if here < 0 else sorted(fastest, key=lambda gpu_type: gpu_type != here)
 
@@ -133,19 +168,18 @@ class ByThroughput:
         fastest = np.argmax(np.where(queue.allowed, queue.jobs.throughput, -1), axis=1)
         first: Array = np.where(queue.allowed.any(axis=1), fastest, -1)
         if self.stay and len(queue.cluster.types) > 1:
-            for row in np.flatnonzero(queue.running).tolist():
-                here = queue.last_gpu_type(row)
-                if queue.allowed[row, here]:
-                    first[row] = here
+            here = queue.last_type.copy()
+            for row in np.flatnonzero(queue.running & (here < 0)).tolist():
+                here[row] = queue.last_gpu_type(row)
+            stays = queue.running & queue.allowed[np.arange(len(queue)), here]
+            first = np.where(stays, here, first)
         return first
 
 
 by_throughput = ByThroughput()
 
 
-def choose(
-    queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_throughput, skip: bool = True
-) -> list[Request]:
+def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_throughput, skip: bool = True) -> Requests:
     """Return the jobs that run, in ``order``, each with the first of its ``gpu_types`` that has room for the gang.
 
     Jobs that hold a lease are left out (they run anyway), and their GPUs are not available. ``skip`` False stops at the
@@ -153,16 +187,19 @@ def choose(
     """
     left: list[int] = queue.room.tolist()
     rows = order if isinstance(order, np.ndarray) else np.array(list(order), dtype=np.int64)
-    if queue.leased or queue.misfits:
-        rows = rows[~np.isin(rows, [*queue.leased, *queue.misfits])]
     sizes, allowed = queue.jobs.gpus, queue.allowed
+    open_to = ~queue.holds
+    open_to[list(queue.misfits)] = False
+    rows = rows[open_to[rows]]
     if skip:
         rows = rows[allowed[rows].any(axis=1)]
     first = getattr(gpu_types, "first", None)
-    requests = [] if first is None else _all_first(queue, rows, first(queue), left)
-    rows = rows[len(requests) :]
+    asked = np.full(len(rows), -1) if first is None else first(queue)[rows]
+    got = _all_get(asked, sizes[rows], left)
+    chosen, rows = rows[:got], rows[got:]
     if skip:  # most waiting jobs find no room, and will find none in this round
         rows = rows[(allowed[rows] & (sizes[rows, None] <= np.array(left))).any(axis=1)]
+    more: list[tuple[int, int]] = []
     for row, gpus, able in zip(rows.tolist(), sizes[rows].tolist(), allowed[rows].tolist(), strict=True):
         if not any(left):  # no other job can be placed
             break
@@ -174,24 +211,26 @@ def choose(
                 continue
             break
         left[gpu_type] -= gpus
-        requests.append(Request(row, (gpu_type,)))
-    return requests
+        more.append((row, gpu_type))
+    late = np.array(more, dtype=np.int64).reshape(-1, 2)
+    return Requests(np.concatenate((chosen, late[:, 0])), np.concatenate((asked[:got], late[:, 1])))
 
 
-def _all_first(queue: Queue, rows: Array, first: Array, left: list[int]) -> list[Request]:
-    """Return the requests of the jobs at the head of ``rows`` that all get what they ask for first, out of ``left``."""
-    asked, sizes = first[rows], queue.jobs.gpus[rows]
-    got = len(rows) if (asked >= 0).all() else int(np.argmin(asked >= 0))
+def _all_get(asked: Array, sizes: Array, left: list[int]) -> int:
+    """Return how many jobs at the head all get the types that they ask for first (-1: none), out of ``left``."""
+    got = len(asked) if (asked >= 0).all() else int(np.argmin(asked >= 0))
     for gpu_type, room in enumerate(left):
         total = np.cumsum(np.where(asked[:got] == gpu_type, sizes[:got], 0))
         got = int(np.searchsorted(total, room, side="right"))
     used = np.bincount(asked[:got], weights=sizes[:got], minlength=len(left))
     left[:] = [room - int(gpus) for room, gpus in zip(left, used, strict=True)]
-    alone = [(gpu_type,) for gpu_type in range(len(left))]
-    return [Request(row, alone[each]) for row, each in zip(rows[:got].tolist(), asked[:got].tolist(), strict=True)]
+    return got
 
 
-def placed(queue: Queue, requests: Sequence[Request], placement: Placement) -> dict[int, Spots]:
+def placed(queue: Queue, requests: Sequence[Request], placement: Placement) -> Placements:
     """Return the placements of one round: jobs with leases stay where they are, ``requests`` go where they fit."""
-    kept = dict(queue.leased)
-    return kept | dict(placement.place(queue, requests, queue.free(kept)))
+    kept = np.flatnonzero(queue.holds)
+    answer = placement.place(queue, requests, queue.free() - queue.held_at(kept))
+    if isinstance(answer, Placements):
+        return Placements(queue, np.concatenate((kept, answer.stay)), answer.moved)
+    return Placements(queue, kept, answer)

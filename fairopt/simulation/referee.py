@@ -9,14 +9,11 @@ from time import perf_counter
 from fairopt.backends import Method, Solver
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Trace
-from fairopt.simulation.changes import Changes
+from fairopt.simulation.changes import BEAT, Changes
 from fairopt.simulation.differences import Differences
 from fairopt.simulation.mechanics import Mechanics, length_of
 from fairopt.simulation.record import Snapshot
 from fairopt.simulation.run import begin, run
-
-#: Seconds after which a round is yielded though nothing changed: who listens may want to say how far the run is.
-BEAT = 1.0
 
 
 class Referee:

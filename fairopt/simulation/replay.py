@@ -149,6 +149,7 @@ def _cluster(data: Mapping[str, Any]) -> Cluster:
         memory=dict(zip(data["types"], data["memory"], strict=True)),
         bandwidth=[host["bandwidth"] for host in hosts],
         hosts=[host["name"] for host in hosts],
+        speed=[host.get("speed", 1) for host in hosts],
     )
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairopt.problem import Cluster, Queue, Trace
 from fairopt.problem.queue import Spots
 from fairopt.program import Number
 from fairopt.simulation.changes import Changes
 from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
+
+
+class _Named(NamedTuple):
+    """Where a job runs, by the names of hosts and types."""
+
+    spots: tuple[tuple[str, int], ...]
+    types: tuple[str, ...]
 
 
 class WholeRounds:
@@ -25,12 +32,13 @@ class WholeRounds:
         self._fits, self._zero = queue.fits.any(axis=1).tolist(), queue.now
         self._present: dict[int, JobState] = {}
         self._speed: dict[int, Number] = {}  # of the jobs that run
+        self._named: dict[Spots, _Named] = {}
         self._misfits: dict[int, str] = {}  # of the jobs present
         self._down: set[int] = set()
         self._held = [frozenset[str]() for _ in cluster.hosts]
         self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
         self._index = self._idle = self._arrived = 0
-        self._end, self._length = self._zero, self._zero
+        self._end, self._length, self._size = self._zero, self._zero, trace.jobs.gpus.tolist()
 
     def add(self, changes: Changes) -> Iterator[Round]:
         """Yield the rounds up to that of the changes, this one included."""
@@ -84,7 +92,7 @@ class WholeRounds:
 
     def _play(self, row: int, one: JobState, changes: Changes, how: Change, last: Spots) -> tuple[JobRun, JobState]:
         """Return what a job that runs did in a round, and how it stands afterwards."""
-        names, speed = self._cluster.hosts, self._speed[row]
+        speed = self._speed[row]
         completed, lost = row in changes.completed, row in changes.lost
         end = changes.completed.get(row, changes.lost.get(row, changes.end))
         spent = min(one.setup, end - changes.begin)
@@ -94,9 +102,9 @@ class WholeRounds:
         lease = changes.leases.get(row, unsaid)
         run = JobRun(
             job=self._trace.jobs.names[row],
-            spots=tuple((names[host], gpus) for host, gpus in one.last),
-            types=self._types(one.last),
-            before=self._types(last),
+            spots=self._names(one.last).spots,
+            types=self._names(one.last).types,
+            before=self._names(last).types,
             change=how,
             begin=changes.begin,
             end=end,
@@ -112,7 +120,7 @@ class WholeRounds:
             del self._speed[row]
         return run, JobState(
             remaining=run.remaining,
-            attained=one.attained + run.gpus * (end - changes.begin),
+            attained=one.attained + self._size[row] * (end - changes.begin),
             setup=one.setup if lost else one.setup - spent,
             last=one.last,
             running=not lost,
@@ -120,8 +128,17 @@ class WholeRounds:
             started=changes.begin if one.started is None else one.started,
         )
 
-    def _types(self, spots: Spots) -> tuple[str, ...]:
-        return tuple(self._cluster.types[at] for at in sorted({int(self._cluster.gpu_type[host]) for host, _ in spots}))
+    def _names(self, spots: Spots) -> _Named:
+        """Return the names of hosts and types; they are made once for each of the places where jobs run now."""
+        found = self._named.get(spots)
+        if found is None:
+            if len(self._named) > 2 * len(self._present) + 100:
+                self._named.clear()
+            hosts, types, of_type = self._cluster.hosts, self._cluster.types, self._cluster.gpu_type
+            named = tuple((hosts[host], gpus) for host, gpus in spots)
+            found = _Named(named, tuple(types[at] for at in sorted({int(of_type[host]) for host, _ in spots})))
+            self._named[spots] = found
+        return found
 
     def _record(self, changes: Changes, ran: list[JobRun], waiting: Sequence[str], down: Sequence[str]) -> Round:
         names, begin, end = self._trace.jobs.names, changes.begin, changes.end

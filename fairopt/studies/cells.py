@@ -23,6 +23,7 @@ from fairopt.codec import encode
 from fairopt.policy import Policy
 from fairopt.studies.playing import Observed
 from fairopt.studies.spec import Player, StudySetting, StudySpec
+from fairopt.studies.traces import origin
 
 #: Folders and modules of fairopt that no outcome depends on.
 ASIDE = ("bench", "benchmarks", "certificates", "cli", "compare", "plot", "proofs", "properties", "testing")
@@ -43,7 +44,7 @@ class CellKey:
     policy: str
     trace: str
     cluster: str
-    load: float
+    load: float | None
     error: str
     mechanics: str
     seed: int
@@ -57,7 +58,8 @@ class CellKey:
     @property
     def called(self) -> str:
         """What messages call it."""
-        parts = (self.policy, self.trace, self.cluster, f"load {self.load:g}", self.error, self.mechanics)
+        load = "" if self.load is None else f"load {self.load:g}"
+        parts = (self.policy, self.trace, self.cluster, load, self.error, self.mechanics)
         return ", ".join([*(part for part in parts if part), f"seed {self.seed}"])
 
 
@@ -119,7 +121,7 @@ def _key(spec: StudySpec, setting: StudySetting, player: Player, policy: Policy,
         [setting.load, seed, spec.length, spec.rounds, seed == spec.seeds[0]],
         encode(spec.window),
         # labels do not matter
-        [setting.error.size, setting.error.kind.value],
+        [value for name, value in encode(setting.error).items() if name != "label"],
         [value for name, value in encode(setting.costs).items() if name != "label"],
         code_version(),
     ]
@@ -135,18 +137,7 @@ def code_version() -> str:
         inside = Path(folder).relative_to(top)
         folders[:] = sorted(each for each in folders if each != "__pycache__" and str(inside / each) not in ASIDE)
         for name in sorted(files):
-            if name.endswith((".py", ".csv", ".toml")):
+            if name.endswith((".py", ".csv", ".gz", ".toml")):
                 found.update(str(inside / name).encode())
                 found.update((Path(folder) / name).read_bytes())
     return found.hexdigest()
-
-
-@cache
-def origin(module: str) -> str:
-    """Return the hash of the module of a policy that is not fairopt's own; "" for those that are."""
-    from importlib.util import find_spec
-
-    if module.partition(".")[0] == "fairopt":
-        return ""
-    found = find_spec(module)
-    return sha256(Path(found.origin).read_bytes()).hexdigest() if found is not None and found.origin else module

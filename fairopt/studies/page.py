@@ -35,7 +35,7 @@ DISTRIBUTIONS = {
 OVER_TIME = {"utilisation": "utilisation", "queue": "jobs that wait"}
 
 
-class Drawn(NamedTuple):
+class PagePicture(NamedTuple):
     """A picture of the page: its words, and SVG."""
 
     caption: str
@@ -94,7 +94,7 @@ def _means(results: StudyResults, setting: StudySetting) -> dict[str, dict[str, 
     return found
 
 
-def _tradeoffs(results: StudyResults) -> Iterator[tuple[StudySetting, Drawn]]:
+def _tradeoffs(results: StudyResults) -> Iterator[tuple[StudySetting, PagePicture]]:
     """Yield efficiency against fairness over policies, in each setting: the first two measures that are compared."""
     measures = list(dict.fromkeys(each.measure for each in results.spec.compare))
     if len(measures) < 2:
@@ -108,7 +108,7 @@ def _tradeoffs(results: StudyResults) -> Iterator[tuple[StudySetting, Drawn]]:
             caption = f"Each policy's {across} and {up}, as in the table"
             yield (
                 setting,
-                Drawn(
+                PagePicture(
                     caption,
                     _svg(
                         partial(plot.tradeoff, points, _word(across), _word(up)),
@@ -118,7 +118,7 @@ def _tradeoffs(results: StudyResults) -> Iterator[tuple[StudySetting, Drawn]]:
             )
 
 
-def _against_load(results: StudyResults) -> Iterator[Drawn]:
+def _against_load(results: StudyResults) -> Iterator[PagePicture]:
     """Yield each measure over the loads, where there are several, for settings that are equal but for the load."""
     if len(results.spec.loads) < 2:
         return
@@ -128,21 +128,21 @@ def _against_load(results: StudyResults) -> Iterator[Drawn]:
             if each.measure == measure:
                 rest = ", ".join(value for name, value in each.setting.names.items() if name != "load" and value)
                 found = each.estimate
-                point = (each.setting.load, found.value, found.low, found.high)
+                point = (float(each.setting.load or 0), found.value, found.low, found.high)
                 groups.setdefault(rest, {}).setdefault(each.policy, []).append(point)
         for rest, points in groups.items():
             caption = f"{measure} over load, with 95% intervals: {rest}"
-            yield Drawn(caption, _svg(partial(plot.against_load, points, _word(measure)), caption))
+            yield PagePicture(caption, _svg(partial(plot.against_load, points, _word(measure)), caption))
 
 
-def _pictures(results: StudyResults, setting: StudySetting) -> Iterator[Drawn]:
+def _pictures(results: StudyResults, setting: StudySetting) -> Iterator[PagePicture]:
     """Yield what a setting looks like: distributions over all seeds; lines with the first seed.
 
     A tenant and the hosts, a picture for each policy, are shown at the highest load.
     """
 
-    def drawn(caption: str, draw: Callable[[], Any]) -> Drawn:
-        return Drawn(caption, _svg(draw, f"{results.called(setting)}: {caption}"))
+    def drawn(caption: str, draw: Callable[[], Any]) -> PagePicture:
+        return PagePicture(caption, _svg(draw, f"{results.called(setting)}: {caption}"))
 
     played = {name: cells for name in results.policies if (cells := results.played(name, setting))}
     for key, (what, level) in DISTRIBUTIONS.items():
@@ -158,7 +158,7 @@ def _pictures(results: StudyResults, setting: StudySetting) -> Iterator[Drawn]:
         if lines:
             caption = f"{what[0].upper()}{what[1:]} over time, first seed"
             yield drawn(caption, partial(plot.over_time, lines, what))
-    if setting.load < max(results.spec.loads):
+    if setting.load is not None and setting.load < max(results.spec.loads):
         return
     for name, each in seen.items():
         tenant = max(each.held, key=lambda tenant: sum(each.entitled[tenant].values), default=None)

@@ -15,7 +15,6 @@ from fairopt.bench.machine import Provenance, environment
 from fairopt.bench.records import Environment
 from fairopt.errors import BadInput, FairoptError
 from fairopt.studies.cells import CellKey, CellStatus, CellTask, PlayedCell, tasks
-from fairopt.studies.estimates import Misjudging
 from fairopt.studies.playing import play
 from fairopt.studies.spec import StudySpec
 from fairopt.studies.traces import drawn
@@ -87,10 +86,9 @@ def play_cell(task: CellTask, where: Provenance) -> tuple[PlayedCell, Environmen
     found: dict[str, Any] = {"status": CellStatus.PLAYED}
     setting, spec = task.setting, task.spec
     try:
-        trace = drawn(setting.source, setting.place, setting.load, task.cell.seed)
-        policy = Misjudging(task.policy, setting.error, task.cell.seed) if setting.error.size else task.policy
+        trace = drawn(setting.source, setting.place, setting.load, setting.error, task.cell.seed)
         found["observed"] = play(
-            policy,
+            task.policy,
             trace,
             setting.place.made(),
             length=spec.length,

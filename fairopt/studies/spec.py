@@ -36,8 +36,7 @@ from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown
 from fairopt.simulation import Mechanics
 from fairopt.simulation.measures import UNITS
-from fairopt.studies.estimates import EstimationError
-from fairopt.studies.traces import Place, Source, drawn
+from fairopt.studies.traces import EstimationError, Place, Source, drawn
 
 SCHEMA = 1
 #: Where the studies that come with fairopt are.
@@ -125,14 +124,15 @@ class StudySetting:
 
     source: Source
     place: Place
-    load: float
+    load: float | None
     error: EstimationError
     costs: Costs
 
     @property
     def names(self) -> dict[str, str]:
         """What tables call each part."""
-        labels = self.source.label, self.place.label, f"{self.load:g}", self.error.label, self.costs.label
+        load = "" if self.load is None else f"{self.load:g}"
+        labels = self.source.label, self.place.label, load, self.error.label, self.costs.label
         return dict(zip(("trace", "cluster", "load", "error", "mechanics"), labels, strict=True))
 
 
@@ -140,7 +140,8 @@ class StudySetting:
 class StudySpec:
     """A specification: every policy plays every trace on every cluster, load, error and mechanics, with every seed.
 
-    ``length`` is that of a round in seconds, ``rounds`` the most that are played, None for all. ``source`` is the text
+    ``length`` is that of a round in seconds, ``rounds`` the most that are played, None for all. Without ``loads`` each
+    trace has its own. ``source`` is the text
     that it was read from.
     """
 
@@ -149,7 +150,7 @@ class StudySpec:
     length: float = 300
     rounds: int | None = None
     seeds: tuple[int, ...] = (0,)
-    loads: tuple[float, ...] = (1.0,)
+    loads: tuple[float, ...] = ()
     window: MeasuredWindow = MeasuredWindow()
     policies: tuple[Player, ...] = ()
     traces: tuple[Source, ...] = ()
@@ -163,7 +164,7 @@ class StudySpec:
         require_text(self, "name", "title")
         require_positive(self, "length")
         require_counts(self, 1, "rounds")
-        for name, values, least in (("seeds", self.seeds, 0.0), ("loads", self.loads, 1e-9)):
+        for name, values, least in (("seeds", self.seeds, 0.0), ("loads", self.loads or (1,), 1e-9)):
             require_values(values, f"key {name!r}")
             require(min(values) >= least, shown(min(values)), f"key {name!r}", "Give numbers that are not negative")
 
@@ -194,6 +195,7 @@ class StudySpec:
             "policies": [each.made for each in self.policies],
             "traces": [each.check for each in self.traces],
             "clusters": [each.made for each in self.clusters],
+            "errors": [each.check for each in self.errors],
             "mechanics": [each.made for each in self.mechanics],
         }
         for kind, entries in checks.items():
@@ -206,10 +208,13 @@ class StudySpec:
                 if label not in labels:
                     place = f"traces {number}, key 'clusters'"
                     raise BadInput(f"there is no {shown(label)}", place=place, remedy=nearest(label, labels))
+            if self.loads and "load" in source.parameters:
+                place = f"traces {number}, parameters, key 'load'"
+                raise BadInput("the study has loads", place=place, remedy="Leave out one of the two")
             for cluster in self.clusters:
                 if not source.clusters or cluster.label in source.clusters:
                     with naming(place=f"traces {number} on {cluster.label}"):
-                        drawn(source, cluster, self.loads[0], self.seeds[0])
+                        drawn(source, cluster, self.loads[0] if self.loads else None, self.errors[0], self.seeds[0])
             if source.resampled and 0 not in self.seeds:
                 remedy = "Add 0, which plays it as it is: the others are draws from it"
                 raise BadInput(f"trace {source.label!r} is a file", place="key 'seeds'", remedy=remedy)
@@ -217,13 +222,13 @@ class StudySpec:
     def settings(self) -> Iterator[StudySetting]:
         """Yield what all policies play, in the order of the specification."""
         for source, place, load, error, costs in product(
-            self.traces, self.clusters, self.loads, self.errors, self.mechanics
+            self.traces, self.clusters, self.loads or (None,), self.errors, self.mechanics
         ):
             if not source.clusters or place.label in source.clusters:
                 yield StudySetting(source, place, load, error, costs)
 
 
-def studies() -> Iterator[tuple[str, ...]]:
+def studies() -> Iterator[tuple[str, str]]:
     """Yield (name, title) of each study that comes with fairopt."""
     for name, text in shipped_in(SHIPPED).items():
         yield name, StudySpec.parse(text, f"{name}.toml").title
@@ -241,7 +246,7 @@ def _spec(source: str) -> StudySpec:
         "policies": (Player, lambda each: each.get("policy", "")),
         "traces": (Source, lambda each: each.get("file", "") or each.get("generator", "")),
         "clusters": (Place, lambda each: each.get("file", "") or " + ".join(each.get("hosts", ()))),
-        "errors": (EstimationError, lambda each: f"{each.get('kind', 'uniform')} {each.get('size', 0)}"),
+        "errors": (EstimationError, _differences),
         "mechanics": (Costs, _differences),
     }
     made: dict[str, Any] = {}
@@ -261,8 +266,8 @@ def _spec(source: str) -> StudySpec:
     return replace(spec, **made, source=source)
 
 
-def _differences(costs: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in costs.items()) or "free"
+def _differences(given: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in given.items()) or "none"
 
 
 def _text(value: Any) -> str:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
+from importlib.util import find_spec
+from inspect import signature
 from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
@@ -26,9 +28,7 @@ from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.cluster import read_cluster
 from fairopt.problem.files.trace import read_trace
 from fairopt.simulation.run import check_matches
-
-#: The entry points of generators of traces: frozen dataclasses with ``trace(seed, cluster)``.
-GENERATORS = "fairopt.workloads"
+from fairopt.workloads import ErrorForm, ErrorSign, WorkEstimates, Workload
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Source:
     def content(self) -> str:
         """Return what decides the traces: a hash of the file, or the generator and its parameters."""
         if self.generator:
-            return repr(("generator", self.generator, sorted(self.parameters.items())))
+            made = type(_generator(self.generator, self.parameters))
+            return repr(("generator", self.generator, sorted(self.parameters.items()), origin(made.__module__)))
         return repr((_digest(self.file), self.jobs, self.block))
 
     def check(self) -> None:
@@ -99,21 +100,40 @@ class Place:
         return repr([np.asarray(value).tolist() for value in vars(self.made()).values()])
 
 
+@dataclass(frozen=True)
+class EstimationError:
+    """What policies are told of jobs' work: `WorkEstimates` of this size, form and sign; with size 0 the truth."""
+
+    label: str = ""
+    size: float = 0.0
+    form: ErrorForm = ErrorForm.UNIFORM
+    sign: ErrorSign = ErrorSign.BOTH
+
+    def check(self) -> None:
+        """Refuse an error that cannot be. Errors: `BadInput`."""
+        if self.size:
+            WorkEstimates(self.size, self.form, self.sign)
+
+    def applied(self, trace: Trace, seed: int) -> Trace:
+        """Return the trace with estimates, the same for all policies."""
+        return WorkEstimates(self.size, self.form, self.sign).applied(trace, seed) if self.size else trace
+
+
 @lru_cache(maxsize=4)
-def drawn(source: Source, place: Place, load: float, seed: int) -> Trace:
+def drawn(source: Source, place: Place, load: float | None, error: EstimationError, seed: int) -> Trace:
     """Return the trace of a seed on a cluster, in floats; the policies of a grid share it: common random numbers.
 
-    ``load`` is a factor on the rate of arrivals of a file, and a generator's own parameter of that name.
+    ``load`` is a factor on the rate of arrivals of a file, and a generator's option of that name; None: its own.
     """
     cluster = place.made()
     if source.generator:
-        made = _generator(source.generator, {**source.parameters, "load": load} if load != 1 else source.parameters)
-        trace: Trace = made.trace(seed, cluster)
+        made = _generator(source.generator, source.parameters if load is None else {**source.parameters, "load": load})
+        trace: Trace = made.trace(seed, cluster).as_(float)
     else:
         trace = resample(_first(_read(source.file, cluster.types), source.jobs), seed, source.block)
-        trace = compress(trace, load)
+        trace = compress(trace, 1.0 if load is None else load)
     check_matches(trace, cluster)
-    return trace.as_(float)
+    return error.applied(trace, seed)
 
 
 def compress(trace: Trace, load: float) -> Trace:
@@ -156,21 +176,31 @@ def _read(file: str, types: tuple[str, ...]) -> Trace:
 
 def _data_set(name: str, types: tuple[str, ...] = ()) -> Any:
     made = discovery.load(discovery.DATASETS, name[1:])
-    return made(types) if types else made()
+    return made(types) if types and signature(made).parameters else made()
+
+
+@cache
+def origin(module: str) -> str:
+    """Return the hash of a module that is not fairopt's own; "" for those that are."""
+    if module.partition(".")[0] == "fairopt":
+        return ""
+    found = find_spec(module)
+    return sha256(Path(found.origin).read_bytes()).hexdigest() if found is not None and found.origin else module
 
 
 @lru_cache(maxsize=64)
 def _digest(file: str) -> str:
-    if file.startswith("@"):  # the hash of the code covers it, and its own package's version
-        return repr((file, discovery.load(discovery.DATASETS, file[1:]).__module__))
+    if file.startswith("@"):  # the hash of the code covers fairopt's own
+        return file + origin(discovery.load(discovery.DATASETS, file[1:]).__module__)
     try:
         return sha256(Path(file).read_bytes()).hexdigest()
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", file=file, remedy="Give a trace, or @NAME") from error
 
 
-def _generator(name: str, parameters: Mapping[str, Any]) -> Any:
-    found = discovery.named(name) if ":" in name else discovery.load(GENERATORS, name)
+def _generator(name: str, parameters: Mapping[str, Any]) -> Workload:
+    found = discovery.named(name) if ":" in name else discovery.load(discovery.WORKLOADS, name)
     if not is_dataclass(found):
-        raise BadInput(f"{name!r} is no generator", remedy="Name a frozen dataclass with a method `trace`")
-    return decode(found, dict(parameters), f"{name}, parameters")
+        raise BadInput(f"{name!r} is no generator", remedy="Name a `Workload`, or one that `fairopt generate` lists")
+    made: Workload = decode(found, dict(parameters), f"{name}, parameters")
+    return made

@@ -1,13 +1,15 @@
-"""The conformance suites of data sets and of importers.
+"""The conformance suites of data sets, of importers and of generators of traces.
 
-from fairopt.testing.data_suites import Import, dataset_suite, importer_suite
+from fairopt.testing.data_suites import Drawn, Import, dataset_suite, importer_suite, workload_suite
 dataset_suite().run([my_data_set]).require_complete()
 importer_suite().run([Import(my_importer, "example.file")]).require_complete()
+workload_suite().run([Drawn(MyWorkload(), my_cluster)]).require_complete()
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from inspect import getdoc
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +22,7 @@ from fairopt.problem.files.batch import read_batch
 from fairopt.problem.files.problem import KINDS, kind_of
 from fairopt.problem.files.storage import AnyPath
 from fairopt.testing.suite import Suite, Traits, checks_of
+from fairopt.workloads import Workload
 
 #: How a problem is read again from the file that it was written to.
 READERS: Mapping[type, Callable[[Path, Any], Any]] = {
@@ -37,6 +40,13 @@ class Import(NamedTuple):
     example: AnyPath
 
 
+class Drawn(NamedTuple):
+    """A generator of traces, and a cluster that it suits."""
+
+    workload: Workload
+    cluster: Cluster
+
+
 def dataset_suite() -> Suite[Callable[[], Any]]:
     """Return the suite of data sets: functions without arguments that return a problem."""
     return Suite("data sets", checks_of(DataSetChecks()), lambda made: Traits(_name(made)))
@@ -45,6 +55,11 @@ def dataset_suite() -> Suite[Callable[[], Any]]:
 def importer_suite() -> Suite[Import]:
     """Return the suite of importers: functions of a path that return a problem."""
     return Suite("importers", checks_of(ImporterChecks()), lambda each: Traits(_name(each.importer)))
+
+
+def workload_suite() -> Suite[Drawn]:
+    """Return the suite of generators: frozen dataclasses derived from `Workload`."""
+    return Suite("workloads", checks_of(WorkloadChecks()), lambda each: Traits(each.workload.name))
 
 
 class DataSetChecks:
@@ -90,6 +105,38 @@ class ImporterChecks:
             path = Path(folder, Path(each.example).name)
             path.write_bytes(b"\x00\xff\xfe 1 2 3\n,,;\n")
             _refuses(each, path)
+
+
+class WorkloadChecks:
+    """The checks of generators of traces."""
+
+    def says_what_it_is(self, each: Drawn) -> None:
+        """Guards against traces that nobody knows the origin of, and options that a study could not set."""
+        assert each.workload.name, "it has no name"
+        assert each.workload.source, "it has no source"
+        assert is_dataclass(each.workload), "it is no dataclass"
+        type(each.workload)()  # every option has a default
+
+    def depends_on_its_seed_only(self, each: Drawn) -> None:
+        """Guards against random numbers of another origin, and against state that one trace leaves to the next."""
+        traces = [each.workload.trace(seed, each.cluster) for seed in (1, 2, 1)]
+        with TemporaryDirectory() as folder:
+            first, _, again = (_written(trace, Path(folder, f"{at}.json")) for at, trace in enumerate(traces))
+        assert first == again, "the same seed gives another trace"
+
+    def survives_a_file(self, each: Drawn) -> None:
+        """Guards against numbers that a file cannot hold: a run of the file would be another."""
+        trace = each.workload.trace(3, each.cluster)
+        assert trace.jobs.exact, "the numbers are floats"
+        assert trace.jobs.types == each.cluster.types, "the throughputs are for other types"
+        _survives(trace)
+
+    def has_a_load(self, each: Drawn) -> None:
+        """Guards against loads that are stated and not there, where there is an option ``load``."""
+        load = float(each.workload.load_of(each.workload.trace(4, each.cluster), each.cluster))
+        assert load > 0
+        wanted = getattr(each.workload, "load", None)
+        assert wanted is None or abs(load / wanted - 1) < 1e-3, f"the load is {load}, and not {wanted}"
 
 
 def _refuses(each: Import, path: Path) -> None:

@@ -1,59 +1,55 @@
-"""What changed in a run, from the referee's whole records: what an engine must say."""
+"""Whether an engine says the same of a run as the referee."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
-from fairopt.problem import Cluster, Spots, Trace
-from fairopt.program import Number
-from fairopt.simulation.changes import Changes, Placed
-from fairopt.simulation.record import PLACED, Change, JobRun, Round
+from fairopt.policy import Policy
+from fairopt.simulation import Setting, Snapshot, run
+from fairopt.simulation.changes import Changes
+from fairopt.simulation.engine import Engine
+from fairopt.simulation.referee import Referee
+
+#: A sampled setting needs fewer rounds.
+MOST_ROUNDS = 300
 
 
-def changes_of(rounds: Iterable[Round], trace: Trace, cluster: Cluster) -> Iterator[Changes]:
-    """Yield the changes of the rounds that `fairopt.simulation.run` yields from the beginning of a trace.
+def check_engine(
+    policy: Policy, setting: Setting, after: Snapshot | None = None, *, cut: int | None = None, ask: bool = False
+) -> None:
+    """Fail unless the engine's changes, and all that it leaves, are those of the referee, from ``after`` on.
 
-    The loading time of those who are placed is not in a record; it is that of the standing, or else what was spent.
+    ``cut``: a second engine goes on from the snapshot of the first one after so many changes. ``ask`` as `Engine` has.
     """
-    row = {name: at for at, name in enumerate(trace.jobs.names)}
-    host = {name: at for at, name in enumerate(cluster.hosts)}
-    lease: dict[str, Number] = {}  # of the jobs that run
-    down: tuple[str, ...] = ()
-    said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
-    for record in rounds:
-        notes = {row[job]: text for job, text in record.notes.items()}
-        says: dict[str, Any] = {"costs": record.costs, "notes": notes, "backend": record.backend}
-        ran = {each.job: each for each in record.ran}
-        usual = {
-            job: lease[job]
-            if each.change is Change.STAY and lease.get(job, record.begin) > record.begin
-            else record.end
-            for job, each in ran.items()
-        }
-        new = {name: value for name, value in says.items() if said[name] != value}
-        arrived = record.after.arrived
-        changes = Changes(
-            index=record.index,
-            begin=record.begin,
-            end=record.end,
-            arrived=range(arrived - len(record.arrived), arrived),
-            failed=tuple(host[name] for name in record.down if name not in down),
-            back=tuple(sorted(host[name] for name in down if name not in record.down)),
-            misfits={row[job]: why for job, why in record.misfits.items() if job in record.arrived},
-            stopped=tuple(sorted(row[job] for job in lease if job not in ran)),
-            placed=tuple(_placed(each, row, host) for each in record.ran if each.change in PLACED),
-            leases={row[job]: each.lease for job, each in ran.items() if each.lease != usual[job]},
-            completed={row[each.job]: each.end for each in record.ran if each.completed},
-            lost={row[each.job]: each.end for each in record.ran if each.lost},
-            **new,
-        )
-        lease = {each.job: each.lease for each in record.ran if not each.completed and not each.lost}
-        down, said = record.down, says
-        if changes != Changes(record.index, record.begin, record.end, range(0)):
-            yield changes
+    trace, cluster = setting.trace, setting.cluster
+    how: dict[str, Any] = {"length": setting.length, "mechanics": setting.mechanics}
+    referee = Referee(policy, trace, cluster, rounds=MOST_ROUNDS, after=after, **how)
+    wanted = list(referee)
+    engine = Engine(policy, trace, cluster, rounds=MOST_ROUNDS, after=after, ask=ask, **how)
+    said: list[Changes] = []
+    for changes in engine:
+        said.append(changes)
+        if len(said) == cut:
+            # rounds in which nobody is there do not count
+            rounds = run(policy, trace, cluster, rounds=MOST_ROUNDS, after=after, **how)
+            left = sum(record.index >= engine.index for record in rounds)
+            engine = Engine(policy, trace, cluster, rounds=left, after=engine.snapshot(), ask=ask, **how)
+            said += engine
+            break
+    # what the policy said before is not in a snapshot, and is said again
+    again = {said[cut].index} if cut is not None and cut < len(said) else set()
+    one, other = ([_comparable(each, again) for each in changes] for changes in (wanted, said))
+    pairs = zip_longest(*([each for each in changes if each.anything] for changes in (one, other)))
+    for right, found in pairs:
+        assert right == found, f"{trace!r}: the referee says {right}, the engine {found}"
+    assert engine.snapshot() == referee.snapshot(), "the engine leaves another state"
 
 
-def _placed(each: JobRun, row: dict[str, int], host: dict[str, int]) -> Placed:
-    spots: Spots = tuple((host[name], gpus) for name, gpus in each.spots)
-    return Placed(row[each.job], spots, each.change, each.setup, each.speed)
+def _comparable(each: Changes, again: set[int]) -> Changes:
+    ends = {**each.completed, **each.lost}
+    # the referee's records hold only the part of a loading time that was spent
+    placed = tuple(one._replace(setup=min(one.setup, ends.get(one.row, each.end) - each.begin)) for one in each.placed)
+    bare: dict[str, Any] = {"costs": None, "notes": None, "backend": None} if each.index in again else {}
+    return replace(each, placed=placed, **bare)

@@ -39,6 +39,7 @@ from fairopt.testing.policy_checks import (
     decided,
     suite_of,
 )
+from fairopt.testing.round_changes import check_engine
 from fairopt.testing.round_samples import played, sample_settings
 from fairopt.testing.suite import Suite, requires
 
@@ -163,6 +164,19 @@ class RoundChecks(SampledChecks):
             for before, then in pairwise(play.steps):
                 read = snapshot_from(snapshot_text(before.record.after), policy.states)
                 _same_records([then.record], list(played(copy.deepcopy(policy), play.setting, rounds=1, after=read)))
+
+    def the_engine_says_what_the_referee_says(self, policy: Policy) -> None:
+        """Guards against an engine that plays other rounds, asked in each: in floats, to the last bit."""
+        for setting in sample_settings(max(2, self.settings // 4), seed=7):
+            check_engine(policy, setting.as_(float), ask=True)
+
+    def a_schedule_stands_as_long_as_it_says(self, policy: Policy) -> None:
+        """Guards against a `stands` that is too late: a run that asks no sooner is the one that asks each round."""
+        for number, setting in enumerate(sample_settings(max(2, self.settings // 4), seed=8)):
+            check_engine(policy, setting.as_(float) if number % 2 else setting)
+            # with leases, which others gave and which end in the middle of the run
+            first = fold(Lender(seed=number), setting).steps[: 1 + number % 3]
+            check_engine(policy, setting, replace(first[-1].record.after, state=None, started=False))
 
     def leaves_the_queue_and_the_state_alone(self, policy: Policy) -> None:
         """Guards against policies that write into what they are given."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from heapq import heapify, heappop, heapreplace
+from itertools import pairwise
 from math import floor
 from typing import Any
 
@@ -15,7 +17,7 @@ from fairopt.backends import Session
 from fairopt.models.common.schedulers import non_preemptive, ordered
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
-from fairopt.program import INFINITY, Number
+from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation import Consolidated, Placement, Request, by_throughput, placed
 
 
@@ -76,24 +78,18 @@ class FifoQuota(Policy):
         """Keep running jobs, start each tenant's first jobs, then borrowers; see `Policy.decide`."""
         queue = non_preemptive(problem)
         room = _Room(queue, self.pooled)
-        waiting = ordered([row for row in queue.able if row not in queue.leased], queue.jobs.arrival).tolist()
+        waiting = ordered(np.flatnonzero(queue.allowed.any(axis=1) & ~queue.holds), queue.jobs.arrival)
         requests: list[Request] = []
-        notes: dict[int, str] = {}
-        blocked: dict[int, int] = {}  # by tenant, the first job that did not fit, which blocks the others
+        blocked: set[int] = set()  # tenants with a job that did not fit, which blocks the others
         borrowers = []
-        tenants = queue.jobs.tenant.tolist()
-        for row in waiting:
-            tenant, large = tenants[row], room.large[row]
-            if large:
-                notes[row] = f"larger than the quota of {queue.jobs.tenants[tenant]!r}: {room.larger_than_quota(row)}"
-            if tenant in blocked and not self.overtake:
-                continue
-            gpu_type = None if large else room.within_quota(row)
+        for tenant, row in _in_turn(waiting, queue.jobs.tenant[waiting], blocked):
+            gpu_type = None if room.large[row] else room.within_quota(row)
             if gpu_type is not None:
                 requests.append(room.take(row, gpu_type))
-            else:
-                blocked.setdefault(tenant, row)
-                borrowers += [row] if large and self.borrow else []
+                continue
+            if not self.overtake:
+                blocked.add(tenant)
+            borrowers += [row] if room.large[row] and self.borrow else []
         borrowed = False
         for row in borrowers:
             gpu_type = room.idle(row)
@@ -102,8 +98,26 @@ class FifoQuota(Policy):
                 borrowed = True
         placements = placed(queue, requests, self.placement)
         # who did not fit finds less room in the next round; but the jobs behind a borrower that runs may pass
-        same = not borrowed and len(placements) == len(queue.leased) + len(requests)
+        same = not borrowed and len(placements) == int(queue.holds.sum()) + len(requests)
+        notes = {row: room.larger_than_quota(row) for row in waiting[room.large[waiting]].tolist()}
         return Schedule(self.name, problem, placements, notes=notes, stands=INFINITY if same else None)
+
+
+def _in_turn(waiting: Array, tenants: Array, blocked: set[int]) -> Iterator[tuple[int, int]]:
+    """Yield tenant and row of those ``waiting``, in their order; a tenant that is ``blocked`` meanwhile has no more."""
+    order = np.argsort(tenants, kind="stable")
+    bounds = np.flatnonzero(np.diff(tenants[order], prepend=-1, append=-1))
+    queues = {int(tenants[order[first]]): iter(order[first:last]) for first, last in pairwise(bounds.tolist())}
+    heads = [(int(next(places)), tenant) for tenant, places in queues.items()]
+    heapify(heads)
+    while heads:
+        place, tenant = heads[0]
+        yield tenant, int(waiting[place])
+        after = None if tenant in blocked else next(queues[tenant], None)
+        if after is None:
+            heappop(heads)
+        else:
+            heapreplace(heads, (int(after), tenant))
 
 
 class _Room:
@@ -117,26 +131,29 @@ class _Room:
         self.quota = np.array([quotas(weights, size) for size in sizes], dtype=np.int64).T.reshape(-1, len(sizes))
         self.used = np.zeros_like(self.quota)
         self.free = queue.room.copy()
-        for row, spots in queue.leased.items():
-            for host, gpus in spots:
+        held = np.flatnonzero(queue.holds)
+        alone = held[queue.last_type[held] >= 0]
+        column = np.zeros_like(alone) if pooled else queue.last_type[alone]
+        np.add.at(self.used, (queue.jobs.tenant[alone], column), queue.jobs.gpus[alone])
+        for row in held[queue.last_type[held] < 0].tolist():
+            for host, gpus in queue.last[row]:
                 self.used[queue.jobs.tenant[row], self._column(queue.cluster.type_of[host])] += gpus
         own = self.quota[queue.jobs.tenant]
         fits = queue.allowed & (queue.jobs.gpus[:, None] <= own)
         #: (n,): whether a job does not fit its tenant's quota on any type that could hold it now.
-        self.large: list[bool] = np.logical_not(fits.any(axis=1)).tolist()
+        self.large: Array = np.logical_not(fits.any(axis=1))
 
     def _column(self, gpu_type: int) -> int:
         return 0 if self.pooled else gpu_type
 
     def larger_than_quota(self, row: int) -> str:
-        """Return why a job that is ``large`` does not fit its tenant's quota."""
-        own, gpus = self.quota[self.queue.jobs.tenant[row]], int(self.queue.jobs.gpus[row])
-        if self.pooled:
-            return f"needs {gpus} GPUs of {own[0]}"
-        return "; ".join(
-            f"{self.queue.cluster.types[gpu_type]}: needs {gpus} GPUs of {own[gpu_type]}"
-            for gpu_type in self.queue.open_to(row)
-        )
+        """Return how a job that is ``large`` does not fit its tenant's quota."""
+        jobs, types = self.queue.jobs, self.queue.cluster.types
+        own, gpus = self.quota[jobs.tenant[row]], int(jobs.gpus[row])
+        why = f"needs {gpus} GPUs of {own[0]}"
+        if not self.pooled:
+            why = "; ".join(f"{types[each]}: needs {gpus} GPUs of {own[each]}" for each in self.queue.open_to(row))
+        return f"larger than the quota of {jobs.tenant_of(row)!r}: {why}"
 
     def within_quota(self, row: int) -> int | None:
         """Return the fastest type with room for a job in its tenant's quota and on hosts that work; None for none."""

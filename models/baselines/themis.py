@@ -98,7 +98,7 @@ class Themis(Policy):
             self.name,
             problem,
             placements,
-            leases={row: until for row in placements if row not in problem.leased},
+            leases=dict.fromkeys([row for row in placements if not problem.holds[row]], until),
             state=after,
             costs={"largest finish-time fairness": max(rhos)} if rhos else {},
         )
@@ -114,7 +114,7 @@ class Themis(Policy):
 
     def _order(self, queue: Queue, rho: Array) -> Array:
         """Return the jobs that may take GPUs, in order: those with the offer by falling rho, then the others."""
-        worst = ordered([row for row in queue.able if row not in queue.leased], -rho)
+        worst = ordered(np.flatnonzero(queue.allowed.any(axis=1) & ~queue.holds), -rho)
         offered = max(1, ceil((1 - exact(self.knob, "themis, knob")) * len(worst)))
         rest = worst[offered:]
         if self.random_rest:

@@ -94,7 +94,7 @@ class LeastAttainedService(Policy):
     def _stands(
         self, queue: Queue, placements: Mapping[int, Spots], service: Array, thresholds: Sequence[Number] | None
     ) -> Number | None:
-        """Return when the first job that runs falls into the next queue, or a lease ends.
+        """Return when the first job that runs falls into the next queue, while others wait, or a lease ends.
 
         Until then all keep their places in the order, so that each finds the same room; who runs stays on its type.
         Half a round early, because floats may add up to a threshold sooner than they should.
@@ -102,6 +102,8 @@ class LeastAttainedService(Policy):
         if thresholds is None or self.promote is not None or type(self.placement) is not Consolidated:
             return None
         stands = leases_end(queue)
+        if len(placements) == len(queue.able):
+            return stands  # nobody waits, and in any order each finds its own GPUs free
         rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
         for threshold in thresholds:
             below = rows[service[rows] < threshold]

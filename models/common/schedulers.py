@@ -12,7 +12,7 @@ from fairopt.policy import Policy
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Array, Number, cast
-from fairopt.simulation.placement import ByThroughput, Consolidated, Placement, Request, by_throughput
+from fairopt.simulation.placement import ByThroughput, Consolidated, Placement, Requests, by_throughput
 
 
 def fastest(queue: Queue) -> Array:
@@ -68,10 +68,10 @@ def ordered(rows: Sequence[int] | Array, *keys: Array) -> Array:
 
 def leases_end(queue: Queue) -> Number:
     """Return when the first of the leases ends that jobs hold now; infinity where there is none."""
-    return min((queue.lease[row] for row in queue.leased), default=INFINITY)
+    return min(queue.lease[queue.holds].tolist(), default=INFINITY)
 
 
-def stands_while_ahead(queue: Queue, requests: Sequence[Request], placement: Placement) -> Number | None:
+def stands_while_ahead(queue: Queue, requests: Requests, placement: Placement) -> Number | None:
     """Return until when `choose` and `placed` answer the same, where jobs that run only get ahead of those that wait.
 
     That is so under orders by what is left to do. All ``requests`` fit together, so none of them is passed over in any
@@ -81,8 +81,7 @@ def stands_while_ahead(queue: Queue, requests: Sequence[Request], placement: Pla
     """
     if type(placement) is not Consolidated:
         return None
-    first = by_throughput.first(queue).tolist() if len(queue.cluster.types) > 1 else None
-    if first is not None and any(first[row] != gpu_type for row, (gpu_type,) in requests):
+    if (by_throughput.first(queue)[requests.rows] != requests.gpu_types).any():
         return None
     return leases_end(queue)
 

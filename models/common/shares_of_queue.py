@@ -147,15 +147,24 @@ class JobMarket:
     elapsed: Array
 
     @classmethod
-    def of(cls, queue: Queue) -> JobMarket | None:
-        """Return the market of the jobs that could run now, in the queue's numbers; None where there are none."""
+    def of(cls, queue: Queue, *, by_tenant: bool = False) -> JobMarket | None:
+        """Return the market of the jobs that could run now, in the queue's numbers; None where there are none.
+
+        ``by_tenant``: each tenant's weight is divided among its jobs here, in proportion to their own weights.
+        """
         rows = queue.able
         if not rows:
             return None
+        weight = queue.jobs.weight[rows]
+        if by_tenant:
+            tenant = queue.jobs.tenant[rows]
+            whole = queue.jobs.tenant_weight * 0
+            np.add.at(whole, tenant, weight)
+            weight = weight / whole[tenant] * queue.jobs.tenant_weight[tenant]
         market = Market(
             speedup=per_gpu(queue, rows, queue.allowed),
             capacity=cast(queue.capacity, queue.number),
-            weight=queue.jobs.weight[rows],
+            weight=weight,
             users=tuple(queue.jobs.names[row] for row in rows),
             types=queue.cluster.types,
             demand=cast(queue.jobs.gpus[rows], queue.number),

@@ -207,7 +207,7 @@ def traded(queue: Queue, before: Traded, known: Known) -> Traded:
     capacity = tuple(int(gpus) for gpus in queue.capacity)
     if (present, users, capacity) == (before.present, dict(before.users), before.capacity):
         return before
-    market = market_of(queue, users, [sum(tickets[user] for user in users) for tickets in fair])
+    market = market_of(queue, users, [sum((of[user] for user in users), Fraction(0)) for of in fair])
     if market is None:
         return Traded(present, users, capacity)
     shares, trades = SecondPriceTrading().compute(market, None)
@@ -253,4 +253,5 @@ def relative_speed(queue: Queue, user: str) -> list[Fraction]:
     for speeds, gpus in alike.items():
         known = [exact(speed, "throughput") for speed in speeds]
         total = [before + speed * gpus / max(known) for before, speed in zip(total, known, strict=True)]
-    return [value / sum(alike.values()) for value in total]
+    gpus = sum(alike.values())
+    return [value / gpus for value in total]

@@ -146,9 +146,9 @@ class Winners:
 class LotteryWithBackfilling(Policy):
     """Each round, jobs are drawn by lot; a job that does not fit is skipped, and the draw goes on among the others.
 
-    A job's chance is its tickets (whole numbers) over its GPUs (``by_size`` False: its tickets). Its tickets are its user's, divided in
-    proportion to GPUs, as in `GangAwareStride`. ``readjust``, ``by_weight`` and ``assign`` are the options of that
-    policy. Skipping favours small jobs: large ones run only if they are drawn first.
+    A job's chance is its tickets, whole numbers, over its GPUs (``by_size`` False: its tickets). Its tickets are its
+    user's, divided in proportion to GPUs, as in `GangAwareStride`. ``readjust``, ``by_weight`` and ``assign`` are the
+    options of that policy. Skipping favours small jobs: large ones run only if they are drawn first.
 
     Draws depend on ``seed``, the queue's index and the type, and on nothing else.
 

@@ -125,13 +125,22 @@ class ServerLoads:
         """Return the load per GPU of every working host of a type."""
         return {host: self.load(host, per_gpu) for host in self._working[gpu_type].tolist()}
 
-    def extreme(self, gpu_type: int, per_gpu: Mapping[str, Fraction], *, most: bool = False, gpus: int = 0) -> int:
+    def extreme(
+        self,
+        gpu_type: int,
+        per_gpu: Mapping[str, Fraction],
+        *,
+        most: bool = False,
+        gpus: int = 0,
+        without: Sequence[int] = (),
+    ) -> int:
         """Return the working host of a type, of ``gpus`` or more, with the least load per GPU, or the ``most``.
 
         Ties go to the first. Floats say which hosts are near; Fractions decide among those.
         """
         hosts, sign = self._working[gpu_type], -1 if most else 1
         hosts = hosts[self.queue.cluster.gpus[hosts] >= gpus] if gpus else hosts
+        hosts = hosts[np.isin(hosts, without, invert=True)] if without else hosts
         wanted, sizes = self._wanted[hosts], self.queue.cluster.gpus[hosts]
         loads = wanted @ np.array([float(per_gpu.get(name, 0)) for name in self._user]) / sizes * sign
         least = loads.min()
@@ -146,12 +155,14 @@ class ServerLoads:
         if (kinds == kinds[0]).all():
             return int(hosts[near[0]])
         first = np.unique(kinds, axis=0, return_index=True)[1]
-        return min(hosts[near[first]].tolist(), key=lambda host: (sign * self.load(host, per_gpu), host))
+        candidates: list[int] = hosts[near[first]].tolist()
+        return min(candidates, key=lambda host: (sign * self.load(host, per_gpu), host))
 
     def widest_gap(self) -> Number:
         """Return the largest difference between the loads of two servers of a type; 0 where no type has two."""
         gaps = [self.gap(gpu_type, self.per_gpu(gpu_type)) for gpu_type in range(len(self._level))]
-        return self.queue.number(max((gap for gap, _, _ in gaps), default=0))
+        widest: Number = self.queue.number(max(gap for gap, _, _ in gaps))
+        return widest
 
     def gap(self, gpu_type: int, per_gpu: Mapping[str, Fraction]) -> tuple[Fraction, int, int]:
         """Return the largest difference between the loads of servers of a type, and the most and the least loaded."""
@@ -177,15 +188,12 @@ class ServerLoads:
         if not self.spans(row, gpu_type):
             self.settle(row, ((self.extreme(gpu_type, per_gpu, gpus=gpus), gpus),))
             return
-        spots = []
-        loads = self.loads(gpu_type, per_gpu)
-        for host in sorted(loads, key=lambda host: (loads[host], host)):
-            here = min(gpus, self._gpus[host])
-            spots.append((host, here))
-            gpus -= here
-            if not gpus:
-                break
-        self.settle(row, tuple(sorted(spots)))
+        spots: dict[int, int] = {}
+        while gpus:
+            host = self.extreme(gpu_type, per_gpu, without=list(spots))
+            spots[host] = min(gpus, self._gpus[host])
+            gpus -= spots[host]
+        self.settle(row, tuple(sorted(spots.items())))
 
     def next_jobs(self) -> list[int]:
         """Return the jobs that have no home and could have one, in the order of allocation.

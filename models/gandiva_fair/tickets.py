@@ -15,6 +15,7 @@ from fairopt.program import Number
 UNIT = lcm(*range(1, 51))
 
 User = TypeVar("User", bound=Hashable)
+ONE, NONE = Fraction(1), Fraction(0)
 
 
 def in_units(tickets: Number) -> int:
@@ -97,7 +98,7 @@ class Level(Generic[User]):
         self._tickets = {user: int(each * unit) for user, each in tickets.items()}
         self.gpus = gpus
         self.demand: dict[User, int] = {}
-        self._height: Number | None = None
+        self._height: Fraction | None = None
         self._known = False
 
     def add(self, user: User, gpus: int) -> None:
@@ -121,24 +122,29 @@ class Level(Generic[User]):
         demand = self.demand if user is None else self.demand | {user: self.demand.get(user, 0) + more}
         return {each: self._part(each, wanted, height) for each, wanted in demand.items()}
 
-    def _part(self, user: User, wanted: int, height: Number | None) -> Fraction:
+    def _part(self, user: User, wanted: int, height: Fraction | None) -> Fraction:
         tickets = self._tickets[user]
         if height is None or not tickets:
-            return Fraction(1 if tickets else 0)
-        return Fraction(min(1, tickets * height / wanted))
+            return ONE if tickets else NONE
+        given, asked = tickets * height.numerator, wanted * height.denominator
+        return ONE if given >= asked else Fraction(given, asked)
 
-    def _at(self, user: User | None, more: int) -> Number | None:
+    def _at(self, user: User | None, more: int) -> Fraction | None:
         """Return the level, as if the jobs of ``user`` wanted so many GPUs ``more``."""
         if not self._known:
-            self._height, self._known = level(self._tickets, self.demand, self.gpus), True
+            self._height, self._known = self._found(self.demand), True
         if user is None or not more or self._unmet(user):
             return self._height
-        return level(self._tickets, self.demand | {user: self.demand.get(user, 0) + more}, self.gpus)
+        return self._found(self.demand | {user: self.demand.get(user, 0) + more})
+
+    def _found(self, demand: Mapping[User, int]) -> Fraction | None:
+        height = level(self._tickets, demand, self.gpus)
+        return None if height is None else Fraction(height)
 
     def _unmet(self, user: User) -> bool:
         if user not in self.demand or self._height is None:
             return False
-        return self.demand[user] >= self._tickets[user] * self._height
+        return self.demand[user] * self._height.denominator >= self._tickets[user] * self._height.numerator
 
 
 def effective_tickets(tickets: Mapping[User, Number], demand: Mapping[User, int], gpus: int) -> dict[User, Number]:

@@ -33,9 +33,10 @@ class FinishTimeFairness:
     """The least largest finish-time ratio: min over X of max_m rho_m.
 
     rho_m(X) = (elapsed_m + remaining_m / throughput_m(X)) / isolated_m, with elapsed the time since the job arrived.
-    With ``whole`` False, as in the source's own scheduler, isolated_m is elapsed_m plus the time that the remaining
-    work would take on the job's equal share of the cluster, by weight among the jobs present. With True it is the time
-    that all of its work would take there. Both agree for a job that has just arrived.
+    With ``whole`` False isolated_m is elapsed_m plus the time that the remaining work would take on the job's equal
+    share of the cluster, by weight among the jobs present. With True it is the time that all of its work would take
+    there. Both agree for a job that has just arrived. The source's own scheduler takes neither: to the time for the
+    remaining work it adds what the work done so far would have taken on the equal shares of then (docs/validation.md).
 
     For a ratio r given, "rho_m <= r for all m" is "throughput_m >= remaining_m / (r isolated_m - elapsed_m)": linear.
     If no job has waited yet, that is one exact program. Otherwise the least r is a root of a rational function, and in

@@ -68,12 +68,14 @@ class GavelRounds(Policy):
       for ties. False: rounds are counted from each job's arrival.
     * ``backfill``: whether GPUs still free go to pairs with X_mj = 0, those that are owed more first, as in the
       source's scheduler; False leaves them idle.
+    * ``by_tenant``: a tenant's weight is divided among its jobs that could run, so that what a tenant gets does not
+      grow with their number; else jobs have their own weights, and tenants have none.
     * ``placement``: how hosts are chosen.
 
     The sizes of state and the cost of moving are ignored (FFT Sec. 2.3). Jobs with a lease go on, and these rounds
     count.
 
-    Source: Gavel, OSDI 2020, Sec. 3.1, 5; FFT Sec. 2.3, 2.4, 6.1.4.
+    Source: Gavel, OSDI 2020, Sec. 3.1, 4.3 (an entity's weight is divided among its jobs), 5; FFT Sec. 2.3, 2.4, 6.1.4.
     """
 
     problem = Queue
@@ -85,6 +87,7 @@ class GavelRounds(Policy):
     objective: Objective = field(default_factory=MaxMinShare)
     reset: bool = True
     backfill: bool = True
+    by_tenant: bool = False
     placement: Placement = field(default_factory=Consolidated)
 
     @property
@@ -119,7 +122,7 @@ class GavelRounds(Policy):
         capacity = tuple(queue.capacity.tolist())
         if (names, capacity) == (tuple(state.claims), state.capacity):
             return state, None
-        jobs = JobMarket.of(queue)
+        jobs = JobMarket.of(queue, by_tenant=self.by_tenant)
         if jobs is None:
             return GavelState(capacity=capacity), None
         if solve.method is not None and isinstance(self.objective, ByPrices):

@@ -33,9 +33,9 @@ class Account:
     ran: bool
 
     @property
-    def claimant(self) -> Claimant:
+    def basis(self) -> ShareBasis:
         """What the job's fair share depends on."""
-        return Claimant(self.tenant, self.gpus, self.weight)
+        return ShareBasis(self.tenant, self.gpus, self.weight)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Rho:
         return INFINITY, self.held / self.rate if self.rate else INFINITY
 
 
-class Claimant(NamedTuple):
+class ShareBasis(NamedTuple):
     """What a job's fair share at an instant depends on; jobs with the same have the same."""
 
     tenant: str
@@ -91,10 +91,10 @@ class Rates:
     """How fast GPU time is due at an instant: to tenants by name, to jobs by what they are."""
 
     tenants: Mapping[str, Number]
-    jobs: Mapping[Claimant, Number]
+    jobs: Mapping[ShareBasis, Number]
 
 
-def rates(queue: Queue, active: Mapping[Claimant, int], demand_cap: bool) -> Rates:
+def rates(queue: Queue, active: Mapping[ShareBasis, int], demand_cap: bool) -> Rates:
     """Return the GPU time due per unit of time, to every tenant of the trace and to the ``active`` jobs, in numbers.
 
     M is all GPUs of the cluster, whether their hosts work or not. Source: Eq. (6)-(8), (13), (14), (16).
@@ -115,11 +115,11 @@ def rates(queue: Queue, active: Mapping[Claimant, int], demand_cap: bool) -> Rat
     return Rates(tenants, jobs)
 
 
-def claimants(queue: Queue) -> list[Claimant]:
+def share_bases(queue: Queue) -> list[ShareBasis]:
     """Return what each job's fair share depends on."""
     jobs = queue.jobs
     columns = zip(jobs.tenant.tolist(), jobs.gpus.tolist(), jobs.weight.tolist(), strict=True)
-    return [Claimant(jobs.tenants[tenant], gpus, weight) for tenant, gpus, weight in columns]
+    return [ShareBasis(jobs.tenants[tenant], gpus, weight) for tenant, gpus, weight in columns]
 
 
 def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAccounts:
@@ -130,10 +130,10 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
     at the completion itself: `fairopt.simulation.gpu_time`.) Jobs that fit no type have no account.
     """
     zero = queue.now * 0
-    attained, arrival, claims = queue.attained.tolist(), queue.jobs.arrival.tolist(), claimants(queue)
+    attained, arrival, claims = queue.attained.tolist(), queue.jobs.arrival.tolist(), share_bases(queue)
     rows = {queue.jobs.names[row]: row for row in queue.fitting}
     fresh = [name for name in rows if name not in gpu_time.jobs]
-    gone = [each.claimant for name, each in gpu_time.jobs.items() if name not in rows]
+    gone = [each.basis for name, each in gpu_time.jobs.items() if name not in rows]
     held = {name: gpu_time.held.get(name, zero) for name in queue.jobs.tenants}
     for name in fresh:  # only if the books were opened late
         held[claims[rows[name]].tenant] += attained[rows[name]]
@@ -147,9 +147,9 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
         held[account.tenant] += now_held - account.held
     due = {name: gpu_time.due.get(name, zero) for name in queue.jobs.tenants}
     # what was due since the last round to a job that was there all the time, and that before a new one came
-    owed: dict[Claimant, Number] = {}
+    owed: dict[ShareBasis, Number] = {}
     missed: dict[str, Number] = {}
-    active = Counter(each.claimant for each in gpu_time.jobs.values())
+    active = Counter(each.basis for each in gpu_time.jobs.values())
     closing = min(gpu_time.end, queue.now)
     arrivals = deque(sorted((max(arrival[rows[name]], gpu_time.begin), rows[name], name) for name in fresh))
     times = sorted({gpu_time.begin, *([closing] if gone else []), *(time for time, _, _ in arrivals), queue.now})
@@ -164,8 +164,8 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
         rate = rates(queue, active, demand_cap)
         for tenant, part in rate.tenants.items():
             due[tenant] += part * (until - since)
-        for claimant, part in rate.jobs.items():
-            owed[claimant] = owed.get(claimant, zero) + part * (until - since)
+        for basis, part in rate.jobs.items():
+            owed[basis] = owed.get(basis, zero) + part * (until - since)
     kept = {}
     for name, row in rows.items():
         claim, before = claims[row], gpu_time.jobs.get(name)
@@ -227,7 +227,7 @@ class LongTermGpuTimeFairness(Policy):
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Bring the books up to now, select and place; see `Policy.decide`."""
         gpu_time = updated(state, problem, not self.adjusted)
-        due = rates(problem, Counter(each.claimant for each in gpu_time.jobs.values()), not self.adjusted)
+        due = rates(problem, Counter(each.basis for each in gpu_time.jobs.values()), not self.adjusted)
         requests, refused = self._select(problem, gpu_time, due, FreeGpus(problem))
         placements = placed(problem, requests, self.placement)
         if len(placements) < len(problem.leased) + len(requests):
@@ -239,7 +239,7 @@ class LongTermGpuTimeFairness(Policy):
         accounts = dict(gpu_time.jobs)
         for row in placements:
             each = accounts[names[row]]
-            accounts[names[row]] = Account(*each.claimant, each.held, each.due, True)
+            accounts[names[row]] = Account(*each.basis, each.held, each.due, True)
         return Schedule(
             self.name,
             problem,
@@ -287,7 +287,7 @@ class LongTermGpuTimeFairness(Policy):
             if row in queue.leased:
                 continue
             account = gpu_time.jobs[names[row]]
-            rho = Rho(account.held, account.due, due.jobs[account.claimant])
+            rho = Rho(account.held, account.due, due.jobs[account.basis])
             before = tuple(-each.rank(queue, row, term) for each in self.preferences)
             of.setdefault(tenant[row], []).append((before, rho.key, row))
         return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}

@@ -61,7 +61,7 @@ class OEFRounds(Policy):
     workers; those of these that wait for a slower type; the largest deviation of a tenant that is behind on a type. A
     tenant that leaves loses its deviation. Jobs that hold a lease keep their GPUs, which count against their tenant.
 
-    A tenant's jobs take turns: "we employ a consistent round-robin scheduling strategy for jobs within each tenant [...]
+    A tenant's jobs take turns: "a consistent round-robin scheduling strategy for jobs within each tenant [...]
     scheduling priority is assigned to jobs with the longest starvation time" (Sec. 6.1.3). A job starves from when it
     ran last, or from its arrival. Jobs with more workers come first where hosts are chosen only: "the placer grants
     placement priority to jobs with more workers" (Sec. 4.3).
@@ -167,7 +167,7 @@ class OEFRounds(Policy):
 
 
 def in_turn(queue: Queue, before: Sequence[str]) -> list[int]:
-    """Return all jobs, those that have starved longest first; ``before``: in which order they stood after the last round.
+    """Return all jobs, those that have starved longest first; ``before``: their order after the last round.
 
     Jobs that did not run in the last round keep their order, then come new ones, then those that ran, in their order.
     Source: OEF Sec. 6.1.3.

@@ -38,7 +38,7 @@ FEW = 2
 
 @dataclass(frozen=True)
 class Extent:
-    """How much of a study is played: its first ``seeds`` (None: all). ``cells``: the folder that keeps it (None: none)."""
+    """How much of a study is played: its first ``seeds`` (None: all), kept in the folder ``cells`` (None: nowhere)."""
 
     seeds: int | None = None
     cells: Path | None = None

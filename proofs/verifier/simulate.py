@@ -42,6 +42,10 @@ class JobState:
     started: Number = inf
     token: int = 0  # of what is known of its completion
 
+    def held(self) -> int:
+        """Return the GPUs that it ran on last."""
+        return sum(gpus for _, gpus in self.last)
+
 
 @dataclass
 class Told:
@@ -238,8 +242,8 @@ class Simulation:
             came.wrong.append(f"job {name!r}: it ran and is not present: not arrived, or completed before")
             return
         hosts, given = [host for host, _ in spots], sum(gpus for _, gpus in spots)
-        if given != one.job.gpus or hosts != sorted(set(hosts)):
-            needs = f"it needs {one.job.gpus} GPUs at once, hosts rising"
+        if given not in one.job.sizes or hosts != sorted(set(hosts)):
+            needs = f"it needs {' or '.join(map(str, sorted(one.job.sizes)))} GPUs at once, hosts rising"
             came.wrong.append(f"job {name!r}: {needs}, and gets {given}")
         suits = [self.setting.suits(one.job, kind) for kind in self.setting.kinds(spots)]
         if not spots or not one.fits or not all(suits):
@@ -297,7 +301,7 @@ class Simulation:
         passed = (index - one.since) * self.length
         loaded = min(one.setup, passed)
         left = max(one.remaining - (passed - loaded) * one.speed, ZERO)
-        return left, one.setup - loaded, one.attained + one.job.gpus * passed
+        return left, one.setup - loaded, one.attained + one.held() * passed
 
     def _leases(self, came: Came, told: Told) -> None:
         for name, until in told.lease.items():
@@ -383,7 +387,7 @@ class Simulation:
     def _finish(self, came: Came, one: JobState, ran: JobRun) -> None:
         """Take a job that is completed, or whose host failed, from its GPUs."""
         self._leave(one, came.index)
-        one.attained += one.job.gpus * (ran.until - came.begin)
+        one.attained += one.held() * (ran.until - came.begin)
         if ran.completed:
             del self.present[one.job.name]
             self.completed += 1

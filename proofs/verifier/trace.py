@@ -27,19 +27,20 @@ class Outage:
 
 
 class Host:
-    """A host; ``kind`` is the index of its type."""
+    """A host; ``kind`` is the index of its type, ``speed`` a factor on the throughput of jobs there."""
 
     def __init__(self, entry: Entry, types: list[str]) -> None:
-        told = entry.fields("name type gpus bandwidth")
+        told = entry.fields("name type gpus bandwidth", "speed")
         self.name, self.kind = told["name"].name(), told["type"].position(types)
         self.gpus, self.bandwidth = told["gpus"].integer(1), told["bandwidth"].or_infinity()
+        self.speed = Fraction(1) if told["speed"].value is None else told["speed"].amount(positive=True)
 
 
 class Job:
-    """A job as the trace has it."""
+    """A job as the trace has it; ``sizes``: numbers of GPUs that it may have, and factors on its speed."""
 
     def __init__(self, entry: Entry, setting: Setting) -> None:
-        told = entry.fields(JOB)
+        told = entry.fields(JOB, "elastic")
         self.name = told["name"].name()
         told = told.at(f"job {self.name!r}")
         require(told["tenant"].text() in setting.tenants, told.place, "its tenant is not in the trace")
@@ -51,6 +52,14 @@ class Job:
         self.pattern = told["pattern"].choice(("alone", "intra", "inter"))
         self.dataset, self.dataset_size = told["dataset"].text(), told["dataset_size"].amount()
         self.state_size = told["state_size"].amount()
+        elastic = [] if told["elastic"].value is None else [each.items(2) for each in told["elastic"].items()]
+        self.sizes = {gpus.integer(1): factor.amount(positive=True) for gpus, factor in elastic}
+        require(
+            len(self.sizes) == len(elastic) and self.gpus not in self.sizes,
+            told.place,
+            "a number of GPUs twice",
+        )
+        self.sizes[self.gpus] = Fraction(1)
 
 
 class Setting:
@@ -120,13 +129,17 @@ class Setting:
         return [self.types[kind] for kind in self.kinds(spots)]
 
     def speed(self, job: Job, spots: Spots) -> Fraction:
-        """Return the work per unit of time: that of the slowest type, less where a gang lies apart."""
-        slowest = min(job.throughput[kind] for kind in self.kinds(spots))
+        """Return the work per unit of time: that of the slowest host, less where a gang lies apart."""
+        slowest = min(job.throughput[self.hosts[host].kind] * self.hosts[host].speed for host, _ in spots)
+        slowest *= job.sizes.get(sum(gpus for _, gpus in spots), 1)
         return slowest * self.spread if len(spots) > 1 and job.pattern == "intra" else slowest
 
     def pace(self, job: Job) -> Fraction:
         """Return the least speed that a job can have, by which its progress is judged while it waits."""
-        return min((each for each in job.throughput if each > 0), default=Fraction(1)) * self.spread
+        least = min((each for each in job.throughput if each > 0), default=Fraction(1)) * min(
+            job.sizes.values()
+        )
+        return least * min(host.speed for host in self.hosts) * self.spread
 
     def copying(self, size: Fraction, hosts: set[int]) -> Fraction:
         """Return the time to copy gigabytes between hosts and the network: the slowest link decides."""

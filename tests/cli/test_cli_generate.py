@@ -53,7 +53,7 @@ def test_the_same_command_writes_the_same_bytes(fairopt: Command, tmp_path: Path
         ("generate fft-traces --error 1 --out x.csv", "error: got 1.0, by which an estimate may be too small"),
         ("generate fft-traces --error much --out x.csv", "--error: got 'much', not a number"),
         ("generate fft-traces --set jobs=20 --out x.txt", "x.txt: the file's name: the suffix '.txt'"),
-        ("generate astraea-venus --out x.csv", "weights of tenants. Write it as .toml or .json"),
+        ("generate astraea-venus --set data=none.csv --out x.csv", "none.csv: data: cannot be read"),
     ],
 )
 def test_mistakes_end_with_status_2(

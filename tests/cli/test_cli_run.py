@@ -24,6 +24,7 @@ from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.problem import read_cluster, read_trace
+from fairopt.problem.files import storage
 from fairopt.simulation import History, Mechanics, Stalled, referee, run
 from fairopt.simulation.differences import differences
 from fairopt.simulation.measures import UNITS
@@ -207,6 +208,62 @@ def test_a_round_that_was_written_after_the_last_snapshot_is_played_again(
     assert without_seconds(fairopt_run("--json", "--resume", state).data) == whole
 
 
+def test_a_run_that_is_killed_goes_on_from_its_beginning_at_least(
+    fairopt_run: Callable[..., Ran], files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """There is a snapshot before the first round; one is there every half minute."""
+    state = tmp_path / "state.jsonl"
+    command = """
+import os, signal
+from fairopt.cli import main
+from fairopt.simulation import referee
+def run(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield
+referee.run = run
+main()
+"""
+    words = ["run", *map(str, files[:1]), "--cluster", str(files[1]), "--policy", "srtf", "--state", str(state)]
+    ended = subprocess.run([sys.executable, "-c", command, *words], capture_output=True, check=False, timeout=60)
+    assert ended.returncode == -signal.SIGKILL
+    whole = without_seconds(fairopt_run("--json").data)
+    assert without_seconds(fairopt_run("--json", "--resume", state).data) == whole
+
+
+def test_a_state_may_be_larger_than_any_file_that_we_read(
+    fairopt_run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state.jsonl"
+    whole = without_seconds(fairopt_run("--json").data)
+    fairopt_run("--state", state, "--rounds", 4)
+    monkeypatch.setattr(storage, "LARGEST_FILE", max(len(JOBS), len(CLUSTER)) + 1)
+    assert state.stat().st_size > storage.LARGEST_FILE
+    assert without_seconds(fairopt_run("--json", "--resume", state).data) == whole
+
+
+def test_away_from_a_terminal_lines_say_how_far_a_long_run_is(
+    fairopt_run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fairopt_run().err == ""
+    monkeypatch.setattr(round_tables, "BETWEEN", 0.0)
+    lines = fairopt_run().err.splitlines()
+    assert lines[0].startswith("round 0, 0 of 6 jobs done, 0 wait; ")
+    assert lines[-1].startswith("round 6, 5 of 6 jobs done, 0 wait; 100% in 0:00:0")
+
+
+@pytest.mark.parametrize("floats", [(), ("--floats",)])
+def test_a_window_is_measured_apart(fairopt_run: Callable[..., Ran], floats: tuple[str, ...]) -> None:
+    found = fairopt_run("--json", "--window", "600:1200", *floats).data["measures"]
+    assert (found["window"], found["jobs"], found["completed"]) == ([600, 1200], 3, 3)  # c, e, d
+    assert found["gpu"]["usable"] == 6 * 600
+    assert fairopt_run("--json", "--window", "600:", *floats).data["measures"]["window"] == [600, None]
+    assert fairopt_run("--json", *floats).data["measures"]["window"] is None
+    for text, says in (("600", "Write BEGIN:END"), ("9:3", "ends at 3"), ("a:", "not a number")):
+        ran = fairopt_run("--window", text, *floats)
+        assert ran.status == 2
+        assert says in ran.err
+
+
 def test_a_policy_that_cannot_go_on_keeps_the_rounds_before(
     fairopt_run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,7 +425,7 @@ def test_progress_counts_work(
     trace = read_trace(files[0], cluster.types)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     records = list(run(ShortestRemainingTimeFirst(), trace, cluster, length=300))
-    progress = round_tables.Progress(trace, None)
+    progress = round_tables.RunProgress(trace, None)
     with round_tables.shown(progress) as tell:
         for changes in differences(trace, cluster, records):
             progress.add(changes)

@@ -27,6 +27,7 @@ CALLS = (
     ("compare", "compare @oef-eq6 --floats --policy max-min --evaluations 30 --every-optimum --json"),
     ("compare", "compare @astraea-example --policy fcfs --property budget_balance --json"),
     ("compare", "compare FOLDER/two.csv --cluster @philly-cluster --policy srtf --json"),
+    ("compare", "compare FOLDER/two.csv --cluster @philly-cluster --policy srtf --policy tiresias --seeds 3 --json"),
     ("policies", "policies --json"),
     ("policies", "policies fft --json"),
     ("backends", "backends --json"),
@@ -44,6 +45,10 @@ CALLS = (
     ("lie", "lie @oef-eq6 --policy equal-split --evaluations 6 --json"),
     ("run", f"run @philly {ROUNDS} --json"),
     ("schedule", "schedule @astraea-example --policy fcfs --json"),
+    ("study run", "study FOLDER/study.toml --jobs 1 --cells FOLDER/new.jsonl --page FOLDER/study.html --json"),
+    ("study merge", "study merge FOLDER/cells.jsonl -o FOLDER/all.jsonl --json"),
+    ("study report", "study report FOLDER/cells.jsonl --json"),
+    ("study list", "study list --json"),
     ("bench run", "bench FOLDER/small.toml --json -"),
     ("bench list", "bench list --json"),
     ("bench report", "bench report FOLDER/results.jsonl -o FOLDER/report.html --json"),
@@ -63,6 +68,17 @@ parameters = { users = [3], types = [2] }
 [[contenders]]
 contender = "fairopt"
 label = "fairopt"
+"""
+
+
+STUDY = """
+schema = 1
+name = "small"
+seeds = 2
+policies = [{ policy = "srtf" }, { policy = "tiresias" }]
+traces = [{ file = "FOLDER/two.csv" }]
+clusters = [{ hosts = { T = [1, 2] } }]
+compare = [{ measure = "jct_mean", better = "less" }]
 """
 
 
@@ -105,6 +121,7 @@ def made(tmp_path: Path, fairopt: Callable[..., Ran], monkeypatch: pytest.Monkey
     (tmp_path / "shares.json").write_text(json.dumps({"allocation": [[1, 0.25], [0, 0.75]]}))
     (tmp_path / "two.csv").write_text("job_id,submit_s,duration_s,gpus\na,0,100,1\nb,0,400,2\n")
     (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "study.toml").write_text(STUDY.replace("FOLDER", str(tmp_path)))
     (tmp_path / "page.md").write_text("<!-- bench goals: begin -->\n<!-- bench goals: end -->\n")
     (tmp_path / "plan.json").write_text(fairopt("schedule", "@astraea-example", "--policy", "fcfs", "--json").out)
     monkeypatch.setattr(
@@ -125,6 +142,8 @@ def test_the_output_fits(made: Path, fairopt: Callable[..., Ran], command: str, 
         fairopt(*LIES.split(), "--certificate", made / "proof.json")
     if "results.jsonl" in line:
         fairopt("bench", made / "small.toml", "--json", made / "results.jsonl")
+    if "cells.jsonl" in line:
+        fairopt("study", made / "study.toml", "--jobs", "1", "--cells", made / "cells.jsonl", "--page", made / "p.html")
     ran = fairopt(*line.replace("FOLDER", str(made)).split())
     validator = Draft202012Validator(output_schema(command))
     found = [json.loads(text) for text in ran.out.splitlines()] if command == "bench run" else [ran.data]

@@ -96,6 +96,10 @@ def test_data_files_have_the_checksums_that_sources_states() -> None:
         "gandiva_fair_table1.csv",
         "philly_1000.csv",
         "philly_venus_distributions.csv",
+        "venus_1000.csv",
+        "workload_hours.csv",
+        "workload_parts.csv",
+        "workload_tenants.csv",
     }
     for name, checksum in stated:
         assert hashlib.sha256(datasets.dataset_path(name).read_bytes()).hexdigest() == checksum

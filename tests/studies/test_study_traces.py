@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from study_examples import spec_text
 
-from fairopt import run
-from fairopt.datasets import philly_cluster, philly_trace
+from fairopt.datasets import philly_trace
 from fairopt.errors import BadInput
-from fairopt.models import FFT, LeastAttainedService, ShortestRemainingTimeFirst
-from fairopt.studies.estimates import ErrorKind, EstimationError, Misjudging
-from fairopt.studies.traces import Place, Source, compress, drawn, resample
+from fairopt.models import ShortestRemainingTimeFirst
+from fairopt.simulation import Mechanics
+from fairopt.studies.playing import play
+from fairopt.studies.traces import EstimationError, Place, Source, compress, drawn, resample
+from fairopt.workloads import ErrorForm
 
 
 def test_seed_0_is_the_trace_and_others_are_blocks_of_it() -> None:
@@ -44,11 +45,11 @@ def test_a_load_is_a_rate_of_arrivals() -> None:
 def test_a_generator_is_named_and_draws_by_seed() -> None:
     source = Source("even", generator="study_examples:Evenly", parameters={"jobs": 7})
     place = Place("small", hosts={"T": (1, 4)})
-    one, other = (drawn(source, place, 2.0, seed) for seed in (0, 1))
+    one, other = (drawn(source, place, 2.0, EstimationError(), seed) for seed in (0, 1))
     assert len(one.jobs) == 7
     assert one.jobs.arrival.max() <= 50
     assert not np.array_equal(one.jobs.arrival, other.jobs.arrival)
-    assert drawn(source, place, 2.0, 0) is one  # the policies of a process share it
+    assert drawn(source, place, 2.0, EstimationError(), 0) is one  # the policies of a process share it
     assert not source.resampled
     with pytest.raises(BadInput, match="unknown key 'job'"):
         Source("even", generator="study_examples:Evenly", parameters={"job": 7}).check()
@@ -67,35 +68,20 @@ def test_what_decides_a_trace_is_its_content(tmp_path: Path) -> None:
     assert Source("a", file=str(copy2)).content() != before
 
 
-@pytest.mark.parametrize("policy", [ShortestRemainingTimeFirst(), LeastAttainedService(), FFT()])
-def test_estimates_without_error_change_nothing_and_jobs_take_what_they_take(policy: object) -> None:
-    trace = compress(philly_trace(), 4)
-    cluster = philly_cluster().as_(float)
-    plain = [record.ran for record in run(policy, trace, cluster, length=300, rounds=25)]  # type: ignore[arg-type]
-    unerring = Misjudging(policy, EstimationError(size=0.0), 1)  # type: ignore[arg-type]
-    assert [record.ran for record in run(unerring, trace, cluster, length=300, rounds=25)] == plain
-    wrong = Misjudging(policy, EstimationError(size=0.8, kind=ErrorKind.EITHER), 1)  # type: ignore[arg-type]
-    done = {ran.job: ran for record in run(wrong, trace, cluster, length=300) for ran in record.ran if ran.completed}
-    assert len(done) == 1000
-    assert all(ran.remaining == 0 for ran in done.values())
-
-
-def test_an_error_changes_what_a_policy_that_looks_at_work_decides() -> None:
-    trace = compress(philly_trace(), 4)
-    cluster = philly_cluster().as_(float)
-    found = []
-    for size in (0.0, 0.8):
-        policy = Misjudging(ShortestRemainingTimeFirst(), EstimationError(size=size, kind=ErrorKind.EITHER), 1)
-        found.append([[ran.job for ran in record.ran] for record in run(policy, trace, cluster, length=300, rounds=40)])
-    assert found[0] != found[1]
-
-
-def test_factors_are_as_their_kind_says() -> None:
-    factors = {kind: [EstimationError("", 0.3, kind).factor(5, f"j{n}") for n in range(2000)] for kind in ErrorKind}
-    assert set(factors[ErrorKind.OVER]) == {1.3}
-    assert set(factors[ErrorKind.UNDER]) == {0.7}
-    assert set(factors[ErrorKind.EITHER]) == {1.3, 0.7}
-    assert 0.7 <= min(factors[ErrorKind.UNIFORM]) < 0.71
-    assert 1.29 < max(factors[ErrorKind.UNIFORM]) <= 1.3
-    assert abs(np.log(factors[ErrorKind.LOGNORMAL]).std() - 0.3) < 0.02
-    assert EstimationError("", 0.3).factor(5, "j1") != EstimationError("", 0.3).factor(6, "j1")
+def test_policies_are_told_estimates_and_jobs_take_what_they_take() -> None:
+    source, place = Source("p", file="@philly-trace", jobs=80), Place("c", file="@philly-cluster")
+    truth = drawn(source, place, 4.0, EstimationError(), 0)
+    told = drawn(source, place, 4.0, EstimationError("", 0.8, ErrorForm.FIXED), 0)
+    other = drawn(source, place, 4.0, EstimationError("", 0.8, ErrorForm.FIXED), 1)
+    ratio = told.jobs.estimate / told.jobs.work
+    assert {round(each, 6) for each in ratio.tolist()} == {0.2, 1.8}
+    assert told.jobs.work.tolist() == truth.jobs.work.tolist()
+    assert not np.array_equal(other.jobs.estimate / other.jobs.work, ratio)
+    seen = [
+        play(ShortestRemainingTimeFirst(), each, place.made(), length=300, mechanics=Mechanics())
+        for each in (truth, told)
+    ]
+    assert seen[0].measures["completed"] == seen[1].measures["completed"] == 80
+    assert seen[0].measures["jct_mean"] != seen[1].measures["jct_mean"]
+    with pytest.raises(BadInput, match="may be too small"):
+        EstimationError("", 1.5).check()

@@ -6,9 +6,12 @@ import csv
 import gzip
 import re
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 from statistics import mean
 
 import numpy as np
@@ -17,8 +20,10 @@ import pytest
 from fairopt import discovery
 from fairopt.datasets import astraea_venus_cluster, fft_cluster, oef_cluster, philly_cluster
 from fairopt.errors import BadInput
-from fairopt.problem import Cluster, read_trace, write_trace
+from fairopt.problem import Cluster, Trace, read_trace, write_trace
 from fairopt.problem.files.trace import trace_to_csv
+from fairopt.testing.data_suites import Drawn, workload_suite
+from fairopt.testing.suite import Outcome
 from fairopt.workloads import (
     AstraeaPhilly,
     AstraeaVenus,
@@ -59,21 +64,42 @@ def test_every_generator_is_tried_here_and_made_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_the_same_seed_gives_the_same_trace_and_a_file_gives_it_back(name: str, tmp_path: Path) -> None:
+def test_a_generator_conforms(name: str, conformance: Callable[[object], None]) -> None:
+    report = workload_suite().run([Drawn(*SMALL[name])])
+    conformance(report)
+    report.require_complete()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_csv_file_gives_the_trace_back(name: str, tmp_path: Path) -> None:
     workload, cluster = SMALL[name]
     trace = workload.trace(7, cluster)
-    path = tmp_path / "trace.json"
-    write_trace(trace, path)
-    again = tmp_path / "again.json"
-    write_trace(workload.trace(7, cluster), again)
-    assert path.read_bytes() == again.read_bytes()
-    there = read_trace(path, cluster.types).jobs
+    write_trace(trace, tmp_path / "trace.csv")
+    there = read_trace(tmp_path / "trace.csv", cluster.types).jobs
     for column in ("arrival", "work", "throughput", "gpus", "state_size", "weight"):
         assert np.array_equal(getattr(there, column), getattr(trace.jobs, column)), column
-    assert isinstance(there.work[0], Fraction)
-    if not name.startswith("astraea"):
-        write_trace(workload.trace(8, cluster), again)
-        assert path.read_bytes() != again.read_bytes()
+    assert there.names == trace.jobs.names
+    assert dict(zip(there.tenants, there.tenant_weight, strict=True)) == dict(
+        zip(trace.jobs.tenants, trace.jobs.tenant_weight, strict=True)
+    )
+    other = workload.trace(8, cluster).jobs
+    assert np.array_equal(other.work, trace.jobs.work) == name.startswith("astraea")
+
+
+def test_the_suite_catches_a_load_that_is_not_there_and_random_numbers_of_another_origin() -> None:
+    random = Random()
+
+    @dataclass(frozen=True)
+    class Careless(Poisson):
+        def trace(self, seed: int, cluster: Cluster) -> Trace:
+            return replace(self, load=2 * self.load, jobs=random.randint(20, 1000)).trace_of(seed, cluster)
+
+        def trace_of(self, seed: int, cluster: Cluster) -> Trace:
+            return super().trace(seed, cluster)
+
+    report = workload_suite().run([Drawn(Careless(), philly_cluster())])
+    failed = {row.check for row in report.of(Outcome.FAILED)}
+    assert failed == {"depends on its seed only", "has a load"}
 
 
 def test_traces_of_a_seed_do_not_change() -> None:

@@ -12,6 +12,8 @@
     count     = 2              # 1 where it is left out
     memory    = 12             # gigabytes on one GPU, the same for all hosts of a type; no limit where left out
     bandwidth = 1.25           # gigabytes a second between the host and the network; no limit where left out
+    rack      = "r1"           # the rack that the hosts stand in; none where left out
+    speed     = 0.95           # a factor on the throughput of jobs on these hosts; 1 where left out
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ HOST = TableType(
         Column("count", count(), "How many hosts of this kind there are.", 1),
         Column("memory", positive(), "Gigabytes on one GPU, the same for all hosts of a type.", INFINITY),
         Column("bandwidth", positive(), "Gigabytes a second between the host and the network.", INFINITY),
+        Column("rack", NAME, "The rack that the hosts stand in.", None),
+        Column("speed", positive(), "A factor on the throughput of jobs on these hosts.", 1),
     ),
     called="groups of hosts",
     most=MOST_HOSTS,
@@ -113,6 +117,8 @@ def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
         memory={name: group["memory"] for name, group in memory.items() if group["memory"] != INFINITY},
         bandwidth=[group["bandwidth"] for group, _ in hosts],
         hosts=[name for _, name in hosts],
+        rack=[group["rack"] or "" for group, _ in hosts],
+        speed=[group["speed"] for group, _ in hosts],
     )
 
 
@@ -140,9 +146,12 @@ def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
         if not gpus and limit != INFINITY:
             raise BadInput("it has a memory but no hosts", place=f"type {name!r}", remedy="Leave out one or the other")
     groups = []
-    alike = list(zip(cluster.gpu_type.tolist(), cluster.gpus.tolist(), cluster.bandwidth.tolist(), strict=True))
+    racks = cluster.rack or ("",) * len(cluster.hosts)
+    speeds = [1] * len(racks) if cluster.speed is None else cluster.speed.tolist()
+    columns = (cluster.gpu_type.tolist(), cluster.gpus.tolist(), cluster.bandwidth.tolist(), racks, speeds)
+    alike = list(zip(*columns, strict=True))
     for host, many, called in grouped(cluster.hosts, alike):
-        kind, gpus, bandwidth = alike[host]
+        kind, gpus, bandwidth, rack, speed = alike[host]
         values = {"name": called, "type": cluster.types[kind], "gpus": gpus, "count": many, "bandwidth": bandwidth}
-        groups.append(values | {"memory": cluster.memory[kind]})
+        groups.append(values | {"memory": cluster.memory[kind], "rack": rack or None, "speed": speed})
     return write_document({"types": cluster.types, "host": groups}, CLUSTER)

@@ -85,7 +85,7 @@ class TableType:
         return tuple(column.name for column in self.columns if column.default is REQUIRED)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TableRow:
     """What one table or line holds, by column, and where it stands; ``at`` is the place of a column in it."""
 

@@ -82,19 +82,20 @@ def read_cells(rows: Sequence[TableRow], table: TableType) -> list[TableRow]:
     header = rows[0].values.keys() if rows else ()
     left_out = {column.name: column.default for column in table.columns}
     here = [column for column in table.columns if column.name in header or column.default is REQUIRED]
-    return [TableRow(row.name, row.place, left_out | _values(row, here), row.at) for row in rows]
+    known: list[tuple[Column, dict[str, Any]]] = [(column, {}) for column in here]
+    return [TableRow(row.name, row.place, left_out | _values(row, known), row.at) for row in rows]
 
 
-def _values(row: TableRow, columns: Iterable[Column]) -> dict[str, Any]:
+def _values(row: TableRow, columns: Iterable[tuple[Column, dict[str, Any]]]) -> dict[str, Any]:
+    """Return the values of a row, and add them to those that are known by their texts: many cells are alike."""
     values: dict[str, Any] = {}
-    for column in columns:
+    for column, known in columns:
         text = row.values.get(column.name, "")
-        if not text and (column.default is REQUIRED or column.blank):
-            filled(row, column.name, column.blank or "Write a number; 0 where there is none")
-        try:
-            values[column.name] = column.value.read(text, "") if text else column.default
-        except BadInput:  # read again for a message with the place, which takes long to make
-            column.value.read(text, row.at(column.name))
+        if text not in known:
+            if not text and (column.default is REQUIRED or column.blank):
+                filled(row, column.name, column.blank or "Write a number; 0 where there is none")
+            known[text] = column.value.read(text, row.at(column.name)) if text else column.default
+        values[column.name] = known[text]
     return values
 
 

@@ -1,9 +1,9 @@
 """Trace files: jobs as .csv or .csv.gz, with failures of hosts besides as .toml or .json.
 
 A CSV table has a header and a row for each job. Its columns, in any order, are those of `JOB`, with ``job_id`` for the
-name, ``tenant_weight`` for that of the job's tenant, and a column ``throughput <TYPE>`` for each type of the cluster, or
-for none. Throughputs on types that the cluster has not got are not used. Columns that public traces have and fairopt has no use for (`UNUSED`) may stand there; any
-other is an error.
+name, ``tenant_weight`` for that of the job's tenant, and a column ``throughput <TYPE>`` for each type of the cluster,
+or for none. Throughputs on types that the cluster has not got are not used. Columns that public traces have and fairopt
+has no use for (`UNUSED`) may stand there; any other is an error.
 
 A .toml or .json file has the keys of `TRACE`: tables ``[[job]]``, ``[[tenant]]`` and ``[[outage]]``, and ``types`` for
 throughputs.
@@ -314,6 +314,9 @@ def _outage(row: TableRow) -> Outage:
 def trace_to_dict(trace: Trace) -> dict[str, Any]:
     """Return the dictionary of the file schema that `trace_from_dict`, with the trace's types, turns back into it."""
     jobs = trace.jobs
+    if jobs.elastic:
+        remedy = "Give elastic jobs in Python, with `Jobs.of`"
+        raise BadInput("there are elastic jobs, which trace files cannot hold", place="elastic", remedy=remedy)
     with_speeds = bool((jobs.throughput != 1).any())
     weights = zip(jobs.tenants, jobs.tenant_weight, strict=True)
     top = {

@@ -10,9 +10,10 @@ import numpy as np
 
 from fairopt.policy import Schedule
 from fairopt.policy.schedule import refuse_broken
+from fairopt.problem.placements import Placements
 from fairopt.program import Number
 from fairopt.simulation.changes import Placed
-from fairopt.simulation.engine.standing import Standing
+from fairopt.simulation.engine.standing import Standing, place
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import Change
 from fairopt.simulation.run import change
@@ -49,33 +50,45 @@ def carried_out(
     queue = schedule.queue
     moving = _moving(schedule)
     refuse_broken(schedule, None if whole else moving)
-    at = np.fromiter(schedule.placements, dtype=np.int64, count=len(schedule.placements))
+    placements = schedule.placements
     runs = np.zeros(len(queue), dtype=bool)
-    runs[at] = True
+    if isinstance(placements, Placements):
+        runs[placements.stay] = True
+    runs[list(placements.moved if isinstance(placements, Placements) else placements)] = True
     unsaid = standing.leased_until(queue.now, queue.end)
     lease, leases = unsaid, {}
     if schedule.leases:
-        usual = unsaid.tolist()
-        said = {row: until for row, until in schedule.leases.items() if row in schedule.placements}
-        leases = {row: until for row, until in said.items() if until != usual[row]}
-        if leases:
-            lease = unsaid.copy()
-            lease[list(leases)] = list(leases.values())
+        named = np.fromiter(schedule.leases, dtype=np.int64, count=len(schedule.leases))
+        until = np.array(list(schedule.leases.values()), dtype=unsaid.dtype)
+        there = (named >= 0) & (named < len(queue))
+        named, until = named[there], until[there]
+        new = runs[named] & (until != unsaid[named])
+        leases = dict(zip(named[new].tolist(), until[new].tolist(), strict=True))
+        lease = unsaid.copy()
+        lease[named[new]] = until[new]
     rows = standing.rows
     after = replace(standing, running=runs, lease=lease)
     placed: list[Placed] = []
     if moving or whole:
-        setup, speed = standing.setup.copy(), standing.speed.copy()
-        last, started = list(standing.last), list(standing.started)
-        for row in sorted(schedule.placements) if whole else moving:
-            spots = schedule.placements[row]
+        setup, speed, last, started = (
+            column.copy() for column in (standing.setup, standing.speed, standing.last, standing.started)
+        )
+        host, gpu_type, gpus = standing.host.copy(), standing.gpu_type.copy(), standing.gpus.copy()
+        for row in sorted(placements) if whole else moving:
+            spots = placements[row]
             setup[row], speed[row] = mechanics.setup(queue, row, spots), mechanics.speed(queue, row, spots)
+            gpus[row] = sum(each for _, each in spots)  # an elastic job may have another number than before
             how = change(queue, row, spots)
-            if how is not Change.STAY:
-                placed.append(Placed(int(rows[row]), spots, how, setup[row], speed[row]))
-                last[row] = spots
-                started[row] = queue.now if started[row] is None else started[row]
-        after = replace(after, setup=setup, speed=speed, last=tuple(last), started=tuple(started))
+            known = standing.speed[row], standing.setup[row]
+            if how is Change.STAY and (not known[0] or known == (speed[row], setup[row])):
+                continue
+            on = tuple((int(number), int(gpus)) for number, gpus in spots)
+            placed.append(Placed(int(rows[row]), on, how, setup[row], speed[row]))
+            last[row], (host[row], gpu_type[row]) = spots, place(queue.cluster, spots)
+            started[row] = queue.now if started[row] is None else started[row]
+        after = replace(
+            after, setup=setup, speed=speed, gpus=gpus, last=last, started=started, host=host, gpu_type=gpu_type
+        )
     stopped = before.running & ~runs
     return Decided(
         standing=after,
@@ -87,10 +100,10 @@ def carried_out(
 
 def _moving(schedule: Schedule) -> list[int]:
     """Return the rows, rising, of the jobs that come to GPUs on which they did not run in the round before."""
-    queue, count = schedule.queue, len(schedule.queue)
-    running, last = queue.running.tolist(), queue.last
+    queue, count, placements = schedule.queue, len(schedule.queue), schedule.placements
+    if isinstance(placements, Placements) and placements.queue.last is queue.last:
+        placements = placements.moved  # all others stay, and have run before
+    running, last = queue.running, queue.last
     return sorted(
-        row
-        for row, spots in schedule.placements.items()
-        if not 0 <= row < count or not running[row] or (spots is not last[row] and spots != last[row])
+        row for row, spots in placements.items() if not 0 <= row < count or not running[row] or spots != last[row]
     )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fairopt.backends import Method, Solver
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
-from fairopt.problem import Cluster, Queue, Trace
+from fairopt.problem import Cluster, Queue, Spots, Trace
 from fairopt.program import Array, Number
-from fairopt.simulation.changes import Changes
+from fairopt.simulation.changes import BEAT, Changes
 from fairopt.simulation.engine.decided import Decided, carried_out, going_on
 from fairopt.simulation.engine.hosts import Hosts
 from fairopt.simulation.engine.standing import Standing
@@ -53,7 +53,7 @@ class _Moment:
 
 
 class Engine:
-    """A run of `policy` over `trace`; iterate it for the `Changes` of the rounds in which something changed.
+    """A run of a policy over a trace; iterate it for the `Changes` of the rounds in which something changed.
 
     The arguments, the errors and what happens are those of `fairopt.simulation.run`, which is the referee: whoever
     runs, moves or completes does so at the same time. Time and memory follow the jobs present. A round in which nothing
@@ -64,8 +64,9 @@ class Engine:
 
     >>> from fairopt.datasets import philly_cluster, philly_trace
     >>> from fairopt.models import ShortestRemainingTimeFirst
-    >>> engine = Engine(ShortestRemainingTimeFirst(), philly_trace().as_(float), philly_cluster(), length=300, rounds=9)
+    >>> engine = Engine(ShortestRemainingTimeFirst(), philly_trace().as_(float), philly_cluster(), length=300, rounds=4)
     >>> [(each.index, len(each.placed)) for each in engine], engine.snapshot().now
+    ([(0, 1), (1, 7), (2, 1), (3, 1)], 1200.0)
     """
 
     def __init__(
@@ -104,13 +105,13 @@ class Engine:
             index=first.index,
             now=first.now,
             arrived=first.arrived,
-            standing=Standing.of(first.present, trace.jobs, self._number),
+            standing=Standing.of(first.present, trace.jobs, self._cluster, self._number),
             held=first.held,
             state=first.state,
             started=first.started,
             idle=first.idle,
             up=self._hosts.up_before(first.now, self._length),
-            said=None if first.started else {"costs": {}, "notes": {}, "backend": "auto"},
+            said=None if first.index else {"costs": {}, "notes": {}, "backend": "auto"},
         )
         _log.info("%s by %s: %d jobs", policy.name, self._session.solver.name, len(trace.jobs))
 
@@ -138,18 +139,23 @@ class Engine:
         )
 
     def __iter__(self) -> Iterator[Changes]:
-        """Yield what changes, in the rounds in which something does. Errors: `BrokenSchedule`, `Stalled`."""
+        """Yield what changes, in rounds where something does, or once a second. Errors: `BrokenSchedule`, `Stalled`."""
+        said = perf_counter()
+        said = perf_counter()
         while not self._stopped and (self._rounds is None or self._done < self._rounds):
             played = self._played(self._at)
             if played is None:
                 return
+            after, changes = played
+            told = changes.anything or self._stopped or perf_counter() - said > BEAT
             # in one step: an exception from outside comes before this round, or after it has been told
-            self._at, self._done, changes = played[0], self._done + 1, played[1]
-            if changes is not None:
+            self._at, self._done = replace(after, seconds=0.0) if told else after, self._done + 1
+            if told:
                 yield changes
+                said = perf_counter()
 
-    def _played(self, before: _Moment) -> tuple[_Moment, Changes | None] | None:
-        """Return the next round's end, and its changes where there are any; None where no round is left."""
+    def _played(self, before: _Moment) -> tuple[_Moment, Changes] | None:
+        """Return the next round's end, and its changes, if there are any; None where no round is left."""
         at = self._skipped(before)
         if at is None:
             return None
@@ -173,13 +179,17 @@ class Engine:
         )
         if calm:
             self._refuse_stall(after)
+        failed: tuple[int, ...] = ()
+        back: tuple[int, ...] = ()
+        if up is not before.up:
+            failed, back = (tuple(np.flatnonzero(each).tolist()) for each in (before.up & ~up, up & ~before.up))
         changes = Changes(
             index=at.index,
             begin=at.now,
             end=end,
             arrived=fresh,
-            failed=tuple(np.flatnonzero(before.up & ~up).tolist()) if up is not before.up else (),
-            back=tuple(np.flatnonzero(up & ~before.up).tolist()) if up is not before.up else (),
+            failed=failed,
+            back=back,
             misfits=decided.misfits,
             stopped=decided.stopped,
             placed=decided.placed,
@@ -189,9 +199,7 @@ class Engine:
             **decided.says,
             seconds=at.seconds,
         )
-        if changes == Changes(at.index, at.now, end, range(fresh.stop, fresh.stop)):
-            return after, None
-        return replace(after, seconds=0.0), changes
+        return after, changes
 
     def _skipped(self, at: _Moment) -> _Moment | None:
         """Return the beginning of the next round in which jobs can run or have just come; None if there is none."""
@@ -219,13 +227,14 @@ class Engine:
             remaining=standing.remaining,
             attained=standing.attained,
             setup=standing.setup,
-            last=standing.last,
+            last=cast("Sequence[Spots]", standing.last),
             running=standing.running,
             lease=standing.leases(at.now),
-            started=standing.started,
+            started=cast("Sequence[Number | None]", standing.started),
             up=up,
             held=at.held,
         )
+        vars(queue).update(last_host=standing.host, last_type=standing.gpu_type)
         if last is not None:
             queue.recall(last)
         begun = perf_counter()
@@ -236,7 +245,8 @@ class Engine:
         seconds = perf_counter() - begun
         if schedule.queue is not told:
             raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
-        schedule = replace(schedule, queue=queue)
+        if told is not queue:
+            schedule = replace(schedule, queue=queue)
         whole = not self._stays_same or at.schedule is None
         decided = carried_out(schedule, standing, before, self._mechanics, whole=whole)
         count = len(standing.rows)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import compress
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from fairopt.problem import Jobs, Spots
+from fairopt.problem import Cluster, Jobs, Spots
 from fairopt.program import Array, Number, cast, objects
 from fairopt.simulation.record import JobState
 
@@ -19,7 +18,7 @@ class Standing:
     """The columns of `JobState`, one value for each of n jobs present; nothing in it is ever changed in place.
 
     ``rows`` (n,) are those of the trace, rising. ``lease`` and ``speed`` (work per unit of time on ``last``) count
-    where a job is ``running``.
+    where a job is ``running``. ``host`` and ``gpu_type`` are the only ones of ``last``, or -1.
     """
 
     rows: Array
@@ -29,12 +28,14 @@ class Standing:
     setup: Array
     lease: Array
     running: Array
-    last: tuple[Spots, ...]
-    started: tuple[Number | None, ...]
+    last: Array
+    started: Array
     speed: Array
+    host: Array
+    gpu_type: Array
 
     @classmethod
-    def of(cls, present: Mapping[int, JobState], jobs: Jobs, number: type) -> Standing:
+    def of(cls, present: Mapping[int, JobState], jobs: Jobs, cluster: Cluster, number: type) -> Standing:
         """Return the columns of a snapshot's jobs, of ``jobs`` of the whole trace. Their speeds are not known yet."""
         rows, states = np.array(list(present), dtype=np.int64), list(present.values())
         columns: dict[str, Any] = {
@@ -45,9 +46,11 @@ class Standing:
             rows=rows,
             gpus=jobs.gpus[rows],
             running=np.array([each.running for each in states], dtype=bool),
-            last=tuple(each.last for each in states),
-            started=tuple(each.started for each in states),
+            last=_objects([each.last for each in states]),
+            started=_objects([each.started for each in states]),
             speed=cast(np.zeros(len(states)), number),
+            host=np.array([place(cluster, each.last)[0] for each in states], dtype=np.int64),
+            gpu_type=np.array([place(cluster, each.last)[1] for each in states], dtype=np.int64),
             **columns,
         )
 
@@ -75,35 +78,27 @@ class Standing:
         if not fresh:
             return self
         count, none = len(fresh), jobs.work[fresh.start : fresh.stop] * 0
-        return Standing(
-            rows=np.concatenate((self.rows, np.arange(fresh.start, fresh.stop))),
-            gpus=np.concatenate((self.gpus, jobs.gpus[fresh.start : fresh.stop])),
-            remaining=np.concatenate((self.remaining, jobs.work[fresh.start : fresh.stop])),
-            attained=np.concatenate((self.attained, none)),
-            setup=np.concatenate((self.setup, none)),
-            lease=np.concatenate((self.lease, none + now)),
-            running=np.concatenate((self.running, np.zeros(count, dtype=bool))),
-            last=self.last + ((),) * count,
-            started=self.started + (None,) * count,
-            speed=np.concatenate((self.speed, none)),
+        nowhere = np.full(count, -1)
+        new = Standing(
+            rows=np.arange(fresh.start, fresh.stop),
+            gpus=jobs.gpus[fresh.start : fresh.stop],
+            remaining=jobs.work[fresh.start : fresh.stop],
+            attained=none,
+            setup=none,
+            lease=none + now,
+            running=np.zeros(count, dtype=bool),
+            last=_objects([()] * count),
+            started=np.full(count, None),
+            speed=none,
+            host=nowhere,
+            gpu_type=nowhere,
         )
+        return Standing(*(np.concatenate((getattr(self, name), getattr(new, name))) for name in _COLUMNS))
 
     def without(self, gone: Array) -> Standing:
         """Return the same without the jobs that are ``gone`` (n,)."""
-        stay = ~gone
-        kept = stay.tolist()
-        return Standing(
-            rows=self.rows[stay],
-            gpus=self.gpus[stay],
-            remaining=self.remaining[stay],
-            attained=self.attained[stay],
-            setup=self.setup[stay],
-            lease=self.lease[stay],
-            running=self.running[stay],
-            last=tuple(compress(self.last, kept)),
-            started=tuple(compress(self.started, kept)),
-            speed=self.speed[stay],
-        )
+        stay = np.flatnonzero(~gone)
+        return Standing(*(getattr(self, name)[stay] for name in _COLUMNS))
 
     def on_hosts(self, up: Array) -> Standing:
         """Return the same, where no job runs that has a host that is not ``up`` (H,)."""
@@ -168,3 +163,20 @@ class Standing:
             if moments and min(moments) < till[place]:
                 lost[place] = min(moments)
         return lost
+
+
+_COLUMNS = tuple(each.name for each in fields(Standing))
+
+
+def _objects(values: Sequence[Any]) -> Array:
+    """Return an array of objects, also where they are tuples."""
+    array = np.empty(len(values), dtype=object)
+    for at, value in enumerate(values):
+        array[at] = value
+    return array
+
+
+def place(cluster: Cluster, spots: Spots) -> tuple[int, int]:
+    """Return the host and the type of ``spots``, each -1 where it is not the only one."""
+    gpu_types = {cluster.type_of[host] for host, _ in spots}
+    return spots[0][0] if len(spots) == 1 else -1, gpu_types.pop() if len(gpu_types) == 1 else -1

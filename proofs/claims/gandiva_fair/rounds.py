@@ -15,7 +15,7 @@ from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
 from fairopt.models.gandiva_fair.lottery import backfilled, gang_aware
 from fairopt.models.gandiva_fair.split_stride import SplitStride
 from fairopt.models.gandiva_fair.stride import GangAwareStride
-from fairopt.models.gandiva_fair.tickets import entitled
+from fairopt.models.gandiva_fair.tickets import entitled, in_units
 from fairopt.policy import Policy
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
@@ -93,7 +93,7 @@ def backfilling_exactly(chances: Sequence[Fraction], sizes: Sequence[int], gpus:
     return [sum((weight for chosen, weight in outcomes if job in chosen), Fraction(0)) for job in range(len(sizes))]
 
 
-def _sampled(seed: int, quanta: int, chances: Sequence[float], *, waits: bool) -> list[float]:
+def _sampled(seed: int, quanta: int, chances: Sequence[int], *, waits: bool) -> list[float]:
     """Return the part of ``quanta`` that each job ran under a lottery, gang-aware where winners wait."""
     dice, ran, waiting = Random(seed), [0] * len(SIZES), list[int]()
     for _ in range(quanta):
@@ -119,7 +119,7 @@ def lotteries() -> Finding:
     exact = {name: backfilling_exactly(chances, SIZES, GPUS) for name, chances in readings.items()}
     printed = [Fraction(text) / 100 for text in PRINTED_BACKFILLING.split()]
     busy = sum((part * size for part, size in zip(printed, SIZES, strict=True)), Fraction(0)) / GPUS
-    chances = [float(chance) for chance in by_size]
+    chances = [in_units(chance) for chance in by_size]
     sampled = [_sampled(seed, 1000, chances, waits=False) for seed in range(30)]
     spread = [_interval([sample[job] for sample in sampled]) for job in (0, 2, 4)]
     off = {}

@@ -279,7 +279,7 @@ def _level_stride(state: Strides) -> object:
 def _level_split(state: Split) -> object:
     # without large jobs every server runs in every quantum, so that the passes of servers do not matter
     coupled = any(len(home) > 1 for home in state.homes.values())
-    servers = {f"server {name}": value for name, value in state.servers.items()}
+    servers: dict[str, Number] = {f"server {name}": value for name, value in state.servers.items()}
     scales: dict[str, dict[str, Number]] = {"": servers} if coupled else {}
     for name, value in state.passes.items():
         home = state.homes[name]

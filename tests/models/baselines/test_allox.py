@@ -15,9 +15,9 @@ from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.allox import AlloX, MachinePosition, Progress, matched, places, ready_times, starts
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Outage, Trace
+from fairopt.problem.queue import Queue
 from fairopt.program import Number
 from fairopt.proofs.verifier.runs import decide as judge
-from fairopt.problem.queue import Queue
 from fairopt.simulation import Round, run
 from fairopt.testing.round_suite import round_suite
 

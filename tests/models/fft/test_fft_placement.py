@@ -11,6 +11,8 @@ import pytest
 
 from fairopt.models.fft.placement import HierarchicalPlacement
 from fairopt.problem import Cluster, Jobs, Queue
+from fairopt.problem.queue import Spots
+from fairopt.program import Number
 from fairopt.simulation import Mechanics, Request
 
 
@@ -157,3 +159,17 @@ def test_other_types_and_hosts_that_are_down_are_left_alone():
     assert got == {0: ((1, 2),), 1: ((2, 2),)}
     # no room on the type: left out
     assert HierarchicalPlacement().place(queue, [Request(0, (0,)), Request(1, (0,))], queue.free()).keys() == {0}
+
+
+class Doorstep(Mechanics):
+    """A model in which each host has a price of its own: the last one is the cheapest."""
+
+    def setup(self, queue: Queue, row: int, spots: Spots) -> Number:
+        return queue.number(len(queue.cluster.hosts) - spots[0][0])
+
+
+def test_hosts_are_alike_only_where_the_mechanics_say_so() -> None:
+    queue = Queue.fresh(Jobs.of(gpus=[1], work=[1], types=["T"]), Cluster.uniform({"T": (3, 4)}), length=1)
+    requests = [Request(0, (0,))]
+    assert HierarchicalPlacement().place(queue, requests, queue.free()) == {0: ((0, 1),)}
+    assert HierarchicalPlacement(Doorstep()).place(queue, requests, queue.free()) == {0: ((2, 1),)}

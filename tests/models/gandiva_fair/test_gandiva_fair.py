@@ -145,7 +145,7 @@ def test_section_3_4_a_slight_speedup_spreads_jobs_and_a_large_one_shares_time()
 
 
 def test_nobody_is_profiled_and_jobs_go_to_the_next_type_once_the_allocation_is_used_up():
-    """Sec. 3.5: "on the V100s until the user exhausts their V100 allocation"; it was the newest type for all of them."""
+    """Sec. 3.5: "on the V100s until the user exhausts their V100 allocation"; the newest type got all of them."""
     assert types_chosen(5, 8, unknown) == ["V100"] * 4 + ["K80"] * 4
     assert Counter(types_chosen(5, 16, unknown)) == Counter(V100=8, K80=8)
 

@@ -295,6 +295,29 @@ def test_without_a_back_end_max_min_is_found_by_prices_and_other_objectives_by_h
     assert decide(GavelRounds(LeastMakespan()), queue).backend == "highs"
 
 
+def test_a_tenants_weight_is_divided_among_its_jobs():
+    # on one type the max-min shares are proportional to weights: A has 2 in all, 3:1 among its jobs, and B has 1
+    cluster = Cluster.uniform({"GPU": (1, 2)})
+    jobs = Jobs.of(
+        gpus=[1] * 3, work=[99] * 3, types=["GPU"], tenant=["A", "A", "B"], tenant_weight={"A": 2}, weight=[3, 1, 5]
+    )
+    queue = Queue.fresh(jobs, cluster, length=1)
+    market = JobMarket.of(queue, by_tenant=True)
+    assert market.market.weight.tolist() == [F(3, 2), F(1, 2), 1]
+    schedule = decide(GavelRounds(by_tenant=True), queue, Exact())
+    assert [schedule.state.claims[name].fraction[0] for name in jobs.names] == [1, F(1, 3), F(2, 3)]
+
+
+def test_a_tenant_gains_nothing_by_more_jobs():
+    cluster = Cluster.uniform({"GPU": (1, 1)})
+    held = {}
+    for own in (False, True):
+        jobs = Jobs.of(gpus=[1] * 4, work=[999] * 4, types=["GPU"], tenant=["A", "A", "A", "B"])
+        records = run(GavelRounds(by_tenant=own), Trace(jobs), cluster, length=1, rounds=120)
+        held[own] = sum(ran.job == "j4" for record in records for ran in record.ran)
+    assert held == {False: 30, True: 60}
+
+
 def test_prices_give_the_level_of_the_program_and_go_on_from_the_last_round():
     policy = GavelRounds()
     for setting in sample_settings(6, seed=5, ties=False):

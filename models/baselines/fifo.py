@@ -1,0 +1,75 @@
+"""FIFO: jobs in the order of arrival, never stopped, and nobody overtakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairopt.backends import Session
+from fairopt.models.common.schedulers import non_preemptive
+from fairopt.policy import Policy, Schedule, Trait
+from fairopt.problem.queue import Queue
+from fairopt.program import INFINITY
+from fairopt.simulation import Consolidated, Placement, Request, by_throughput, placed
+
+
+@dataclass(frozen=True)
+class FirstInFirstOut(Policy):
+    """Jobs start in the order of arrival, on the fastest type with room; the first that finds none blocks all others.
+
+    A job that runs is never stopped. Jobs that no working hosts could hold, even if they were free, block nobody.
+
+    Source: Lifka, The ANL/IBM SP Scheduling System, JSSPP 1995 (first come, first served, before backfilling).
+    """
+
+    problem = Queue
+    name = "fifo"
+    source = "Lifka, JSSPP 1995"
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
+    placement: Placement = field(default_factory=Consolidated)
+
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        """Keep running jobs, and start the first of those that wait; see `Policy.decide`."""
+        queue = non_preemptive(problem)
+        room = Room(queue)
+        waiting = [row for row in queue.able if row not in queue.leased]
+        started = next((at for at, row in enumerate(waiting) if not room.start(row)), len(waiting))
+        same = not self.overtake(queue, waiting[started:], room)
+        placements = placed(queue, room.requests, self.placement)
+        # who does not fit finds no more room in the next round, unless a placement left out who was to start
+        same = same and len(placements) == len(queue.leased) + len(room.requests)
+        return Schedule(self.name, problem, placements, stands=INFINITY if same else None)
+
+    def overtake(self, queue: Queue, waiting: Sequence[int], room: Room) -> bool:
+        """Start jobs behind the first of ``waiting``, which finds no room; return whether time may let others start."""
+        return False
+
+
+class Room:
+    """The free GPUs of each type while jobs start, and the ``requests`` so far."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue, self.requests = queue, list[Request]()
+        self.left: list[int] = queue.room.tolist()
+        self.sizes: list[int] = queue.jobs.gpus.tolist()
+        self._allowed: list[list[bool]] = queue.allowed.tolist()
+
+    def types(self, row: int) -> list[int]:
+        """Return the types with room for a job, the fastest first."""
+        size = self.sizes[row]
+        if not any(able and left >= size for able, left in zip(self._allowed[row], self.left, strict=True)):
+            return []  # ranking the types of every job that waits would take most of the time
+        return [gpu_type for gpu_type in by_throughput(self.queue, row) if self.left[gpu_type] >= size]
+
+    def start(self, row: int) -> bool:
+        """Start a job on the fastest type with room; return whether there was one."""
+        types = self.types(row)
+        if types:
+            self.take(row, types[0])
+        return bool(types)
+
+    def take(self, row: int, gpu_type: int) -> None:
+        """Take a job's GPUs."""
+        self.left[gpu_type] -= self.sizes[row]
+        self.requests.append(Request(row, (gpu_type,)))

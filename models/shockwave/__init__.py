@@ -1,0 +1,1 @@
+"""Shockwave (NSDI 2023): a window of rounds planned at once."""

@@ -1,0 +1,241 @@
+"""Shockwave: every few rounds a window of rounds is planned at once, for welfare, finish times and makespan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.backends import Capability, Options, Session
+from fairopt.backends.solution import Solution, Status, refuse_broken
+from fairopt.errors import require
+from fairopt.models.common.schedulers import check_whole
+from fairopt.models.shockwave.program import (
+    LogApproximation,
+    PlannedJobs,
+    filled,
+    ranking_program,
+    window_program,
+)
+from fairopt.policy import Policy, Schedule, Trait
+from fairopt.problem.queue import Queue
+from fairopt.program import Array, Program
+from fairopt.simulation import Consolidated, Placement, by_throughput, choose, placed
+
+#: A job that has less than a round left counts with this power of its ratio.
+LAST_ROUND_POWER = 100
+#: Larger weights of a job say nothing more, and no solver keeps its tolerance with them.
+MOST_WEIGHT = 1e6
+
+
+@dataclass(frozen=True)
+class FinishTarget:
+    """When a job would finish on an equal share: the ``latest`` estimate, made in round ``at``.
+
+    ``area``: the sum over past rounds, from round ``since``, of the estimate that held in each.
+    """
+
+    since: int
+    at: int
+    latest: float
+    area: float = 0.0
+
+    def mean(self, index: int, momentum: float) -> float:
+        """Return the target in round ``index``: mostly the mean over rounds, and the latest estimate for the rest.
+
+        Source: shockwave.py, `finish_time_momentumed_average`.
+        """
+        rounds = index - self.since
+        if not rounds:
+            return self.latest
+        mean = (self.area + (index - self.at) * self.latest) / rounds
+        return momentum * mean + (1 - momentum) * self.latest
+
+    def estimated(self, index: int, latest: float) -> FinishTarget:
+        """Return the target after another estimate in round ``index``."""
+        return FinishTarget(self.since, index, latest, self.area + (index - self.at) * self.latest)
+
+
+@dataclass(frozen=True)
+class WindowPlan:
+    """What is planned: for each coming round the type of each job that runs, by name; and the jobs' targets.
+
+    ``present`` and ``capacity`` are those that it was made for: it is made again where they change.
+    """
+
+    rounds: tuple[Mapping[str, int], ...] = ()
+    targets: Mapping[str, FinishTarget] = field(default_factory=dict)
+    present: tuple[str, ...] = ()
+    capacity: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shockwave(Policy):
+    """A window of rounds is planned by an integer program; it is planned anew when a job comes or goes.
+
+    The program maximises the sum of the logarithms of the jobs' progress at the window's end, less a penalty on the
+    longest time that is left then. First every job must be able to finish in time: at its target, the time at which it
+    would finish with 1/N of the GPUs, averaged over the rounds that it has seen. Where that is impossible, jobs that
+    are projected to be late weigh more, by a power of how late, and come first in the window. GPUs that the plan leaves
+    idle go to the jobs with the longest remaining time.
+
+    * ``window``: T, rounds. ``makespan``: k, the penalty for a unit of the trace's time (the source: 1e-3 a second).
+    * ``power``: lambda, the power of the ratio rho of projected finish to target; ``most_late``: the rho above which a
+      job is late. ``momentum``: the part of the mean in a target.
+    * ``logarithm``: how the program approximates it. ``ranked``: whether late jobs come first in the window.
+    * ``together``: rounds of a window are not told apart in the program, and are filled afterwards as far as gangs fit;
+      else each has its own binary variables, as in the source. That program can take minutes with 60 jobs and more.
+    * ``gap``: the relative gap at which HiGHS may stop. ``placement``: how hosts are chosen.
+
+    Readings. The source has one GPU type: here a job runs on one type in a round, and times are those on its fastest
+    type. Its predictor of batch sizes has no place, since speeds are constant here. The share 1/N counts jobs, not
+    GPUs, as in the code. The code stops its solver after 15 s; here the gap alone stops it, so that runs can be
+    repeated. Where a window is planned again, the targets of all jobs are estimated again.
+
+    Source: Shockwave, NSDI 2023, Sec. 4, 6; its code, scheduler/shockwave.py and configurations/tacc_32gpus.json.
+    """
+
+    problem = Queue
+    name = "shockwave"
+    source = "Shockwave, NSDI 2023, Sec. 6"
+    methods = ()
+    needs = frozenset({Capability.INTEGERS})
+    states = (WindowPlan, FinishTarget)
+    traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.WORK_CONSERVING, Trait.NAMELESS})
+    window: int = 20
+    makespan: float = 1e-3
+    power: float = 12.0
+    most_late: float = 1.0
+    momentum: float = 0.9
+    logarithm: LogApproximation = field(default_factory=LogApproximation)
+    ranked: bool = True
+    together: bool = True
+    gap: float = 1e-3
+    placement: Placement = field(default_factory=Consolidated)
+
+    def __post_init__(self) -> None:
+        check_whole(self, 1, "window")
+        for option in ("makespan", "power", "most_late", "gap"):
+            value = getattr(self, option)
+            require(value >= 0, value, f"shockwave, {option}", "Give a number, not negative")
+        require(0 <= self.momentum <= 1, self.momentum, "shockwave, momentum", "Give a part from 0 to 1")
+
+    @property
+    def solver_options(self) -> Options:
+        """Options for the default back end: the source's relative gap."""
+        return Options(gap=self.gap)
+
+    def decide(self, problem: Queue, state: WindowPlan, solve: Session) -> Schedule:
+        """Plan a window where there is none, and carry out its first round; see `Policy.decide`."""
+        present = tuple(problem.jobs.names[row] for row in problem.able)
+        capacity = tuple(problem.capacity.tolist())
+        answer: dict[str, Any] = {}
+        if present and (not state.rounds or (present, capacity) != (state.present, state.capacity)):
+            jobs = PlannedJobs.of(problem)
+            targets = self._targets(problem, jobs, state)
+            rounds, answer = self._planned(problem, jobs, targets, solve)
+            state = WindowPlan(rounds, targets, present, capacity)
+        elif not present:
+            state = WindowPlan()
+        now = state.rounds[0] if state.rounds else {}
+        return Schedule(
+            self.name,
+            problem,
+            placed(problem, self._requests(problem, now), self.placement),
+            state=replace(state, rounds=state.rounds[1:]),
+            **answer,
+        )
+
+    def _requests(self, queue: Queue, now: Mapping[str, int]) -> Any:
+        """Return who runs: the planned jobs on their types, then the others by falling time left.
+
+        Source: shockwave.py, `construct_schedules` (n_idle_workers).
+        """
+        names, jobs = queue.jobs.names, PlannedJobs.of(queue)
+        left = dict(zip(jobs.rows, jobs.left.tolist(), strict=True))
+        order = sorted(jobs.rows, key=lambda row: (names[row] not in now, -left[row], row))
+
+        def gpu_types(queue: Queue, row: int) -> Sequence[int]:
+            return [now[names[row]]] if names[row] in now else by_throughput(queue, row)
+
+        return choose(queue, order, gpu_types=gpu_types)
+
+    def _targets(self, queue: Queue, jobs: PlannedJobs, state: WindowPlan) -> dict[str, FinishTarget]:
+        """Return each job's target, with a fresh estimate. Source: shockwave.py, `finish_time_uniform_share`."""
+        targets = {}
+        share = self._share(queue, jobs)
+        for row, whole in zip(jobs.rows, jobs.whole.tolist(), strict=True):
+            name, estimate = queue.jobs.names[row], float(queue.jobs.arrival[row]) + whole / share
+            known = state.targets.get(name)
+            targets[name] = (
+                FinishTarget(queue.index, queue.index, estimate)
+                if known is None
+                else known.estimated(queue.index, estimate)
+            )
+        return targets
+
+    def _share(self, queue: Queue, jobs: PlannedJobs) -> float:
+        return min(1.0, float(queue.capacity.sum()) / len(jobs))
+
+    def _planned(
+        self, queue: Queue, jobs: PlannedJobs, targets: Mapping[str, FinishTarget], solve: Session
+    ) -> tuple[tuple[Mapping[str, int], ...], dict[str, Any]]:
+        """Return the rounds of a window and the evidence for them, by field of the schedule."""
+        names = [queue.jobs.names[row] for row in jobs.rows]
+        target = np.array([targets[name].mean(queue.index, self.momentum) for name in names])
+        share, length, now = self._share(queue, jobs), float(queue.length), float(queue.now)
+        slack = (target * self.most_late - now - self.window * length) * share
+        program, solution = self._solved(queue, jobs, np.ones(len(jobs)), slack, solve)
+        in_time = solution is not None
+        weight = np.ones(len(jobs))
+        if solution is None:
+            late = (now + jobs.left / share) / target
+            power = np.where(jobs.left < length, LAST_ROUND_POWER, self.power)
+            with np.errstate(over="ignore"):
+                weight = np.where(late > self.most_late, np.minimum(late**power, MOST_WEIGHT), 1.0)
+            program, solution = self._solved(queue, jobs, weight, None, solve)
+        assert program is not None
+        assert solution is not None
+        x = np.rint(np.asarray(program.variable("x", solution.point), dtype=float)).astype(np.int64)
+        if self.together:
+            priority = weight if self.ranked else np.ones(len(jobs))
+            x = filled(jobs, queue.capacity, x[:, :, 0], self.window, priority)
+        elif not in_time and self.ranked and self.window > 1:
+            counts = x.sum(axis=2)
+            order = ranking_program(jobs, queue.capacity, counts, self.window, weight)
+            x = np.asarray(order.variable("x", solve.optimum(order).point) > 1 / 2)
+        rounds = tuple(
+            {names[at]: int(gpu_type) for at, gpu_type in np.argwhere(x[:, :, number]).tolist()}
+            for number in range(self.window)
+        )
+        costs = {
+            "objective": float(solution.objective or 0),
+            "time left": float(program.variable("longest", solution.point)),
+            "in time": int(in_time),
+        }
+        return rounds, {"program": program, "solution": solution, "costs": costs}
+
+    def _solved(
+        self, queue: Queue, jobs: PlannedJobs, weight: Array, slack: Array | None, solve: Session
+    ) -> tuple[Program | None, Solution | None]:
+        """Return the window's program and its optimum, None where ``slack`` (n,) cannot be kept."""
+        if slack is not None and (slack < 0).any():  # a job cannot finish in time whatever is planned
+            return None, None
+        program = window_program(
+            jobs,
+            queue.capacity,
+            self.window,
+            float(queue.length),
+            weight=weight,
+            makespan=self.makespan,
+            logarithm=self.logarithm,
+            slack=slack,
+            together=self.together,
+        )
+        solution = solve(program)
+        if slack is not None and solution.status is Status.INFEASIBLE:
+            return program, None
+        refuse_broken(program, solution.require_optimal())
+        return program, solution

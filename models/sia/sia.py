@@ -1,0 +1,176 @@
+"""Sia: each round an integer program chooses a GPU type and a number of GPUs for each job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.backends import Capability, Options, Session
+from fairopt.errors import require
+from fairopt.policy import Policy, Schedule, Trait
+from fairopt.problem import exact
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import Array, Formulation, Program
+from fairopt.simulation import Consolidated, Placement, Request, placed
+
+#: A cost above this counts as this, as in the source's code (sia_goodput_clip_val).
+MOST_COST = 3000.0
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """How often each job present was restarted, by name."""
+
+    times: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Configurations:
+    """What jobs may run with: one entry for each of c triples of job, type and number of GPUs.
+
+    ``row``, ``gpu_type``, ``gpus`` (c,); ``goodput`` (c,): relative to the job's slowest, which counts as many as it
+    has GPUs; ``now`` (c,) bool: the one that the job ran with in the round before.
+
+    Source: Sia Sec. 3.3, 3.4; sia.py, `optimize_mip` (scaled so that the least goodput is the number of replicas).
+    """
+
+    row: Array
+    gpu_type: Array
+    gpus: Array
+    goodput: Array
+    now: Array
+
+    @classmethod
+    def of(cls, queue: Queue) -> Configurations:
+        """Return the configurations of the jobs without a lease that fit the GPUs without one."""
+        entries: list[tuple[int, int, int, float, bool]] = []
+        for row in set(range(len(queue))) - set(queue.leased):
+            last = sum(gpus for _, gpus in queue.last[row]) if queue.running[row] else 0
+            speeds = {
+                (gpu_type, gpus): float(queue.jobs.throughput[row, gpu_type]) * float(factor)
+                for gpus, factor in queue.jobs.sizes(row).items()
+                for gpu_type in np.flatnonzero(queue.suits[row] & (gpus <= queue.room)).tolist()
+            }
+            slowest = min(speeds, key=lambda at: (speeds[at], at), default=None)
+            for at, speed in speeds.items():
+                assert slowest is not None
+                goodput = speed / speeds[slowest] * slowest[1]
+                entries.append((row, *at, goodput, last == at[1] and queue.gpu_types(queue.last[row]) == at[:1]))
+        columns = zip(*entries, strict=True) if entries else [()] * 5
+        kinds = (np.int64, np.int64, np.int64, float, bool)
+        return cls(*(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)))
+
+
+@dataclass(frozen=True)
+class Sia(Policy):
+    """The choice of configurations with the best sum of goodputs to a power, where a restart has a price.
+
+    A job's goodput on a type with a number of GPUs is its speed there, relative to its slowest. The program minimises
+    the sum over jobs of goodput to the power p, and ``idle`` for each job that gets nothing; with p < 0 a job that is
+    badly off counts more. A job that would change its configuration has its goodput multiplied by
+    r = (T - N S) / (T + S), for its age T, its restarts N, and the time S of a restart.
+
+    * ``power``: p, negative. ``idle``: lambda, more than the cost of any first allocation, which is at most 1.
+    * ``restart``: S, in the trace's unit of time. ``gap``: the relative gap at which HiGHS may stop.
+    * ``placement``: how hosts are chosen.
+
+    Readings. Jobs are elastic by `Jobs.elastic`; of rigid jobs what is left is the choice of type. Batch sizes are not
+    tuned: speeds are as given, where the source fits models of them. Jobs that load are left where they are, as in the
+    source's code. Costs are not rounded to two digits, which the code does. Its rules for placement are those of
+    ``placement``.
+
+    Source: Sia, SOSP 2023, Sec. 3.4; its code, sia-simulator/sia.py and simulator_config.py (p = -1/2, lambda = 1.1).
+    """
+
+    problem = Queue
+    name = "sia"
+    source = "Sia, SOSP 2023, Sec. 3.4"
+    methods = ()
+    needs = frozenset({Capability.INTEGERS})
+    states = (Restarts,)
+    traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.NAMELESS})
+    power: float = -0.5
+    idle: float = 1.1
+    restart: object = 30
+    gap: float = 0.0
+    placement: Placement = field(default_factory=Consolidated)
+
+    def __post_init__(self) -> None:
+        require(self.power < 0, self.power, "sia, power", "Give a negative number")
+        require(self.idle > 1, self.idle, "sia, idle", "Give a number above 1")
+        require(exact(self.restart, "sia, restart") >= 0, self.restart, "sia, restart", "Give a time, not negative")
+        require(self.gap >= 0, self.gap, "sia, gap", "Give a relative gap, not negative")
+
+    @property
+    def solver_options(self) -> Options:
+        """Options for the default back end."""
+        return Options(gap=self.gap)
+
+    def costs(self, queue: Queue, choices: Configurations, restarts: Mapping[str, int]) -> Array:
+        """Return the cost (c,) of each configuration: goodput times r to the power p."""
+        pause = float(Fraction(exact(self.restart, "sia, restart")))
+        factor = np.ones(len(queue))
+        for row in np.flatnonzero(queue.running).tolist():
+            age, times = float(queue.now - queue.jobs.arrival[row]), restarts.get(queue.jobs.names[row], 0)
+            if age >= pause > 0:
+                factor[row] = max(age - times * pause, 0.0) / (age + pause)
+        goodput = choices.goodput * np.where(choices.now, 1.0, factor[choices.row])
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.minimum(goodput**self.power, MOST_COST))
+
+    def formulate(self, queue: Queue, choices: Configurations, costs: Array) -> Program:
+        """Return the program over binary ``x`` (c,)."""
+        p = Formulation("sia round")
+        jobs = np.unique(choices.row)
+        loading = choices.now & np.asarray(queue.setup > 0, dtype=bool)[choices.row]
+        x = p.variable("x", costs.shape, lower=loading.astype(int), upper=1, integer=True)
+        p.minimize(
+            (costs * x).sum() + self.idle * (len(jobs) - x.sum()),
+            equation="sum_ic (r_ic G_ic)^p x_ic + lambda sum_i (1 - sum_c x_ic)",
+            source="Sia Sec. 3.4",
+        )
+        of_job = np.asarray(jobs[:, None] == choices.row[None, :], dtype=np.int64)
+        p.constrain("one_configuration", of_job @ x <= 1, equation="sum_c x_ic <= 1", source="Sia Sec. 3.4")
+        types = np.arange(len(queue.cluster.types))[:, None]
+        used = np.asarray(types == choices.gpu_type[None, :], dtype=np.int64) * choices.gpus
+        p.constrain("capacity", used @ x <= queue.room, equation="sum_ic d_c x_ic <= Y_j", source="Sia Sec. 3.4")
+        return p.program()
+
+    def decide(self, problem: Queue, state: Restarts, solve: Session) -> Schedule:
+        """Solve the round's program and place; see `Policy.decide`."""
+        choices = Configurations.of(problem)
+        if not len(choices.row):
+            return Schedule(
+                self.name, problem, dict(problem.leased), state=self._counted(problem, state, problem.leased)
+            )
+        program = self.formulate(problem, choices, self.costs(problem, choices, state.times))
+        solution = solve.optimum(program)
+        chosen = np.flatnonzero(np.asarray(program.variable("x", solution.point) > 1 / 2))
+        sizes, running = problem.jobs.gpus.copy(), problem.running.copy()
+        for row, gpus, same in zip(choices.row[chosen], choices.gpus[chosen], choices.now[chosen], strict=True):
+            sizes[row] = gpus
+            running[row] &= same  # a job of another size cannot stay
+        sized = replace(problem, jobs=replace(problem.jobs, gpus=sizes), running=running)
+        requests = [Request(int(choices.row[at]), (int(choices.gpu_type[at]),)) for at in chosen]
+        placements = placed(sized, requests, self.placement)
+        return Schedule(
+            self.name,
+            problem,
+            placements,
+            state=self._counted(problem, state, placements),
+            costs={"objective": float(solution.objective or 0)},
+            program=program,
+            solution=solution,
+        )
+
+    def _counted(self, queue: Queue, state: Restarts, placements: Mapping[int, Spots]) -> Restarts:
+        """Return the restarts after a round: of jobs that ran before and now do so elsewhere, or again."""
+        times = {}
+        for row, name in enumerate(queue.jobs.names):
+            again = row in placements and bool(queue.last[row])
+            stayed = queue.running[row] and placements.get(row) == queue.last[row]
+            times[name] = state.times.get(name, 0) + (again and not stayed)
+        return Restarts(times)

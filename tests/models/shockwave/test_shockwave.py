@@ -1,0 +1,146 @@
+"""Shockwave: its window against every schedule of a tiny queue, targets by hand, lateness, idle GPUs."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import log
+
+import numpy as np
+import pytest
+
+from fairopt.backends import Highs
+from fairopt.errors import BadInput
+from fairopt.models.shockwave.program import LogApproximation, PlannedJobs, filled, ranking_program, window_program
+from fairopt.models.shockwave.shockwave import FinishTarget, Shockwave, WindowPlan
+from fairopt.policy import decide
+from fairopt.problem import Cluster, Jobs, Queue, Trace
+from fairopt.program import Array
+from fairopt.proofs.verifier.runs import decide as judge
+from fairopt.simulation import run
+from fairopt.testing.round_suite import round_suite
+
+TWO = Cluster.uniform({"V100": (1, 2)})
+#: Three jobs on two GPUs; a window of three rounds of 10.
+JOBS = Jobs.of(gpus=[1, 2, 1], work=[20, 40, 15], types=["V100"])
+LENGTH, ROUNDS = 10.0, 3
+
+
+def planned(jobs: Jobs = JOBS, cluster: Cluster = TWO) -> PlannedJobs:
+    return PlannedJobs.of(Queue.fresh(jobs, cluster, length=10).as_(float))
+
+
+def chords(part: float, approximation: LogApproximation) -> float:
+    return float(np.interp(part, approximation.bases, approximation.values()))
+
+
+@pytest.mark.parametrize("makespan", [0.0, 0.01, 1.0])
+@pytest.mark.parametrize("weight", [(1, 1, 1), (1, 9, 2)])
+@pytest.mark.parametrize("slack", [None, (20, 20, 10)])
+def test_the_window_is_the_best_of_all_schedules(
+    makespan: float, weight: tuple[int, ...], slack: tuple[int, ...] | None
+) -> None:
+    jobs, approximation = planned(), LogApproximation()
+    best = -float("inf")
+    rounds = [each for each in product((0, 1), repeat=3) if np.dot(each, jobs.gpus) <= 2]
+    for schedule in product(rounds, repeat=ROUNDS):
+        left = np.maximum(jobs.left - LENGTH * np.sum(schedule, axis=0), 0)
+        if slack is not None and (left > slack).any():
+            continue
+        parts = 1 - left / jobs.whole
+        gained = [w * (chords(part, approximation) - log(1e-6)) for w, part in zip(weight, parts, strict=True)]
+        best = max(best, sum(gained) / (3 * ROUNDS) + makespan * (jobs.left.max() - left.max()))
+    program = window_program(
+        jobs, np.array([2]), ROUNDS, LENGTH, weight=np.array(weight), makespan=makespan, logarithm=approximation,
+        slack=None if slack is None else np.array(slack),
+    )  # fmt: skip
+    assert Highs().solve(program, gap=0.0).objective == pytest.approx(best)
+
+
+def test_rounds_taken_together_are_a_relaxation_and_are_filled_as_far_as_gangs_fit() -> None:
+    jobs, how = planned(), {"weight": np.ones(3), "makespan": 0.01, "logarithm": LogApproximation()}
+    apart, together = (
+        Highs().solve(window_program(jobs, np.array([2]), ROUNDS, LENGTH, together=each, **how), gap=0.0)  # type: ignore[arg-type]
+        for each in (False, True)
+    )
+    assert together.objective >= apart.objective - 1e-9
+    # 2 + 2 + 1 rounds: the pair of GPUs, then both single ones; three rounds of the pair leave nothing to the others
+    counts = filled(jobs, np.array([2]), np.array([[2], [1], [1]]), ROUNDS, np.ones(3))
+    assert counts.sum(axis=2).tolist() == [[2], [1], [1]]
+    assert filled(jobs, np.array([2]), np.array([[1], [3], [1]]), ROUNDS, np.ones(3)).sum(axis=2).tolist() == [
+        *([0], [3], [0])
+    ]
+    late = filled(jobs, np.array([2]), np.array([[1], [1], [1]]), ROUNDS, np.array([1.0, 1.0, 5.0]))
+    assert late[2, 0].tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_most_of_a_plan_fits_its_rounds(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    gpus = random.choice([1, 1, 2, 4], 12)
+    jobs = planned(Jobs.of(gpus=gpus.tolist(), work=random.integers(20, 400, 12).tolist(), types=["V100"]),
+                   Cluster.uniform({"V100": (2, 4)}))  # fmt: skip
+    program = window_program(jobs, np.array([8]), 10, LENGTH, weight=np.ones(12), makespan=1e-3,
+                             logarithm=LogApproximation(), together=True)  # fmt: skip
+    counts = np.rint(program.variable("x", Highs().solve(program, gap=1e-3).point)[:, :, 0]).astype(int)
+    x = filled(jobs, np.array([8]), counts, 10, np.ones(12))
+    assert ((x * gpus[:, None, None]).sum(axis=0) <= 8).all()
+    assert (x.sum(axis=2) <= counts).all()
+    assert (x.sum(axis=2) * gpus[:, None]).sum() >= 0.9 * (counts * gpus[:, None]).sum()
+
+
+def test_the_order_puts_late_jobs_first() -> None:
+    jobs = planned(Jobs.of(gpus=[1, 2, 1], work=[20, 40, 15], types=["V100"]))
+    program = ranking_program(jobs, np.array([2]), np.array([[1], [1], [1]]), ROUNDS, np.array([1.0, 1.0, 5.0]))
+    x: Array = program.variable("x", Highs().solve(program).point) > 1 / 2
+    assert np.argwhere(x[:, 0, :]).tolist() == [[0, 0], [1, 1], [2, 0]]
+
+
+def test_a_target_is_the_mean_of_the_estimates_over_the_rounds_that_they_held() -> None:
+    target = FinishTarget(since=2, at=2, latest=100.0)
+    assert target.mean(2, 0.9) == 100
+    later = target.estimated(5, 200.0)
+    assert later.mean(5, 0.9) == pytest.approx(0.9 * 100 + 0.1 * 200)
+    assert later.mean(6, 1.0) == pytest.approx((3 * 100 + 200) / 4)
+
+
+def test_targets_are_on_an_equal_share() -> None:
+    # three jobs on two GPUs: each has 2/3, as the source counts it, and so needs 1.5 times its time
+    schedule = decide(Shockwave(window=3), Queue.fresh(JOBS, TWO, length=10))
+    assert {name: each.latest for name, each in schedule.state.targets.items()} == {"j1": 30, "j2": 60, "j3": 22.5}
+
+
+def test_whoever_can_be_in_time_is() -> None:
+    # alone, the one job finishes at its target; with the others there, none can by the window's end: weights decide
+    alone = Jobs.of(gpus=[1], work=[200], types=["V100"])
+    in_time = decide(Shockwave(window=3), Queue.fresh(alone, TWO, length=10))
+    assert in_time.costs["in time"] == 1
+    assert decide(Shockwave(window=3), Queue.fresh(JOBS, TWO, length=10)).costs["in time"] == 0
+
+
+def test_a_plan_is_kept_until_somebody_comes_or_goes() -> None:
+    jobs = Jobs.of(gpus=[1, 2, 1], work=[200, 400, 150], types=["V100"], arrival=[0, 0, 55])
+    records = list(run(Shockwave(window=4), Trace(jobs), TWO, length=10, rounds=9))
+    planned = ["objective" in record.costs for record in records]
+    assert planned == [True, False, False, False, True, False, True, False, False]
+
+
+def test_idle_gpus_go_to_the_longest_job_that_fits() -> None:
+    jobs = Jobs.of(gpus=[2, 1, 1, 2], work=[90, 20, 30, 500], types=["V100"])
+    queue = Queue.fresh(jobs, Cluster.uniform({"V100": (1, 3)}), length=10)
+    plan = WindowPlan(({"j1": 0},), present=jobs.names, capacity=(3,))
+    assert sorted(decide(Shockwave(), queue, state=plan).placements) == [0, 2]
+
+
+@pytest.mark.parametrize("option", [{"window": 0}, {"momentum": 2}, {"makespan": -1}, {"gap": -0.1}])
+def test_bad_options_are_refused(option: dict[str, float]) -> None:
+    with pytest.raises(BadInput, match=f"shockwave, {next(iter(option))}"):
+        Shockwave(**option)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [Shockwave(window=1), Shockwave(window=5, ranked=False, most_late=2.0), Shockwave(together=False)],
+    ids=repr,
+)
+def test_options_conform(policy: Shockwave) -> None:
+    round_suite(judge, settings=2).run([policy]).require_complete()

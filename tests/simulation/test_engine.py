@@ -1,0 +1,178 @@
+"""The engine in columns against the referee: the same changes and snapshots, for all policies, from any round on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairopt.backends import Session
+from fairopt.discovery import policies, policy
+from fairopt.models import FifoQuota, LeastAttainedService, ShortestRemainingTimeFirst, ShortestServiceQueues, Themis
+from fairopt.policy import BrokenSchedule, Policy, Schedule
+from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
+from fairopt.program import Number
+from fairopt.simulation import Mechanics, Setting, Stalled, run
+from fairopt.simulation.engine import Engine
+from fairopt.testing.round_changes import check_engine
+from fairopt.testing.round_samples import sample_settings
+from fairopt.testing.round_strategies import clusters, traces
+
+INSTALLED = [each.name for each in policies(Queue)]
+#: Options under which schedules stand for other times than by default, and leases over several rounds.
+OPTIONS: list[Policy] = [
+    LeastAttainedService(thresholds=(30, 200, 700), by_start=True),
+    LeastAttainedService(thresholds=(), skip=False),
+    LeastAttainedService(thresholds=None),
+    LeastAttainedService(promote=2),
+    FifoQuota(pooled=True, overtake=True),
+    FifoQuota(overtake=True, borrow=False),
+    ShortestServiceQueues(random=True, gpu_time=False, wait_for_hosts=True),
+    ShortestServiceQueues(per_gpu=True),
+    Themis(lease=150, knob=0),
+    Themis(average_contention=True, gang_share=True),
+]
+
+
+def _check(rule: Policy, count: int, seed: int) -> None:
+    for number, setting in enumerate(sample_settings(count, seed=seed)):
+        check_engine(rule, setting.as_(float), cut=number % 5 or None, ask=number % 3 == 0)
+        check_engine(rule, setting.as_(float))
+
+
+@pytest.mark.parametrize("rule", [*map(policy, INSTALLED), *OPTIONS], ids=repr)
+def test_the_engine_says_what_the_referee_says(rule: Policy) -> None:
+    _check(rule, 4, seed=21)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [*map(policy, INSTALLED), *OPTIONS], ids=repr)
+def test_the_engine_says_what_the_referee_says_on_500_traces(rule: Policy) -> None:
+    _check(rule, 500, seed=22)
+
+
+AMOUNTS = (Fraction(0), Fraction(1), Fraction(5, 2))
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> Setting:
+    """Draw settings in which ties are frequent, in Fractions or floats."""
+    cluster = draw(clusters())
+    restart, launch = draw(st.sampled_from(AMOUNTS)), draw(st.sampled_from(AMOUNTS))
+    mechanics = Mechanics(restart, launch, local_data=draw(st.booleans()))
+    setting = Setting(cluster, draw(traces(cluster)), mechanics, Fraction(10))
+    return setting.as_(draw(st.sampled_from([float, Fraction])))
+
+
+@given(setting=drawn(), rule=st.sampled_from([policy(name) for name in INSTALLED] + OPTIONS), cut=st.integers(1, 9))
+@settings(max_examples=60, deadline=None)
+def test_on_drawn_settings(setting: Setting, rule: Policy, cut: int) -> None:
+    try:
+        check_engine(rule, setting, cut=cut)
+    except Stalled:  # a host is gone for good, or a quota is too small: the engine must say so, too
+        with pytest.raises(Stalled):
+            list(Engine(rule, setting.trace, setting.cluster, length=setting.length, mechanics=setting.mechanics))
+
+
+def _long_jobs(outages: tuple[Outage, ...] = ()) -> tuple[Trace, Cluster]:
+    cluster = Cluster.uniform({"GPU": (2, 1)})
+    jobs = Jobs.of(gpus=[1, 1, 1], work=[6000, 9000, 600], types=cluster.types, arrival=[0, 0, 3100])
+    return Trace(jobs, outages).as_(float), cluster
+
+
+@dataclass(frozen=True)
+class Counted(ShortestRemainingTimeFirst):
+    """Counts how often it is asked; in a list, because policies keep nothing in themselves."""
+
+    name = "counted"
+    asked: list[int] = field(default_factory=list)
+
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        self.asked.append(problem.index)
+        return super().decide(problem, state, solve)
+
+
+def test_a_policy_is_asked_when_something_happens() -> None:
+    trace, cluster = _long_jobs((Outage("GPU-1", 4000, 4100),))
+    policy_ = Counted()
+    changes = list(Engine(policy_, trace, cluster, length=300))
+    # at first, after the arrival, after the failure, and after each completion
+    assert policy_.asked == [0, 11, 13, 14, *policy_.asked[4:]]
+    assert len(policy_.asked) < 10 < max(each.index for each in changes)
+    every = Counted()
+    assert list(Engine(every, trace, cluster, length=300, ask=True)) == changes
+    assert every.asked == list(range(max(every.asked) + 1))
+
+
+def test_stop_ends_the_run_after_a_round_and_iterating_goes_on() -> None:
+    trace, cluster = _long_jobs()
+    whole = list(Engine(ShortestRemainingTimeFirst(), trace, cluster, length=300))
+    engine = Engine(ShortestRemainingTimeFirst(), trace, cluster, length=300)
+    first = []
+    for each in engine:
+        first.append(each)
+        engine.stop()
+    assert (first, engine.index) == (whole[:1], 1)
+    rest = list(Engine(ShortestRemainingTimeFirst(), trace, cluster, length=300, after=engine.snapshot()))
+    ends = [{row: end for each in changes for row, end in each.completed.items()} for changes in (rest, whole)]
+    assert ends[0] == ends[1]
+
+
+class Interrupted(ShortestRemainingTimeFirst):
+    """Is interrupted in the middle of a decision, once."""
+
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        if problem.index == 11 and not hasattr(Interrupted, "over"):
+            Interrupted.over = True  # type: ignore[attr-defined]
+            raise KeyboardInterrupt
+        return super().decide(problem, state, solve)
+
+
+def test_an_interruption_leaves_the_round_undone() -> None:
+    trace, cluster = _long_jobs()
+    engine = Engine(Interrupted(), trace, cluster, length=300)
+    with pytest.raises(KeyboardInterrupt):
+        list(engine)
+    assert engine.index == engine.snapshot().index == 11
+    done = {row: end for each in engine for row, end in each.completed.items()}
+    assert done == {
+        row: end for each in Engine(Interrupted(), trace, cluster, length=300) for row, end in each.completed.items()
+    }
+
+
+class Slower(Mechanics):
+    """Jobs slow down with time: a speed that changes while a job stays where it is."""
+
+    def speed(self, queue: Queue, row: int, spots: Any) -> Number:
+        return super().speed(queue, row, spots) / (1 + queue.index)
+
+
+def test_another_model_of_a_cluster_is_asked_in_every_round() -> None:
+    trace, cluster = _long_jobs()
+    setting = Setting(cluster, trace, Slower(), Fraction(300))
+    check_engine(ShortestRemainingTimeFirst(), replace(setting, trace=Trace(trace.jobs.take([2])).as_(float)))
+
+
+class Overbooking(ShortestRemainingTimeFirst):
+    """Puts all jobs on the first host."""
+
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        return Schedule(self.name, problem, dict.fromkeys(range(len(problem)), ((0, 1),)))
+
+
+def test_a_broken_schedule_is_refused_in_the_same_words() -> None:
+    trace, cluster = _long_jobs()
+    with pytest.raises(BrokenSchedule) as told:
+        list(run(Overbooking(), trace, cluster, length=300))
+    with pytest.raises(BrokenSchedule) as said:
+        list(Engine(Overbooking(), trace, cluster, length=300))
+    assert str(said.value) == str(told.value)
+    # and where only the job that comes last is wrong
+    late = replace(trace.jobs, arrival=np.array([0.0, 3000.0, 3100.0]))
+    with pytest.raises(BrokenSchedule, match="round 10: host 'GPU-1' gives out 2 GPUs and has 1"):
+        list(Engine(Overbooking(), Trace(late), cluster, length=300))

@@ -1,0 +1,152 @@
+"""Measures that are taken as a run goes on are those of its whole history, and a window cuts what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from fairopt.errors import BadInput
+from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+from fairopt.policy import Policy
+from fairopt.problem import Cluster, Jobs, Trace
+from fairopt.simulation import History, Mechanics, Setting, run
+from fairopt.simulation.engine import Engine
+from fairopt.simulation.gpu_time import GpuTime, Window, job_fairness, tenant_fairness
+from fairopt.simulation.measures import Measures, Measuring, measure
+from fairopt.simulation.measures_finish_time import finish_time_fairness
+from fairopt.simulation.recording import header, write_record
+from fairopt.simulation.referee import Referee
+from fairopt.simulation.replay import read_record
+from fairopt.testing.round_samples import sample_settings
+from fairopt.testing.round_suite import Lender
+
+F = Fraction
+SEEDS = range(20)
+SETTINGS = tuple(sample_settings(len(SEEDS), seed=7))
+
+
+def setting(seed: int) -> tuple[Policy, Setting, int | None]:
+    """A policy that lends, moves and stops jobs at random, or one that is real; for all rounds, or the first."""
+    return Lender(seed=seed) if seed % 2 else ShortestRemainingTimeFirst(), SETTINGS[seed], (None, 5)[seed % 3 == 0]
+
+
+def history_of(seed: int) -> History:
+    policy, one, rounds = setting(seed)
+    trace, cluster = one.trace, one.cluster
+    records = run(policy, trace, cluster, length=one.length, mechanics=one.mechanics, rounds=rounds)
+    return History.of(trace, cluster, records)
+
+
+def streamed(seed: int, kind: type[Referee] | type[Engine], window: Window | None = None) -> Measuring:
+    policy, one, rounds = setting(seed)
+    play = kind(policy, one.trace, one.cluster, length=one.length, mechanics=one.mechanics, rounds=rounds)
+    measuring = Measuring(one.trace, one.cluster, window=window)
+    for changes in play:
+        measuring.add(changes)
+        measuring.result()  # to ask in the midst changes nothing
+    measuring.result(play.index)
+    return measuring
+
+
+def timeless(found: Measures) -> Measures:
+    return replace(found, deciding=0.0)
+
+
+@pytest.mark.parametrize("kind", [Referee, Engine])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rounds_of_which_nothing_is_said_count_as_all_others(seed: int, kind: type[Referee] | type[Engine]) -> None:
+    assert timeless(streamed(seed, kind).result()) == timeless(measure(history_of(seed)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fairness_is_that_of_the_functions_of_a_history(seed: int) -> None:
+    history, measuring = history_of(seed), streamed(seed, Referee)
+    names, table = history.trace.jobs.names, measuring.jobs().rows
+    able = {name: rho for name, rho in job_fairness(history).items() if name not in history.misfits}
+    assert {names[each.row]: each.ltgf for each in table} == able
+    rho = {names[each.row]: each.finish_time for each in table if each.finish_time is not None}
+    assert rho == finish_time_fairness(history)
+    assert {name: each.ltgf for name, each in measuring.result().tenants.items()} == tenant_fairness(history)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_window_cuts_gpu_time_tick_by_tick_and_jobs_by_arrival(seed: int) -> None:
+    history = history_of(seed)
+    length = SETTINGS[seed].length
+    window = Window(length * F(3, 2), length * F(17, 4))
+    found = streamed(seed, Referee, window).result()
+    arrived = [name for name in history.ran if window.begin <= history.arrival[name] < window.end]
+    assert found.jobs == len(arrived)
+    assert found.completed == sum(history.completion[name] is not None for name in arrived)
+    long_term = job_fairness(history)
+    fair = [rho for name in arrived if (rho := long_term[name]) is not None]
+    assert found.ltgf.mean == (sum(fair) / len(fair) if fair else None)
+
+    def inside(begin: F, end: F) -> F:
+        return max(min(end, window.end) - max(begin, window.begin), F(0))
+
+    ran = [each for record in history.rounds for each in record.ran]
+    assert found.gpu.usable == sum(each.usable * inside(each.begin, each.end) for each in history.rounds)
+    assert found.gpu.held == sum(each.gpus * inside(each.begin, each.end) for each in ran)
+    loading = [each.gpus * inside(each.begin, min(each.begin + each.setup, each.end)) for each in ran if not each.lost]
+    assert found.gpu.loading == sum(loading)
+    time = GpuTime(history)
+    for tenant, each in found.tenants.items():
+        held, fair_time = time.of_tenant(tenant, window)
+        assert (each.held, each.ltgf) == (held, held / fair_time if fair_time else None)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_freed_in_mid_round_is_what_nobody_can_have(seed: int) -> None:
+    history = history_of(seed)
+    use = measure(history).gpu
+    given = sum(each.gpus * (record.end - record.begin) for record in history.rounds for each in record.ran)
+    assert use.held + use.freed == given
+
+
+def test_the_samples_hold_what_they_should() -> None:
+    found = [measure(history_of(seed)) for seed in SEEDS]
+    assert any(each.gpu.lost for each in found)
+    assert any(each.gpu.freed for each in found)
+    assert any(each.gpu.loading for each in found)
+    assert any(each.misfits for each in found)
+    assert any(each.unfinished for each in found)
+    assert any(each.moves.migrations for each in found)
+
+
+def test_the_measured_jobs_may_be_told_by_their_rows() -> None:
+    cluster = Cluster.of(["T"], [1])
+    trace = Trace(Jobs.of(gpus=[1, 1, 1], work=[10, 20, 30], types=["T"], arrival=[0, 0, 5], names=["a", "b", "c"]))
+    measuring = Measuring(trace, cluster, rows=range(1, 3))
+    for changes in Referee(ShortestRemainingTimeFirst(), trace, cluster, length=10, mechanics=Mechanics()):
+        measuring.add(changes)
+    found = measuring.result()
+    assert (found.jobs, found.completed, found.jct.mean) == (2, 2, F(30 + 55, 2))
+    assert (found.makespan, found.gpu.held) == (60, 60)
+    assert measuring.jobs().column("jct") == [30, 55]
+    frame = measuring.jobs().to_frame()
+    assert list(frame.index) == ["b", "c"]
+
+
+def test_an_empty_window_is_refused() -> None:
+    with pytest.raises(BadInput, match="window: it begins at 9 and ends at 9"):
+        Measuring(SETTINGS[0].trace, SETTINGS[0].cluster, window=Window(9, 9))
+
+
+@pytest.mark.parametrize("number", [Fraction, float])
+def test_whole_rounds_follow_from_what_changed(number: type, tmp_path: Path) -> None:
+    """A record holds changes only, and read back it is what the run yielded: for all rounds, to the last bit."""
+    path = tmp_path / "run.jsonl"
+    for at, one in enumerate(sample_settings(30, seed=4)):
+        this, policy, rounds = one.as_(number), Lender(seed=at), (None, 4, 9)[at % 3]
+        options = {"length": this.length, "mechanics": this.mechanics, "rounds": rounds}
+        about = header(policy.name, this.trace, this.cluster, length=this.length, mechanics=this.mechanics)
+        write_record(path, about, this.trace, this.cluster, Referee(policy, this.trace, this.cluster, **options))
+        yielded = [
+            replace(each, after=replace(each.after, state=None))
+            for each in run(policy, this.trace, this.cluster, **options)
+        ]
+        assert list(read_record(path).rounds()) == yielded
