@@ -130,6 +130,7 @@ class Measuring:
         zero = queue.now
         self._gpus, self._usable, self._tenants = Held(self.window, zero), zero, [zero] * len(jobs.tenants)
         self._size, self._owner = jobs.gpus.tolist(), jobs.tenant.tolist()
+        self._type = cluster.gpu_type.tolist()
         self._running: dict[int, _Running] = {}
         self._last: dict[int, Spots] = {}  # of the jobs present, as the next two
         self._started: dict[int, Number] = {}
@@ -183,14 +184,20 @@ class Measuring:
 
     def _leave(self, row: int, end: Number, lost: Number | None = None) -> None:
         """Take a job from its GPUs; what it did from ``lost`` on was in vain."""
-        since, setup, spots = self._running.pop(row)
-        self._count(row, since, end, setup, lost)
-        self._free.change(spots, 1)
+        ran = self._running.pop(row)
+        self._count(row, ran, end, lost)
+        self._free.change(ran.spots, 1)
         self._free.wait(row, 1)
 
-    def _count(self, row: int, since: Number, end: Number, setup: Number, lost: Number | None = None) -> None:
+    def _count(self, row: int, ran: _Running, end: Number, lost: Number | None = None) -> None:
+        since, setup, spots = ran
         self._held[row] = self._held.get(row, 0) + end - since
         self._tenants[self._owner[row]] += self._gpus.add(self._size[row], since, end, setup, lost)
+        gang: Counter[int] = Counter()
+        for host, gpus in spots if len(spots) > 1 else ():
+            gang[self._type[host]] += gpus
+        if len(gang) > 1:
+            self._gpus.add_mixed(gang, self.trace.jobs.throughput[row].tolist(), since, end)
 
     def _complete(self, row: int, time: Number, end: Number) -> None:
         self._leave(row, time)
@@ -259,9 +266,9 @@ class Measuring:
     def jobs(self) -> JobTable:
         """Return the measured jobs so far, one by one."""
         until = self._until
-        for row, (since, setup, spots) in self._running.items():  # counted up to now, as if they began anew
-            self._count(row, since, until, setup)
-            self._running[row] = _Running(until, max(setup - (until - since), setup * 0), spots)
+        for row, ran in self._running.items():  # counted up to now, as if they began anew
+            self._count(row, ran, until)
+            self._running[row] = _Running(until, max(ran.setup - (until - ran.since), ran.setup * 0), ran.spots)
         present = [row for row in self._present if self._measured(row)]
         left = {row: self._job(row, None, until, self._shares.of(row, until).fair) for row in present}
         return JobTable(self.trace, [each for _, each in sorted((self._done | left).items())])

@@ -1,8 +1,9 @@
 """Where the traces of a study come from: files and data sets, which seeds resample, and generators, which seeds draw.
 
-The seed 0 of a file or data set is the trace as it is. Any other is a draw from it by a circular block bootstrap:
-blocks of jobs that follow each other, with the times between their arrivals, are drawn with replacement until there are
-as many jobs as before. What happens within a block, bursts of arrivals and users who send many jobs, stays together.
+The seed 0 of a file or data set, or of a generator with ``block``, is the trace as it is. Any other is a draw from it
+by a circular block bootstrap: blocks of jobs that follow each other, with the times between their arrivals, are drawn
+with replacement until there are as many jobs as before. What happens within a block, bursts of arrivals and users who
+send many jobs, stays together.
 Source: Politis and Romano, A circular block-resampling procedure for stationary data, 1992; that the blocks are of
 jobs, and not of hours, is ours.
 """
@@ -36,7 +37,9 @@ class Source:
     """A trace of a study: a file or data set (@NAME), or a generator with parameters.
 
     ``jobs``: of a file, so many of the first; ``block``: jobs in a block of a resampled trace, 0 for the square root of
-    their number. ``clusters``: the labels of those that it is played on, () for all.
+    their number; for a generator that draws nothing it says that seeds resample. ``grid``: arrivals are rounded up to
+    multiples of this, in which a scheduler sees them; 0 for as they are. ``clusters``: the labels of those that it is
+    played on, () for all.
     """
 
     label: str
@@ -45,6 +48,7 @@ class Source:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     jobs: int | None = None
     block: int = 0
+    grid: float = 0
     clusters: tuple[str, ...] = ()
 
     def __hash__(self) -> int:  # parameters are compared, and cannot be hashed
@@ -53,7 +57,7 @@ class Source:
     @property
     def resampled(self) -> bool:
         """Whether seeds resample one trace, and do not draw independent ones."""
-        return bool(self.file)
+        return bool(self.file) or self.block > 0
 
     def content(self) -> str:
         """Return what decides the traces: a hash of the file, or the generator and its parameters."""
@@ -128,12 +132,20 @@ def drawn(source: Source, place: Place, load: float | None, error: EstimationErr
     cluster = place.made()
     if source.generator:
         made = _generator(source.generator, source.parameters if load is None else {**source.parameters, "load": load})
-        trace: Trace = made.trace(seed, cluster).as_(float)
+        trace: Trace = made.trace(0 if source.block else seed, cluster).as_(float)
+        trace = resample(trace, seed, source.block) if source.block else trace
     else:
         trace = resample(_first(_read(source.file, cluster.types), source.jobs), seed, source.block)
         trace = compress(trace, 1.0 if load is None else load)
     check_matches(trace, cluster)
-    return error.applied(trace, seed)
+    return error.applied(seen_at(trace, source.grid), seed)
+
+
+def seen_at(trace: Trace, grid: float) -> Trace:
+    """Return a trace in which jobs arrive at the next multiples of ``grid``; 0: as they do."""
+    if not grid:
+        return trace
+    return Trace(replace(trace.jobs, arrival=np.ceil(trace.jobs.arrival / grid) * grid), trace.outages)
 
 
 def compress(trace: Trace, load: float) -> Trace:
