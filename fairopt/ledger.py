@@ -39,7 +39,7 @@ class Ruling(enum.Enum):
     OPEN = "open"  # not decided yet; the row says what it waits for
 
 
-class Comparison(NamedTuple):
+class PrintedAndFound(NamedTuple):
     """What a paper prints beside what a study found, in words; ``holds`` says where the claim does."""
 
     claimed: str
@@ -54,7 +54,7 @@ class Finding:
 
     verdict: Ruling
     evidence: str
-    table: tuple[Comparison, ...] = ()
+    table: tuple[PrintedAndFound, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Entry:
     waits_for: str = ""
     slow: bool = False
     measured: bool = False
-    table: tuple[Comparison, ...] = ()
+    table: tuple[PrintedAndFound, ...] = ()
 
     def recompute(self) -> tuple[Finding, float]:
         """Return what the computation says now, and the seconds that it took; `BadInput` for a row that is open."""
@@ -126,5 +126,5 @@ def read_package(package: str) -> Iterator[Entry]:
                 problem = f"missing or unknown keys: {', '.join(strange)}"
                 remedy = f"The keys are {', '.join(sorted(known))}"
                 raise BadInput(problem, file=f"{package}/{file.name}", place=place, remedy=remedy)
-            compared = tuple(Comparison(*each) for each in table.get("table", ()))
+            compared = tuple(PrintedAndFound(*each) for each in table.get("table", ()))
             yield Entry(**{**table, "verdict": Ruling(table["verdict"]), "table": compared, "package": package})

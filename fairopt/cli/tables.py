@@ -20,7 +20,7 @@ from rich.text import Text
 
 from fairopt.cli.exits import Exit
 from fairopt.cli.settings import Option
-from fairopt.ledger import Comparison, Entry, Finding, Ruling
+from fairopt.ledger import Entry, Finding, PrintedAndFound, Ruling
 from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
@@ -215,7 +215,7 @@ def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
         shown = f"  evidence: {row.evidence}" if row.evidence else f"  waits for {row.waits_for}"
         say(shown)
         if row.table:
-            grid = table_of(*Comparison._fields)
+            grid = table_of(*PrintedAndFound._fields)
             for compared in row.table:
                 grid.add_row(*compared)
             say(grid)
@@ -368,6 +368,16 @@ LEFT = frozenset(
     {
         *("source", "claims", "definition", "can", "unit", "what shows it", "of", "answer", "available", "numbers"),
         *("where", "verdict", "in short", "what", "package", "about", "type", "default", "meaning"),
-        *("status", "title", "setting", *Comparison._fields, "task", "tasks", "what is asked", "what they are", "here"),
+        *(
+            "status",
+            "title",
+            "setting",
+            *PrintedAndFound._fields,
+            "task",
+            "tasks",
+            "what is asked",
+            "what they are",
+            "here",
+        ),
     }
 )

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairopt.program import Array
 
-if TYPE_CHECKING:
-    from fairopt.problem.queue import Queue, Spots
+#: Where a job runs: pairs (host, GPUs there), hosts rising; () where it runs nowhere.
+Spots = tuple[tuple[int, int], ...]
 
 
-class Placements(Mapping[int, "Spots"]):
-    """Placements in which most jobs stay: those of the rows ``stay`` where they ran last, the others at ``moved``.
+class Placements(Mapping[int, Spots]):
+    """Placements in which most jobs stay: those of the rows ``stay`` where they ran ``last``, the others at ``moved``.
 
     All of ``stay`` ran in the round before.
     """
 
-    def __init__(self, queue: Queue, stay: Array, moved: Mapping[int, Spots]) -> None:
-        self.queue, self.stay, self.moved = queue, stay, moved
+    def __init__(self, last: Sequence[Spots], stay: Array, moved: Mapping[int, Spots]) -> None:
+        self.last, self.stay, self.moved = last, stay, moved
 
     @cached_property
     def _stays(self) -> Array:
-        stays = np.zeros(len(self.queue), dtype=bool)
+        stays = np.zeros(len(self.last), dtype=bool)
         stays[self.stay] = True
         return stays
 
@@ -35,7 +34,7 @@ class Placements(Mapping[int, "Spots"]):
             return self.moved[row]
         if not 0 <= row < len(self._stays) or not self._stays[row]:
             raise KeyError(row)
-        return self.queue.last[row]
+        return self.last[row]
 
     def __iter__(self) -> Iterator[int]:
         return chain(self.stay.tolist(), self.moved)

@@ -15,10 +15,8 @@ from fairopt.problem.cluster import Cluster
 from fairopt.problem.columns import Frozen
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.placements import Placements
+from fairopt.problem.placements import Spots as Spots
 from fairopt.program import Array, Number, cast
-
-#: Where a job runs: pairs (host, GPUs there), hosts rising; () where it runs nowhere.
-Spots = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,7 +212,7 @@ class Queue(Frozen):
     def held_at(self, rows: Array) -> Array:
         """Return the GPUs of each host (H,) that the jobs of ``rows`` held where they ran last."""
         hosts = self.last_host[rows]
-        alone = hosts >= 0
+        alone = (hosts >= 0) & (not self.jobs.elastic)  # an elastic job may have had another number than its own
         held = np.bincount(hosts[alone], weights=self.jobs.gpus[rows[alone]], minlength=len(self.cluster.hosts))
         for row in rows[~alone].tolist():
             for host, gpus in self.last[row]:

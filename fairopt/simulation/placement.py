@@ -77,7 +77,7 @@ class Consolidated:
             if spots:
                 take(left, spots)
                 moved[request.row] = spots
-        return Placements(queue, stay, moved)
+        return Placements(queue.last, stay, moved)
 
 
 def staying(queue: Queue, requests: Sequence[Request], left: Array) -> tuple[dict[int, Spots], list[Request]]:
@@ -232,5 +232,5 @@ def placed(queue: Queue, requests: Sequence[Request], placement: Placement) -> P
     kept = np.flatnonzero(queue.holds)
     answer = placement.place(queue, requests, queue.free() - queue.held_at(kept))
     if isinstance(answer, Placements):
-        return Placements(queue, np.concatenate((kept, answer.stay)), answer.moved)
-    return Placements(queue, kept, answer)
+        return Placements(queue.last, np.concatenate((kept, answer.stay)), answer.moved)
+    return Placements(queue.last, kept, answer)

@@ -70,7 +70,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Play:
+class PlayedRun:
     """A fold over a setting, and whether it came to an end within `MOST_ROUNDS`."""
 
     setting: Setting
@@ -88,7 +88,7 @@ class Play:
         return json.dumps(document(self.history(before), one.mechanics, one.length, policy))
 
 
-def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> Play:
+def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> PlayedRun:
     """Return the rounds of a setting, by hand: a pristine copy of the policy decides each, given the state alone."""
     number = Fraction if setting.trace.jobs.exact else float
     length = number(setting.length)
@@ -97,13 +97,13 @@ def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> Pla
     while len(steps) < MOST_ROUNDS:
         coming = next_queue(snapshot, setting.trace, setting.cluster, length)
         if coming is None:
-            return Play(setting, tuple(steps), True)
+            return PlayedRun(setting, tuple(steps), True)
         moved, queue = coming
         schedule = decided(policy, queue, moved.state)
         record = advance(moved, setting.trace, schedule, setting.mechanics)
         steps.append(Step(queue, schedule, record))
         snapshot = record.after
-    return Play(setting, tuple(steps), False)
+    return PlayedRun(setting, tuple(steps), False)
 
 
 def installed() -> list[Policy]:
@@ -118,7 +118,7 @@ class RoundChecks(SampledChecks):
     judge: Judge
     settings: int
 
-    def _sampled(self, policy: Policy) -> Iterator[Play]:
+    def _sampled(self, policy: Policy) -> Iterator[PlayedRun]:
         return (fold(policy, each) for each in sample_settings(self.settings, seed=1))
 
     def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Setting, History]]:

@@ -109,7 +109,7 @@ class HiveD(Policy):
         return Schedule(
             self.name,
             problem,
-            placed(guaranteed, requests, self.placement),
+            dict(placed(guaranteed, requests, self.placement)),  # of `guaranteed`, which says otherwise who ran where
             notes=notes,
             state=cells.bindings(),
         )

@@ -10,6 +10,9 @@ import numpy as np
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Formulation, Program
 
+#: Smaller parts of a round are rounding errors.
+ROUNDING = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class PlannedJobs:
@@ -67,11 +70,12 @@ def window_program(
     logarithm: LogApproximation,
     slack: Array | None = None,
     together: bool = False,
+    whole: bool = True,
 ) -> Program:
     """Return the program over binary ``x`` (n, k, rounds): who runs on which type in which round of the window.
 
-    With ``together`` rounds are not told apart: ``x`` (n, k, 1) counts them. That is a relaxation, with as many GPUs in
-    all; gangs of a plan may then not fit into its rounds, and the optimum is at least as large.
+    With ``together`` rounds are not told apart: ``x`` (n, k, 1) is how many of them a job runs, and with ``whole``
+    False not always a whole number. Both are relaxations, with as many GPUs in all; their optima are at least as large.
 
     ``weight`` (n,) is that of each job's logarithm, ``makespan`` the penalty on the longest time left after the window,
     for a unit of time. ``slack`` (n,) is the most time that may be left to each job then (None: no such limit).
@@ -84,7 +88,7 @@ def window_program(
     n, k = jobs.allowed.shape
     p = Formulation("shockwave window")
     slots, each = (1, rounds) if together else (rounds, 1)
-    x = p.variable("x", (n, k, slots), lower=0, upper=each * jobs.allowed[:, :, None].astype(int), integer=True)
+    x = p.variable("x", (n, k, slots), lower=0, upper=each * jobs.allowed[:, :, None].astype(int), integer=whole)
     planned = p.variable("planned", (n,), lower=0, upper=jobs.left)
     chord = p.variable("chord", (n, len(logarithm.bases)), lower=0)
     longest = p.variable("longest", lower=0)
@@ -135,15 +139,19 @@ def filled(jobs: PlannedJobs, capacity: Array, counts: Array, rounds: int, prior
     """Return who runs in which round, (n, k, rounds) bool, for ``counts`` (n, k) of rounds, as far as gangs fit.
 
     Round by round: first who must run in all rounds that are left, then by falling priority, then who has least time
-    to spare, then the larger gang.
+    to spare, then the larger gang. Jobs to which less than half a round is left come after all others.
     """
-    left, x = counts.copy(), np.zeros((*counts.shape, rounds), dtype=bool)
+    left, x = counts.astype(float), np.zeros((*counts.shape, rounds), dtype=bool)
     for number in range(rounds):
         room = capacity.copy()
         spare = (rounds - number - left.sum(axis=1)).tolist()
-        order = sorted(range(len(jobs)), key=lambda at: (spare[at] > 0, -priority[at], spare[at], -jobs.gpus[at], at))
+        least = (left.max(axis=1) < 1 / 2).tolist()
+        order = sorted(
+            range(len(jobs)),
+            key=lambda at: (least[at], spare[at] >= 1, -priority[at], spare[at], -jobs.gpus[at], at),
+        )
         for at in order:
-            fits = np.flatnonzero((left[at] > 0) & (jobs.gpus[at] <= room))
+            fits = np.flatnonzero((left[at] > ROUNDING) & (jobs.gpus[at] <= room))
             if len(fits):
                 gpu_type = fits[left[at, fits].argmax()]
                 x[at, gpu_type, number] = True

@@ -86,7 +86,9 @@ class Shockwave(Policy):
       job is late. ``momentum``: the part of the mean in a target.
     * ``logarithm``: how the program approximates it. ``ranked``: whether late jobs come first in the window.
     * ``together``: rounds of a window are not told apart in the program, and are filled afterwards as far as gangs fit;
-      else each has its own binary variables, as in the source. That program can take minutes with 60 jobs and more.
+      else each has its own binary variables, as in the source, which can take minutes.
+    * ``most_whole``: with more jobs than this rounds that are taken together need not be whole, so that the program is
+      linear: at 480 jobs a decision of the other took more than two minutes. None for no such limit.
     * ``gap``: the relative gap at which HiGHS may stop. ``placement``: how hosts are chosen.
 
     Readings. The source has one GPU type: here a job runs on one type in a round, and times are those on its fastest
@@ -112,11 +114,15 @@ class Shockwave(Policy):
     logarithm: LogApproximation = field(default_factory=LogApproximation)
     ranked: bool = True
     together: bool = True
+    most_whole: int | None = 100
     gap: float = 1e-3
     placement: Placement = field(default_factory=Consolidated)
 
     def __post_init__(self) -> None:
         check_whole(self, 1, "window")
+        require(
+            self.most_whole is None or self.most_whole >= 0, self.most_whole, "shockwave, most_whole", "Give a number"
+        )
         for option in ("makespan", "power", "most_late", "gap"):
             value = getattr(self, option)
             require(value >= 0, value, f"shockwave, {option}", "Give a number, not negative")
@@ -198,11 +204,13 @@ class Shockwave(Policy):
             program, solution = self._solved(queue, jobs, weight, None, solve)
         assert program is not None
         assert solution is not None
-        x = np.rint(np.asarray(program.variable("x", solution.point), dtype=float)).astype(np.int64)
+        x = np.asarray(program.variable("x", solution.point), dtype=float)
         if self.together:
             priority = weight if self.ranked else np.ones(len(jobs))
             x = filled(jobs, queue.capacity, x[:, :, 0], self.window, priority)
-        elif not in_time and self.ranked and self.window > 1:
+        else:
+            x = x > 1 / 2
+        if not self.together and not in_time and self.ranked and self.window > 1:
             counts = x.sum(axis=2)
             order = ranking_program(jobs, queue.capacity, counts, self.window, weight)
             x = np.asarray(order.variable("x", solve.optimum(order).point) > 1 / 2)
@@ -233,6 +241,7 @@ class Shockwave(Policy):
             logarithm=self.logarithm,
             slack=slack,
             together=self.together,
+            whole=not self.together or self.most_whole is None or len(jobs) <= self.most_whole,
         )
         solution = solve(program)
         if slack is not None and solution.status is Status.INFEASIBLE:

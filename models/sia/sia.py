@@ -155,7 +155,7 @@ class Sia(Policy):
             running[row] &= same  # a job of another size cannot stay
         sized = replace(problem, jobs=replace(problem.jobs, gpus=sizes), running=running)
         requests = [Request(int(choices.row[at]), (int(choices.gpu_type[at]),)) for at in chosen]
-        placements = placed(sized, requests, self.placement)
+        placements = dict(placed(sized, requests, self.placement))  # of `sized`, which says otherwise who has how many
         return Schedule(
             self.name,
             problem,

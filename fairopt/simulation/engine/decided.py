@@ -101,7 +101,7 @@ def carried_out(
 def _moving(schedule: Schedule) -> list[int]:
     """Return the rows, rising, of the jobs that come to GPUs on which they did not run in the round before."""
     queue, count, placements = schedule.queue, len(schedule.queue), schedule.placements
-    if isinstance(placements, Placements) and placements.queue.last is queue.last:
+    if isinstance(placements, Placements) and placements.last is queue.last:
         placements = placements.moved  # all others stay, and have run before
     running, last = queue.running, queue.last
     return sorted(

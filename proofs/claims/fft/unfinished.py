@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from math import ceil, log
 
 import numpy as np
@@ -21,6 +21,7 @@ from fairopt.program import Array
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.wording import listed
 from fairopt.simulation import Round, run
+from fairopt.simulation.engine import Engine
 
 #: Jobs that wait for the long one; rounds that it takes are their square.
 CROWDS = (4, 8, 16, 32)
@@ -47,7 +48,7 @@ def unfinished() -> Finding:
     }
     require(growth[0.8] < 0.25 < growth[1.0] < 0.75 < growth[1.2], "what grows how fast depends on the load")
     streams = "; ".join(
-        f"at load {load} {listed(map(str, left[load]))} (SRTF {listed(map(str, srtf[load]))}), "
+        f"at load {load}: {listed(map(str, left[load]))} (SRTF {listed(map(str, srtf[load]))}), "
         f"which grows like N^{growth[load]:.2f}"
         for load in LOADS
     )
@@ -119,8 +120,9 @@ def _most(policy: Policy, length: int, load: float) -> int:
     gaps = np.round(draws.exponential(1000 * work.mean() / (GPUS * load), size=length)).astype(int)
     arrival = np.cumsum(gaps) / 1000
     jobs = Jobs.of(types=["T"], gpus=[1] * length, work=work.tolist(), arrival=arrival.tolist())
-    records = run(policy, Trace(jobs).as_(float), Cluster.uniform({"T": (1, GPUS)}), length=1)
-    return max(len(record.after.present) for record in takewhile(lambda each: each.begin < arrival[-1], records))
+    engine = Engine(policy, Trace(jobs).as_(float), Cluster.uniform({"T": (1, GPUS)}), length=1)
+    in_time = takewhile(lambda changes: changes.begin < arrival[-1], engine)
+    return max(accumulate(len(changes.arrived) - len(changes.completed) for changes in in_time))
 
 
 # -- the relaxation ------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array
 from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import run
+from fairopt.testing.round_samples import played, sample_settings
 from fairopt.testing.round_suite import round_suite
 
 TWO = Cluster.uniform({"V100": (1, 2)})
@@ -58,11 +59,13 @@ def test_the_window_is_the_best_of_all_schedules(
 
 def test_rounds_taken_together_are_a_relaxation_and_are_filled_as_far_as_gangs_fit() -> None:
     jobs, how = planned(), {"weight": np.ones(3), "makespan": 0.01, "logarithm": LogApproximation()}
-    apart, together = (
-        Highs().solve(window_program(jobs, np.array([2]), ROUNDS, LENGTH, together=each, **how), gap=0.0)  # type: ignore[arg-type]
-        for each in (False, True)
+    ways: list[dict[str, bool]] = [{}, {"together": True}, {"together": True, "whole": False}]
+    apart, together, linear = (
+        Highs().solve(window_program(jobs, np.array([2]), ROUNDS, LENGTH, **each, **how), gap=0.0).objective  # type: ignore[arg-type]
+        for each in ways
     )
-    assert together.objective >= apart.objective - 1e-9
+    assert linear >= together - 1e-9
+    assert together >= apart - 1e-9
     # 2 + 2 + 1 rounds: the pair of GPUs, then both single ones; three rounds of the pair leave nothing to the others
     counts = filled(jobs, np.array([2]), np.array([[2], [1], [1]]), ROUNDS, np.ones(3))
     assert counts.sum(axis=2).tolist() == [[2], [1], [1]]
@@ -131,7 +134,9 @@ def test_idle_gpus_go_to_the_longest_job_that_fits() -> None:
     assert sorted(decide(Shockwave(), queue, state=plan).placements) == [0, 2]
 
 
-@pytest.mark.parametrize("option", [{"window": 0}, {"momentum": 2}, {"makespan": -1}, {"gap": -0.1}])
+@pytest.mark.parametrize(
+    "option", [{"window": 0}, {"momentum": 2}, {"makespan": -1}, {"gap": -0.1}, {"most_whole": -1}]
+)
 def test_bad_options_are_refused(option: dict[str, float]) -> None:
     with pytest.raises(BadInput, match=f"shockwave, {next(iter(option))}"):
         Shockwave(**option)  # type: ignore[arg-type]
@@ -139,8 +144,20 @@ def test_bad_options_are_refused(option: dict[str, float]) -> None:
 
 @pytest.mark.parametrize(
     "policy",
-    [Shockwave(window=1), Shockwave(window=5, ranked=False, most_late=2.0), Shockwave(together=False)],
+    [
+        Shockwave(window=1),
+        Shockwave(window=5, ranked=False, most_late=2.0),
+        Shockwave(together=False),
+    ],
     ids=repr,
 )
 def test_options_conform(policy: Shockwave) -> None:
     round_suite(judge, settings=2).run([policy]).require_complete()
+
+
+def test_runs_end_where_rounds_need_not_be_whole() -> None:
+    for setting in sample_settings(6, seed=3):
+        records = list(played(Shockwave(most_whole=0), setting, rounds=300))
+        done = {name for record in records for name in record.completed} | set(records[-1].misfits)
+        assert done == set(setting.trace.jobs.names)
+        assert not any(record.after.state.rounds and len(record.after.state.rounds) >= 20 for record in records)
