@@ -41,7 +41,8 @@ class JobMeasures(NamedTuple):
     """One job, by its row in the trace: when it started and was completed (None: never), and for how long it held GPUs.
 
     ``wait``: from arrival to the first GPUs, or to the end of the run. ``jct``, ``slowdown``, ``finish_time`` (rho of
-    finish-time fairness): None for a job that is not completed. ``ltgf``: its long-term GPU-time fairness.
+    finish-time fairness), ``contention`` (N, the mean number of jobs present meanwhile that fit some type): None for a
+    job that is not completed. ``ltgf``: its long-term GPU-time fairness.
     """
 
     row: int
@@ -53,6 +54,7 @@ class JobMeasures(NamedTuple):
     slowdown: Number | None
     finish_time: Number | None
     ltgf: Number | None
+    contention: Number | None
 
 
 class JobTable(Tabular):
@@ -206,8 +208,11 @@ class Measuring:
         presence, fair = self._shares.complete(row, time)
         if self._measured(row):
             jct = time - self.trace.jobs.arrival[row]
-            rho = jct / self._ideal.time(self._queue, row, presence / jct)
-            self._done[row] = self._job(row, time, time, fair, jct=jct, slowdown=jct / self._held[row], rho=rho)
+            contention, slowdown = presence / jct, jct / self._held[row]
+            rho = jct / self._ideal.time(self._queue, row, contention)
+            self._done[row] = self._job(
+                row, time, time, fair, jct=jct, slowdown=slowdown, rho=rho, contention=contention
+            )
         for kept in (self._present, self._started, self._held, self._last):
             del kept[row]
 
@@ -283,11 +288,12 @@ class Measuring:
         jct: Number | None = None,
         slowdown: Number | None = None,
         rho: Number | None = None,
+        contention: Number | None = None,
     ) -> JobMeasures:
         held, started = self._held.get(row, until * 0), self._started.get(row)
         wait = (until if started is None else started) - self.trace.jobs.arrival[row]
         long_term = ratio(self._size[row] * held, fair)
-        return JobMeasures(row, started, completed, held, wait, jct, slowdown, rho, long_term)
+        return JobMeasures(row, started, completed, held, wait, jct, slowdown, rho, long_term, contention)
 
     def _measured(self, row: int) -> bool:
         inside = self.window is None or self.window.begin <= self.trace.jobs.arrival[row] < self.window.end

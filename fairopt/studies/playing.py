@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from fairopt.simulation.differences import differences
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import Window, ratio
 from fairopt.simulation.measures import UNITS, JobTable, Measuring
+from fairopt.simulation.measures_finish_time import Ideal, WholeCluster
 from fairopt.studies.lines import POINTS, HostBar, Lines, Timeline
 from fairopt.studies.statistics import BATCH
 from fairopt.studies.tenant_cases import CASES
@@ -26,6 +28,24 @@ MEASURES: Mapping[str, str] = {
     **dict.fromkeys(("mixed_types", "held_back"), "share of GPU-time"),
     **dict.fromkeys(CASES, "share of cases"),
 }
+
+
+@dataclass(frozen=True)
+class FinishTimes:
+    """Finish-time fairness rho of completed jobs by one definition of the time without others.
+
+    ``below``: the share of jobs with rho below 1.
+    """
+
+    mean: float
+    most: float
+    below: float
+
+
+#: Definitions of the time without others beside that of the measure "finish_time".
+IDEALS: Mapping[str, Ideal] = MappingProxyType(
+    {"whole cluster": WholeCluster(), "whole cluster, N times": WholeCluster(times_jobs=True)}
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +60,7 @@ class Observed:
     * ``measured``: jobs that are measured; ``unfinished``: those of them that did not complete.
     * ``course``: mean completion times of batches of jobs, by arrival, over the whole run: `BATCH` jobs in each, or
       more where there would be more than `POINTS` batches.
+    * ``finish_times``: finish-time fairness by other `IDEALS`. ``between_types``: migrations that changed a job's type.
     """
 
     measures: Mapping[str, float | None]
@@ -52,6 +73,8 @@ class Observed:
     measured: int = 0
     unfinished: int = 0
     course: tuple[float, ...] = ()
+    finish_times: Mapping[str, FinishTimes] = field(default_factory=dict)
+    between_types: int = 0
 
 
 class Observing:
@@ -69,7 +92,8 @@ class Observing:
         if 0 < len(chosen) < len(jobs):
             first, last = (float(jobs.arrival[row]) for row in (chosen[0], chosen[-1]))
             window = Window(first, float(np.nextafter(last, INFINITY)))
-        able = np.any(Queue.fresh(jobs, cluster, length=1).fits, axis=1)
+        self._queue = Queue.fresh(jobs, cluster, length=1)
+        able = np.any(self._queue.fits, axis=1)
         self._measuring = Measuring(trace, cluster, window=window, rows=chosen)
         self._whole = self._measuring if window is None else Measuring(trace, cluster)
         self._lines = Lines(trace, cluster, able, detailed=detailed)
@@ -91,8 +115,8 @@ class Observing:
 
     def result(self, index: int | None = None) -> Observed:
         """Return what is kept of the run up to round ``index``; the default is that after the last changes."""
-        found, whole = self._measuring.result(index), self._whole.result(index)
-        measures, gpu = found.row(), found.gpu
+        measured, whole = self._measuring.result(index), self._whole.result(index)
+        measures, gpu = measured.row(), measured.gpu
         table = self._measuring.jobs()
         begin, end, lines = self._begin, self._until, self._lines
         of_jobs = {name: [float(value) for value in table.column(name)] for name in ("jct", "finish_time", "ltgf")}
@@ -116,7 +140,19 @@ class Observing:
             measured=len(table.rows),
             unfinished=len(table.rows) - done,
             course=_course(self._whole.jobs()),
+            finish_times={name: found for name, ideal in IDEALS.items() if (found := self._finish_times(table, ideal))},
+            between_types=measured.moves.between_types,
         )
+
+    def _finish_times(self, table: JobTable, ideal: Ideal) -> FinishTimes | None:
+        rho = np.array(
+            [
+                float(each.jct / ideal.time(self._queue, each.row, each.contention))
+                for each in table.rows
+                if each.jct is not None and each.contention is not None
+            ]
+        )
+        return FinishTimes(float(rho.mean()), float(rho.max()), float((rho < 1).mean())) if len(rho) else None
 
 
 def play(

@@ -43,18 +43,13 @@ class Extent:
     seeds: int | None = None
     cells: Path | None = None
 
-    @property
-    def quick(self) -> bool:
-        """Whether it is less than the whole, so that its text is not that of the ledger."""
-        return self.seeds is not None
-
 
 WHOLE = Extent()
 
 
 @lru_cache(maxsize=4)
 def results_of(study: str, extent: Extent = WHOLE) -> StudyResults:
-    """Play a study that comes with fairopt, on all cores, and return its results; each cell is played once.
+    """Play a study, by the name or file of its specification, on all cores; each cell is played once.
 
     Errors: `NoLongerFollows` where a cell failed; those of `run_study`.
     """
@@ -64,7 +59,7 @@ def results_of(study: str, extent: Extent = WHOLE) -> StudyResults:
         file, records = None, []
         if extent.cells is not None:
             extent.cells.mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context(RecordsFile(extent.cells / f"{study}.jsonl", KINDS, _say, place="--cells"))
+            file = stack.enter_context(RecordsFile(extent.cells / f"{spec.name}.jsonl", KINDS, _say, place="--cells"))
             records += file.before
         done = {each.key for each in records if isinstance(each, PlayedCell)}
         executor, concurrent = stack.enter_context(place(os.cpu_count() or 1, None))

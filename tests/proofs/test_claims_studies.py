@@ -1,0 +1,113 @@
+"""Rows of the ledger that a study decides: claims and their cases, the table, and what is played."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairopt import History, run
+from fairopt.datasets import philly_cluster, philly_trace
+from fairopt.errors import BadInput
+from fairopt.ledger import Comparison, Finding, Ruling
+from fairopt.proofs.ledger import studying
+from fairopt.proofs.ledger.cases import Case, Claim, family, held_alike, parts, ruling
+from fairopt.proofs.ledger.rewrite import FOLDER, with_finding
+from fairopt.simulation.measures_finish_time import WholeCluster, finish_time_fairness
+from fairopt.studies import observe
+from fairopt.studies.statistics import compare_drawn
+
+SPEC = """
+schema = 1
+name = "tiny"
+seeds = 3
+length = 300
+policies = [{ policy = "srtf" }, { policy = "tiresias" }]
+traces = [{ generator = "fft-traces", parameters = { jobs = 8 } }]
+clusters = [{ file = "@fft-cluster" }]
+compare = [{ measure = "jct_mean", better = "less" }]
+"""
+
+
+def case(factor: float, **where: str) -> Case:
+    """Return a case of six runs in which one side is ahead by a factor, about."""
+    other = np.array([3.0, 4.0, 5.0, 4.0, 6.0, 3.0])
+    return Case(where, compare_drawn(other * factor * [1, 1.01, 0.99, 1, 1.01, 0.99], other))
+
+
+def test_a_claim_holds_where_the_side_is_ahead_for_sure_and_the_interval_reaches_what_is_printed() -> None:
+    cases = [case(3, load="1"), case(1.5, load="2"), case(0.5, load="4")]
+    (claim,) = family([Claim("three times", 3, cases)])
+    assert [each.where["load"] for each in claim.holding] == ["1"]
+    assert (len(claim.ahead), len(claim.behind)) == (2, 1)
+    assert "1 as printed (1)" in claim.line().holds
+    assert ruling([claim]) is Ruling.QUALIFIED
+    assert ruling(family([Claim("", 9, cases)])) is Ruling.REFUTED
+    assert ruling(family([Claim("", 2, cases[:1])])) is Ruling.REPRODUCED
+
+
+def test_what_is_equal_is_not_ahead() -> None:
+    (claim,) = family([Claim("ahead", 1, [case(1.0)])])
+    assert not claim.holding
+
+
+def test_parts_name_only_what_is_not_everywhere() -> None:
+    every = [case(2, load=load, rival=rival) for load in "12" for rival in "ab"]
+    assert parts(every[:2], every) == "1"
+    assert parts(every, every) == "in every part"
+
+
+def test_numbers_that_hold_together_are_of_one_reading_and_setting() -> None:
+    claims = family(
+        [Claim("x", 2, [case(3, load="1"), case(1, load="2")]), Claim("y", 2, [case(1, load="1"), case(3, load="2")])]
+    )
+    held = {where["load"]: [claim.said for claim in some] for where, some in held_alike(claims, ("load",))}
+    assert held == {"1": ["x"], "2": ["y"]}
+
+
+def test_a_table_is_written_read_back_and_taken_out_again() -> None:
+    text = (FOLDER / "fft" / "claims.toml").read_text(encoding="utf-8")
+    lines = (Comparison("1.46 times", "0.5", "[0.4, 0.6]", 'none of "9"'), Comparison("2", "1", "[1, 1]", "all"))
+    new = with_finding(text, "fft-eq2", Finding(Ruling.REFUTED, "found", lines))
+    row = next(each for each in tomllib.loads(new)["claim"] if each["id"] == "fft-eq2")
+    assert row["table"] == [list(each) for each in lines]
+    again = with_finding(new, "fft-eq2", Finding(Ruling.REFUTED, "found"))
+    assert "none of" not in again
+
+
+def test_a_study_is_played_once_and_goes_on_from_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = tmp_path / "tiny.toml"
+    spec.write_text(SPEC, encoding="utf-8")
+    quick = studying.Extent(2, tmp_path / "cells")
+    first = studying.results_of(str(spec), quick)
+    assert (len(first.cells), first.missing, first.spec.seeds) == (4, [], (0, 1))
+    studying.results_of.cache_clear()
+    played: list[Any] = []
+    real = studying.run_study
+    monkeypatch.setattr(studying, "run_study", lambda *a, **k: (played.append(each) or each for each in real(*a, **k)))
+    whole = studying.results_of(str(spec), studying.Extent(None, tmp_path / "cells"))
+    assert len(whole.cells) == 6
+    assert sum(each.kind == "cell" for each in played) == 2
+
+
+def test_what_no_study_decides_is_refused_by_name() -> None:
+    with pytest.raises(BadInput, match="fft-nothing"):
+        studying.main(["fft-nothing"])
+    with pytest.raises(BadInput, match="--write"):
+        studying.main(["fft-jct", "--quick", "--write"])
+
+
+def test_other_definitions_of_the_time_without_others_are_those_of_the_history() -> None:
+    trace, cluster = philly_trace(), philly_cluster()
+    history = History.of(trace, cluster, run("srtf", trace, cluster, length=300, rounds=30))
+    seen = observe(history)
+    for name, ideal in (("whole cluster", WholeCluster()), ("whole cluster, N times", WholeCluster(times_jobs=True))):
+        rho = [float(value) for value in finish_time_fairness(history, ideal).values()]
+        found = seen.finish_times[name]
+        assert (found.mean, found.most) == pytest.approx((np.mean(rho), max(rho)))
+        assert found.below == pytest.approx(np.mean(np.array(rho) < 1))
+    assert seen.finish_times["whole cluster"].below == 0 < seen.finish_times["whole cluster, N times"].below
+    assert 0 < seen.between_types <= seen.measures["migrations"]
