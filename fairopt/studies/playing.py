@@ -124,7 +124,8 @@ class Observing:
         done = sum(each.completed is not None for each in table.rows)
         # a run that is cut has a makespan and rounds as a whole
         measures |= {name: whole.row()[name] for name in ("makespan", "rounds")}
-        measures |= {"mixed_types": ratio(gpu.mixed, gpu.usable), "held_back": ratio(gpu.held_back, gpu.usable)}
+        mixed = {"mixed_types": ratio(gpu.mixed, gpu.usable), "held_back": ratio(gpu.held_back, gpu.usable)}
+        measures |= {name: None if part is None else float(part) for name, part in mixed.items()}
         measures |= {name: lines.loss(cases) for name, cases in CASES.items()}
         return Observed(
             measures={name: value and float(f"{value:.12g}") for name, value in measures.items()},

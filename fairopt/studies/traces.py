@@ -1,9 +1,8 @@
 """Where the traces of a study come from: files and data sets, which seeds resample, and generators, which seeds draw.
 
-The seed 0 of a file or data set, or of a generator with ``block``, is the trace as it is. Any other is a draw from it
-by a circular block bootstrap: blocks of jobs that follow each other, with the times between their arrivals, are drawn
-with replacement until there are as many jobs as before. What happens within a block, bursts of arrivals and users who
-send many jobs, stays together.
+The seed 0 of a file or data set is the trace as it is. Any other is a draw from it by a circular block bootstrap:
+blocks of jobs that follow each other, with the times between their arrivals, are drawn with replacement until there are
+as many jobs as before. What happens within a block, bursts of arrivals and users who send many jobs, stays together.
 Source: Politis and Romano, A circular block-resampling procedure for stationary data, 1992; that the blocks are of
 jobs, and not of hours, is ours.
 """
@@ -37,9 +36,10 @@ class Source:
     """A trace of a study: a file or data set (@NAME), or a generator with parameters.
 
     ``jobs``: of a file, so many of the first; ``block``: jobs in a block of a resampled trace, 0 for the square root of
-    their number; for a generator that draws nothing it says that seeds resample. ``grid``: arrivals are rounded up to
-    multiples of this, in which a scheduler sees them; 0 for as they are. ``clusters``: the labels of those that it is
-    played on, () for all.
+    their number. A generator that draws nothing is resampled where it has a ``block``: seed 0 is its trace, others are
+    draws by blocks, and all count alike, as traces of days that are made of such blocks. ``grid``: arrivals are rounded
+    up to multiples of this, in which a scheduler sees them; 0 for as they are. ``clusters``: the labels of those that
+    it is played on, () for all.
     """
 
     label: str
@@ -57,14 +57,21 @@ class Source:
     @property
     def resampled(self) -> bool:
         """Whether seeds resample one trace, and do not draw independent ones."""
-        return bool(self.file) or self.block > 0
+        return bool(self.file)
 
     def content(self) -> str:
         """Return what decides the traces: a hash of the file, or the generator and its parameters."""
         if self.generator:
             made = type(_generator(self.generator, self.parameters))
-            return repr(("generator", self.generator, sorted(self.parameters.items()), origin(made.__module__)))
-        return repr((_digest(self.file), self.jobs, self.block))
+            what: tuple[Any, ...] = (
+                "generator",
+                self.generator,
+                sorted(self.parameters.items()),
+                origin(made.__module__),
+            )
+        else:
+            what = (_digest(self.file), self.jobs)
+        return repr((*what, self.block, self.grid))
 
     def check(self) -> None:
         """Refuse a file that cannot be read, and a generator that cannot be made. Errors: `BadInput`."""

@@ -12,10 +12,10 @@ import pytest
 from fairopt import History, run
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.errors import BadInput
-from fairopt.ledger import Comparison, Finding, Ruling
+from fairopt.ledger import Comparison, Entry, Finding, Ruling, read_package
 from fairopt.proofs.ledger import studying
-from fairopt.proofs.ledger.cases import Case, Claim, family, held_alike, parts, ruling
-from fairopt.proofs.ledger.rewrite import FOLDER, with_finding
+from fairopt.proofs.ledger.cases import Case, Claim, held_alike, parts, ruling
+from fairopt.proofs.ledger.rewrite import FOLDER, PACKAGE, with_finding
 from fairopt.simulation.measures_finish_time import WholeCluster, finish_time_fairness
 from fairopt.studies import observe
 from fairopt.studies.statistics import compare_drawn
@@ -38,19 +38,19 @@ def case(factor: float, **where: str) -> Case:
     return Case(where, compare_drawn(other * factor * [1, 1.01, 0.99, 1, 1.01, 0.99], other))
 
 
-def test_a_claim_holds_where_the_side_is_ahead_for_sure_and_the_interval_reaches_what_is_printed() -> None:
+def test_a_claim_holds_where_the_side_is_ahead_and_the_interval_reaches_what_is_printed() -> None:
     cases = [case(3, load="1"), case(1.5, load="2"), case(0.5, load="4")]
-    (claim,) = family([Claim("three times", 3, cases)])
+    claim = Claim("three times", 3, cases)
     assert [each.where["load"] for each in claim.holding] == ["1"]
     assert (len(claim.ahead), len(claim.behind)) == (2, 1)
-    assert "1 as printed (1)" in claim.line().holds
+    assert "as printed 1 (1)" in claim.line().holds
     assert ruling([claim]) is Ruling.QUALIFIED
-    assert ruling(family([Claim("", 9, cases)])) is Ruling.REFUTED
-    assert ruling(family([Claim("", 2, cases[:1])])) is Ruling.REPRODUCED
+    assert ruling([Claim("", 9, cases)]) is Ruling.REFUTED
+    assert ruling([Claim("", 2, cases[:1])]) is Ruling.REPRODUCED
 
 
 def test_what_is_equal_is_not_ahead() -> None:
-    (claim,) = family([Claim("ahead", 1, [case(1.0)])])
+    claim = Claim("ahead", 1, [case(1.0)])
     assert not claim.holding
 
 
@@ -61,9 +61,10 @@ def test_parts_name_only_what_is_not_everywhere() -> None:
 
 
 def test_numbers_that_hold_together_are_of_one_reading_and_setting() -> None:
-    claims = family(
-        [Claim("x", 2, [case(3, load="1"), case(1, load="2")]), Claim("y", 2, [case(1, load="1"), case(3, load="2")])]
-    )
+    claims = [
+        Claim("x", 2, [case(3, load="1"), case(1, load="2")]),
+        Claim("y", 2, [case(1, load="1"), case(3, load="2")]),
+    ]
     held = {where["load"]: [claim.said for claim in some] for where, some in held_alike(claims, ("load",))}
     assert held == {"1": ["x"], "2": ["y"]}
 
@@ -91,6 +92,13 @@ def test_a_study_is_played_once_and_goes_on_from_its_cells(tmp_path: Path, monke
     whole = studying.results_of(str(spec), studying.Extent(None, tmp_path / "cells"))
     assert len(whole.cells) == 6
     assert sum(each.kind == "cell" for each in played) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", [row for row in read_package(PACKAGE) if row.table], ids=lambda row: row.id)
+def test_the_quick_form_has_the_lines_of_the_stored_one(row: Entry) -> None:
+    found = row.computation()(studying.Extent(studying.FEW))
+    assert [line.claimed for line in found.table] == [line.claimed for line in row.table]
 
 
 def test_what_no_study_decides_is_refused_by_name() -> None:
