@@ -17,7 +17,7 @@ import numpy as np
 
 from fairopt.bench.report.words import digits
 from fairopt.ledger import Finding, PrintedAndFound, Ruling
-from fairopt.proofs.ledger.cases import Claim, readings, ruling
+from fairopt.proofs.ledger.cases import Case, Claim, parts, readings, ruling
 from fairopt.proofs.ledger.levels import Level, Printed, Readings, cases, levels, percentages
 from fairopt.proofs.ledger.studying import WHOLE, Extent, results_of
 from fairopt.proofs.ledger.wording import listed, percent
@@ -65,8 +65,8 @@ def tenantfair(extent: Extent = WHOLE) -> Finding:
     return Finding(
         ruling(claims),
         f"{_played(results)} {_inside(printed)} {_ahead(claims)} A case is a tenant at a full hour, while jobs come. "
-        f"Which time it looks back on is not said: {listed(TENANTS)}. By Eq. (8) a tenant to whom nothing is due is no "
-        "case; by Eq. (16) it counts as served unfairly, whatever it does not ask for.",
+        f"Over which time is not said: {'; '.join(TENANTS)}. By Eq. (8) a tenant to whom nothing is due is no case; by "
+        "Eq. (16) it counts as served unfairly. Where a run has no unfair case there is no ratio.",
         _table(printed, claims),
     )
 
@@ -174,9 +174,16 @@ def _inside(printed: Sequence[Printed]) -> str:
 
 def _ahead(claims: Sequence[Claim]) -> str:
     said = (
-        f"{each.said} in {len(each.ahead)}, the reverse in {len(each.behind)} of {len(each.cases)}" for each in claims
+        f"{each.said.rpartition(' times ')[2]} in {_part(each.ahead, each)}, the reverse in {_part(each.behind, each)}"
+        for each in claims
     )
-    return f"Ahead by any factor for sure: {'; '.join(said)}."
+    return f"For sure, by whatever factor: {'; '.join(said)}."
+
+
+def _part(some: Sequence[Case], claim: Claim) -> str:
+    if len(some) in (0, len(claim.cases)):
+        return f"all {len(some)} cases" if some else "none"
+    return f"{len(some)} of {len(claim.cases)} cases ({parts(some, claim.cases)})"
 
 
 def _best(results: StudyResults) -> str:
