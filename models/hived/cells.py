@@ -42,7 +42,7 @@ class Chain:
 def chains(cluster: Cluster) -> tuple[Chain, ...]:
     """Return the chains of a cluster. Inside a host each cell has two halves, or its GPUs where their number is odd.
 
-    Source: HiveD Sec. 3.1 (GPU, PCIe switch, CPU socket, node, rack).
+    Source: HiveD, OSDI 2020 (GPU, PCIe switch, CPU socket, node, rack).
     """
     racks: dict[tuple[int, int, str | int], list[int]] = {}
     for host, size in enumerate(cluster.gpus.tolist()):
@@ -65,7 +65,7 @@ class FreeCells:
 
     ``sizes`` are those of all levels, rising; ``roots`` gives the size of each top-level cell.
 
-    Source: HiveD Sec. 3.3, Algorithm 1.
+    Source: HiveD, OSDI 2020, buddy cell allocation.
 
     >>> free = FreeCells([1, 2, 4], [4, 4])
     >>> one = free.allocate(1)

@@ -69,17 +69,17 @@ class HiveD(Policy):
     that is fastest for it. Jobs have no priorities inside a virtual cluster. A host that failed is not bound, so that a
     tenant may have to wait then, as in the source.
 
-    Source: HiveD, OSDI 2020, Sec. 3; github.com/microsoft/hivedscheduler, pkg/algorithm/cell_allocation.go.
+    Source: HiveD, OSDI 2020; github.com/microsoft/hivedscheduler, pkg/algorithm/cell_allocation.go.
     """
 
     problem = Queue
     name = "hived"
-    source = "HiveD, OSDI 2020, Sec. 3"
+    source = "HiveD, OSDI 2020"
     states = (Bindings, VirtualCell, Binding)
     claims = (
         Claim(
             "",
-            "HiveD Sec. 3.3, Theorem 1",
+            "HiveD, OSDI 2020, the theorem on safety",
             "the virtual clusters fit together, and no host fails",
             words="any_request_within_a_virtual_cluster_is_granted",
         ),

@@ -26,12 +26,12 @@ class PAL(Policy):
     * ``skip``: whether a job that does not fit is passed over; else nobody overtakes it, as in the source's code.
     * ``placement``: the placement, with its factor for locality.
 
-    Source: PAL, SC 2024, Sec. III; its code, blox-pal/placement/pal.py, `place`; FFT Sec. 6.1.4.
+    Source: PAL, SC 2024; its code, blox-pal/placement/pal.py, `place`; FFT Sec. 6.1.4.
     """
 
     problem = Queue
     name = "pal"
-    source = "PAL, SC 2024, Sec. III"
+    source = "PAL, SC 2024"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.NAMELESS})
     by_remaining: bool = False
     skip: bool = False

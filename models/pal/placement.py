@@ -17,7 +17,7 @@ from fairopt.simulation.placement import take
 def slowdowns(queue: Queue, row: int, hosts: Iterable[int]) -> dict[int, Number]:
     """Return how many times slower a job is on each of ``hosts`` than on the host of the cluster that is best for it.
 
-    Source: PAL Sec. III (PM scores), with the speeds of types beside those of hosts.
+    Source: PAL, SC 2024 (PM scores), with the speeds of types beside those of hosts.
     """
     cluster, speeds = queue.cluster, queue.jobs.throughput[row]
 
@@ -45,7 +45,7 @@ class VariabilityAware(Placement):
     source clusters its measurements into bins; here each speed is a bin. A gang may lie on several types that suit it.
     Ties go to where the job ran last, then to the host whose free GPUs are nearest to its number, then to the first.
 
-    Source: PAL, SC 2024, Sec. III; its code, blox-pal/placement/pal.py, `_pal_placement`, `_return_pmfirst_gpus`.
+    Source: PAL, SC 2024; its code, blox-pal/placement/pal.py, `_pal_placement`, `_return_pmfirst_gpus`.
     """
 
     locality: object = Fraction(3, 2)

@@ -96,7 +96,7 @@ class Shockwave(Policy):
     GPUs, as in the code. The code stops its solver after 15 s; here the gap alone stops it, so that runs can be
     repeated. Where a window is planned again, the targets of all jobs are estimated again.
 
-    Source: Shockwave, NSDI 2023, Sec. 4, 6; its code, scheduler/shockwave.py and configurations/tacc_32gpus.json.
+    Source: Shockwave, NSDI 2023; its code, scheduler/shockwave.py and configurations/tacc_32gpus.json.
     """
 
     problem = Queue

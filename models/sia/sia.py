@@ -34,7 +34,7 @@ class Configurations:
     ``row``, ``gpu_type``, ``gpus`` (c,); ``goodput`` (c,): relative to the job's slowest, which counts as many as it
     has GPUs; ``now`` (c,) bool: the one that the job ran with in the round before.
 
-    Source: Sia Sec. 3.3, 3.4; sia.py, `optimize_mip` (scaled so that the least goodput is the number of replicas).
+    Source: Sia, SOSP 2023; sia.py, `optimize_mip` (scaled so that the least goodput is the number of replicas).
     """
 
     row: Array
@@ -82,12 +82,12 @@ class Sia(Policy):
     source's code. Costs are not rounded to two digits, which the code does. Its rules for placement are those of
     ``placement``.
 
-    Source: Sia, SOSP 2023, Sec. 3.4; its code, sia-simulator/sia.py and simulator_config.py (p = -1/2, lambda = 1.1).
+    Source: Sia, SOSP 2023; its code, sia-simulator/sia.py and simulator_config.py (p = -1/2, lambda = 1.1).
     """
 
     problem = Queue
     name = "sia"
-    source = "Sia, SOSP 2023, Sec. 3.4"
+    source = "Sia, SOSP 2023"
     methods = ()
     needs = frozenset({Capability.INTEGERS})
     states = (Restarts,)
@@ -130,13 +130,13 @@ class Sia(Policy):
         p.minimize(
             (costs * x).sum() + self.idle * (len(jobs) - x.sum()),
             equation="sum_ic (r_ic G_ic)^p x_ic + lambda sum_i (1 - sum_c x_ic)",
-            source="Sia Sec. 3.4",
+            source="Sia, SOSP 2023",
         )
         of_job = np.asarray(jobs[:, None] == choices.row[None, :], dtype=np.int64)
-        p.constrain("one_configuration", of_job @ x <= 1, equation="sum_c x_ic <= 1", source="Sia Sec. 3.4")
+        p.constrain("one_configuration", of_job @ x <= 1, equation="sum_c x_ic <= 1", source="Sia, SOSP 2023")
         types = np.arange(len(queue.cluster.types))[:, None]
         used = np.asarray(types == choices.gpu_type[None, :], dtype=np.int64) * choices.gpus
-        p.constrain("capacity", used @ x <= queue.room, equation="sum_ic d_c x_ic <= Y_j", source="Sia Sec. 3.4")
+        p.constrain("capacity", used @ x <= queue.room, equation="sum_ic d_c x_ic <= Y_j", source="Sia, SOSP 2023")
         return p.program()
 
     def decide(self, problem: Queue, state: Restarts, solve: Session) -> Schedule:

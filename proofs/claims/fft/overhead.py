@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -139,5 +140,7 @@ def _theirs(gangs: GangAssignment, solver: str, options: Mapping[str, Any]) -> T
         x <= gangs.allowed.astype(float),
     ]
     problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(gangs.cost, x))), constraints)
-    problem.solve(solver=solver, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an answer that is not proven optimal, which the status says too
+        problem.solve(solver=solver, **options)
     return Timed(process_time() - begun, float(problem.value), problem.status == cp.OPTIMAL)
