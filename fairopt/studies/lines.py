@@ -11,7 +11,7 @@ from fairopt.problem import Cluster, Trace
 from fairopt.problem.queue import Spots
 from fairopt.program import Array
 from fairopt.simulation.changes import Changes
-from fairopt.studies.tenant_cases import HOUR, Cases, tenant_loss
+from fairopt.studies.tenant_cases import HOUR, UnfairCases, tenant_loss
 
 #: The most numbers of a line over time.
 POINTS = 201
@@ -157,7 +157,7 @@ class Lines:
         ]
         return {name: held for name, held, _ in found}, {name: entitled for name, _, entitled in found}
 
-    def loss(self, cases: Cases) -> float | None:
+    def loss(self, cases: UnfairCases) -> float | None:
         """Return how often tenants were served unfairly while jobs came, by a reading; None without cases."""
         arrival = self._arrival
         edges = np.arange(arrival[0], arrival[-1], HOUR) if arrival else np.zeros(0)

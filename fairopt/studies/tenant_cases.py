@@ -22,7 +22,7 @@ NOISE = 1e-6
 
 
 @dataclass(frozen=True)
-class Cases:
+class UnfairCases:
     """A reading: the interval is the last ``hours`` (None: all since the first arrival).
 
     ``capped``: Eq. (8), and intervals in which nothing is due are no cases; else Eq. (16).
@@ -34,20 +34,20 @@ class Cases:
 
 #: By the name of the measure. The published simulator has the last 24 hours, and Eq. (8).
 CASES = {
-    "tenant_loss_hour": Cases(1),
-    "tenant_loss_day": Cases(24),
-    "tenant_loss_begun": Cases(None),
-    "tenant_loss_quota": Cases(24, capped=False),
+    "tenant_loss_hour": UnfairCases(1),
+    "tenant_loss_day": UnfairCases(24),
+    "tenant_loss_begun": UnfairCases(None),
+    "tenant_loss_quota": UnfairCases(24, capped=False),
 }
 
 
-def tenant_loss(cases: Cases, edges: Array, held: Sequence[Array], due: Sequence[Array]) -> float | None:
+def tenant_loss(cases: UnfairCases, edges: Array, held: Sequence[Array], due: Sequence[Array]) -> float | None:
     """Return the part of the cases in which less was held than was due; None without cases.
 
     ``edges`` (m,) are hours; ``held`` and ``due`` are GPU-time up to each (m,), for each tenant.
 
     >>> hours = 3600.0 * np.arange(4)
-    >>> tenant_loss(Cases(1), hours, [np.array([0, 1, 2, 2])], [np.array([0, 1, 3, 3])])
+    >>> tenant_loss(UnfairCases(1), hours, [np.array([0, 1, 2, 2])], [np.array([0, 1, 3, 3])])
     0.5
     """
     below = count = 0

@@ -25,7 +25,7 @@ FEW = 4
 
 
 @dataclass(frozen=True)
-class Case:
+class RatioCase:
     """One comparison of a study. ``where``: what it is of, part by part, such as {"load": "2", "rival": "Gavel"}."""
 
     where: Mapping[str, str]
@@ -38,25 +38,25 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Claim:
+class PrintedRatio:
     """What is printed, ``said``: a side is ahead by ``factor``, in some of the ``cases`` at least."""
 
     said: str
     factor: float
-    cases: Sequence[Case]
+    cases: Sequence[RatioCase]
 
     @property
-    def holding(self) -> list[Case]:
+    def holding(self) -> list[RatioCase]:
         """The cases in which it is ahead, and the interval reaches the printed factor."""
         return [each for each in self.ahead if each.ratio.high >= self.factor]
 
     @property
-    def ahead(self) -> list[Case]:
+    def ahead(self) -> list[RatioCase]:
         """The cases whose interval is above 1."""
         return [each for each in self.cases if each.ratio.low > 1]
 
     @property
-    def behind(self) -> list[Case]:
+    def behind(self) -> list[RatioCase]:
         """The cases whose interval is below 1."""
         return [each for each in self.cases if each.ratio.high < 1]
 
@@ -70,7 +70,7 @@ class Claim:
 
 
 class Located(Protocol):
-    """What stands somewhere in a study, as a `Case` does."""
+    """What stands somewhere in a study, as a `RatioCase` does."""
 
     @property
     def where(self) -> Mapping[str, str]:
@@ -89,7 +89,7 @@ def parts(some: Sequence[Located], every: Sequence[Located]) -> str:
     return "; ".join(said) or "in every part"
 
 
-def ruling(claims: Sequence[Claim]) -> Ruling:
+def ruling(claims: Sequence[PrintedRatio]) -> Ruling:
     """Return the verdict: refuted if no claim holds in any case, reproduced if all hold in all, else qualified."""
     if not any(claim.holding for claim in claims):
         return Ruling.REFUTED
@@ -117,7 +117,9 @@ def readings(results: StudyResults, name: str) -> list[str]:
     return [each for each in results.policies if each == name or each.partition(",")[0].split()[0] == name]
 
 
-def held_alike(claims: Sequence[Claim], alike: Sequence[str]) -> Iterator[tuple[dict[str, str], list[Claim]]]:
+def held_alike(
+    claims: Sequence[PrintedRatio], alike: Sequence[str]
+) -> Iterator[tuple[dict[str, str], list[PrintedRatio]]]:
     """Yield the claims that hold together, for each combination of the parts named ``alike``."""
     every = {tuple(case.where[part] for part in alike) for claim in claims for case in claim.cases}
     for values in sorted(every):

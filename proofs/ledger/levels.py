@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fairopt.bench.report.words import digits
 from fairopt.ledger import PrintedAndFound
-from fairopt.proofs.ledger.cases import Case, parts
+from fairopt.proofs.ledger.cases import RatioCase, parts
 from fairopt.proofs.ledger.studying import between, intervals, ratio
 from fairopt.studies.results import StudyResults
 from fairopt.studies.spec import StudySetting
@@ -18,23 +18,23 @@ Readings = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Level:
-    """A number in one setting and reading; ``where`` as that of a `Case`, ``estimate`` in percent."""
+class FoundShare:
+    """A number in one setting and reading; ``where`` as that of a `RatioCase`, ``estimate`` in percent."""
 
     where: Mapping[str, str]
     estimate: Estimate
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedShare:
     """A printed number, in percent, and the ``levels`` that were found."""
 
     said: str
     number: float
-    levels: Sequence[Level]
+    levels: Sequence[FoundShare]
 
     @property
-    def inside(self) -> list[Level]:
+    def inside(self) -> list[FoundShare]:
         """The levels whose interval holds the printed number; without an interval, the level itself must be it."""
         return [each for each in self.levels if _reaches(each.estimate, self.number)]
 
@@ -56,24 +56,24 @@ def percentages(values: Mapping[int, float], resampled: bool) -> Estimate:
     return Estimate(100 * found.value, max(100 * found.low, 0.0), min(100 * found.high, 100.0))
 
 
-def levels(results: StudyResults, policies: Iterable[str], measures: Readings) -> Iterator[Level]:
+def levels(results: StudyResults, policies: Iterable[str], measures: Readings) -> Iterator[FoundShare]:
     """Yield a number of readings of a policy in each setting, where it is known."""
     for policy in policies:
         for setting in results.settings:
             for reading, measure in measures.items():
                 if values := results.outcomes(policy, setting, measure):
                     found = percentages(values, setting.source.resampled)
-                    yield Level({**_where(setting), "policy": policy, "reading": reading}, found)
+                    yield FoundShare({**_where(setting), "policy": policy, "reading": reading}, found)
 
 
-def cases(results: StudyResults, over: str, unders: Iterable[str], measures: Readings) -> Iterator[Case]:
+def cases(results: StudyResults, over: str, unders: Iterable[str], measures: Readings) -> Iterator[RatioCase]:
     """Yield how a policy's number compares with that of others, which are the paper's side, in each setting."""
     for under in unders:
         for setting in results.settings:
             for reading, measure in measures.items():
                 found = ratio(results, setting, measure, over, under)
                 if found is not None and found.ratio.value > 0:
-                    yield Case({**_where(setting), "policy": under, "reading": reading}, found)
+                    yield RatioCase({**_where(setting), "policy": under, "reading": reading}, found)
 
 
 def _where(setting: StudySetting) -> dict[str, str]:

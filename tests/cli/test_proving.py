@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -144,7 +145,9 @@ def test_a_claim_is_recomputed(fairopt: Callable[..., Ran], monkeypatch: pytest.
     status, out, _ = fairopt("claims", "oef-eq6", "--run")
     assert status == 1
     assert "NO LONGER FOLLOWS" in out
-    status, _, err = fairopt("claims", "fft-jct", "--run")
+    undecided = replace(ledger()[0], id="undecided", verdict=Ruling.OPEN, run="", waits_for="a study")
+    monkeypatch.setattr("fairopt.cli.proving.ledger", lambda: [undecided])
+    status, _, err = fairopt("claims", "undecided", "--run")
     assert status == 2
     assert "waits for" in err
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from fairopt.proofs.ledger.levels import Level, Printed, percentages
+from fairopt.proofs.ledger.levels import FoundShare, PrintedShare, percentages
 from fairopt.studies.statistics import Estimate
 
 
-def level(value: float, low: float, high: float, load: str) -> Level:
-    return Level({"load": load}, Estimate(value, low, high))
+def level(value: float, low: float, high: float, load: str) -> FoundShare:
+    return FoundShare({"load": load}, Estimate(value, low, high))
 
 
 def test_a_number_is_reached_where_the_interval_holds_it() -> None:
-    printed = Printed("7.1% of jobs", 7.1, [level(9, 6, 12, "load 1"), level(20, 15, 25, "load 2")])
+    printed = PrintedShare("7.1% of jobs", 7.1, [level(9, 6, 12, "load 1"), level(20, 15, 25, "load 2")])
     assert [each.where["load"] for each in printed.inside] == ["load 1"]
     line = printed.line()
     assert (line.claimed, line.found) == ("7.1% of jobs", "9.00 to 20.0%")
@@ -23,7 +23,7 @@ def test_a_number_is_reached_where_the_interval_holds_it() -> None:
 
 def test_without_an_interval_the_number_itself_must_be_found() -> None:
     nothing = math.nan
-    printed = Printed("", 7.1, [level(7.1, nothing, nothing, "1"), level(7.2, nothing, nothing, "2")])
+    printed = PrintedShare("", 7.1, [level(7.1, nothing, nothing, "1"), level(7.2, nothing, nothing, "2")])
     assert [each.where["load"] for each in printed.inside] == ["1"]
 
 

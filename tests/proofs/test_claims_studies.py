@@ -12,9 +12,9 @@ import pytest
 from fairopt import History, run
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.errors import BadInput
-from fairopt.ledger import Comparison, Entry, Finding, Ruling, read_package
+from fairopt.ledger import Entry, Finding, PrintedAndFound, Ruling, read_package
 from fairopt.proofs.ledger import studying
-from fairopt.proofs.ledger.cases import Case, Claim, held_alike, parts, ruling
+from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, held_alike, parts, ruling
 from fairopt.proofs.ledger.rewrite import FOLDER, PACKAGE, with_finding
 from fairopt.simulation.measures_finish_time import WholeCluster, finish_time_fairness
 from fairopt.studies import observe
@@ -32,25 +32,25 @@ compare = [{ measure = "jct_mean", better = "less" }]
 """
 
 
-def case(factor: float, **where: str) -> Case:
+def case(factor: float, **where: str) -> RatioCase:
     """Return a case of six runs in which one side is ahead by a factor, about."""
     other = np.array([3.0, 4.0, 5.0, 4.0, 6.0, 3.0])
-    return Case(where, compare_drawn(other * factor * [1, 1.01, 0.99, 1, 1.01, 0.99], other))
+    return RatioCase(where, compare_drawn(other * factor * [1, 1.01, 0.99, 1, 1.01, 0.99], other))
 
 
 def test_a_claim_holds_where_the_side_is_ahead_and_the_interval_reaches_what_is_printed() -> None:
     cases = [case(3, load="1"), case(1.5, load="2"), case(0.5, load="4")]
-    claim = Claim("three times", 3, cases)
+    claim = PrintedRatio("three times", 3, cases)
     assert [each.where["load"] for each in claim.holding] == ["1"]
     assert (len(claim.ahead), len(claim.behind)) == (2, 1)
     assert "as printed 1 (1)" in claim.line().holds
     assert ruling([claim]) is Ruling.QUALIFIED
-    assert ruling([Claim("", 9, cases)]) is Ruling.REFUTED
-    assert ruling([Claim("", 2, cases[:1])]) is Ruling.REPRODUCED
+    assert ruling([PrintedRatio("", 9, cases)]) is Ruling.REFUTED
+    assert ruling([PrintedRatio("", 2, cases[:1])]) is Ruling.REPRODUCED
 
 
 def test_what_is_equal_is_not_ahead() -> None:
-    claim = Claim("ahead", 1, [case(1.0)])
+    claim = PrintedRatio("ahead", 1, [case(1.0)])
     assert not claim.holding
 
 
@@ -62,8 +62,8 @@ def test_parts_name_only_what_is_not_everywhere() -> None:
 
 def test_numbers_that_hold_together_are_of_one_reading_and_setting() -> None:
     claims = [
-        Claim("x", 2, [case(3, load="1"), case(1, load="2")]),
-        Claim("y", 2, [case(1, load="1"), case(3, load="2")]),
+        PrintedRatio("x", 2, [case(3, load="1"), case(1, load="2")]),
+        PrintedRatio("y", 2, [case(1, load="1"), case(3, load="2")]),
     ]
     held = {where["load"]: [claim.said for claim in some] for where, some in held_alike(claims, ("load",))}
     assert held == {"1": ["x"], "2": ["y"]}
@@ -71,7 +71,10 @@ def test_numbers_that_hold_together_are_of_one_reading_and_setting() -> None:
 
 def test_a_table_is_written_read_back_and_taken_out_again() -> None:
     text = (FOLDER / "fft" / "claims.toml").read_text(encoding="utf-8")
-    lines = (Comparison("1.46 times", "0.5", "[0.4, 0.6]", 'none of "9"'), Comparison("2", "1", "[1, 1]", "all"))
+    lines = (
+        PrintedAndFound("1.46 times", "0.5", "[0.4, 0.6]", 'none of "9"'),
+        PrintedAndFound("2", "1", "[1, 1]", "all"),
+    )
     new = with_finding(text, "fft-eq2", Finding(Ruling.REFUTED, "found", lines))
     row = next(each for each in tomllib.loads(new)["claim"] if each["id"] == "fft-eq2")
     assert row["table"] == [list(each) for each in lines]

@@ -9,17 +9,19 @@ from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.simulation import Mechanics
 from fairopt.studies.playing import play
-from fairopt.studies.tenant_cases import CASES, HOUR, Cases, tenant_loss
+from fairopt.studies.tenant_cases import CASES, HOUR, UnfairCases, tenant_loss
 
 
 def test_a_case_is_a_tenant_to_whom_something_is_due_at_a_full_hour() -> None:
     hours = HOUR * np.arange(5)
     held = [np.array([0.0, 1, 1, 5, 5]), np.zeros(5)]
     due = [np.array([0.0, 1, 3, 4, 4]), np.zeros(5)]
-    assert tenant_loss(Cases(1), hours, held, due) == 1 / 3  # the second hour; the fourth, and the other, are no cases
-    assert tenant_loss(Cases(2), hours, held, due) == 1 / 4  # of hours 1, 1-2, 2-3 and 3-4
-    assert tenant_loss(Cases(None), hours, held, due) == 1 / 4
-    assert tenant_loss(Cases(1), hours, [], []) is None
+    assert (
+        tenant_loss(UnfairCases(1), hours, held, due) == 1 / 3
+    )  # the second hour; the fourth, and the other, are no cases
+    assert tenant_loss(UnfairCases(2), hours, held, due) == 1 / 4  # of hours 1, 1-2, 2-3 and 3-4
+    assert tenant_loss(UnfairCases(None), hours, held, due) == 1 / 4
+    assert tenant_loss(UnfairCases(1), hours, [], []) is None
 
 
 @pytest.mark.parametrize(("name", "part"), [("tenant_loss_hour", 1 / 2), ("tenant_loss_quota", 1 / 2)])

@@ -17,8 +17,8 @@ import numpy as np
 
 from fairopt.bench.report.words import digits
 from fairopt.ledger import Finding, PrintedAndFound, Ruling
-from fairopt.proofs.ledger.cases import Case, Claim, parts, readings, ruling
-from fairopt.proofs.ledger.levels import Level, Printed, Readings, cases, levels, percentages
+from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, parts, readings, ruling
+from fairopt.proofs.ledger.levels import FoundShare, PrintedShare, Readings, cases, levels, percentages
 from fairopt.proofs.ledger.studying import WHOLE, Extent, results_of
 from fairopt.proofs.ledger.wording import listed, percent
 from fairopt.simulation.gpu_time import LOSS
@@ -76,19 +76,19 @@ def lease(extent: Extent = WHOLE) -> Finding:
     results = results_of(LEASES, extent)
     own, time = f"{LEASE} s", {"mean JCT": "jct_mean"}
     claims = [
-        Claim("JCT shorter at 900 s than at 300 s", 1, [*cases(results, "300 s", [own], time)]),
-        Claim("JCT shorter at 900 s than at 3600 s", 1, [*cases(results, "3600 s", [own], time)]),
-        Claim("JCT at 1200 s shorter than at 900 s", 1, [*cases(results, own, ["1200 s"], time)]),
-        Claim("fewer jobs below 0.95 at 900 s than at 3600 s", 1, [*cases(results, "3600 s", [own], JOBS)]),
-        Claim(
+        PrintedRatio("JCT shorter at 900 s than at 300 s", 1, [*cases(results, "300 s", [own], time)]),
+        PrintedRatio("JCT shorter at 900 s than at 3600 s", 1, [*cases(results, "3600 s", [own], time)]),
+        PrintedRatio("JCT at 1200 s shorter than at 900 s", 1, [*cases(results, own, ["1200 s"], time)]),
+        PrintedRatio("fewer jobs below 0.95 at 900 s than at 3600 s", 1, [*cases(results, "3600 s", [own], JOBS)]),
+        PrintedRatio(
             "fewer unfair cases of tenants at 900 s than at 3600 s",
             1,
             [*cases(results, "3600 s", [own], {"last 24 hours": TENANTS["last 24 hours"]})],
         ),
     ]
     overhead = [
-        Printed("overhead 0.8% of the mean JCT, added up", 0.8, [*_added_up(results)]),
-        Printed("overhead 0.8%, as JCT with restarts over without", 0.8, [*_by_runs(results)]),
+        PrintedShare("overhead 0.8% of the mean JCT, added up", 0.8, [*_added_up(results)]),
+        PrintedShare("overhead 0.8%, as JCT with restarts over without", 0.8, [*_by_runs(results)]),
     ]
     holds = any(claim.holding for claim in claims) or any(each.inside for each in overhead)
     return Finding(
@@ -102,22 +102,22 @@ def lease(extent: Extent = WHOLE) -> Finding:
 
 
 # -- what is printed ---------------------------------------------------------------------------------------------
-def _printed(results: StudyResults, measures: Readings, shares: dict[str, float], what: str) -> list[Printed]:
+def _printed(results: StudyResults, measures: Readings, shares: dict[str, float], what: str) -> list[PrintedShare]:
     return [
-        Printed(f"{share}% {what} under {name}", share, [*levels(results, readings(results, name), measures)])
+        PrintedShare(f"{share}% {what} under {name}", share, [*levels(results, readings(results, name), measures)])
         for name, share in shares.items()
     ]
 
 
-def _times(results: StudyResults, measures: Readings, factors: dict[str, float], what: str) -> list[Claim]:
+def _times(results: StudyResults, measures: Readings, factors: dict[str, float], what: str) -> list[PrintedRatio]:
     ours = readings(results, "ASTRAEA")
     return [
-        Claim(f"{factor:.3g} times {what} {name}", factor, [*cases(results, name, ours, measures)])
+        PrintedRatio(f"{factor:.3g} times {what} {name}", factor, [*cases(results, name, ours, measures)])
         for name, factor in factors.items()
     ]
 
 
-def _added_up(results: StudyResults) -> Iterator[Level]:
+def _added_up(results: StudyResults) -> Iterator[FoundShare]:
     """Yield the overhead as the published simulator's counts give it."""
     for setting in results.settings:
         if setting.costs.restart:
@@ -125,7 +125,7 @@ def _added_up(results: StudyResults) -> Iterator[Level]:
             values = {
                 each.seed: _overhead(setting, each.seed, each.observed.measures) for each in runs if each.observed
             }
-            yield Level(setting.names, percentages(values, setting.source.resampled))
+            yield FoundShare(setting.names, percentages(values, setting.source.resampled))
 
 
 def _overhead(setting: StudySetting, seed: int, measures: Mapping[str, float | None]) -> float:
@@ -135,7 +135,7 @@ def _overhead(setting: StudySetting, seed: int, measures: Mapping[str, float | N
     return float(spent / ((measures["jct_mean"] or 0) * len(work)))
 
 
-def _by_runs(results: StudyResults) -> Iterator[Level]:
+def _by_runs(results: StudyResults) -> Iterator[FoundShare]:
     """Yield by which part completion times are longer where restarts cost time."""
     free = {(each.source.label, each.place.label): each for each in results.settings if not each.costs.restart}
     for setting in results.settings:
@@ -143,7 +143,7 @@ def _by_runs(results: StudyResults) -> Iterator[Level]:
             both = setting, free[setting.source.label, setting.place.label]
             slow, fast = (results.outcomes(f"{LEASE} s", each, "jct_mean") for each in both)
             values = {seed: slow[seed] / fast[seed] - 1 for seed in slow if seed in fast}
-            yield Level(setting.names, _around(values, setting.source.resampled))
+            yield FoundShare(setting.names, _around(values, setting.source.resampled))
 
 
 def _around(values: dict[int, float], resampled: bool) -> Estimate:
@@ -165,14 +165,14 @@ def _played(results: StudyResults) -> str:
     )
 
 
-def _inside(printed: Sequence[Printed]) -> str:
+def _inside(printed: Sequence[PrintedShare]) -> str:
     found = [each for each in printed if each.inside]
     if not found:
         return "No printed number lies within the interval of any setting."
     return f"Within the interval of some setting: {listed(each.said for each in found)}."
 
 
-def _ahead(claims: Sequence[Claim]) -> str:
+def _ahead(claims: Sequence[PrintedRatio]) -> str:
     said = (
         f"{each.said.rpartition(' times ')[2]} in {_part(each.ahead, each)}, the reverse in {_part(each.behind, each)}"
         for each in claims
@@ -180,7 +180,7 @@ def _ahead(claims: Sequence[Claim]) -> str:
     return f"For sure, by whatever factor: {'; '.join(said)}."
 
 
-def _part(some: Sequence[Case], claim: Claim) -> str:
+def _part(some: Sequence[RatioCase], claim: PrintedRatio) -> str:
     if len(some) in (0, len(claim.cases)):
         return f"all {len(some)} cases" if some else "none"
     return f"{len(some)} of {len(claim.cases)} cases ({parts(some, claim.cases)})"
@@ -199,7 +199,7 @@ def _best(results: StudyResults) -> str:
     return f"The lease with the shortest mean completion time is {listed(best)}."
 
 
-def _spread(printed: Printed) -> str:
+def _spread(printed: PrintedShare) -> str:
     line = printed.line()
     return f"{line.found} {line.interval}"
 
@@ -213,5 +213,5 @@ def _by_intervals(results: StudyResults) -> str:
     return percent(float(np.mean(jobs.work < float(LOSS) * (jobs.work + wait))), 1)
 
 
-def _table(printed: Sequence[Printed], claims: Sequence[Claim]) -> tuple[PrintedAndFound, ...]:
+def _table(printed: Sequence[PrintedShare], claims: Sequence[PrintedRatio]) -> tuple[PrintedAndFound, ...]:
     return (*(each.line() for each in printed), *(each.line() for each in claims))

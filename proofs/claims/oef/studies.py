@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairopt.ledger import Finding, PrintedAndFound
-from fairopt.proofs.ledger.cases import Claim, parts, ruling
+from fairopt.proofs.ledger.cases import PrintedRatio, parts, ruling
 from fairopt.proofs.ledger.levels import Readings, cases, levels
 from fairopt.proofs.ledger.studying import WHOLE, Extent, between, ends, results_of
 from fairopt.proofs.ledger.wording import listed
@@ -56,9 +56,9 @@ def straggler(extent: Extent = WHOLE) -> Finding:
     )
 
 
-def _less(said: str, percent: float, results: StudyResults, rival: str, measures: Readings) -> Claim:
+def _less(said: str, percent: float, results: StudyResults, rival: str, measures: Readings) -> PrintedRatio:
     """Return the claim that OEF's number is less by so many percent than a rival's."""
-    return Claim(said, 1 / (1 - percent / 100), [*cases(results, rival, [OWN], measures)])
+    return PrintedRatio(said, 1 / (1 - percent / 100), [*cases(results, rival, [OWN], measures)])
 
 
 def _played(results: StudyResults) -> str:
@@ -72,7 +72,7 @@ def _played(results: StudyResults) -> str:
     )
 
 
-def _beside(claims: Sequence[Claim]) -> str:
+def _beside(claims: Sequence[PrintedRatio]) -> str:
     said = []
     for each in claims:
         where = f": {parts(each.ahead, each.cases)}" if 0 < len(each.ahead) < len(each.cases) else ""
@@ -84,5 +84,5 @@ def _beside(claims: Sequence[Claim]) -> str:
     return "; ".join(said)
 
 
-def _table(claims: Sequence[Claim]) -> tuple[PrintedAndFound, ...]:
+def _table(claims: Sequence[PrintedRatio]) -> tuple[PrintedAndFound, ...]:
     return tuple(each.line() for each in claims)
