@@ -183,7 +183,8 @@ def _ahead(claims: Sequence[PrintedRatio]) -> str:
 def _part(some: Sequence[RatioCase], claim: PrintedRatio) -> str:
     if len(some) in (0, len(claim.cases)):
         return f"all {len(some)} cases" if some else "none"
-    return f"{len(some)} of {len(claim.cases)} cases ({parts(some, claim.cases)})"
+    where = parts(some, claim.cases)
+    return f"{len(some)} of {len(claim.cases)} cases" + ("" if where == "in every part" else f" ({where})")
 
 
 def _best(results: StudyResults) -> str:
