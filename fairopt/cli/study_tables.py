@@ -13,7 +13,7 @@ from fairopt.bench.report.words import digits
 from fairopt.cli.parquet import Column, require_parquet, write_parquet
 from fairopt.cli.tables import say, table_of
 from fairopt.problem.files.storage import naming, require_place, suffix_of, write_text
-from fairopt.simulation.measures import UNITS
+from fairopt.studies.playing import MEASURES
 from fairopt.studies.results import LABELS, StudyResults, shown
 
 _TYPES = {"load": "float64", "seed": "int64"}
@@ -21,7 +21,7 @@ _TYPES = {"load": "float64", "seed": "int64"}
 COLUMNS: tuple[Column, ...] = (
     *((name, _TYPES.get(name, "string"), f"{name} of the cell") for name in LABELS),
     ("status", "string", "played or failed"),
-    *((name, "float64", unit or "ratio") for name, unit in UNITS.items()),
+    *((name, "float64", unit or "ratio") for name, unit in MEASURES.items()),
 )
 
 

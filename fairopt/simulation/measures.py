@@ -137,6 +137,7 @@ class Measuring:
         zero = queue.now
         self._gpus, self._usable, self._tenants = Held(self.window, zero), zero, [zero] * len(jobs.tenants)
         self._size, self._owner, self._arrival = jobs.gpus.tolist(), jobs.tenant.tolist(), jobs.arrival.tolist()
+        self._type = cluster.gpu_type.tolist()
         self._running: dict[int, _Running] = {}
         self._last: dict[int, Spots] = {}  # of the jobs present, as the next two
         self._started: dict[int, Number] = {}
@@ -202,6 +203,11 @@ class Measuring:
         if gpus != self._size[row]:
             self._more[row] = self._more.get(row, 0) + (gpus - self._size[row]) * span
         self._tenants[self._owner[row]] += self._gpus.add(gpus, ran.since, end, ran.setup, lost)
+        gang: Counter[int] = Counter()
+        for host, count in ran.spots if len(ran.spots) > 1 else ():
+            gang[self._type[host]] += count
+        if len(gang) > 1:
+            self._gpus.add_mixed(gang, self.trace.jobs.throughput[row].tolist(), ran.since, end)
 
     def _complete(self, row: int, time: Number, end: Number) -> None:
         self._gpus.freed += self._leave(row, time) * overlap(self.window, time, end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,8 @@ class GpuUse(Short):
     it is the sum of ``useful`` (progress that stays), ``loading`` (setup) and ``lost`` (all that was held in a round
     whose work a failure destroyed). ``freed``: from when a job was done, or its host failed, to the end of that round:
     nobody gets GPUs in mid-round. ``fragmented`` and ``scattered`` were free while jobs waited: see `Fragments`.
+    ``mixed``: held by gangs on GPUs of several types; ``held_back``: of that, by GPUs that are faster for the job than
+    the slowest of its gang, and wait for it.
     """
 
     usable: Number
@@ -34,6 +37,8 @@ class GpuUse(Short):
     freed: Number
     fragmented: Number
     scattered: Number
+    mixed: Number
+    held_back: Number
 
 
 class Fragments:
@@ -96,7 +101,7 @@ class Held:
 
     def __init__(self, window: Window | None, zero: Number) -> None:
         self.window = window
-        self.held = self.loading = self.lost = self.freed = zero
+        self.held = self.loading = self.lost = self.freed = self.mixed = self.held_back = zero
 
     def add(self, gpus: int, begin: Number, end: Number, setup: Number, lost: Number | None = None) -> Number:
         """Add that a job held GPUs, loading first, and from ``lost`` in vain; return what of it is in the window."""
@@ -108,11 +113,19 @@ class Held:
         self.held += held
         return held
 
+    def add_mixed(self, gang: Mapping[int, int], speeds: Sequence[Number], begin: Number, end: Number) -> None:
+        """Add that a gang held GPUs of several types: how many of each, of which the job has these ``speeds`` (k,)."""
+        slowest = min(speeds[gpu_type] for gpu_type in gang)
+        faster = sum(gpus for gpu_type, gpus in gang.items() if speeds[gpu_type] > slowest)
+        time = overlap(self.window, begin, end)
+        self.mixed += sum(gang.values()) * time
+        self.held_back += faster * time
+
     def use(self, usable: Number, free: Fragments) -> GpuUse:
         """Return the sums."""
         useful = self.held - self.loading - self.lost
         wasted = (self.lost, self.freed, free.fragmented, free.scattered)
-        return GpuUse(usable, self.held, useful, self.loading, *wasted)
+        return GpuUse(usable, self.held, useful, self.loading, *wasted, self.mixed, self.held_back)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from fairopt.problem import Cluster, Trace
 from fairopt.problem.queue import Spots
 from fairopt.program import Array
 from fairopt.simulation.changes import Changes
+from fairopt.studies.tenant_cases import HOUR, UnfairCases, tenant_loss
 
 #: The most numbers of a line over time.
 POINTS = 201
@@ -59,14 +60,20 @@ class Line:
         """Return the means of the line, at most ``most`` at each time, over ``scale``."""
         if not self._times or end <= begin:
             return Timeline(begin, end, (0.0,) * (POINTS - 1))
+        edges = np.linspace(begin, end, POINTS)
+        means = np.diff(self.integral(edges, most=most)) / np.diff(edges) / scale
+        return Timeline(begin, end, tuple(float(f"{value:.5g}") for value in means))
+
+    def integral(self, edges: Array, *, most: float | None = None) -> Array:
+        """Return the integral of the line, at most ``most`` at each time, up to each of the rising ``edges`` (m,)."""
+        if not self._times:
+            return np.zeros(len(edges))
         times, values = self.steps()
         values = values if most is None else np.minimum(values, most)
-        edges = np.linspace(begin, end, POINTS)
-        at = np.concatenate([[min(begin, times[0])], times, [max(end, times[-1])]])
+        at = np.concatenate([[min(edges[0], times[0])], times, [max(edges[-1], times[-1])]])
         # the integral up to each time, which is straight between two
         sums = np.concatenate([[0.0], np.cumsum(np.diff(at) * np.concatenate([[0.0], values]))])
-        means = np.diff(np.interp(edges, at, sums)) / np.diff(edges) / scale
-        return Timeline(begin, end, tuple(float(f"{value:.5g}") for value in means))
+        return np.asarray(np.interp(edges, at, sums))
 
 
 class Lines:
@@ -112,8 +119,7 @@ class Lines:
         gpus = sign * sum(each for _, each in spots)  # an elastic job may hold another number than its own
         self.waiting.change(time, -sign)
         self.held.change(time, gpus)
-        if self._detailed:
-            self._held[self._owner[row]].change(time, gpus)
+        self._held[self._owner[row]].change(time, gpus)
 
     def _leave(self, row: int, time: float) -> None:
         since, spots = self._running.pop(row)
@@ -145,11 +151,26 @@ class Lines:
         """
         if not self._detailed:
             return {}, {}
-        jobs = self._trace.jobs
-        weight = jobs.tenant_weight.astype(float)
-        own = weight / weight.sum() * float(self._cluster.gpus.sum())
-        lines = zip(jobs.tenants, self._held, self._asked, own.tolist(), strict=True)
+        lines = zip(self._trace.jobs.tenants, self._held, self._asked, self._own(), strict=True)
         found = [
             (name, held.means(begin, end), asked.means(begin, end, most=most)) for name, held, asked, most in lines
         ]
         return {name: held for name, held, _ in found}, {name: entitled for name, _, entitled in found}
+
+    def loss(self, cases: UnfairCases) -> float | None:
+        """Return how often tenants were served unfairly while jobs came, by a reading; None without cases."""
+        arrival = self._arrival
+        edges = np.arange(arrival[0], arrival[-1], HOUR) if arrival else np.zeros(0)
+        if len(edges) < 2:
+            return None
+        own, asked = self._own(), self._asked
+        due = [each.integral(edges, most=most) for each, most in zip(asked, own, strict=True)]
+        if not cases.capped:
+            due = [most * (edges - edges[0]) for most in own]
+        return tenant_loss(cases, edges, [each.integral(edges) for each in self._held], due)
+
+    def _own(self) -> list[float]:
+        """Return each tenant's quota: its part, by weight, of all GPUs."""
+        weight = self._trace.jobs.tenant_weight.astype(float)
+        own: list[float] = (weight / weight.sum() * float(self._cluster.gpus.sum())).tolist()
+        return own

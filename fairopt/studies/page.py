@@ -17,10 +17,9 @@ from fairopt import plot
 from fairopt.bench.report.page import UNWRITABLE
 from fairopt.bench.report.words import digits
 from fairopt.discovery import library
-from fairopt.simulation.measures import UNITS
 from fairopt.studies.cells import PlayedCell
 from fairopt.studies.lines import POINTS
-from fairopt.studies.playing import Observed
+from fairopt.studies.playing import MEASURES, Observed
 from fairopt.studies.results import Mean, StudyResults, shown
 from fairopt.studies.spec import StudySetting
 
@@ -62,7 +61,7 @@ def page(results: StudyResults) -> str:
         .render(
             spec=results.spec,
             results=results,
-            units=UNITS,
+            units=MEASURES,
             means=lambda setting: _means(results, setting),
             pairs=lambda question, setting: [
                 each for each in results.pairs if (each.question, each.setting) == (question, setting)
@@ -182,7 +181,7 @@ def _detailed(cells: list[PlayedCell]) -> Observed | None:
 
 
 def _word(measure: str) -> str:
-    unit = {"time": "s"}.get(UNITS[measure], UNITS[measure])
+    unit = {"time": "s"}.get(MEASURES[measure], MEASURES[measure])
     return f"{measure} ({unit})" if unit else measure
 
 

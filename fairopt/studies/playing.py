@@ -15,11 +15,19 @@ from fairopt.simulation import History, Mechanics
 from fairopt.simulation.changes import Changes
 from fairopt.simulation.differences import differences
 from fairopt.simulation.engine import Engine
-from fairopt.simulation.gpu_time import Window
-from fairopt.simulation.measures import JobTable, Measuring
+from fairopt.simulation.gpu_time import Window, ratio
+from fairopt.simulation.measures import UNITS, JobTable, Measuring
 from fairopt.simulation.measures_finish_time import Ideal, WholeCluster
 from fairopt.studies.lines import POINTS, HostBar, Lines, Timeline
 from fairopt.studies.statistics import BATCH
+from fairopt.studies.tenant_cases import CASES
+
+#: The unit of each measure of a study: beside those of a run, GPU-time of gangs on several types, and unfair cases.
+MEASURES: Mapping[str, str] = {
+    **UNITS,
+    **dict.fromkeys(("mixed_types", "held_back"), "share of GPU-time"),
+    **dict.fromkeys(CASES, "share of cases"),
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,8 @@ IDEALS: Mapping[str, Ideal] = MappingProxyType(
 class Observed:
     """What is kept of a run: measures, distributions for pictures, lines over time.
 
-    * ``measures``: those of `fairopt.simulation.measures.UNITS`; of jobs and tenants they are of the measured window.
+    * ``measures``: those of `MEASURES`; of jobs and tenants they are of the measured window, but for how often tenants
+      were served unfairly.
     * ``quantiles``: of "jct", "finish_time" and "ltgf", evenly from the least to the largest.
     * ``over_time``: "utilisation" (part of the GPUs) and "queue" (jobs that wait). ``held`` and ``entitled``: GPUs of
       each tenant. ``bars``, ``hosts``: of a Gantt chart, its beginning; empty but for the first seed.
@@ -107,7 +116,7 @@ class Observing:
     def result(self, index: int | None = None) -> Observed:
         """Return what is kept of the run up to round ``index``; the default is that after the last changes."""
         measured, whole = self._measuring.result(index), self._whole.result(index)
-        measures = measured.row()
+        measures, gpu = measured.row(), measured.gpu
         table = self._measuring.jobs()
         begin, end, lines = self._begin, self._until, self._lines
         of_jobs = {name: [float(value) for value in table.column(name)] for name in ("jct", "finish_time", "ltgf")}
@@ -115,6 +124,9 @@ class Observing:
         done = sum(each.completed is not None for each in table.rows)
         # a run that is cut has a makespan and rounds as a whole
         measures |= {name: whole.row()[name] for name in ("makespan", "rounds")}
+        mixed = {"mixed_types": ratio(gpu.mixed, gpu.usable), "held_back": ratio(gpu.held_back, gpu.usable)}
+        measures |= {name: None if part is None else float(part) for name, part in mixed.items()}
+        measures |= {name: lines.loss(cases) for name, cases in CASES.items()}
         return Observed(
             measures={name: value and float(f"{value:.12g}") for name, value in measures.items()},
             quantiles={name: _quantiles(values) for name, values in of_jobs.items() if values},

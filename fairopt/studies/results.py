@@ -14,8 +14,8 @@ import numpy as np
 from fairopt.bench.records import Environment
 from fairopt.bench.report.words import digits
 from fairopt.errors import BadInput
-from fairopt.simulation.measures import UNITS
 from fairopt.studies.cells import CellStatus, PlayedCell, tasks
+from fairopt.studies.playing import MEASURES
 from fairopt.studies.running import Shard
 from fairopt.studies.spec import Better, Question, StudySetting, StudySpec
 from fairopt.studies.statistics import Estimate, PairedResult, compare_drawn, compare_resampled, holm, mean_of, mser
@@ -219,7 +219,7 @@ class StudyResults:
         for each in self.cells:
             labels = {name: getattr(each, name) for name in LABELS}
             measures: Mapping[str, Any] = each.observed.measures if each.observed else {}
-            yield {**labels, "status": each.status.value, **{name: measures.get(name) for name in UNITS}}
+            yield {**labels, "status": each.status.value, **{name: measures.get(name) for name in MEASURES}}
 
     def as_json(self) -> dict[str, Any]:
         """Return what was found, in the types of JSON."""

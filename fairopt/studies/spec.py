@@ -38,7 +38,7 @@ from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown
 from fairopt.simulation import Mechanics
-from fairopt.simulation.measures import UNITS
+from fairopt.studies.playing import MEASURES
 from fairopt.studies.traces import EstimationError, Place, Source, drawn
 
 SCHEMA = 1
@@ -117,8 +117,8 @@ class Question:
     baseline: str = ""
 
     def __post_init__(self) -> None:
-        if self.measure not in UNITS:
-            raise BadInput(f"got {shown(self.measure)}", place="key 'measure'", remedy=nearest(self.measure, UNITS))
+        if self.measure not in MEASURES:
+            raise BadInput(f"got {shown(self.measure)}", place="key 'measure'", remedy=nearest(self.measure, MEASURES))
 
 
 @dataclass(frozen=True)

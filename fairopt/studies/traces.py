@@ -36,7 +36,10 @@ class Source:
     """A trace of a study: a file or data set (@NAME), or a generator with parameters.
 
     ``jobs``: of a file, so many of the first; ``block``: jobs in a block of a resampled trace, 0 for the square root of
-    their number. ``clusters``: the labels of those that it is played on, () for all.
+    their number. A generator that draws nothing is resampled where it has a ``block``: seed 0 is its trace, others are
+    draws by blocks, and all count alike, as traces of days that are made of such blocks. ``grid``: arrivals are rounded
+    up to multiples of this, in which a scheduler sees them; 0 for as they are. ``clusters``: the labels of those that
+    it is played on, () for all.
     """
 
     label: str
@@ -45,6 +48,7 @@ class Source:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     jobs: int | None = None
     block: int = 0
+    grid: float = 0
     clusters: tuple[str, ...] = ()
 
     def __hash__(self) -> int:  # parameters are compared, and cannot be hashed
@@ -59,8 +63,15 @@ class Source:
         """Return what decides the traces: a hash of the file, or the generator and its parameters."""
         if self.generator:
             made = type(_generator(self.generator, self.parameters))
-            return repr(("generator", self.generator, sorted(self.parameters.items()), origin(made.__module__)))
-        return repr((_digest(self.file), self.jobs, self.block))
+            what: tuple[Any, ...] = (
+                "generator",
+                self.generator,
+                sorted(self.parameters.items()),
+                origin(made.__module__),
+            )
+        else:
+            what = (_digest(self.file), self.jobs)
+        return repr((*what, self.block, self.grid))
 
     def check(self) -> None:
         """Refuse a file that cannot be read, and a generator that cannot be made. Errors: `BadInput`."""
@@ -128,12 +139,20 @@ def drawn(source: Source, place: Place, load: float | None, error: EstimationErr
     cluster = place.made()
     if source.generator:
         made = _generator(source.generator, source.parameters if load is None else {**source.parameters, "load": load})
-        trace: Trace = made.trace(seed, cluster).as_(float)
+        trace: Trace = made.trace(0 if source.block else seed, cluster).as_(float)
+        trace = resample(trace, seed, source.block) if source.block else trace
     else:
         trace = resample(_first(_read(source.file, cluster.types), source.jobs), seed, source.block)
         trace = compress(trace, 1.0 if load is None else load)
     check_matches(trace, cluster)
-    return error.applied(trace, seed)
+    return error.applied(seen_at(trace, source.grid), seed)
+
+
+def seen_at(trace: Trace, grid: float) -> Trace:
+    """Return a trace in which jobs arrive at the next multiples of ``grid``; 0: as they do."""
+    if not grid:
+        return trace
+    return Trace(replace(trace.jobs, arrival=np.ceil(trace.jobs.arrival / grid) * grid), trace.outages)
 
 
 def compress(trace: Trace, load: float) -> Trace:

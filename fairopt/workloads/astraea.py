@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from fairopt.datasets.tables import dataset_path
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace
+from fairopt.problem.numbers import exact
 from fairopt.workloads.load import gpu_time
 from fairopt.workloads.marginals import quotas
 from fairopt.workloads.synthetic import FINE, span_of
@@ -36,6 +37,7 @@ class _Window(Workload):
     * ``data``: the table of the trace's jobs (.csv or .csv.gz); "" for the thousand jobs that are part of fairopt.
     * ``begin_s``: when the window begins, in the table's seconds; 0 in the thousand jobs. ``days``: how long it is.
     * ``jobs``: how many there are at most (none: all of the window). Jobs whose tenant is not known are left out.
+    * ``longest_hours``: longer run times are cut to this (none: none is).
     * ``load``: times of arrival are stretched or compressed to this (none: they are as they were).
     * ``weights``: those of tenants.
     """
@@ -47,6 +49,7 @@ class _Window(Workload):
     begin_s: int = 0
     days: float = 14
     jobs: int | None = None
+    longest_hours: float | None = None
     load: float | None = None
     weights: Weights = Weights.REQUESTED
 
@@ -55,8 +58,9 @@ class _Window(Workload):
         check_range(self.days, "days", most=10_000)
         if self.jobs is not None:
             check_count(self.jobs, "jobs", least=2)
-        if self.load is not None:
-            check_range(self.load, "load", most=1000)
+        for name, most in (("load", 1000), ("longest_hours", 10_000)):
+            if getattr(self, name) is not None:
+                check_range(getattr(self, name), name, most=most)
 
     def trace(self, seed: int, cluster: Cluster) -> Trace:
         """Return the jobs of the window for ``cluster``; throughputs are 1, whatever its types."""
@@ -65,6 +69,8 @@ class _Window(Workload):
             remedy = "Give another begin_s, or the whole table as data"
             raise BadInput(f"{len(rows)} jobs from second {self.begin_s} on", place="begin_s", remedy=remedy)
         gpus, work = [int(row["gpus"]) for row in rows], [Fraction(row["duration_s"]) for row in rows]
+        if self.longest_hours is not None:
+            work = [min(each, 3600 * exact(self.longest_hours, "longest_hours")) for each in work]
         arrival = [Fraction(row["submit_s"]) - Fraction(rows[0]["submit_s"]) for row in rows]
         if self.load is not None:
             speed = [[Fraction(1)] * len(cluster.types)] * len(rows)
@@ -126,6 +132,7 @@ class AstraeaVenus(_Window):
     * ``begin_s``: when the window begins, in the table's seconds. No two weeks have the paper's 11,304 jobs; in the
       whole table those with tenants begin at 14414301 (2020-09-01), 14932701 (09-07) and 15451101 (09-13).
     * ``days``: "a two-week snapshot" (Sec. 6.1.2). ``jobs``: the most jobs (none: all; the paper has 11,304).
+    * ``longest_hours``: longer run times are cut to this (none: they are "unmodified", Sec. 6.1.3).
     * ``load``: arrivals are stretched or compressed to this (none: as they were, Sec. 6.1.3).
     * ``weights``: of tenants: quota (what they had; ours), requested (as the paper has it for Philly), equal.
 
@@ -155,6 +162,7 @@ class AstraeaPhilly(_Window):
     * ``begin_s``: when the window begins, in the table's seconds. No two weeks have the paper's 44,329 jobs; the most,
       33,571, begin at 5493534 (2017-10-10).
     * ``days``: "a two-week snapshot" (Sec. 6.1.2). ``jobs``: the most jobs (none: all).
+    * ``longest_hours``: longer run times are cut to this (none: they are "unmodified", Sec. 6.1.3).
     * ``load``: arrivals are stretched or compressed to this (none: as they were, Sec. 6.1.3).
     * ``weights``: of tenants: requested, "proportional to the total number of GPUs requested by all the jobs in this
       VC" (Sec. 6.1.2), or equal.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from fairopt.ledger import PrintedAndFound, Ruling
 from fairopt.proofs.ledger.studying import between, intervals
@@ -68,7 +69,15 @@ class PrintedRatio:
         return PrintedAndFound(self.said, between(values), intervals(values), counts)
 
 
-def parts(some: Sequence[RatioCase], every: Sequence[RatioCase]) -> str:
+class Located(Protocol):
+    """What stands somewhere in a study, as a `RatioCase` does."""
+
+    @property
+    def where(self) -> Mapping[str, str]:
+        """What it is of, part by part."""
+
+
+def parts(some: Sequence[Located], every: Sequence[Located]) -> str:
     """Return in which parts ``some`` cases lie, where that is not all of them: "load 2; rival Gavel"."""
     said = []
     for part in every[0].where:

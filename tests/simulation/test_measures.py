@@ -52,6 +52,15 @@ def table_1() -> History:
     return History.of(trace, cluster, run(ShortestRemainingTimeFirst(), trace, cluster, length=1))
 
 
+def test_gpus_of_a_gang_on_several_types_wait_for_the_slowest() -> None:
+    cluster = Cluster.uniform({"slow": (1, 2), "fast": (1, 4)})
+    jobs = Jobs.of(gpus=[3, 2], work=[100, 100], types=cluster.types, throughput=[[1, 2], [1, 2]], names=["a", "b"])
+    across: Mapping[str, Spots] = {"a": ((0, 1), (1, 2)), "b": ((1, 2),)}
+    found = measure(played(Trace(jobs), cluster, across, across)).gpu
+    # a holds 3 GPUs for two rounds of 10, 2 of them faster than the third; b is on one type
+    assert (found.held, found.mixed, found.held_back) == (100, 60, 40)
+
+
 # -- by hand ---------------------------------------------------------------------------------------------------------
 def test_times_and_moves_of_fft_table_1() -> None:
     found = measure(table_1())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,21 @@ def test_a_generator_is_named_and_draws_by_seed() -> None:
     assert not source.resampled
     with pytest.raises(BadInput, match="unknown key 'job'"):
         Source("even", generator="study_examples:Evenly", parameters={"job": 7}).check()
+
+
+def test_a_generator_that_draws_nothing_is_resampled_and_seen_on_a_grid() -> None:
+    parameters = {"jobs": 40, "longest_hours": 1}
+    source = Source("venus", generator="astraea-venus", parameters=parameters, block=8, grid=60)
+    place = Place("small", hosts={"V100": (20, 8)})
+    assert not source.resampled  # the draws count alike
+    whole, draw = (drawn(source, place, None, EstimationError(), seed).jobs for seed in (0, 1))
+    plain = drawn(replace(source, block=0, grid=0), place, None, EstimationError(), 0).jobs
+    assert whole.names == plain.names
+    assert not np.any(whole.arrival % 60)
+    assert np.all((whole.arrival - plain.arrival >= 0) & (whole.arrival - plain.arrival < 60))
+    assert {name.partition(".")[0] for name in draw.names} < set(plain.names)
+    assert max(plain.work) == 3600
+    assert replace(source, grid=0).content() != source.content() != replace(source, block=9).content()
 
 
 def test_what_decides_a_trace_is_its_content(tmp_path: Path) -> None:
