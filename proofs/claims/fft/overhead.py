@@ -29,7 +29,7 @@ BACKLOG, COMING, ROUND = 4_300, 170, 300.0
 BEFORE, TIMED = 5, 20
 #: Gangs as often as in Philly.
 SIZES, FREQUENCIES = (1, 2, 4, 8), (0.866, 0.023, 0.049, 0.062)
-#: Seconds that a solver may take for one round, and how many rounds the slower one is given.
+#: Seconds that the slower solver may take for one round, and how many rounds it is given.
 LIMIT, FEW = 120.0, 2
 #: Optimal costs of two ways may differ by this much, relatively.
 AGREE = 1e-6
@@ -60,18 +60,14 @@ def fig13a() -> Finding:
         cost, lower = (float(cast(float, each)) for each in (decided.solution.objective, decided.solution.bound))
         ours.append(Timed(spent, cost, cost - lower < AGREE * abs(cost)))
         gangs = policy.one_round(queue, state).gangs()
-        exact.append(_theirs(gangs, "HIGHS", {"highs_options": {"mip_rel_gap": 0.0, "time_limit": LIMIT}}))
-        near.append(_theirs(gangs, "HIGHS", {"highs_options": {"mip_rel_gap": 0.01, "time_limit": LIMIT}}))
+        exact.append(_theirs(gangs, "HIGHS", {"highs_options": {"mip_rel_gap": 0.0}}))
+        near.append(_theirs(gangs, "HIGHS", {"highs_options": {"mip_rel_gap": 0.01}}))
         if len(scip) < FEW:
             scip.append(_theirs(gangs, "SCIP", {"scip_params": {"limits/gap": 0.01, "limits/time": LIMIT}}))
         jobs.append(len(queue))
     require(all(each.optimal for each in ours), "our answers have a proven bound")
     require(
-        all(
-            abs(one.cost - other.cost) <= AGREE * abs(one.cost)
-            for one, other in zip(ours, exact, strict=True)
-            if other.optimal
-        ),
+        all(abs(one.cost - other.cost) <= AGREE * abs(one.cost) for one, other in zip(ours, exact, strict=True)),
         "both ways find the same cost",
     )
     most = max(each.seconds for each in exact)
@@ -84,8 +80,7 @@ def fig13a() -> Finding:
         f"Philly, lengths and speeds drawn; the paper names CVXPY (Sec. 5), but neither the solver behind it nor the "
         f"machine, and prints {PRINTED} s. "
         f"Processor time from the queue's costs to the choice of types: CVXPY with HiGHS takes {theirs:.1f} s in the "
-        f"median and {most:.1f} s at most (gap 0, reached in {sum(each.optimal for each in exact)} of {TIMED} rounds; "
-        f"{median(each.seconds for each in near):.1f} s with 1%), which is "
+        f"median and {most:.1f} s at most (gap 0; {median(each.seconds for each in near):.1f} s with 1%), which is "
         f"{percent(most / ROUND, 1)} of a round of 5 minutes: little, as the paper says. SCIP finishes {finished} of "
         f"{len(scip)} within {LIMIT:.0f} s at a gap of 1%. Our own method decides the whole round, costs and hosts "
         f"included, in {own:.2f} s in the median and {max(each.seconds for each in ours):.2f} s at most, at the same "

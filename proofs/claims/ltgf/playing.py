@@ -9,7 +9,6 @@ from random import Random
 from typing import Any, ClassVar
 
 from fairopt.backends import Session
-from fairopt.errors import NotCapable
 from fairopt.policy import Policy, Schedule
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
@@ -32,8 +31,6 @@ class GivenSchedule(Policy):
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Place those whose turn it is; see `Policy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} has nothing to solve")
         turn = self.turns[problem.index % len(self.turns)]
         requests = [Request(row, (0,)) for row, name in enumerate(problem.jobs.names) if name in turn]
         return Schedule(self.name, problem, placed(problem, requests, Consolidated()))
