@@ -32,10 +32,11 @@ PAPERS = {
         "OEF (Middleware 2024)",
         "oef_running_example",
         "In rounds its shares matter little: with the same rounding and placer, mean completion times under OEF, "
-        "trading and max-min differ by about one percent, not 17 or 19 (`oef-jct`). What is printed comes out beside "
-        "whole rivals, Gandiva_fair and Gavel's rounds, if all jobs come at once: OEF lets a tenant's jobs take turns. "
-        "Where jobs come one by one Gavel's are done sooner. OEF puts more workers across types than its rivals' shares do, "
-        "not fewer (`oef-straggler`), though only some three percent of the GPU-time is in such gangs.",
+        "trading and max-min differ by about one percent, not 17 or 19 (`oef-jct`). What is printed comes out "
+        "beside whole rivals, Gandiva_fair and Gavel's rounds, if all jobs come at once: OEF lets a tenant's jobs "
+        "take turns. Where jobs come one by one Gavel's are done sooner. OEF puts more workers across types than "
+        "its rivals' shares do, not fewer (`oef-straggler`), though only some three percent of the GPU-time is in "
+        "such gangs.",
     ),
     "gandiva": Paper(
         "Gandiva_fair (EuroSys 2020)",
