@@ -84,6 +84,7 @@ class Trait(enum.Enum):
     WORK_CONSERVING = "no job waits for which GPUs of one type, all free, would do"
     ONE_TYPE = "the GPUs of a gang are of one type"
     RUNS_TO_COMPLETION = "a job that runs stays where it is until it is done or its host fails"
+    EVENTS = "how long a round takes does not matter, and each schedule says how long it stands"
     NAMELESS = "what jobs, tenants and hosts are called does not matter"
 
 

@@ -130,6 +130,13 @@ class Queue(Frozen):
         """When the round ends."""
         return self.now + self.length
 
+    def until(self, end: Number) -> Queue:
+        """Return the same queue for a round that ends at ``end``: at this very number, also in floats."""
+        made = replace(self, length=end - self.now)
+        made.recall(self)
+        vars(made)["end"] = end
+        return made
+
     @cached_property
     def capacity(self) -> Array:
         """GPUs of each type (k,) on hosts that work: Y_i."""

@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from fairopt.backends import Method, Solver
+from fairopt.backends import Method, Session, Solver
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
 from fairopt.policy.schedule import refuse_broken
@@ -71,18 +71,24 @@ def run(
         if coming is None:
             return
         moved, queue = coming
-        begun = perf_counter()
-        # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
-        told = queue.as_told()
-        schedule = decide(policy, told, state=moved.state if moved.started else None, at=at.next())
-        seconds = perf_counter() - begun
-        if schedule.queue is not told:
-            raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
-        record = replace(advance(moved, trace, replace(schedule, queue=queue), kept), seconds=seconds)
+        schedule, seconds = ask(policy, moved, queue, at)
+        record = replace(advance(moved, trace, schedule, kept), seconds=seconds)
         _log.debug("%r in %.3f s", record, seconds)
         refuse_stall(record.after, trace, record.policy, (job for job in record.waiting if job not in record.misfits))
         yield record
         snapshot, done = record.after, done + 1
+
+
+def ask(policy: Policy, snapshot: Snapshot, queue: Queue, at: Session) -> tuple[Schedule, float]:
+    """Return what ``policy`` decides on the ``queue`` after ``snapshot``, and the seconds that it took."""
+    begun = perf_counter()
+    # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
+    told = queue.as_told()
+    schedule = decide(policy, told, state=snapshot.state if snapshot.started else None, at=at.next())
+    seconds = perf_counter() - begun
+    if schedule.queue is not told:
+        raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
+    return replace(schedule, queue=queue), seconds
 
 
 def begin(cluster: Cluster, number: type = Fraction) -> Snapshot:

@@ -276,6 +276,19 @@ class RoundChecks(SampledChecks):
                 name, spots = step.queue.jobs.names[row], step.schedule.placements.get(row)
                 assert spots == step.queue.last[row], f"{step.queue!r}: {name} is taken from {step.queue.last[row]}"
 
+    @requires(Trait.EVENTS)
+    def lengths_of_rounds_do_not_matter(self, policy: Policy) -> None:
+        """Guards against policies that continuous time would play otherwise than short rounds."""
+        for play in self._outcomes(policy)[:4]:
+            state: Any = None
+            for step in play.steps:
+                short = decided(policy, replace(step.queue, length=step.queue.length / 7), state)
+                assert (dict(short.placements), short.stands) == (
+                    dict(step.schedule.placements),
+                    step.schedule.stands,
+                ), f"{step.queue!r}: another schedule in rounds of {short.queue.length}"
+                state = step.schedule.state
+
     @requires(Trait.NAMELESS)
     def names_do_not_matter(self, policy: Policy) -> None:
         """Guards against choices by alphabet, and by the order of a set of names."""

@@ -8,6 +8,7 @@ from math import ceil
 
 from fairopt.models.baselines.fifo import FirstInFirstOut, Room
 from fairopt.models.common.schedulers import time_left, until_free
+from fairopt.policy import Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Number
 from fairopt.simulation import by_throughput
@@ -32,6 +33,7 @@ class EasyBackfilling(FirstInFirstOut):
 
     name = "easy-backfilling"
     source = "Lifka, JSSPP 1995; Mu'alem and Feitelson, IEEE TPDS 2001"
+    traits = FirstInFirstOut.traits - {Trait.EVENTS}  # the shadow time is the beginning of a round
 
     def overtake(self, queue: Queue, waiting: Sequence[int], room: Room) -> bool:
         """Start the jobs that do not delay the first; see `FirstInFirstOut.overtake`."""

@@ -26,7 +26,7 @@ class FirstInFirstOut(Policy):
     problem = Queue
     name = "fifo"
     source = "Lifka, JSSPP 1995"
-    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION, Trait.EVENTS})
     placement: Placement = field(default_factory=Consolidated)
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:

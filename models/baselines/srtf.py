@@ -26,7 +26,7 @@ class ShortestRemainingTimeFirst(Policy):
     problem = Queue
     name = "srtf"
     source = "FFT, ICS 2025, Sec. 2.2"
-    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING, Trait.EVENTS})
     placement: Placement = field(default_factory=Consolidated)
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:

@@ -224,6 +224,15 @@ class Alphabetical(Broken):
         return sorted(range(len(queue)), key=lambda row: queue.jobs.names[row])
 
 
+class Clocked(Broken):
+    """Goes by the length of a round, and declares that it does not matter."""
+
+    traits = frozenset({Trait.EVENTS})
+
+    def order(self, queue: Queue) -> list[int]:
+        return sorted(range(len(queue)), key=lambda row: queue.remaining[row] > queue.length)
+
+
 class Lazy(Broken):
     """Runs one job at a time, and declares that it leaves nobody waiting, nor stops anybody."""
 
@@ -290,6 +299,7 @@ CAUGHT: Mapping[type[Broken], str] = {
     Hoarding: "forgets who is done",
     Proud: "copes where nobody can run",
     Alphabetical: "names do not matter",
+    Clocked: "lengths of rounds do not matter",
     Lazy: "no gpu is idle for which somebody waits",
     Mixing: "gangs lie on one type",
     Rounding: "floats place like fractions",
@@ -321,6 +331,6 @@ def test_what_the_broken_ones_are_made_of_is_not_broken(policy: Policy) -> None:
 def test_a_trait_that_is_not_declared_is_skipped_and_said_so() -> None:
     report = round_suite(verify_run.decide, settings=2).run([Broken()])
     of_rounds = {trait for policy in policies(Queue) for trait in policy.traits}
-    assert len(of_rounds) == 6
-    assert report.counts[Outcome.SKIPPED] == 6 + 2  # it claims nothing either
+    assert len(of_rounds) == 7
+    assert report.counts[Outcome.SKIPPED] == 7 + 2  # it claims nothing either
     assert "does not declare" in str(report)
