@@ -37,7 +37,7 @@ def run_continuous(
 
     This is what `run` tends to as rounds get shorter. So the policy must declare `Trait.EVENTS`, and each of its
     schedules must stand (`Schedule.stands`); SRTF's do where every job is on the type that it asks for first.
-    Where rounds see two events together, FIFO may choose another type; there they tend to it once they are shorter.
+    With several types FIFO may choose another one where two events fall into one round; shorter rounds part them.
 
     The ``length`` of the queue is the time until a job comes, or a host fails or comes back: infinity where nothing is
     known to come. ``index`` counts the spans. ``after`` continues from a snapshot, one of `run` included. Where nobody
