@@ -183,7 +183,7 @@ def observe(history: History, rows: range | None = None, *, detailed: bool = Tru
     >>> trace, cluster = philly_trace(), philly_cluster()
     >>> seen = observe(History.of(trace, cluster, run("srtf", trace, cluster, length=300, rounds=30)))
     >>> seen.measured, seen.unfinished, seen.over_time["queue"].end
-    (63, 4, 9000.0)
+    (103, 15, 9000.0)
     """
     observing = Observing(history.trace, history.cluster, rows, detailed=detailed)
     for changes in differences(history.trace, history.cluster, history.rounds):

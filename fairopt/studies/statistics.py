@@ -183,7 +183,7 @@ def expanded(pairs: int) -> float:
     """Return the level of a percentile interval of so many pairs, `FEWEST` at least; see this module.
 
     >>> round(expanded(5), 4), round(expanded(1000), 4)
-    (0.9981, 0.9502)
+    (0.9981, 0.9504)
     """
     stats = _stats()
     half = stats.t.ppf((1 + CONFIDENCE) / 2, pairs - 1) * math.sqrt(pairs / (pairs - 1))

@@ -83,7 +83,7 @@ def level(tickets: Mapping[User, Number], demand: Mapping[User, int], gpus: int)
     left, open_tickets = gpus, sum(tickets[user] for user in order)
     for user in order:
         if demand[user] * open_tickets > tickets[user] * left:
-            height: Number = Fraction(left) / open_tickets
+            height: Number = left * ONE / open_tickets  # whole numbers stay exact
             return height
         left -= demand[user]
         open_tickets -= tickets[user]
