@@ -180,7 +180,7 @@ def whole_after_kills(folder: Path, times: int, seed: int) -> None:
 
 
 def test_a_study_that_is_killed_goes_on(tmp_path: Path) -> None:
-    whole_after_kills(tmp_path, 5, 1)
+    whole_after_kills(tmp_path, 2, 1)
 
 
 @pytest.mark.slow

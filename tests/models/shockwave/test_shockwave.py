@@ -142,6 +142,7 @@ def test_bad_options_are_refused(option: dict[str, float]) -> None:
         Shockwave(**option)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [

@@ -187,6 +187,7 @@ def test_bad_options_are_refused(option: dict[str, float]) -> None:
         Sia(**option)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [Sia(restart=0), Sia(power=-2.0, idle=5.0, gap=0.01)], ids=repr)
 def test_options_conform(policy: Sia) -> None:
     round_suite(judge, settings=4).run([policy]).require_complete()
