@@ -1,7 +1,7 @@
 """Decide certificates, runs and schedules: ``python proofs/verify.py FILE-OR-FOLDER...``. See `verifier.front`.
 
-The program is this file and the folder ``verifier`` beside it. It needs Python's standard library only, and nothing of
-fairopt.
+The program is this file and the folder ``verifier`` beside it. It needs Python's standard library only, and
+nothing of fairopt.
 """
 
 import sys
