@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -30,6 +31,21 @@ class Mean:
     measure: str
     estimate: Estimate
     seeds: int
+
+
+class Certainty(Enum):
+    """How sure a comparison is; the value is its verdict."""
+
+    SAME = "{first} and {second}: the same in all runs"
+    SURE = "{first} better than {second} by {by}"
+    TOO_FEW_SEEDS = "{first} before {second} by {by}: too few seeds to be sure"
+    NOT_SURE = "{first} before {second} by {by}: not sure among {family} comparisons"
+    UNDECIDED = "{first} and {second}: undecided, {by}"
+
+    @property
+    def short(self) -> str:
+        """Its name, in words."""
+        return self.name.lower().replace("_", " ")
 
 
 @dataclass(frozen=True)
@@ -64,18 +80,22 @@ class Pair:
         return f"{shown(Estimate(sign * apart.value, low, high))} {'more' if sign > 0 else 'less'}"
 
     @property
-    def verdict(self) -> str:
-        """Who is better and how sure, in words."""
+    def certainty(self) -> Certainty:
+        """How sure it is."""
         found, none = self.result.decisive
         if found.value == found.low == found.high == none:
-            return f"{self.first} and {self.second}: the same in all runs"
+            return Certainty.SAME
         if self.result.sure:
-            return f"{self.first} better than {self.second} by {self.by}"
+            return Certainty.SURE
         if math.isnan(self.result.p):
-            return f"{self.first} before {self.second} by {self.by}: too few seeds to be sure"
-        if not found.low <= none <= found.high:
-            return f"{self.first} before {self.second} by {self.by}: not sure among {self.family} comparisons"
-        return f"{self.first} and {self.second}: undecided, {self.by}"
+            return Certainty.TOO_FEW_SEEDS
+        return Certainty.UNDECIDED if found.low <= none <= found.high else Certainty.NOT_SURE
+
+    @property
+    def verdict(self) -> str:
+        """Who is better and how sure, in words."""
+        names = {"first": self.first, "second": self.second, "by": self.by, "family": self.family}
+        return self.certainty.value.format(**names)
 
 
 class StudyResults:
