@@ -91,6 +91,7 @@ ALLOWED = {
     "problem": "program",
     "datasets": "problem program",
     "workloads": "problem program datasets",
+    "importing": "discovery problem program",
     "methods": "problem program backends",
     "certificates": "problem program backends",
     "policy": "problem program backends certificates",

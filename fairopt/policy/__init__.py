@@ -10,6 +10,7 @@ from fairopt.policy.allocation import Allocation
 from fairopt.policy.decide import chosen, decide, decide_each, exactly, follow, session
 from fairopt.policy.decision import Decision, Seconds
 from fairopt.policy.formulated import Computed, Formulated
+from fairopt.policy.grounds import Grounds
 from fairopt.policy.optima import Optima, Uniqueness, uniqueness
 from fairopt.policy.plan import Admission, Payment, Plan
 from fairopt.policy.policy import Claim, Example, Policy, Trait
@@ -24,6 +25,7 @@ __all__ = [
     "Decision",
     "Example",
     "Formulated",
+    "Grounds",
     "Optima",
     "Payment",
     "Plan",

@@ -161,6 +161,7 @@ def decide(
         raise BadInput(f"got a {type(problem).__name__}", place=policy.name, remedy=remedy)
     if unknown := how.keys() - How.__annotations__.keys():
         raise TypeError(f"decide() got an unexpected keyword argument {min(unknown)!r}")
+    _require_heeded(policy, problem)
     left()
     at = how.get("at")
     if at is None:
@@ -230,6 +231,19 @@ def exactly(policy: Policy, market: Market) -> Allocation:
     if not decision.exact:
         raise NotCapable(f"{policy.name} has no exact allocation on this market")
     return decision
+
+
+def _require_heeded(policy: Policy, problem: Any) -> None:
+    """Refuse a market whose entitlements the policy would break, and one without, where the policy needs them."""
+    if not isinstance(problem, Market):
+        return
+    if problem.entitlements is None:
+        if Trait.ENTITLED in policy.traits:
+            raise NotCapable(f"{policy.name} decides by entitlements, and this market says none")
+        return
+    if missed := sorted(each.value for each in problem.entitlements.said - policy.heeds):
+        remedy = "Market.plain() leaves entitlements out"
+        raise NotCapable(f"{policy.name} does not heed {', '.join(missed)}, which this market has; {remedy}")
 
 
 def _heeds(policy: Policy, method: Method, given: Any) -> None:

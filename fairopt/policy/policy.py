@@ -18,7 +18,7 @@ from fairopt.certificates import Certificate
 from fairopt.errors import NotCapable
 from fairopt.policy.allocation import Allocation, same_utilities
 from fairopt.policy.decision import Decision
-from fairopt.problem import Market
+from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Program
 
 
@@ -79,6 +79,7 @@ class Trait(enum.Enum):
     COPIES = "a user of weight w is w copies of itself"
     EXACT = "exact decisions on exact markets"
     DETERMINED = "utilities that do not depend on a solver's choice among optima"
+    ENTITLED = "entitlements that say who is owed what"
     # of rounds
     SAME_IN_FLOATS = "the same placements in floats as in Fractions, where no two numbers are alike by accident"
     WORK_CONSERVING = "no job waits for which GPUs of one type, all free, would do"
@@ -116,6 +117,8 @@ class Policy(ABC):
     methods: ClassVar[tuple[Method, ...]] = (Method(),)
     #: What its program needs of a back end, beyond linear constraints.
     needs: ClassVar[frozenset[Capability]] = frozenset()
+    #: Which entitlements it heeds; a market that says others is refused, since its answer would break them.
+    heeds: ClassVar[frozenset[Entitled]] = frozenset()
     #: The relative error of utilities in an exact decision, where a policy rounds irrational numbers.
     rounding: ClassVar[Fraction] = Fraction(0)
 

@@ -6,18 +6,26 @@
 """
 
 from fairopt.problem.cluster import Cluster
+from fairopt.problem.entitled_rows import Good
+from fairopt.problem.entitlements import Entitled, Entitlements
 from fairopt.problem.files.allocation import allocation_from, read_allocation
 from fairopt.problem.files.cluster import cluster_schema, read_cluster, write_cluster
 from fairopt.problem.files.market import market_from_dict, market_schema, market_to_dict, read_market, write_market
 from fairopt.problem.files.trace import read_trace, trace_schema, write_trace
+from fairopt.problem.gangs import Gangs
 from fairopt.problem.jobs import Jobs, Pattern
-from fairopt.problem.market import Market, capped_value, usable, worth
+from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.throughput import capped_value, usable, worth
 from fairopt.problem.trace import Outage, Trace
 
 __all__ = [
     "Cluster",
+    "Entitled",
+    "Entitlements",
+    "Gangs",
+    "Good",
     "Jobs",
     "Market",
     "Outage",

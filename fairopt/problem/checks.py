@@ -85,6 +85,36 @@ def speedup_table(rows: list[list[object]], places: Sequence[str], types: tuple[
     ).reshape(len(rows), len(types))
 
 
+def speedup_ends(rows: object, places: Sequence[str], types: tuple[str, ...]) -> Array:
+    """Return the largest that each speedup (n, k) may be; infinity where None or infinity is given."""
+    given = listed_rows(rows)
+    open_ = [[value is None or value == INFINITY for value in row] for row in given]
+    closed = [[0 if o else v for v, o in zip(row, each, strict=True)] for row, each in zip(given, open_, strict=True)]
+    table = speedup_table(closed, places, types)
+    table[np.array(open_, dtype=bool)] = INFINITY
+    return table
+
+
+def check_ends(least: Array | None, speedup: Array, most: Array | None, places: Sequence[str]) -> None:
+    """Refuse ends of speedups that are not around them, and one end without the other."""
+    if (least is None) != (most is None):
+        raise BadInput("one end without the other", place="least, most", remedy="Give both, or neither")
+    if least is not None and most is not None:
+        if not least.shape == speedup.shape == most.shape:
+            raise BadInput(f"{least.shape} and {most.shape}", place="least, most", remedy="Give one row for each user")
+        for user, column in np.argwhere(~((least <= speedup) & (speedup <= most)))[:1]:
+            got = f"got {least[user, column]} and {most[user, column]} around {speedup[user, column]}"
+            remedy = "Give a least that is not above the speedup, and a most that is not below it"
+            raise BadInput(got, place=f"{places[user]}, speedup {column + 1}", remedy=remedy)
+
+
+def check_entitled(entitlements: Any, users: tuple[str, ...], types: tuple[str, ...]) -> None:
+    """Refuse entitlements of other users or types, or in another order."""
+    if entitlements is not None and (entitlements.users, entitlements.types) != (users, types):
+        remedy = "Make them with the market's users and types, in its order"
+        raise BadInput("the users or types are not those of the market", place="entitlements", remedy=remedy)
+
+
 def check_market(capacity: Array, weight: Array, limit: Array, places: Sequence[str]) -> None:
     """Refuse a market without GPUs, and weights and demands (``limit``) that are not positive."""
     if not any(capacity > 0):

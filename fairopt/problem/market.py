@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -16,10 +16,12 @@ from fairopt.errors import BadInput
 from fairopt.problem import checks
 from fairopt.problem.checks import checked_names
 from fairopt.problem.columns import Frozen, amounts, limits
+from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.frames import shares_given, with_names
 from fairopt.problem.labels import aligned, in_place
 from fairopt.problem.numbers import exact
 from fairopt.problem.tables import Grid, Tabular, few
+from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, cast
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ Amounts: TypeAlias = "Iterable[object] | Mapping[str, object] | Series[Any]"
 Shares: TypeAlias = "Array | Sequence[Sequence[object]] | DataFrame"
 #: Floats whose relative difference is at most this are compared as the fractions that they are.
 NEAR = 1e-9
+_ARRAYS = ("speedup", "capacity", "weight", "demand", "least", "most")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +47,9 @@ class Market(Frozen, Tabular):
     * ``demand`` (n,) or None: the most GPUs that a user can use at once, infinity for no limit.
     * ``users``, ``types``: names. ``owner``: for each row the name of the user that it belongs to; a user with several
       job types has a row for each, called "user/job" (a virtual user).
+    * ``least``, ``most`` (n, k) or None: between which speedups lie that are not known exactly; with a least of 0 any
+      positive one, with a most of infinity any at all.
+    * ``entitlements``: guarantees, caps, groups, priorities, and what users hold and ask for; None where nobody says.
 
     Numbers are Fractions; ``as_(float)`` gives the same market for a float solver. Errors: `BadInput` of the functions
     that make one.
@@ -62,6 +68,9 @@ class Market(Frozen, Tabular):
     types: tuple[str, ...]
     demand: Array | None = None
     owner: tuple[str, ...] = ()
+    least: Array | None = None
+    most: Array | None = None
+    entitlements: Entitlements | None = None
 
     # -- making one ----------------------------------------------------------------------------------------------
     @classmethod
@@ -76,13 +85,17 @@ class Market(Frozen, Tabular):
         types: Sequence[str] | None = None,
         owner: Sequence[str] | None = None,
         places: Sequence[str] | None = None,
+        least: Iterable[Iterable[object]] | None = None,
+        most: Iterable[Iterable[object]] | None = None,
+        entitlements: Entitlements | None = None,
     ) -> Market:
         """Validate and return a market; ints, Fractions, decimal strings and floats (as printed) are kept exact.
 
         Shapes: ``speedup`` (n, k), ``capacity`` (k,), the others (n,); an entry of ``demand`` may be None or infinity
         (no limit). A pandas table of speedups names its users and types. Where these are named, the others may be a
         Series or a dictionary, aligned by label. ``places`` is what messages call each row; readers of files give the
-        file's own words. Errors: `BadInput` that names the row, the column, the value and what to do.
+        file's own words. ``least`` and ``most`` (n, k), both or neither, are the ends of what a speedup may be; None in
+        ``most`` is infinity. Errors: `BadInput` that names the row, the column, the value and what to do.
 
         >>> Market.of([[1, 2], [1, 5]], {"V100": 1, "K80": 4}, types=["K80", "V100"]).capacity.tolist()
         [Fraction(4, 1), Fraction(1, 1)]
@@ -112,7 +125,12 @@ class Market(Frozen, Tabular):
             if demand is None
             else limits(aligned(demand, users, "demand", "user"), called, "demand", "user", above=False),
             owner=user_names if owner is None else tuple(owner),
+            least=None if least is None else checks.speedup_table(checks.listed_rows(least), called, type_names),
+            most=None if most is None else checks.speedup_ends(most, called, type_names),
+            entitlements=entitlements,
         )
+        checks.check_ends(market.least, market.speedup, market.most, called)
+        checks.check_entitled(market.entitlements, user_names, type_names)
         checks.check_market(market.capacity, market.weight, market.limit, called)
         checks.check_rows(market.speedup, market.capacity, called)
         return market
@@ -147,7 +165,8 @@ class Market(Frozen, Tabular):
         if not isinstance(other, Market):
             return NotImplemented
         names = (self.users, self.types, self.owner) == (other.users, other.types, other.owner)
-        mine, theirs = ([a.speedup, a.capacity, a.weight, a.limit] for a in (self, other))
+        names = names and self.entitlements == other.entitlements
+        mine, theirs = ([a.speedup, a.capacity, a.weight, a.limit, *a.ends] for a in (self, other))
         return names and all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
@@ -181,6 +200,18 @@ class Market(Frozen, Tabular):
     def limit(self) -> Array:
         """The demands (n,), infinity where there is none."""
         return np.full(len(self.users), INFINITY) if self.demand is None else self.demand
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """The least and the most that each speedup (n, k) may be; both the speedup where it is known."""
+        least, most = self.least, self.most
+        return self.speedup if least is None else least, self.speedup if most is None else most
+
+    @property
+    def known(self) -> Array:
+        """Whether all speedups of a user are known exactly (n,)."""
+        least, most = self.ends
+        return np.asarray((least == most).all(axis=1))
 
     def equal_split(self) -> Array:
         """Return each user's weight's share of every type (n, k). Source: OEF Sec. 2.3.1 (3); Gandiva_fair Sec. 2.1."""
@@ -243,9 +274,14 @@ class Market(Frozen, Tabular):
         return self._in(float)
 
     def _in(self, number: type) -> Market:
-        given = ((name, getattr(self, name)) for name in ("speedup", "capacity", "weight", "demand"))
+        given = ((name, getattr(self, name)) for name in _ARRAYS)
         columns: dict[str, Any] = {name: cast(each, number) for name, each in given if each is not None}
-        return replace(self, **columns)
+        owed = None if self.entitlements is None else self.entitlements.as_(number)
+        return replace(self, **columns, entitlements=owed)
+
+    def plain(self) -> Market:
+        """Return the market without entitlements and with the speedups as they stand."""
+        return replace(self, least=None, most=None, entitlements=None)
 
     def as_(self, number: type) -> Market:
         """Return the same market in ``float`` or in ``Fraction`` (a float becomes the fraction that it is)."""
@@ -266,7 +302,12 @@ class Market(Frozen, Tabular):
         speedup = self.speedup.copy()
         speedup[i] = told
         checks.check_rows(told[None, :], self.capacity, [f"user {i + 1} ({self.users[i]!r})"])
-        return replace(self, speedup=speedup)
+        ends: dict[str, Any] = {
+            name: np.array(own) for name in ("least", "most") if (own := getattr(self, name)) is not None
+        }
+        for own in ends.values():
+            own[i] = told
+        return replace(self, speedup=speedup, **ends)
 
     def index(self, user: str | int | np.integer[Any]) -> int:
         """Return the row of a user given by name or row; `BadInput` where there is none."""
@@ -290,14 +331,19 @@ class Market(Frozen, Tabular):
         by_speed = self.speedup[:, order]
         first = np.argmax(by_speed > 0, axis=1)
         unit = by_speed[np.arange(len(first)), first]
-        return replace(self, speedup=self.speedup / unit[:, None])
+        return self._each_speedup(lambda speedup: speedup / unit[:, None])
 
     def rescaled(self, factor: Mapping[str, Any]) -> Market:
         """Return the market with the speedups of the named users multiplied: the same users in other units."""
-        speedup = self.speedup.copy()
+        times = self.weight / self.weight
         for user, by in factor.items():
-            speedup[self.index(user)] = speedup[self.index(user)] * by
-        return replace(self, speedup=speedup)
+            times[self.index(user)] *= by
+        return self._each_speedup(lambda speedup: speedup * times[:, None])
+
+    def _each_speedup(self, changed: Callable[[Array], Array]) -> Market:
+        columns = {name: getattr(self, name) for name in ("speedup", "least", "most")}
+        new: dict[str, Any] = {name: changed(own) for name, own in columns.items() if own is not None}
+        return replace(self, **new)
 
     def select(self, users: Sequence[int]) -> Market:
         """Return the market of the given rows, in the given order; the capacity stays."""
@@ -309,6 +355,9 @@ class Market(Frozen, Tabular):
             users=tuple(self.users[i] for i in rows),
             owner=tuple(self.owner[i] for i in rows),
             demand=None if self.demand is None else self.demand[rows],
+            least=None if self.least is None else self.least[rows],
+            most=None if self.most is None else self.most[rows],
+            entitlements=None if self.entitlements is None else self.entitlements.select(rows),
         )
 
     def without(self, user: str | int | np.integer[Any]) -> Market:
@@ -317,13 +366,17 @@ class Market(Frozen, Tabular):
         return self.select([i for i in range(len(self.users)) if i != gone])
 
     def select_types(self, types: Sequence[int]) -> Market:
-        """Return the market of the given columns, in the given order."""
+        """Return the market of the given columns, in the given order. Errors: `BadInput` for one with entitlements."""
         columns = list(types)
+        if self.entitlements is not None:
+            raise BadInput("they are of all types", place="entitlements", remedy="Take Market.plain() first")
         return replace(
             self,
             speedup=self.speedup[:, columns],
             capacity=self.capacity[columns],
             types=tuple(self.types[j] for j in columns),
+            least=None if self.least is None else self.least[:, columns],
+            most=None if self.most is None else self.most[:, columns],
         )
 
     def replicated(self) -> Market:
@@ -345,47 +398,3 @@ class Market(Frozen, Tabular):
             weight=many.weight / many.weight,
             demand=None if many.demand is None else many.demand / many.weight,
         )
-
-
-def worth(market: Market, user: int, bundle: Array) -> Number:
-    """Return the throughput of a bundle (k,) to one user, by the bare definition, to check `Market.utility` against.
-
-    >>> print(worth(Market.of([[1, 3]], capacity=[2, 1], demand=[2]), 0, [2, 1]))
-    4
-    """
-    left = INFINITY if market.demand is None else market.demand[user]
-    total: Number = 0
-    for speedup, held in sorted(zip(market.speedup[user], bundle, strict=True), key=lambda pair: -pair[0]):
-        used = min(held, left)
-        total += speedup * used
-        left -= max(0, used)
-    return total
-
-
-def usable(speedup: Array, bundle: Array, demand: Array | None) -> Array:
-    """Return the part of bundles (..., k) in use: fastest GPUs first, ``demand`` (...) at most, none at speedup 0.
-
-    >>> usable(np.array([1.0, 3.0]), np.array([2.0, 1.0]), np.array(2.0)).tolist()
-    [1.0, 1.0]
-    """
-    speedup, bundle = np.broadcast_arrays(speedup, bundle)
-    runs = np.where(speedup > 0, bundle, 0)
-    if demand is None:
-        return np.asarray(runs)
-    fastest_first = np.argsort(-speedup, axis=-1, kind="stable")
-    sorted_ = np.take_along_axis(runs, fastest_first, axis=-1)
-    held_before = np.cumsum(sorted_, axis=-1) - sorted_
-    used = np.maximum(0, np.minimum(sorted_, demand[..., None] - held_before))
-    out: Array = np.empty_like(used)
-    np.put_along_axis(out, fastest_first, used, axis=-1)
-    return out
-
-
-def capped_value(speedup: Array, bundle: Array, demand: Array | None) -> Array:
-    """Return the throughput of bundles (..., k) at speedups (..., k) for users limited to ``demand`` (...) GPUs.
-
-    >>> capped_value(np.array([1.0, 3.0]), np.array([2.0, 1.0]), np.array(2.0)).tolist()
-    4.0
-    """
-    used = bundle if demand is None else usable(speedup, bundle, demand)
-    return np.asarray((speedup * used).sum(axis=-1))

@@ -76,6 +76,14 @@ def whole(value: object, place: str, *, least: int = 1) -> int:
     return number.numerator
 
 
+def integer(value: object, place: str) -> int:
+    """Return an integer of either sign, at most 62 bits; errors as `exact`."""
+    number = exact(value, place)
+    if number.denominator != 1 or abs(number) >= 2**62:
+        raise BadInput(f"got {shown(value)}", place=place, remedy="Give a whole number")
+    return int(number)
+
+
 def _meant(value: object, place: str, most: int) -> Fraction:
     if isinstance(value, bool | np.bool_):
         raise BadInput(f"got {value}, a truth value", place=place, remedy="Give a number")

@@ -16,8 +16,8 @@ from fairopt.backends.solution import not_negative
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.objectives import ObjectiveOptimum, throughput
-from fairopt.problem.market import usable
 from fairopt.problem.share_variables import shares_of
+from fairopt.problem.throughput import usable
 from fairopt.program import Array, Formulation, Number, Program
 
 #: The most programs for one answer; if they do not suffice, the numbers are too ill-conditioned for the tolerance.

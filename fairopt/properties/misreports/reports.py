@@ -14,7 +14,7 @@ from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved, require_returned
 from fairopt.policy import Allocation, Formulated, Policy, chosen, decide, session
 from fairopt.problem import Market
-from fairopt.problem.market import capped_value
+from fairopt.problem.throughput import capped_value
 from fairopt.program import Array, Program
 from fairopt.program.batched import formulated, numbers_of
 

@@ -14,7 +14,7 @@ from fairopt.deadline import left
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
-from fairopt.problem.market import capped_value
+from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.over_optima import Slack, linear
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima

@@ -1,0 +1,202 @@
+"""Documents of other tools: JSON and YAML, from files that nobody vouches for, within stated limits.
+
+A file of up to `SMALL` bytes is read at once, with the line of what is wrong; a larger one is streamed.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from fairopt.discovery import library
+from fairopt.errors import BadInput
+from fairopt.problem.files.documents import parse_json
+from fairopt.problem.files.storage import AnyPath, naming, read_text
+from fairopt.problem.numbers import shown
+
+#: The largest file that is read, unless a caller says otherwise, in bytes.
+LARGEST = 2 * 1024**3
+#: A larger file is streamed; a larger YAML text is refused, since it cannot be.
+SMALL = 50 * 1024**2
+#: Objects and lists inside each other.
+DEEPEST = 100
+#: A packed file may be this many times as large unpacked; text rarely packs better than 1 to 100.
+PACKED = 200
+
+
+class Found(NamedTuple):
+    """An object of a document, and its place in the file."""
+
+    place: str
+    value: Mapping[str, Any]
+
+
+def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Found]:
+    """Yield the objects of a .json, .yaml or .yml file: those in the ``items`` of lists, and all others.
+
+    Numbers are ints and Decimals. Errors: `BadInput` that names the file, the place, and what to do: for what cannot be
+    read, for more than ``most`` bytes, `DEEPEST` levels or any YAML alias, and for what is no object.
+    """
+    with naming(path):
+        size = _size(Path(path))
+        if size > most:
+            remedy = "Give a smaller one, or a larger limit"
+            raise BadInput(f"{size} bytes, at most {most}", place="the file", remedy=remedy)
+        if Path(path).suffix.lower() in (".yaml", ".yml"):
+            if size > SMALL:
+                remedy = "Write it as .json, which is read piece by piece"
+                raise BadInput(f"{size} bytes of YAML, at most {SMALL}", place="the file", remedy=remedy)
+            yield from _flat(yaml_documents(read_text(path)))
+        elif size <= SMALL:
+            text = read_text(path)
+            yield from _flat([("", _bounded(parse_json(text)))])
+        else:
+            with open(path, "rb") as stream:
+                yield from _streamed(stream)
+
+
+def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:
+    """Return the files in a zip file by name.
+
+    Errors: `BadInput` for what is no zip file, and for one that unpacks to too much.
+    """
+    with naming(path):
+        size = _size(Path(path))
+        try:
+            with zipfile.ZipFile(path) as packed:
+                entries = [entry for entry in packed.infolist() if not entry.is_dir()]
+                whole = sum(entry.file_size for entry in entries)
+                allowed = min(most, PACKED * max(size, 10_000))
+                if len(entries) > 1000 or whole > allowed:
+                    got = f"{len(entries)} files of {whole} bytes unpacked, at most 1000 of {allowed}"
+                    raise BadInput(got, place="the zip file", remedy="Unpack it, and give the file in it")
+                return {entry.filename: _unpacked(packed, entry) for entry in entries}
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+            remedy = "Give the whole file, without a password"
+            raise BadInput(f"not a zip file that can be read: {error}", place="the file", remedy=remedy) from error
+
+
+def _unpacked(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of one file; the size that the zip file states is not believed."""
+    with packed.open(entry) as stream:
+        data = stream.read(entry.file_size + 1)
+    if len(data) != entry.file_size:
+        raise BadInput(f"its size is not {entry.file_size}", place=entry.filename, remedy="The zip file is damaged")
+    return data
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        read_text(path)  # says what is wrong
+        raise
+
+
+def _flat(documents: Any) -> Iterator[Found]:
+    for place, value in documents:
+        if not isinstance(value, Mapping):
+            remedy = "Give an object of keys and values, as kubectl get -o json prints"
+            raise BadInput(f"got {shown(value)}", place=place or "the top level", remedy=remedy)
+        items = value.get("items")
+        if isinstance(items, list):
+            before = f"{place}, " if place else ""
+            yield from _flat((f"{before}item {number}", item) for number, item in enumerate(items, start=1))
+        else:
+            yield Found(place or "the top level", value)
+
+
+def _bounded(value: Any) -> Any:
+    """Refuse what is nested too deeply, without descending deeper than allowed."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            each
+            for entry in level
+            for each in (entry.values() if isinstance(entry, Mapping) else entry)
+            if isinstance(each, Mapping | list)
+        ]
+        if not level:
+            return value
+    raise BadInput(f"more than {DEEPEST} levels", place="the file", remedy="Give what kubectl prints, which has fewer")
+
+
+def _streamed(stream: IO[bytes]) -> Iterator[Found]:
+    """Yield the objects in the list ``items``, one at a time."""
+    ijson = library("ijson", "a file of more than 50 MB", "import")
+    number = 0
+    try:
+        for item in ijson.items(stream, "items.item"):
+            number += 1
+            yield from _flat([(f"item {number}", _bounded(item))])
+    except (ijson.JSONError, UnicodeDecodeError, RecursionError) as error:
+        place = f"after item {number}, near byte {stream.tell()}"
+        raise BadInput(f"not JSON: {error}", place=place, remedy="Correct the syntax there") from error
+    if not number:
+        remedy = "Give a list with items, as kubectl get -o json prints"
+        raise BadInput("a large file without items", place="the top level", remedy=remedy)
+
+
+def yaml_documents(text: str) -> Iterator[tuple[str, Any]]:
+    """Yield the documents of a YAML text, with their places.
+
+    Errors: `BadInput` with the line for what is no YAML, for aliases, more than `DEEPEST` levels, and keys
+    that stand twice.
+    """
+    yaml = library("yaml", "a YAML file", "import")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            line = event.start_mark.line + 1
+            if isinstance(event, yaml.AliasEvent):
+                remedy = "Write out what it stands for; an alias can stand for more than any memory holds"
+                raise BadInput(f"the alias *{event.anchor}", place=f"line {line}", remedy=remedy)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise BadInput(f"more than {DEEPEST} levels", place=f"line {line}", remedy="Give a flatter file")
+        for number, node in enumerate(yaml.compose_all(text, Loader=loader), start=1):
+            if node is not None:
+                yield f"document {number}" if number > 1 else "", _made(node, yaml)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else "the file"
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise BadInput(f"not YAML: {problem}", place=place, remedy="Correct the syntax there") from error
+
+
+def _made(node: Any, yaml: Any) -> Any:
+    """Return what a YAML node says: strings, ints, Decimals, booleans and None; dates stay text."""
+    place = f"line {node.start_mark.line + 1}"
+    if isinstance(node, yaml.MappingNode):
+        made: dict[Any, Any] = {}
+        for key, value in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else None
+            if name is None or name in made:
+                what = "a key that is no text" if name is None else f"the key {shown(name)} stands twice"
+                raise BadInput(what, place=place, remedy="Give each key once, as text")
+            made[name] = _made(value, yaml)
+        return made
+    if isinstance(node, yaml.SequenceNode):
+        return [_made(each, yaml) for each in node.value]
+    kind, said = node.tag.rpartition(":")[2], node.value
+    try:
+        if kind == "int":
+            digits = said.replace("_", "")
+            octal = digits.lstrip("+-").startswith("0") and digits.lstrip("+-0").isdigit()  # as YAML 1.1 has it
+            return int(digits, 8 if octal else 0)
+        if kind == "float":
+            return Decimal(said.replace("_", "").replace(".inf", "Infinity").replace(".nan", "NaN"))
+    except (ValueError, ArithmeticError) as error:
+        raise BadInput(f"got {shown(said)}", place=place, remedy="Write an ordinary number") from error
+    if kind == "bool":
+        return said.lower() in ("true", "yes", "on")
+    if kind == "null":
+        return None
+    if not node.tag.startswith("tag:yaml.org,2002:"):
+        raise BadInput(f"the tag {shown(node.tag)}", place=place, remedy="Leave it out")
+    return said

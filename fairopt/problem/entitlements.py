@@ -1,0 +1,317 @@
+"""`Entitlements`: what users and groups of users are owed, may take, hold and ask for, by GPU type."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.problem.checks import check_name
+from fairopt.problem.columns import Frozen
+from fairopt.problem.entitled_rows import TOP, Good, Nodes, Row, held_by, upwards_of
+from fairopt.problem.gangs import Gangs, no_gangs
+from fairopt.problem.labels import nearest
+from fairopt.problem.numbers import amount, integer
+from fairopt.program import INFINITY, Array, cast, objects
+
+
+class Entitled(enum.Enum):
+    """What entitlements may say that changes who gets what."""
+
+    GUARANTEES = "guarantees"
+    CAPS = "caps"
+    GROUPS = "groups"
+    TIERS = "tiers"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Entitlements(Frozen):
+    """What a cluster's files say of its users, over a tree of groups; validated and frozen. Make one with `of`.
+
+    The nodes are the users, in the order of the market's rows, and then the groups. Columns are the k GPU types, and
+    then g further goods. Shapes, for N nodes and n users:
+
+    * ``users`` (n,), ``groups`` (N - n,), ``types`` (k,): names. ``goods`` (g,): further resources, ``stock`` (g,) how
+      much there is of each.
+    * ``parent`` (N,): the node of the group that each is in, -1 at the top.
+    * ``guarantee`` (N, k + g): quota, what it can have at any time
+      (nominal quota, deserved). A group's is that of the whole group. Infinity for no bound.
+    * ``cap`` (N, k + g): the most that it may hold, infinity for no cap
+      (nominal quota and borrowing limit, limit, capability).
+    * ``reserve`` (N, k + g): the part of the guarantee that nobody may borrow
+      (quota less lending limit, hard guarantee).
+    * ``borrow_weight`` (N,): its weight beside its siblings in what they borrow; may be 0.
+    * ``tier`` (N,): priority, an integer; higher goes first.
+    * ``held`` (n, k + g): what each user holds now, ``fixed`` (n, k + g) the part that cannot be taken back.
+    * ``usage`` (N,): decayed past usage, in GPU seconds or the file's own unit; ``half_life`` in seconds,
+      None if nobody says.
+    * ``rate`` (k,): what one GPU of each type counts for where no speedups were measured, None if nobody says.
+    * ``gangs``: what runs and what is pending.
+
+    Numbers are Fractions, as in a `Market`. Errors: `BadInput` of `of`.
+
+    Source: Kueue's ClusterQueue and Cohort, KAI's and Volcano's Queue, Slurm's associations, YARN's queues.
+
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [6], "B": [2]}, group={"A": "ml", "B": "ml"})
+    >>> owed.groups, owed.guarantee[owed.node("ml")].tolist()
+    (('ml',), [Fraction(8, 1)])
+    """
+
+    users: tuple[str, ...]
+    groups: tuple[str, ...]
+    types: tuple[str, ...]
+    goods: tuple[Good, ...]
+    stock: Array
+    parent: Array
+    guarantee: Array
+    cap: Array
+    reserve: Array
+    borrow_weight: Array
+    tier: Array
+    held: Array
+    fixed: Array
+    usage: Array
+    half_life: Any
+    rate: Array | None
+    gangs: Gangs
+
+    @classmethod
+    def of(
+        cls,
+        users: Sequence[str],
+        types: Sequence[str],
+        *,
+        group: Mapping[str, str] | None = None,
+        groups: Sequence[str] = (),
+        goods: Mapping[Good, object] | None = None,
+        guarantee: Mapping[str, Row] | None = None,
+        cap: Mapping[str, Row] | None = None,
+        reserve: Mapping[str, Row] | None = None,
+        borrow_weight: Mapping[str, object] | None = None,
+        tier: Mapping[str, object] | None = None,
+        held: Mapping[str, Row] | None = None,
+        fixed: Mapping[str, Row] | None = None,
+        usage: Mapping[str, object] | None = None,
+        half_life: object = None,
+        rate: Row | None = None,
+        gangs: Gangs | None = None,
+    ) -> Entitlements:
+        """Validate and return entitlements; every mapping is by the name of a user or group.
+
+        ``group``: the group that a user or group is in. ``groups``: names of groups, where the order matters or one has
+        no member. ``goods``: the stock of each. A row of amounts is by type, or by a good's name such as
+        "cpu:H100", or a list in the order of the types. Left out: guarantees 0 for users and the sum of its members'
+        for a group, caps infinity, reserves 0, weights 1, tiers 0, ``held`` what the running gangs take, ``fixed`` what
+        those take that are not preemptible. Errors: `BadInput` that names the user or group, the key, the value
+        and what to do.
+        """
+        members = dict(group or {})
+        above = dict.fromkeys((*groups, *members.values()))
+        named = tuple(check_name(name, "group") for name in above)
+        both = next((name for name in named if name in set(users)), None)
+        if both is not None:
+            raise BadInput(f"a user and a group are both called {both!r}", place="group", remedy="Rename one of them")
+        nodes = (*users, *named)
+        place = {name: at for at, name in enumerate(nodes)}
+        extra = tuple(goods or {})
+        called = Nodes(place, tuple(types), extra)
+        parent = np.full(len(nodes), TOP, dtype=np.int64)
+        for name, over in members.items():
+            parent[called.node(name, "group")] = place[over]
+        below_first = upwards_of(parent, nodes)
+        gangs = no_gangs(types) if gangs is None else gangs
+        n, width = len(users), len(types) + len(extra)
+        running = held_by(gangs, n, tuple(types), extra, None)
+        owed = called.table(guarantee, "guarantee", 0, len(nodes), infinite=True)
+        given = {called.node(name, "guarantee") for name in guarantee or {}}
+        for node in below_first:
+            if node >= n and node not in given:
+                owed[node] = sum(
+                    (owed[child] for child in np.flatnonzero(parent == node)), objects([Fraction(0)] * width)
+                )
+        entitlements = cls(
+            users=tuple(users),
+            groups=named,
+            types=tuple(types),
+            goods=extra,
+            stock=objects(amount(there, f"{good}, stock") for good, there in (goods or {}).items()),
+            parent=parent,
+            guarantee=owed,
+            cap=called.table(cap, "cap", INFINITY, len(nodes), infinite=True),
+            reserve=called.table(reserve, "reserve", 0, len(nodes), infinite=True),
+            borrow_weight=called.column(borrow_weight, "borrow_weight", Fraction(1), amount),
+            tier=np.array(called.column(tier, "tier", 0, integer).tolist(), dtype=np.int64),
+            held=running if held is None else called.table(held, "held", running, n),
+            fixed=held_by(gangs, n, tuple(types), extra, ~gangs.preemptible)
+            if fixed is None
+            else called.table(fixed, "fixed", 0, n),
+            usage=called.column(usage, "usage", Fraction(0), amount),
+            half_life=None if half_life is None else amount(half_life, "half_life", above=True),
+            rate=None if rate is None else called.row(rate, "rate", "rate", 1, infinite=False)[: len(types)],
+            gangs=gangs,
+        )
+        entitlements._check(running)
+        return entitlements
+
+    def _check(self, running: Array) -> None:
+        for broken, what, remedy in (
+            (
+                self.reserve[: len(self.users)] > self.guarantee[: len(self.users)],
+                "reserve",
+                "Reserve at most the guarantee",
+            ),
+            (self.fixed > self.held, "fixed", "It is a part of what is held"),
+            (running > self.held, "held", "It is at least what the running gangs take"),
+        ):
+            for node, column in np.argwhere(broken)[:1]:
+                got = getattr(self, what)[node, column]
+                raise BadInput(
+                    f"got {got}", place=f"{self.nodes[node]!r}, {what}, {self.columns[column]!r}", remedy=remedy
+                )
+
+    # -- asking --------------------------------------------------------------------------------------------------
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of users and groups (N,)."""
+        return self.users + self.groups
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of types and goods (k + g,)."""
+        return self.types + tuple(map(str, self.goods))
+
+    def node(self, name: str) -> int:
+        """Return the node of a user or group. Errors: `BadInput` where there is none."""
+        if name not in self._places:
+            raise BadInput(f"there is no user or group {name!r}", remedy=nearest(name, self.nodes))
+        return self._places[name]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.nodes)}
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The nodes directly below each node (N,)."""
+        below: list[list[int]] = [[] for _ in self.nodes]
+        for node, over in enumerate(self.parent.tolist()):
+            if over != TOP:
+                below[over].append(node)
+        return tuple(map(tuple, below))
+
+    @cached_property
+    def tops(self) -> tuple[int, ...]:
+        """The nodes that are in no group."""
+        return tuple(np.flatnonzero(self.parent == TOP).tolist())
+
+    @cached_property
+    def upwards(self) -> tuple[int, ...]:
+        """All nodes, each before the group that it is in."""
+        return upwards_of(self.parent, self.nodes)
+
+    def path(self, node: int) -> Iterator[int]:
+        """Yield a node, the group that it is in, and so on to the top."""
+        while node != TOP:
+            yield node
+            node = int(self.parent[node])
+
+    def total(self, of_users: Array) -> Array:
+        """Return what each node (N, ...) has of what the users (n, ...) have: a group has the sum of its members'."""
+        out = np.zeros((len(self.nodes), *of_users.shape[1:]), dtype=of_users.dtype)
+        out[: len(self.users)] = of_users
+        for node in self.upwards:
+            if self.parent[node] != TOP:
+                out[self.parent[node]] += out[node]
+        return out
+
+    def good(self, resource: str, gpu_type: int) -> int | None:
+        """Return the column in which ``resource`` is counted for a gang on a GPU type; None where nobody counts it.
+
+        That is the good of the type's name, or else the only good of that resource whose name is no type's.
+        """
+        flavors = {good.flavor: at for at, good in enumerate(self.goods) if good.resource == resource}
+        own = flavors.get(self.types[gpu_type])
+        elsewhere = [at for flavor, at in flavors.items() if flavor not in self.types]
+        found = own if own is not None else elsewhere[0] if elsewhere else None
+        return None if found is None else len(self.types) + found
+
+    @cached_property
+    def said(self) -> frozenset[Entitled]:
+        """What the entitlements say that a policy must heed or refuse."""
+        present = {
+            Entitled.GUARANTEES: bool((self.guarantee > 0).any()),
+            Entitled.CAPS: bool((self.cap < INFINITY).any()),
+            Entitled.GROUPS: bool(self.groups),
+            Entitled.TIERS: bool((self.tier != 0).any()),
+        }
+        return frozenset(each for each, there in present.items() if there)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Entitlements):
+            return NotImplemented
+        return bool(_plain(self) == _plain(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Entitlements: {len(self.users)} users in {len(self.groups)} groups, {self.gangs!r}>"
+
+    # -- changing ------------------------------------------------------------------------------------------------
+    def as_(self, number: type) -> Entitlements:
+        """Return the same entitlements in ``float`` or in ``Fraction``; counts stay integers."""
+        names = ("stock", "guarantee", "cap", "reserve", "borrow_weight", "held", "fixed", "usage", "rate")
+        columns: dict[str, Any] = {
+            name: None if (own := getattr(self, name)) is None else cast(own, number) for name in names
+        }
+        half_life = None if self.half_life is None else number(self.half_life)
+        return replace(self, half_life=half_life, gangs=self.gangs.as_(number), **columns)
+
+    def select(self, users: Sequence[int]) -> Entitlements:
+        """Return those of the users in the given rows, in that order; the groups and their guarantees stay.
+
+        Errors: `BadInput` for a user that stands twice.
+        """
+        rows, n = list(users), len(self.users)
+        if len(set(rows)) < len(rows):
+            raise BadInput("a user stands twice", place="entitlements", remedy="Copies have no entitlements")
+        nodes = np.array([*rows, *range(n, len(self.nodes))], dtype=np.int64)
+        new = np.full(n, TOP, dtype=np.int64)
+        new[rows] = np.arange(len(rows))
+        parent = self.parent[nodes]
+        chosen = np.flatnonzero(np.isin(self.gangs.user, rows))
+        gangs = self.gangs.select(chosen)
+        names = ("guarantee", "cap", "reserve", "borrow_weight", "tier", "usage")
+        columns: dict[str, Any] = {name: getattr(self, name)[nodes] for name in names}
+        return replace(
+            self,
+            users=tuple(self.users[row] for row in rows),
+            parent=np.where(parent == TOP, TOP, parent - n + len(rows)),
+            held=self.held[rows],
+            fixed=self.fixed[rows],
+            gangs=replace(gangs, user=new[gangs.user]),
+            **columns,
+        )
+
+    def running(self, gangs: Gangs) -> Entitlements:
+        """Return the same entitlements after ``gangs`` took the place of its own: what is held changes with them."""
+        before, after = (held_by(each, len(self.users), self.types, self.goods, None) for each in (self.gangs, gangs))
+        fixed = held_by(gangs, len(self.users), self.types, self.goods, ~gangs.preemptible)
+        return replace(self, gangs=gangs, held=self.held - before + after, fixed=fixed)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Entitlements | Gangs):
+        return {
+            name: _plain(each)
+            for name, each in vars(value).items()
+            if not name.startswith("_") and name in value.__dataclass_fields__
+        }
+    return value

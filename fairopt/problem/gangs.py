@@ -1,0 +1,187 @@
+"""`Gangs`: what users asked a cluster for: groups of pods that start together, pending or running."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput, require
+from fairopt.problem.checks import checked_names, listed
+from fairopt.problem.columns import Frozen, amounts, checked_counts, one_each, sized
+from fairopt.problem.labels import nearest
+from fairopt.problem.numbers import exact, integer
+from fairopt.program import Array, cast, objects
+
+#: More gangs than this are taken for a mistake.
+MOST_GANGS = 2_000_000
+#: In `Gangs.on`: the gang waits.
+PENDING = -1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gangs(Frozen):
+    """Gangs in columns; validated and frozen. Make them with `Gangs.of` or a reader.
+
+    A gang is a job or a pod group: all of its GPUs are of one type, and it runs with all of them or not at all.
+    Shapes, for m gangs, k types and r other resources:
+
+    * ``names`` (m,). ``user`` (m,): the row of the market that each belongs to.
+    * ``gpus`` (m,): how many whole GPUs it takes; 0 for one that takes other resources only.
+    * ``allowed`` (m, k): on which types it may run. ``on`` (m,): the type on which it runs, -1 while it is pending.
+    * ``tier`` (m,): its priority, an integer; higher goes first. ``preemptible`` (m,): whether it may be stopped.
+    * ``since`` (m,): when it was asked for, in seconds; in a tie the order here decides.
+    * ``other`` (m, r): how much of each of ``resources`` (r,) it takes, such as CPU cores and bytes of memory.
+
+    Errors: `BadInput` of `of`. Source: Kubernetes' pod groups; the rules that use them cite their own.
+
+    >>> Gangs.of(["A", "A"], [4, 8], users=["A"], types=["K80", "V100"], on=["K80", None]).on.tolist()
+    [0, -1]
+    """
+
+    names: tuple[str, ...]
+    user: Array
+    gpus: Array
+    allowed: Array
+    on: Array
+    tier: Array
+    preemptible: Array
+    since: Array
+    resources: tuple[str, ...]
+    other: Array
+
+    @classmethod
+    def of(
+        cls,
+        user: Sequence[str],
+        gpus: Sequence[object],
+        *,
+        users: Sequence[str],
+        types: Sequence[str],
+        names: Sequence[str] | None = None,
+        allowed: Sequence[Sequence[str] | None] | None = None,
+        on: Sequence[str | None] | None = None,
+        tier: Sequence[object] | None = None,
+        preemptible: Sequence[bool] | None = None,
+        since: Sequence[object] | None = None,
+        other: Mapping[str, Sequence[object]] | None = None,
+    ) -> Gangs:
+        """Validate and return gangs; ``user`` (m,) names each one's user of ``users``, types are of ``types``.
+
+        ``allowed`` (m,): names of types, None for all. ``on`` (m,): the name of the type, None while pending.
+        ``other``: amounts (m,) by resource. Left out: all types, pending, tier 0, preemptible, in the order given.
+        Errors: `BadInput` that names the gang, the value and what to do.
+        """
+        count = len(listed(user, "user"))
+        require(count <= MOST_GANGS, count, "gangs", f"Give at most {MOST_GANGS}")
+        named = checked_names(names, count, "gang", "g")
+        places = [f"gang {number} ({name!r})" for number, name in enumerate(named, start=1)]
+        rows = {name: row for row, name in enumerate(users)}
+        column = {name: j for j, name in enumerate(types)}
+        taken = dict(other or {})
+        running = [
+            PENDING if each is None else _known(each, column, f"{place}, on", "type")
+            for each, place in zip(one_each(on, count), places, strict=True)
+        ]
+        where = [
+            [True] * len(types) if each is None else _marked(each, column, f"{place}, allowed")
+            for each, place in zip(one_each(allowed, count), places, strict=True)
+        ]
+        gangs = cls(
+            names=named,
+            user=np.array(
+                [_known(each, rows, f"{at}, user", "user") for each, at in zip(user, places, strict=True)], int
+            ),
+            gpus=checked_counts(gpus, places, "gpus", "gang", least=0),
+            allowed=np.array(where, dtype=bool).reshape(count, len(types)),
+            on=np.array(running, dtype=np.int64),
+            tier=np.array(
+                [integer(each, f"{at}, tier") for each, at in zip(one_each(tier, count, 0), places, strict=True)],
+                np.int64,
+            ),
+            preemptible=np.array(
+                [
+                    _flag(each, f"{at}, preemptible")
+                    for each, at in zip(one_each(preemptible, count, True), places, strict=True)
+                ],
+                bool,
+            ),
+            since=objects(
+                exact(each, f"{at}, since")
+                for each, at in zip(
+                    sized(range(count) if since is None else since, places, "since", "gang"), places, strict=True
+                )
+            ),
+            resources=tuple(taken),
+            other=objects(each for name, values in taken.items() for each in amounts(values, places, name, "gang"))
+            .reshape(len(taken), count)
+            .T,
+        )
+        for i in np.flatnonzero((gangs.on >= 0) & ~gangs.allowed[np.arange(count), gangs.on]):
+            raise BadInput(
+                f"it runs on {types[gangs.on[i]]!r}", place=f"{places[i]}, allowed", remedy="Allow that type too"
+            )
+        return gangs
+
+    @property
+    def pending(self) -> Array:
+        """Which gangs wait (m,)."""
+        return np.asarray(self.on == PENDING)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        waiting = int(self.pending.sum())
+        return f"<Gangs: {len(self) - waiting} running, {waiting} pending>"
+
+    def order(self) -> Array:
+        """Return the gangs (m,) by tier, highest first, then by when they were asked for."""
+        return np.array(sorted(range(len(self)), key=lambda g: (-self.tier[g], self.since[g])), dtype=np.int64)
+
+    def held(self, users: int, chosen: Array | None = None) -> Array:
+        """Return the GPUs (users, k) of those that run, or of those ``chosen`` (m,) among them."""
+        runs = ~self.pending if chosen is None else ~self.pending & chosen
+        total = np.zeros((users, self.allowed.shape[1]), dtype=np.int64)
+        np.add.at(total, (self.user[runs], self.on[runs]), self.gpus[runs])
+        return total
+
+    def placed(self, on: Array) -> Gangs:
+        """Return the gangs that run on the types ``on`` (m,), -1 for those that wait."""
+        return replace(self, on=np.asarray(on, dtype=np.int64))
+
+    def select(self, gangs: Array | Sequence[int]) -> Gangs:
+        """Return the gangs at the given places, in that order."""
+        at = np.asarray(gangs, dtype=np.int64)
+        arrays = ("user", "gpus", "allowed", "on", "tier", "preemptible", "since", "other")
+        columns: dict[str, Any] = {name: getattr(self, name)[at] for name in arrays}
+        return replace(self, names=tuple(self.names[g] for g in at), **columns)
+
+    def as_(self, number: type) -> Gangs:
+        """Return the same gangs in ``float`` or in ``Fraction``; counts stay integers."""
+        return replace(self, since=cast(self.since, number), other=cast(self.other, number))
+
+
+def _known(name: object, known: Mapping[str, int], place: str, kind: str) -> int:
+    if not isinstance(name, str) or name not in known:
+        raise BadInput(f"got {name!r}", place=place, remedy=nearest(name, known, kind))
+    return known[name]
+
+
+def _marked(names: object, column: Mapping[str, int], place: str) -> list[bool]:
+    chosen = {_known(each, column, place, "type") for each in listed(names, place)}
+    if not chosen:
+        raise BadInput("no types", place=place, remedy="Name at least one, or leave it out for all")
+    return [j in chosen for j in range(len(column))]
+
+
+def _flag(value: object, place: str) -> bool:
+    require(isinstance(value, bool | np.bool_), value, place, "Give true or false")
+    return bool(value)
+
+
+def no_gangs(types: Sequence[str]) -> Gangs:
+    """Return no gangs at all."""
+    return Gangs.of([], [], users=[], types=types)

@@ -1,0 +1,57 @@
+"""What bundles of GPUs are worth to users who can use only so many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.program import INFINITY, Array, Number
+
+if TYPE_CHECKING:
+    from fairopt.problem.market import Market
+
+
+def worth(market: Market, user: int, bundle: Array) -> Number:
+    """Return the throughput of a bundle (k,) to one user, by the bare definition, to check `Market.utility` against.
+
+    >>> from fairopt import Market
+    >>> print(worth(Market.of([[1, 3]], capacity=[2, 1], demand=[2]), 0, [2, 1]))
+    4
+    """
+    left = INFINITY if market.demand is None else market.demand[user]
+    total: Number = 0
+    for speedup, held in sorted(zip(market.speedup[user], bundle, strict=True), key=lambda pair: -pair[0]):
+        used = min(held, left)
+        total += speedup * used
+        left -= max(0, used)
+    return total
+
+
+def usable(speedup: Array, bundle: Array, demand: Array | None) -> Array:
+    """Return the part of bundles (..., k) in use: fastest GPUs first, ``demand`` (...) at most, none at speedup 0.
+
+    >>> usable(np.array([1.0, 3.0]), np.array([2.0, 1.0]), np.array(2.0)).tolist()
+    [1.0, 1.0]
+    """
+    speedup, bundle = np.broadcast_arrays(speedup, bundle)
+    runs = np.where(speedup > 0, bundle, 0)
+    if demand is None:
+        return np.asarray(runs)
+    fastest_first = np.argsort(-speedup, axis=-1, kind="stable")
+    sorted_ = np.take_along_axis(runs, fastest_first, axis=-1)
+    held_before = np.cumsum(sorted_, axis=-1) - sorted_
+    used = np.maximum(0, np.minimum(sorted_, demand[..., None] - held_before))
+    out: Array = np.empty_like(used)
+    np.put_along_axis(out, fastest_first, used, axis=-1)
+    return out
+
+
+def capped_value(speedup: Array, bundle: Array, demand: Array | None) -> Array:
+    """Return the throughput of bundles (..., k) at speedups (..., k) for users limited to ``demand`` (...) GPUs.
+
+    >>> capped_value(np.array([1.0, 3.0]), np.array([2.0, 1.0]), np.array(2.0)).tolist()
+    4.0
+    """
+    used = bundle if demand is None else usable(speedup, bundle, demand)
+    return np.asarray((speedup * used).sum(axis=-1))
