@@ -24,7 +24,9 @@ class TraceRows:
 
     def __init__(self) -> None:
         """Begin with no jobs."""
-        self.columns: dict[str, list[Any]] = {name: [] for name in ("names", "tenant", "submit", "gpus", "work", "type")}
+        self.columns: dict[str, list[Any]] = {
+            name: [] for name in ("names", "tenant", "submit", "gpus", "work", "type")
+        }
         self._left: dict[tuple[str, str], list[Any]] = {}
 
     def add(self, name: str, tenant: str, submit: Fraction, gpus: int, work: Fraction, kind: str) -> None:

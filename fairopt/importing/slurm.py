@@ -30,8 +30,8 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
     ``sshare -alP``, ``sacctmgr show assoc tree -P``, ``sacctmgr show qos -P``, ``scontrol show node`` (also partition,
     job), ``squeue`` and ``sacct -aXP`` with "|" between columns, and all of these with ``--json``; which command
     printed a file is seen from the file. An association ACCOUNT/USER is a user of the market, an account is a group,
-    RawShares are `borrow_weight`, GrpTRES are caps. Tier 1 with weight 0 stands for Fairshare=parent. The GPUs are those
-    of nodes that are up; without nodes the sum of the highest caps; else ``gpus`` of one type.
+    RawShares are `borrow_weight`, GrpTRES are caps. Tier 1 with weight 0 stands for Fairshare=parent. The GPUs are
+    those of nodes that are up; without nodes ``gpus`` of one type, or else the sum of the highest caps.
     ``cluster`` chooses one of several. `declared` has what `sshare` computed.
 
     Errors: `BadInput` that names the file, the line or record, the value and what to do.
@@ -59,7 +59,7 @@ def _complete(facts: Facts) -> None:
     """Give jobs the association that they belong to, and users and accounts the accounts that they are in."""
     known = facts.associations
     for job in facts.jobs.values():
-        account, user, partition = job.key
+        account, user, _ = job.key
         job.key = job.key if job.key in known else (account, user, "")
         if job.key not in known:
             if known:
@@ -95,9 +95,7 @@ def _market(facts: Facts, gpus: int | None) -> Market:
         group=group,
         goods=goods,
         cap={nodes[key]: _cap(facts, key, types, goods) for key in nodes if facts.associations[key].cap},
-        borrow_weight={
-            nodes[key]: found.share for key, found in facts.associations.items() if found.share is not None
-        },
+        borrow_weight={nodes[key]: found.share for key, found in facts.associations.items() if found.share is not None},
         tier={nodes[key]: 1 for key, found in facts.associations.items() if found.use_parent},
         usage={nodes[key]: usage for key, usage in _usage(facts).items()},
         rate=_rate(facts, types),
@@ -175,7 +173,7 @@ def _capped(facts: Facts) -> dict[str, int]:
 
 
 def _goods(facts: Facts, capacity: Mapping[str, int]) -> dict[Good, Number]:
-    """Return the further resources that some cap is about: CPU, memory, and GPUs of any type where there are several."""
+    """Return the further resources that some cap is about: CPU, memory, GPUs of any of several types."""
     capped = {name for found in facts.associations.values() for name in found.cap}
     up = [node.other for node in facts.nodes.values() if node.up]
     goods: dict[Good, Number] = {
@@ -198,7 +196,9 @@ def _cap(facts: Facts, key: Key, types: list[str], goods: Mapping[Good, Number])
         if name in columns:
             row[columns[name]] = min(most, row.get(columns[name], INFINITY))
         elif name.startswith(f"{GPUS}:"):
-            facts.note(_CAP, name, f"{most} of {name_of(key)}", "there is no GPU of this type (among nodes that are up)")
+            facts.note(
+                _CAP, name, f"{most} of {name_of(key)}", "there is no GPU of this type (among nodes that are up)"
+            )
         else:
             facts.note(_CAP, name, f"{most} of {name_of(key)}", "not counted here, or no node says how much there is")
     return row
@@ -258,7 +258,9 @@ def _types(facts: Facts, job: Job, types: list[str]) -> list[str]:
     listed = [facts.nodes[name].gpus for name in job.nodes if name in facts.nodes]
     on = {each for gpus in listed for each in gpus if each in types}
     if job.runs and len(on or types) > 1:
-        facts.note("jobs", "NodeList", job.name, "these run on GPUs of a type that cannot be told; give typed AllocTRES")
+        facts.note(
+            "jobs", "NodeList", job.name, "these run on GPUs of a type that cannot be told; give typed AllocTRES"
+        )
         return []
     if job.runs:
         return [next(iter(on or types))]

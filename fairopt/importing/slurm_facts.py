@@ -37,8 +37,27 @@ _TAKEN: Mapping[Kind, frozenset[str]] = {
     Kind.PARTITION: frozenset({"partitionname", "tresbillingweights"}),
     Kind.NODE: frozenset({"nodename", "gres", "cfgtres", "state", "partitions"}),
     Kind.JOB: frozenset(
-        "jobid account user userid partition state jobstate submit submittime reqtres alloctres trespernode nodelist "
-        "nnodes numnodes qos reason tres_per_node gres".split()
+        {
+            "jobid",
+            "account",
+            "user",
+            "userid",
+            "partition",
+            "state",
+            "jobstate",
+            "submit",
+            "submittime",
+            "reqtres",
+            "alloctres",
+            "trespernode",
+            "tres_per_node",
+            "gres",
+            "nodelist",
+            "nnodes",
+            "numnodes",
+            "qos",
+            "reason",
+        }
     ),
 }
 _WHY = {
@@ -175,7 +194,9 @@ class Facts:
         elif above and key[0] != above:
             if found.parent and found.parent != above:
                 remedy = "Give files of the same moment"
-                raise BadInput(f"{key[0]!r} is in {found.parent!r}, too", place=f"{record.place}, {what}", remedy=remedy)
+                raise BadInput(
+                    f"{key[0]!r} is in {found.parent!r}, too", place=f"{record.place}, {what}", remedy=remedy
+                )
             found.parent = above
         return found
 
@@ -270,7 +291,9 @@ class Facts:
             times = integer(count, f"{place}, nodes")
             gpus = {kind: number * times for kind, number in gres(each, f"{place}, TresPerNode").items()}
         if not gpus:
-            return self.note(source, "JobID", name, "a job without GPUs; what it takes of CPU and memory is not counted")
+            return self.note(
+                source, "JobID", name, "a job without GPUs; what it takes of CPU and memory is not counted"
+            )
         if len(gpus) > 1:
             return self.note(source, "TRES", ", ".join(gpus), "a job on several GPU types; a gang has one")
         qos = said(fields.get("qos", ""))

@@ -107,16 +107,14 @@ def json_records(path: AnyPath) -> Iterator[Record]:
 
 
 def _items(path: AnyPath) -> Iterator[tuple[Kind, int, Any]]:
-    document = parse_json(read_text(path))
+    document: Any = parse_json(read_text(path))
     for name, kind in _LISTS.items():
-        items = document
+        items: Any = document
         for step in name.split("."):
             items = items.get(step) if isinstance(items, Mapping) else None
         if items is None:
             continue
         if not isinstance(items, list):
-            if name == "shares.shares":
-                items = []
             raise BadInput(f"got {shown(items)}", place=name, remedy="Give a list, as --json prints")
         for number, item in enumerate(items, start=1):
             yield kind, number, item

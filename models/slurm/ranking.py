@@ -22,8 +22,10 @@ class Ties(enum.Enum):
 
 @dataclass(frozen=True)
 class Ranking:
-    """``level`` (N,): LF of every association, None for accounts with Fairshare=parent. ``rank`` (users,): from the
-    number of users, which is best, down. ``order``: the users as they were come by.
+    """What Fair Tree finds.
+
+    ``level`` (N,): LF of every association, None for accounts with Fairshare=parent. ``rank`` (users,): from the number
+    of users, which is best, down. ``order``: the users as they were come by.
     """
 
     level: tuple[Number | None, ...]
