@@ -28,14 +28,14 @@ DEEPEST = 100
 PACKED = 200
 
 
-class Found(NamedTuple):
+class Document(NamedTuple):
     """An object of a document, and its place in the file."""
 
     place: str
     value: Mapping[str, Any]
 
 
-def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Found]:
+def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Document]:
     """Yield the objects of a .json, .yaml or .yml file: those in the ``items`` of lists, and all others.
 
     Numbers are ints and Decimals. Errors: `BadInput` that names the file, the place, and what to do: for what cannot be
@@ -97,7 +97,7 @@ def _size(path: Path) -> int:
         raise
 
 
-def _flat(documents: Any) -> Iterator[Found]:
+def _flat(documents: Any) -> Iterator[Document]:
     for place, value in documents:
         if not isinstance(value, Mapping):
             remedy = "Give an object of keys and values, as kubectl get -o json prints"
@@ -107,7 +107,7 @@ def _flat(documents: Any) -> Iterator[Found]:
             before = f"{place}, " if place else ""
             yield from _flat((f"{before}item {number}", item) for number, item in enumerate(items, start=1))
         else:
-            yield Found(place or "the top level", value)
+            yield Document(place or "the top level", value)
 
 
 def _bounded(value: Any) -> Any:
@@ -125,7 +125,7 @@ def _bounded(value: Any) -> Any:
     raise BadInput(f"more than {DEEPEST} levels", place="the file", remedy="Give what kubectl prints, which has fewer")
 
 
-def _streamed(stream: IO[bytes]) -> Iterator[Found]:
+def _streamed(stream: IO[bytes]) -> Iterator[Document]:
     """Yield the objects in the list ``items``, one at a time."""
     ijson = library("ijson", "a file of more than 50 MB", "import")
     number = 0
