@@ -46,8 +46,9 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
         with naming(path):
             start = next((line.lstrip() for _, line in lines_of(path) if line.strip()), "")
             facts.add(json_records(path) if start.startswith(("{", "[")) else text_records(path))
-    _complete(facts)
-    return Imported(_market(facts, gpus), facts.unplaced, _declared(facts))
+    with naming(", ".join(map(str, paths))):
+        _complete(facts)
+        return Imported(_market(facts, gpus), facts.unplaced, _declared(facts))
 
 
 def name_of(key: Key) -> str:

@@ -160,7 +160,10 @@ def _blocks(lines: Iterator[tuple[str, str]]) -> Iterator[Record]:
             continue
         if record is None:
             raise BadInput(f"got {shown(line)}", place=place, remedy=f"Begin with {', '.join(_BLOCKS)}")
-        for each, following in zip(found, [*found[1:], None], strict=True):
+        if not found and fields:  # a long Reason goes on in the next line
+            last = next(reversed(fields))
+            fields[last] = f"{fields[last]} {line.strip()}"
+        for each, following in zip(found, [*found, None][1:], strict=True):
             value = line[each.end() : following.start() if following else len(line)].strip()
             name = each[1].lower()
             if name in fields and fields[name] != value and name in ("nodename", "jobid", "partitionname"):

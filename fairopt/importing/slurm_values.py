@@ -22,7 +22,7 @@ GPUS = "gres/gpu"
 MOST_LISTED = 100_000
 _TIMES: Mapping[str, int] = MappingProxyType({"": 1} | {unit: 1024**power for power, unit in enumerate("KMGTPE", 1)})
 _TRES = re.compile(r"(-?\d+(?:\.\d+)?)([KMGTPE]?)[BCNcn]?", re.ASCII)
-_CLOCK = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,4}))?(?::(\d{1,4})(?:\.\d{1,9})?)?", re.ASCII)
+_CLOCK = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,4}))?(?::(\d{1,4}))?(?:\.\d{1,9})?", re.ASCII)
 _GRES = re.compile(r"(?:gres[/:])?gpu(?::([^:=()\s]+?))??(?:[:=](\d{1,7}))?(?:\(.*\))?", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?(?::(\d{1,6}))?", re.ASCII)
 
