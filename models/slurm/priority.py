@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from math import floor
 
 from fairopt.errors import BadInput
@@ -32,6 +33,7 @@ class Exponential:
     def __float__(self) -> float:
         return float(2.0 ** -float(self.exponent))
 
+    @lru_cache(maxsize=2**16)  # noqa: B019  small, and asked for again with every job of a user
     def within(self, digits: int) -> tuple[Fraction, Fraction]:
         """Return ends between which the number lies, closer the more ``digits``."""
         if self.exponent == float("inf"):

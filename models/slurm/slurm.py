@@ -99,12 +99,15 @@ class FairTree(SlurmQueue):
     """Fair Tree: LF = S / U at every level, users ranked depth first, FairShare = rank over the number of users.
 
     ``ties``: `Ties.CODE` does what the code does with sibling accounts of the same level fair-share, which is not
-    what its page says; `Ties.DOCUMENTED` what the page says. The value of an association is LevelFS.
+    what its page says; `Ties.DOCUMENTED` what the page says. ``rounded``: level
+    fair-shares as the code rounds them on x86, where some that are equal come out different. The value of an
+    association is LevelFS.
 
     Source: Slurm 284c3b95, src/plugins/priority/multifactor/fair_tree.c; doc/html/fair_tree.shtml.
     """
 
     ties: Ties = Ties.CODE
+    rounded: bool = False
 
     name = "slurm-fair-tree"
     source = "Slurm, Fair Tree Fairshare Algorithm (Cox and Morrison, 2014)"
@@ -119,10 +122,11 @@ class FairTree(SlurmQueue):
         super().__post_init__()
         told = ", ".join(f"Ties.{each.name}" for each in Ties)
         require(isinstance(self.ties, Ties), self.ties, "ties", f"Give {told}")
+        require(isinstance(self.rounded, bool), self.rounded, "rounded", "Give true or false")
 
     def find(self, tree: Tree) -> Found:
         """Return FairShare of users, LevelFS of associations, and the ranking."""
-        ranking = fair_tree(tree, self.ties)
+        ranking = fair_tree(tree, self.ties, rounded=self.rounded)
         return ranking.factor, ranking.level, ranking.order
 
 

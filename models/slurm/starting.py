@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from fairopt.problem import Market
-from fairopt.problem.entitlements import Entitlements
-from fairopt.program import INFINITY, Number
+from fairopt.program import INFINITY, Array, Number
 
 
 @dataclass
 class Room:
     """What is free of each GPU type, and what each node of the tree holds and may hold, as jobs start."""
 
-    owed: Entitlements
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
     free: list[int]
     capacity: list[int]
     held: list[list[Number]]
@@ -35,11 +36,12 @@ class Room:
         taken = owed.held[:, : len(capacity)].sum(axis=0)
         finite = [any(each < INFINITY for each in row) for row in owed.cap.tolist()]
         return cls(
-            owed=owed,
+            names=owed.nodes,
+            columns=owed.columns,
             free=[all_ - int(each) for all_, each in zip(capacity, taken, strict=True)],
             capacity=capacity,
-            held=owed.total(owed.held).tolist(),
-            cap=owed.cap.tolist(),
+            held=_plain(owed.total(owed.held)),
+            cap=_plain(owed.cap),
             limited=[[over for over in owed.path(user) if finite[over]] for user in range(len(owed.users))],
             goods=[
                 [
@@ -57,7 +59,7 @@ class Room:
             for column, count in takes:
                 most = self.cap[node][column]
                 if count and self.held[node][column] + count > most:
-                    name, what = self.owed.nodes[node], self.owed.columns[column]
+                    name, what = self.names[node], self.columns[column]
                     return f"the limit of {name}: {most} {what}, of which it holds {self.held[node][column]}"
         return ""
 
@@ -67,6 +69,14 @@ class Room:
         for node in self.limited[user]:
             for column, count in takes:
                 self.held[node][column] += count
+
+
+def _plain(table: Array) -> list[list[Number]]:
+    """Return a table with whole numbers as ints."""
+    return [
+        [each.numerator if isinstance(each, Fraction) and each.denominator == 1 else each for each in row]
+        for row in table.tolist()
+    ]
 
 
 def start(market: Market, order: Sequence[int], *, backfill: bool) -> tuple[list[int], dict[str, str]]:
@@ -82,9 +92,9 @@ def start(market: Market, order: Sequence[int], *, backfill: bool) -> tuple[list
     """
     owed = market.entitlements
     assert owed is not None
-    gangs, room = owed.gangs, Room.of(market)
+    gangs, room = owed.gangs, Room.of(market)  # plain numbers below: Fractions would take ten times as long
     on, allowed = gangs.on.tolist(), gangs.allowed.tolist()
-    user, gpus, other = gangs.user.tolist(), gangs.gpus.tolist(), gangs.other.tolist()
+    user, gpus, other = gangs.user.tolist(), gangs.gpus.tolist(), _plain(gangs.other)
     waits: dict[str, str] = {}
     for gang in order:
         need, who = gpus[gang], user[gang]
