@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/golden/observe.py FOLDER                          # everything: about 20 minutes on one core
     .venv/bin/python tests/golden/observe.py FOLDER --kind markets --from 0 --to 400
-    .venv/bin/python tests/golden/observe.py FOLDER --quick                  # one problem in 68
+    .venv/bin/python tests/golden/observe.py FOLDER --quick                  # a few problems
 
 A line a problem is written as it is done, so that an interrupted command goes on where it stopped, and several may
 write into one folder side by side. What may differ without a meaning (seconds) is left out of what is kept.
