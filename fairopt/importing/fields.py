@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -122,17 +122,21 @@ class Places:
 
     @property
     def unplaced(self) -> tuple[Unplaced, ...]:
-        """What was noted, in the order in which it was first found; what does not matter in one entry for each why."""
-        entries = [
-            Unplaced(where, f"{_short(value)} ({name!r})" + (f" and {times - 1} more" if times > 1 else ""), why)
-            for (where, why), (name, value, times) in self._seen.items()
-            if why not in MINOR
-        ]
-        for minor in MINOR:
-            fields = dict.fromkeys(where.partition(", ")[2] for where, why in self._seen if why == minor)
-            if fields:
-                entries.append(Unplaced("all objects", ", ".join(fields), minor))
-        return tuple(entries)
+        """What was noted, in the order in which it was first found: one entry for each kind of object and reason."""
+        grouped: dict[tuple[str, str], list[tuple[str, Any]]] = {}
+        for (where, why), seen in self._seen.items():
+            kind, _, field = where.partition(", ")
+            grouped.setdefault(("all objects" if why in MINOR else kind, why), []).append((field, seen))
+        return tuple(_entry(kind, why, list(dict(fields).items())) for (kind, why), fields in grouped.items())
+
+
+def _entry(kind: str, why: str, fields: Sequence[tuple[str, Any]]) -> Unplaced:
+    """Return what is said of the fields of one kind of object that have no place for the same reason."""
+    names = ", ".join(field for field, _ in fields if field)
+    name, value, _ = fields[0][1]
+    more = sum(seen[2] for _, seen in fields) - 1
+    said = f"{_short(value)} ({name!r})" + (f" and {more} more" if more else "")
+    return Unplaced(f"{kind}, {names}" if names else kind, f"{len(fields)} fields" if why in MINOR else said, why)
 
 
 def _fields(value: Mapping[str, Any], above: Iterable[str]) -> Iterable[tuple[str, Any]]:

@@ -52,7 +52,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     | _fields(TAKEN, "allocated state pending inqueue running unknown completed", "status.")
     | {
         "spec.affinity": _PLACING,
-        "spec.dequeueStrategy": "whether a gang that does not fit stops those behind it is an option of the rules",
+        "spec.dequeueStrategy": "that a gang which does not fit stops those behind it (fifo) is not modelled",
         "spec.extendClusters": "other clusters are not modelled",
         "spec.type": "kinds of queues are not modelled",
         "status.reservation": "which nodes are locked for a queue is not modelled",
