@@ -81,7 +81,7 @@ def changed_values(data: Any, draw: random.Random) -> Any:
             above.extend(copy.deepcopy([at] * draw.choice([1, 50])))
         else:
             deep: Any = at
-            for _ in range(draw.choice([1, 90, 300])):
+            for _ in range(draw.choice([1, 90, 120])):
                 deep = [deep]
             above[key] = deep
     return out
