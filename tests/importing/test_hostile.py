@@ -87,6 +87,15 @@ def changed_values(data: Any, draw: random.Random) -> Any:
     return out
 
 
+#: Samples that are read together with others.
+BESIDE = {
+    "capacity-scheduler.xml": ("metrics.json",),
+    "absolute.xml": ("metrics.json",),
+    "scheduler.json": ("capacity-scheduler.xml",),
+    "metrics.json": ("capacity-scheduler.xml",),
+}
+
+
 def hostile(name: str, count: int) -> Iterator[tuple[str, bytes]]:
     """Yield names and contents of files: every sample, changed in bytes, and in values where it is JSON."""
     draw = random.Random(f"hostile {name}")
@@ -100,11 +109,11 @@ def hostile(name: str, count: int) -> Iterator[tuple[str, bytes]]:
             yield path.name, changed_bytes(path.read_bytes(), draw)
 
 
-def tried(importer: Callable[..., Any], path: Path) -> str:
+def tried(importer: Callable[..., Any], path: Path, beside: list[Path]) -> str:
     """Return what an importer says of a file: "read", or the message of its typed error."""
     begun, refusal = time.process_time(), None
     try:
-        assert isinstance(read_with(importer, [path]), Imported)
+        assert isinstance(read_with(importer, [path, *beside]), Imported)
     except BadInput as error:
         refusal = error
     assert time.process_time() - begun < LONGEST
@@ -126,7 +135,7 @@ def try_all(name: str, count: int, folder: Path) -> dict[str, int]:
         path = folder / called
         path.write_bytes(data)
         try:
-            said = tried(importer, path)
+            said = tried(importer, path, [SAMPLES / name / each for each in BESIDE.get(called, ())])
         except Exception:
             (folder / f"kept-{called}").write_bytes(data)
             raise
