@@ -49,7 +49,7 @@ def merged_accounts() -> Finding:
         f"shares, and usage 1 and 9 in each: by the code {code}; with B listed before A {other}; by the page {page} in "
         f"either order. Of {count} trees of up to 4 associations with shares and usage of 0 and 1 the two rules differ "
         f"on {apart}. Ties need equal shares and usage, no usage at all, or Fairshare=0. Read at 284c3b95; no cluster "
-        "was asked. fair_tree.c itself, compiled with stubs for the rest of Slurm, was once run on 120,000 random "
+        "was asked. fair_tree.c itself, compiled with stubs for the rest of Slurm, was once run on 80,000 random "
         "trees, and ranked all of them as the rule here does.",
     )
 
@@ -65,8 +65,8 @@ def higher_accounts() -> Finding:
         f"Of {count} trees of up to 5 associations with shares and usage of 0 and 1, by the code's tie rule it fails "
         f"on {failures}; with tied accounts merged, as the page has it, on none. The smallest: "
         f"{_told(tree, Ties.CODE)}. Account A has the Level FS infinity and C 0, and their users have the same factor: "
-        "C is tied with the account before it, B, which has no users, and so C's first user takes the rank that was given last, "
-        "in A. Read at 284c3b95; no cluster was asked.",
+        "C is tied with the account before it, B, which has no users, and so C's first user takes the rank that was "
+        "given last, in A. Read at 284c3b95; no cluster was asked.",
     )
 
 
