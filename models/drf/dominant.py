@@ -6,6 +6,8 @@ Shapes, for n users and m resources: ``demand`` (n, m) what one task of each use
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fairopt.program import INFINITY, Array, Formulation, Number, Program
@@ -82,10 +84,13 @@ def program(demand: Array, capacity: Array, rate: Array) -> Program:
     return p.program()
 
 
-def dominant_share(held: Array, capacity: Array, weight: Number) -> Number:
+def dominant_share(held: Sequence[Number], capacity: Sequence[Number], weight: Number) -> Number:
     """Return the dominant share of a user that holds ``held`` (m,), over its weight.
 
     Resources of which there is nothing count as no share.
+
+    >>> dominant_share([6, 2], [9, 18], 2)
+    0.3333333333333333
     """
     shares = [has / there for has, there in zip(held, capacity, strict=True) if there > 0]
     most: Number = max(shares, default=0 * weight) / weight

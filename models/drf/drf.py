@@ -215,10 +215,14 @@ def _divided(market: Market) -> tuple[Array, Grounds]:
             else:
                 waits[gangs.names[gang]] = f"{market.users[user]!r} is given {tasks[user]} of {len(own)} tasks"
     held = demand * tasks[:, None]
-    shares = {name: dominant_share(held[user], capacity, market.weight[user]) for user, name in enumerate(market.users)}
+    shares = {
+        name: dominant_share(held[user].tolist(), capacity.tolist(), market.weight[user])
+        for user, name in enumerate(market.users)
+    }
     return cast(held[:, :k], number), Grounds(gangs.placed(on), "dominant share over weight", shares, waits=waits)
 
 
 def _most(demand: Array, cap: Array, count: int) -> Number:
     """Return how many tasks a user may run at most: those that it asks for, and what its caps allow."""
-    return min([Fraction(count), *(end / need for end, need in zip(cap, demand, strict=True) if need > 0)])
+    most: Number = min([Fraction(count), *(end / need for end, need in zip(cap, demand, strict=True) if need > 0)])
+    return most

@@ -85,7 +85,7 @@ def quantum(demand: Sequence[int], credits: Sequence[int], slices: Slices) -> Qu
 def _in_turn(heap: list[tuple[int, int, int]], count: int) -> list[int]:
     """Return whose turn it is, at most ``count`` times; a turn raises the key, and one less is left."""
     heapify(heap)
-    turns = []
+    turns: list[int] = []
     while heap and len(turns) < count:
         key, left, i = heap[0]
         turns.append(i)
