@@ -34,7 +34,7 @@ from fairopt.proofs.ledger.wording import both, listed
 #: Random problems for each property; with and without demands of zero.
 SAMPLE = 150
 #: Those on which misreports are tried.
-LIED = 40
+LIED = 20
 EXAMPLE = Tasks.of([[1, 4], [3, 1]], [9, 18])
 READ = "The paper could be read in public excerpts only, so that sections are as others cite them."
 #: Whether a property is broken on a problem, in words.
