@@ -28,14 +28,14 @@ DEEPEST = 100
 PACKED = 200
 
 
-class Found(NamedTuple):
+class Document(NamedTuple):
     """An object of a document, and its place in the file."""
 
     place: str
     value: Mapping[str, Any]
 
 
-def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Found]:
+def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Document]:
     """Yield the objects of a .json, .yaml or .yml file: those in the ``items`` of lists, and all others.
 
     Numbers are ints and Decimals. Errors: `BadInput` that names the file, the place, and what to do: for what cannot be
@@ -52,11 +52,15 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Found]:
                 raise BadInput(f"{size} bytes of YAML, at most {SMALL}", place="the file", remedy=remedy)
             yield from _flat(yaml_documents(read_text(path)))
         elif size <= SMALL:
-            text = read_text(path)
-            yield from _flat([("", _bounded(parse_json(text)))])
+            yield from json_documents(read_text(path))
         else:
             with open(path, "rb") as stream:
                 yield from _streamed(stream)
+
+
+def json_documents(text: str) -> Iterator[Document]:
+    """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
+    yield from _flat([("", _bounded(parse_json(text)))])
 
 
 def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:
@@ -97,7 +101,7 @@ def _size(path: Path) -> int:
         raise
 
 
-def _flat(documents: Any) -> Iterator[Found]:
+def _flat(documents: Any) -> Iterator[Document]:
     for place, value in documents:
         if not isinstance(value, Mapping):
             remedy = "Give an object of keys and values, as kubectl get -o json prints"
@@ -107,7 +111,7 @@ def _flat(documents: Any) -> Iterator[Found]:
             before = f"{place}, " if place else ""
             yield from _flat((f"{before}item {number}", item) for number, item in enumerate(items, start=1))
         else:
-            yield Found(place or "the top level", value)
+            yield Document(place or "the top level", value)
 
 
 def _bounded(value: Any) -> Any:
@@ -125,7 +129,7 @@ def _bounded(value: Any) -> Any:
     raise BadInput(f"more than {DEEPEST} levels", place="the file", remedy="Give what kubectl prints, which has fewer")
 
 
-def _streamed(stream: IO[bytes]) -> Iterator[Found]:
+def _streamed(stream: IO[bytes]) -> Iterator[Document]:
     """Yield the objects in the list ``items``, one at a time."""
     ijson = library("ijson", "a file of more than 50 MB", "import")
     number = 0
@@ -160,13 +164,18 @@ def yaml_documents(text: str) -> Iterator[tuple[str, Any]]:
             if depth > DEEPEST:
                 raise BadInput(f"more than {DEEPEST} levels", place=f"line {line}", remedy="Give a flatter file")
         for number, node in enumerate(yaml.compose_all(text, Loader=loader), start=1):
-            if node is not None:
-                yield f"document {number}" if number > 1 else "", _made(node, yaml)
+            made = _made(node, yaml)
+            if made is not None:  # nothing between two lines of "---"
+                yield f"document {number}" if number > 1 else "", made
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else "the file"
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise BadInput(f"not YAML: {problem}", place=place, remedy="Correct the syntax there") from error
+
+
+#: Tags of what stays a text; a date is none of our numbers.
+_TEXTS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "timestamp", "value", "merge")}
 
 
 def _made(node: Any, yaml: Any) -> Any:
@@ -197,6 +206,6 @@ def _made(node: Any, yaml: Any) -> Any:
         return said.lower() in ("true", "yes", "on")
     if kind == "null":
         return None
-    if not node.tag.startswith("tag:yaml.org,2002:"):
+    if node.tag not in _TEXTS:
         raise BadInput(f"the tag {shown(node.tag)}", place=place, remedy="Leave it out")
     return said

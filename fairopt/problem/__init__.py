@@ -17,8 +17,9 @@ from fairopt.problem.jobs import Jobs, Pattern
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
-from fairopt.problem.throughput import capped_value, usable, worth
+from fairopt.problem.throughput import capped_value, usable
 from fairopt.problem.trace import Outage, Trace
+from fairopt.problem.worth import worth
 
 __all__ = [
     "Cluster",
