@@ -8,10 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.problem.entitlements import Entitlements
+from fairopt.problem.entitlements import Entitled, Entitlements
 from fairopt.problem.market import NEAR, Market
 from fairopt.problem.throughput import usable
-from fairopt.program import Array, cast, number_text
+from fairopt.program import INFINITY, Array, cast, number_text
+
+#: What programs heed that take their shares from `shares_of`: all but priorities.
+FLOORS_AND_CAPS = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS})
+#: What programs heed that floors would leave without a solution.
+CAPS_ONLY = frozenset({Entitled.CAPS, Entitled.GROUPS})
 
 
 class Floors(NamedTuple):
@@ -36,7 +41,8 @@ def floors_of(market: Market) -> Floors:
 
     A user's floor is the part of its guarantee that it can use: at most its cap and its demand, on its fastest types
     first, nothing where it cannot run. A group's floor is the part of its guarantee that its members can use within
-    their caps and demands, type by type, the fastest first. Errors: `BadInput` where the floors, and what is reserved,
+    their caps and demands, type by type, the fastest first. A guarantee without bound promises no number, and is no
+    floor. Errors: `BadInput` where the floors, and what is reserved,
     exceed a group's cap or the capacity.
 
     >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [6], "B": [2]}, group={"A": "ml", "B": "ml"})
@@ -46,17 +52,16 @@ def floors_of(market: Market) -> Floors:
     """
     slack = 0 if market.exact else NEAR
     exact = market.as_(Fraction)
-    owed, k = exact.entitlements, len(market.types)
+    owed, (n, k) = exact.entitlements, market.shape
     assert owed is not None
     cap = np.minimum(owed.cap[:, :k], exact.capacity)
-    most = np.minimum(owed.guarantee[:, :k], cap)
+    promised = owed.guarantee[:, :k]
+    most = np.minimum(np.where(promised < INFINITY, promised, 0), cap)
     filling = _Filling(exact, owed, cap, slack)
-    for node in owed.upwards:
-        if node < len(market.users):
-            filling.total[node] = usable(exact.speedup[node], most[node], exact.limit[node])
-        else:
-            filling.fill(node, most[node])
-        filling.floor[node] = np.minimum(most[node], filling.total[node])
+    filling.total[:n] = filling.floor[:n] = usable(exact.speedup, most[:n], exact.limit)
+    for group in (node for node in owed.upwards if node >= n):
+        filling.fill(group, most[group])
+        filling.floor[group] = np.minimum(most[group], filling.total[group])
     kept = filling.total.copy()
     for node in owed.upwards:
         idle = np.maximum(np.minimum(owed.reserve[node, :k], exact.capacity) - kept[node], 0)
@@ -97,7 +102,7 @@ class _Filling:
                 self.total[group, j] += by
 
     def _moves(self, group: int, members: list[int], j: int) -> list[tuple[int, int, int | None]]:
-        """Return the shortest moves (user, into, out of) by which members hold more of type ``j`` and no less of others.
+        """Return the shortest moves (user, into, out of) by which members hold more of type ``j``, as much of others.
 
         A user whose demand is met moves to the type and leaves another, which the next one takes; the last has room.
         """
@@ -112,11 +117,9 @@ class _Filling:
                         moves.insert(0, (mover, before, into))
                         into = before
                     return moves
-            for out in self.order:
-                if out not in came and (
-                    mover := next((user for user in able if self._down(user, group, out) > 0), None)
-                ) is not None:
-                    came[out] = (mover, into)
+            for out in [out for out in self.order if out not in came]:
+                for user in [user for user in able if self._down(user, group, out) > 0][:1]:
+                    came[out] = (user, into)
                     queue.append(out)
         return []
 

@@ -21,7 +21,8 @@ def shares_of(p: Formulation, market: Market, part: Array | None = None) -> Affi
     """
     names, n = (market.users, market.types), len(market.users)
     own = floors_of(market) if is_entitled(market) else None
-    lower, most, capacity = (0, INFINITY, market.capacity) if own is None else (own.floor[:n], own.cap[:n], own.lendable)
+    plain = np.zeros(market.shape, dtype=np.int64), np.full(market.shape, INFINITY), market.capacity
+    lower, most, capacity = plain if own is None else (own.floor[:n], own.cap[:n], own.lendable)
     share = p.variable("share", market.shape, lower=lower, upper=np.where(market.speedup > 0, most, 0), labels=names)
     bundle = share if part is None else share / part[:, None]
     p.constrain(
@@ -49,18 +50,21 @@ def _bind_groups(p: Formulation, market: Market, bundle: Affine, own: Floors) ->
     owed, n = market.entitlements, len(market.users)
     assert owed is not None
     below = owed.total(np.eye(n, dtype=np.int64))[n:]
-    for name, wanted, there in (
-        ("group_floor", own.floor[n:], own.floor[n:] > below @ own.floor[:n]),
-        ("group_cap", own.cap[n:], own.cap[n:] < np.minimum(below @ own.cap[:n], market.capacity)),
-    ):
-        rows = np.flatnonzero(there.any(axis=1))
-        if not rows.size:
-            continue
-        held, bound = below[rows] @ bundle, wanted[rows]
+    more, less = own.floor[n:] > below @ own.floor[:n], own.cap[n:] < np.minimum(below @ own.cap[:n], market.capacity)
+    source = "Kueue's Cohorts, KAI's and Volcano's parent queues"
+    if (rows := np.flatnonzero(more.any(axis=1))).size:
         p.constrain(
-            name,
-            (held >= bound if name == "group_floor" else held <= bound).where(there[rows]),
-            equation="sum_(l in g) x_lj >= q_gj" if name == "group_floor" else "sum_(l in g) x_lj <= c_gj",
-            source="Kueue's Cohort: quotas and limits of a group",
+            "group_floor",
+            (below[rows] @ bundle >= own.floor[n:][rows]).where(more[rows]),
+            equation="sum_(l in g) x_lj >= q_gj",
+            source=source,
+            labels=(tuple(owed.groups[row] for row in rows), market.types),
+        )
+    if (rows := np.flatnonzero(less.any(axis=1))).size:
+        p.constrain(
+            "group_cap",
+            (below[rows] @ bundle <= own.cap[n:][rows]).where(less[rows]),
+            equation="sum_(l in g) x_lj <= c_gj",
+            source=source,
             labels=(tuple(owed.groups[row] for row in rows), market.types),
         )

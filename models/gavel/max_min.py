@@ -7,6 +7,7 @@ from typing import Any
 from fairopt.models.common.levels import PriceMethod
 from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
+from fairopt.problem.floors import FLOORS_AND_CAPS
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Number, Program
 
@@ -15,7 +16,9 @@ class MaxMin(Formulated):
     """Maximise the least ratio of a user's throughput to that of its equal share of the cluster.
 
     Gavel bounds the sum of a job's time fractions by one; with GPUs instead of fractions that is the user's
-    ``demand``, and a market without demands has no such bound.
+    ``demand``, and a market without demands has no such bound. Users and groups get at least their floors and at most
+    their caps (`fairopt.problem.floors`). Ratios are then those to the equal share all the same; a group is bounded as
+    a whole, and its members are not compared with each other first.
 
     Source: Gavel, OSDI 2020, Sec. 4.1; OEF Sec. 2.4.
     """
@@ -26,6 +29,7 @@ class MaxMin(Formulated):
     methods = (PriceMethod(),)
     level_variable = "least_ratio"
     equal = False
+    heeds = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("sharing_incentive", "OEF Table 1; the equal split has ratio 1"),)
     examples = (

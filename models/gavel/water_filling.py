@@ -19,6 +19,7 @@ from fairopt.methods.water_filling import FillingResult, fill
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
 from fairopt.problem import Market
+from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import ROUNDING, Array, Formulation, Program
 
@@ -73,6 +74,9 @@ class WaterFilling(Formulated):
     Its own method (`fairopt.methods.water_filling.solve`) solves each round by prices and needs about as many rounds as
     there are types. The program needs a round for each demand that limits only its own user.
 
+    Users and groups get at least their floors and at most their caps (`fairopt.problem.floors`); these are rows and
+    bounds of every round's program, so what duals say of bottlenecks stays true. No certificate is written then.
+
     Source: Gavel, OSDI 2020, Sec. 4.3 (there with a mixed-integer program); Radunovic and Le Boudec, A Unified
     Framework for Max-Min and Min-Max Fairness, 2007.
     """
@@ -80,6 +84,7 @@ class WaterFilling(Formulated):
     name = "water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
     methods = (FillingByPrices(),)
+    heeds = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("sharing_incentive", "the first level is at least 1"),
@@ -190,9 +195,11 @@ class WaterFilling(Formulated):
         """Return the certificate: the level of each round, with duals that prove its users to be bottlenecks.
 
         A decision by prices on an exact market is solved again in Fractions. If the ratios agree up to rounding, the
-        certificate is that of the exact allocation. Errors: `NotCapable` where the market is in floats or large, or the
-        decision is a back end's in floats.
+        certificate is that of the exact allocation. Errors: `NotCapable` where the market is in floats or large, or has
+        entitlements, or the decision is a back end's in floats.
         """
+        if is_entitled(decision.market):
+            raise NotCapable(f"{self.name} brings no certificate where a market has entitlements; max-min does")
         if decision.method is not None:
             decision = self._in_fractions(decision)
         self._require_exact(decision)
