@@ -188,7 +188,8 @@ def decide(
     except NotSolved as failure:
         asked = solver or how.get("at") or (how.get("options") or Options()).given()
         small = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
-        if asked or not small or at.solver.number is not float or Trait.EXACT not in policy.traits:
+        by_program = not entitled or policy.needs <= Exact.capabilities
+        if asked or not (small and by_program) or at.solver.number is not float or Trait.EXACT not in policy.traits:
             raise
         # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
         _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)

@@ -11,12 +11,12 @@ import pytest
 from scipy.optimize import linprog
 
 from fairopt.backends import Highs
-from fairopt.backends.cvxpy import Clarabel
+from fairopt.backends.cvxpy import Clarabel, Ecos
 from fairopt.by_name import allocate
 from fairopt.discovery import policies
-from fairopt.errors import BadInput, NotCapable
+from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_misreport
-from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF, WaterFilling
+from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
 from fairopt.policy import Formulated, decide, follow
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.problem.floors import Floors, floors_of
@@ -146,6 +146,29 @@ def test_members_make_room_for_each_other_in_a_groups_floor() -> None:
     market = Market.of(speedup, [1, 1, 1], demand=[1, 1], users=users, types=types, entitlements=owed)
     assert floors_of(market).floor.tolist() == [[0, 0, 0], [0, 0, 0], [1, 1, 0]]
     assert allocate("max-min", market, exact=True).shares.tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_nash_welfare_is_proved_within_floors_and_caps() -> None:
+    for seed in range(12):
+        market, policy = entitled(seed), NashWelfare()
+        floors = floors_of(market)
+        found, other = decide(policy, market), decide(policy, market, Ecos())
+        assert found.solver is not None
+        assert found.solution is not None
+        assert found.solver.name == "clarabel"
+        held = members_of(market) @ found.shares
+        assert (floors.floor.astype(float) <= held + 1e-6).all()
+        assert (held <= floors.cap.astype(float) + 1e-6).all()
+        assert float(found.objective) == pytest.approx(float(other.objective), abs=1e-6)
+        assert float(found.objective) <= found.solution.upper + 1e-12  # type: ignore[operator]
+        assert found.solution.upper == pytest.approx(float(found.objective), abs=1e-4)
+    plain = allocate("nash-welfare", two(cap={"A": [8, 4]}).plain(), exact=True)
+    bounded_too = allocate("nash-welfare", two(cap={"A": [8, 4]}))  # a cap that binds nobody
+    assert bounded_too.utilities == pytest.approx(plain.utilities.astype(float), rel=1e-6)
+    with pytest.raises(NotCapable, match="answers in floats only"):
+        allocate("nash-welfare", two(guarantee={"B": [4, 0]}), exact=True)
+    with pytest.raises(NotSolved):
+        allocate("nash-welfare", two(cap={"A": [0, 0]}))  # who may hold nothing has no logarithm
 
 
 def two(**more: Any) -> Market:
