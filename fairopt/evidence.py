@@ -25,7 +25,6 @@ from fairopt.certificates import (
     bare_duals,
     other_variables,
     row_duals,
-    told_name,
 )
 from fairopt.compare import AllocationRow
 from fairopt.errors import FairoptError, NotCapable
@@ -100,7 +99,7 @@ def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> Mis
     proofs = policy.certify(truth), policy.certify(after)
     if not all(proof.decision for proof in proofs):
         raise NotCapable(f"the certificate of a decision of {policy.name} does not say whose shares it decides")
-    return MisreportProof(market, told_name(policy.name, market), witness.user, witness.report, gain, *proofs)
+    return MisreportProof(market, policy.told(market), witness.user, witness.report, gain, *proofs)
 
 
 def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:

@@ -25,7 +25,7 @@ from fairopt.certificates.decisions import (
     WaterFillingProof,
 )
 from fairopt.certificates.parts import bare_duals, other_variables, row_duals
-from fairopt.certificates.programs import Bound, Infeasibility, OutsideDecision, UnreachableUtilities, told_name
+from fairopt.certificates.programs import Bound, Infeasibility, OutsideDecision, UnreachableUtilities
 
 __all__ = [
     "SCHEMA",
@@ -52,5 +52,4 @@ __all__ = [
     "other_variables",
     "read_certificate",
     "row_duals",
-    "told_name",
 ]

@@ -13,7 +13,6 @@ from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate
 from fairopt.certificates.parts import BareDuals, Duals, Gap, Objective, Part, Policy, UpTo, bare_duals, rows_of
 from fairopt.problem import Market
-from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program, Sense
 
 Point: TypeAlias = Annotated[
@@ -46,14 +45,6 @@ class Bound(Certificate):
         return cls(program, solution.point, value, value, Fraction(0), bare_duals(dual))
 
 
-def told_name(policy: str, market: Market) -> str:
-    """Return the name under which certificates speak of a policy on a market.
-
-    The verifier knows policies of the house by their names, and what they decide where there are no entitlements.
-    """
-    return f"{policy} with entitlements" if is_entitled(market) else policy
-
-
 @dataclass(frozen=True, eq=False)
 class OutsideDecision(Certificate):
     """The optimum of a program of an outside policy, which the verifier does not know.
@@ -81,11 +72,10 @@ class OutsideDecision(Certificate):
 
     @classmethod
     def of(cls, market: Market, policy: str, program: Program, solution: Solution) -> OutsideDecision:
-        """Return the certificate of an exact optimum, under the policy's `told_name`."""
+        """Return the certificate of an exact optimum."""
         best = Bound.of_optimum(program, solution)
         shares = program.variable("share", np.arange(len(program.cost)))
-        told, proved = told_name(policy, market), (best.value, best.bound, best.gap, best.duals)
-        return cls(market, told, program, best.point, shares, *proved)
+        return cls(market, policy, program, best.point, shares, best.value, best.bound, best.gap, best.duals)
 
 
 @dataclass(frozen=True, eq=False)

@@ -157,7 +157,7 @@ class Formulated(Policy):
         solution = self._with_its_shares(decision, program, solution)
         if self.verifier_knows(decision.market):
             return Optimality.of(decision.market, self.name, program, solution)
-        return OutsideDecision.of(decision.market, self.name, program, solution)
+        return OutsideDecision.of(decision.market, self.told(decision.market), program, solution)
 
 
 class Computed(Policy):

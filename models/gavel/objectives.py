@@ -16,6 +16,7 @@ from fairopt.methods.level import LevelWarmStart
 from fairopt.models.common.levels import PriceMethod
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.max_min import MaxMin
+from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.problem import Market
 from fairopt.problem.numbers import exact
 from fairopt.problem.share_variables import shares_of
@@ -92,21 +93,22 @@ class MaxMinShare(LinearObjective):
 
     Weights scale the equal share. Value: the least ratio. Where no back end is asked for it is found by prices of the
     types, without a program of all jobs (`fairopt.methods.level`). Of several optima, that gives nobody more than the
-    least ratio as long as it can be raised for all.
+    least ratio as long as it can be raised for all. ``normaliser`` is that of `MaxMin`.
 
     Source: Gavel, OSDI 2020, Sec. 4.1.
     """
 
     method = PriceMethod()
+    normaliser: Normaliser = Normaliser.OWN_PARTITION
 
     def formulate(self, jobs: JobMarket) -> Program:
         """Return the max-min program on the jobs."""
-        return MaxMin().formulate(jobs.market, None)
+        return MaxMin(self.normaliser).formulate(jobs.market, None)
 
     def by_prices(self, jobs: JobMarket, solve: Session, prices: tuple[float, ...], value: float) -> ObjectiveOptimum:
         """Return the shares, found by prices of the types; see `ByPrices.by_prices`."""
         start = (jobs.market.types, LevelWarmStart(np.array(prices), value)) if prices else None
-        solution = solve.answer(MaxMin(), jobs.market, start)
+        solution = solve.answer(MaxMin(self.normaliser), jobs.market, start)
         assert solution.objective is not None
         assert solution.bound is not None
         _, last = solution.warm_start

@@ -16,6 +16,7 @@ from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.water_filling import FillingResult, fill
+from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
 from fairopt.problem import Market
@@ -62,6 +63,7 @@ class FillingByPrices(Method):
     number = float
 
 
+@dataclass(frozen=True)
 class WaterFilling(Formulated):
     """The lexicographic completion of max-min: maximise the least ratio, then the second least, and so on.
 
@@ -77,9 +79,13 @@ class WaterFilling(Formulated):
     Users and groups get at least their floors and at most their caps (`fairopt.problem.floors`); these are rows and
     bounds of every round's program, so what duals say of bottlenecks stays true. No certificate is written then.
 
+    ``normaliser``: what throughputs are compared with, "own-partition" or "equal-time" (`Normaliser`).
+
     Source: Gavel, OSDI 2020, Sec. 4.3 (there with a mixed-integer program); Radunovic and Le Boudec, A Unified
     Framework for Max-Min and Min-Max Fairness, 2007.
     """
+
+    normaliser: Normaliser = Normaliser.OWN_PARTITION
 
     name = "water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
@@ -109,16 +115,24 @@ class WaterFilling(Formulated):
         p = Formulation(self.name)
         share = shares_of(p, problem)
         least = p.variable("least_ratio")
-        ratio = (problem.speedup * share).sum(axis=1) / problem.fair_utility()
+        ratio = (problem.speedup * share).sum(axis=1) / self.normaliser.of(problem)
         p.maximize(least, equation="min over open l of E_l / E_l(equal)", source="Gavel Sec. 4.3")
         p.constrain(
             "least_ratio",
-            ratio >= np.where(levels.fixed, 0, 1) * least + levels.level,
+            ratio >= self._rising(problem, levels) * least + levels.level,
             equation="E_l / E_l(equal) >= t, or its level once fixed",
             source="Gavel Sec. 4.3",
             labels=(problem.users,),
         )
         return p.program()
+
+    def _rising(self, problem: Market, levels: WaterLevels) -> Array:
+        """Return how fast each user's ratio rises in the next round (n,), 0 for one that keeps what it has."""
+        return np.where(levels.fixed, 0, 1)
+
+    def _raised(self, levels: WaterLevels, rising: Array, reached: Any, stuck: Array) -> Array:
+        """Return the levels (n,) after a round; who is still open has none."""
+        return np.where(stuck, np.asarray(reached), levels.level)
 
     @staticmethod
     def _nothing_fixed(problem: Market) -> WaterLevels:
@@ -138,15 +152,15 @@ class WaterFilling(Formulated):
             solution = solve.optimum(program)
             if solution.dual is None:
                 raise NotCapable(f"{solve.backend.name} returns no duals, which {self.name} finds its bottlenecks by")
-            open_ = ~levels.fixed
-            push = np.abs(solution.dual[program.row_block("least_ratio").span]) * open_
-            least = 0 if program.exact else 0.5 / int(open_.sum())
+            rising = self._rising(market, levels)
+            push = np.abs(solution.dual[program.row_block("least_ratio").span]) * rising
+            least = 0 if program.exact else 0.5 / int((rising > 0).sum())
             stuck = (push > 0) & (push >= min(least, push.max()))
             if not stuck.any():
                 raise NotSolved(f"{solution.backend} returned duals that hold nobody down", solution)
             reached = program.value(solution.point)
             levels = WaterLevels(
-                np.where(stuck, np.asarray(reached), levels.level),
+                self._raised(levels, rising, reached, stuck),
                 np.where(stuck, len(levels.pushes) + 1, levels.fixed_in),
                 (*levels.pushes, row_duals(program, solution.dual)),
             )
@@ -165,8 +179,8 @@ class WaterFilling(Formulated):
         """Fill by prices, in floats; the evidence is the `WaterLevels`, with what is proved of each round."""
         begun = perf_counter()
         market = problem.as_(float)
-        filled = fill(market.speedup, market.capacity, market.fair_utility(), market.demand)
-        proven = _proven(filled, market)
+        filled = fill(market.speedup, market.capacity, self.normaliser.of(market), market.demand)
+        proven = _proven(filled, market, self.normaliser.of(market))
         return Allocation(
             self.name,
             problem,
@@ -188,7 +202,7 @@ class WaterFilling(Formulated):
         p = Formulation(f"optima of {self.name}")
         share = shares_of(p, market)
         own = (market.speedup * share).sum(axis=1)
-        p.constrain("levels", own >= levels.level * market.fair_utility(), labels=(market.users,))
+        p.constrain("levels", own >= levels.level * self.normaliser.of(market), labels=(market.users,))
         return p.program()
 
     def certify(self, decision: Allocation) -> Certificate:
@@ -196,10 +210,11 @@ class WaterFilling(Formulated):
 
         A decision by prices on an exact market is solved again in Fractions. If the ratios agree up to rounding, the
         certificate is that of the exact allocation. Errors: `NotCapable` where the market is in floats or large, or has
-        entitlements, or the decision is a back end's in floats.
+        entitlements, or the decision is a back end's in floats, or by another normaliser.
         """
-        if is_entitled(decision.market):
-            raise NotCapable(f"{self.name} brings no certificate where a market has entitlements; max-min does")
+        if is_entitled(decision.market) or self.normaliser is not Normaliser.OWN_PARTITION:
+            why = "only with own partitions, and without entitlements; max-min does"
+            raise NotCapable(f"{self.name} brings a certificate {why}")
         if decision.method is not None:
             decision = self._in_fractions(decision)
         self._require_exact(decision)
@@ -236,9 +251,8 @@ def _of_the_least(filled: FillingResult, first: Solution) -> Solution | None:
     return None
 
 
-def _proven(filled: FillingResult, market: Market) -> tuple[Solution, ...]:
+def _proven(filled: FillingResult, market: Market, fair: Array) -> tuple[Solution, ...]:
     """Return the proven bounds of each round, with duals for the rows of the policy's program."""
-    fair = market.fair_utility()
     found = []
     for each in filled.rounds:
         duals = {"capacity": each.prices, "least_ratio": each.values * fair}
