@@ -23,7 +23,7 @@ class MaxMin(Formulated):
     their caps (`fairopt.problem.floors`). Ratios are then those to the equal share all the same; a group is bounded as
     a whole, and its members are not compared with each other first.
 
-    ``normaliser``: what throughputs are compared with, "own-partition" or "equal-time" (`Normaliser`).
+    ``normaliser``: what throughputs are compared with, "own-partition", "equal-time" or "isolated" (`Normaliser`).
 
     Source: Gavel, OSDI 2020, Sec. 4.1; OEF Sec. 2.4.
     """

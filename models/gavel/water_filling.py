@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class WaterFilling(Formulated):
     Users and groups get at least their floors and at most their caps (`fairopt.problem.floors`); these are rows and
     bounds of every round's program, so what duals say of bottlenecks stays true. No certificate is written then.
 
-    ``normaliser``: what throughputs are compared with, "own-partition" or "equal-time" (`Normaliser`).
+    ``normaliser``: what throughputs are compared with, "own-partition", "equal-time" or "isolated" (`Normaliser`).
 
     Source: Gavel, OSDI 2020, Sec. 4.3 (there with a mixed-integer program); Radunovic and Le Boudec, A Unified
     Framework for Max-Min and Min-Max Fairness, 2007.
@@ -89,14 +89,14 @@ class WaterFilling(Formulated):
 
     name = "water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
-    methods = (FillingByPrices(),)
+    methods: ClassVar[tuple[Method, ...]] = (FillingByPrices(),)
     heeds = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
-    claims = (
+    claims: ClassVar[tuple[Claim, ...]] = (
         Claim("sharing_incentive", "the first level is at least 1"),
         Claim("pareto_efficiency", "Radunovic and Le Boudec 2007, Sec. II"),
     )
-    examples = (
+    examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Gandiva_fair Fig. 1: C can use 2 GPUs only, and the rest goes to A and B",
             Market.of([[1], [1], [1]], capacity=[8], demand=[4, 4, 2], users=["A", "B", "C"]),
@@ -115,7 +115,7 @@ class WaterFilling(Formulated):
         p = Formulation(self.name)
         share = shares_of(p, problem)
         least = p.variable("least_ratio")
-        ratio = (problem.speedup * share).sum(axis=1) / self.normaliser.of(problem)
+        ratio = (problem.speedup * share).sum(axis=1) / self._fair(problem)
         p.maximize(least, equation="min over open l of E_l / E_l(equal)", source="Gavel Sec. 4.3")
         p.constrain(
             "least_ratio",
@@ -125,6 +125,10 @@ class WaterFilling(Formulated):
             labels=(problem.users,),
         )
         return p.program()
+
+    def _fair(self, problem: Market) -> Array:
+        """Return the throughput (n,) that each user's is compared with."""
+        return self.normaliser.of(problem)
 
     def _rising(self, problem: Market, levels: WaterLevels) -> Array:
         """Return how fast each user's ratio rises in the next round (n,), 0 for one that keeps what it has."""
@@ -179,8 +183,8 @@ class WaterFilling(Formulated):
         """Fill by prices, in floats; the evidence is the `WaterLevels`, with what is proved of each round."""
         begun = perf_counter()
         market = problem.as_(float)
-        filled = fill(market.speedup, market.capacity, self.normaliser.of(market), market.demand)
-        proven = _proven(filled, market, self.normaliser.of(market))
+        filled = fill(market.speedup, market.capacity, self._fair(market), market.demand)
+        proven = _proven(filled, market, self._fair(market))
         return Allocation(
             self.name,
             problem,
@@ -202,7 +206,7 @@ class WaterFilling(Formulated):
         p = Formulation(f"optima of {self.name}")
         share = shares_of(p, market)
         own = (market.speedup * share).sum(axis=1)
-        p.constrain("levels", own >= levels.level * self.normaliser.of(market), labels=(market.users,))
+        p.constrain("levels", own >= levels.level * self._fair(market), labels=(market.users,))
         return p.program()
 
     def certify(self, decision: Allocation) -> Certificate:
