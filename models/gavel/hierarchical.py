@@ -75,7 +75,7 @@ class HierarchicalWaterFilling(WaterFilling):
             heavy = [child for child in able if weight[child] > 0]
             if node is not None and owed.nodes[node] in self.fifo:
                 able, heavy = able[:1], []
-            whole = 1 if node is None else part[node]
+            whole = weight[0] / weight[0] if node is None else part[node]
             total = sum(weight[child] for child in heavy)
             for child in heavy or able:
                 part[child] = whole * weight[child] / total if heavy else whole / len(able)
