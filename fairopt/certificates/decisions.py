@@ -31,7 +31,20 @@ from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
 
 #: The properties that are decided by evaluating their definition.
-PROPERTIES = ["feasibility", "sharing_incentive", "envy_freeness", "work_conservation", "adjacent_types"]
+PROPERTIES = [
+    "feasibility",
+    "sharing_incentive",
+    "envy_freeness",
+    "work_conservation",
+    "adjacent_types",
+    "guarantee_kept",
+    "cap_kept",
+    "guarantee_incentive",
+    "nobody_starves_while_lent",
+    "whole_gpu_conservation",
+    "group_fairness",
+    "envy_within_peers",
+]
 MostOfEach: TypeAlias = Annotated[
     Sequence[Certificate], Part(rows_of("extreme"), "The most that each user gets at any optimum, in order.")
 ]

@@ -73,6 +73,10 @@ class Property(ABC):
     of: ClassVar[str]
     short: ClassVar[str] = ""
 
+    def asked_of(self, problem: object) -> bool:
+        """Whether the property is asked on a problem where nobody names it."""
+        return isinstance(problem, self.problem)
+
     @abstractmethod
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of a `Market`'s `Allocation`, a `Setting`'s `History` or a `Batch`'s `Plan`, within ``effort``."""
@@ -204,12 +208,13 @@ class AllocationProperty(OutcomeProperty):
 
     def judge(self, policy: Policy, problem: Market, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of the shares that ``policy`` decided on."""
-        return self.check(problem, outcome.shares)
+        return self.verify(problem, outcome)
 
     def verify(self, problem: Market, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide of anybody's shares, or of those of an `Allocation`; see `check`."""
-        shares = outcome.shares if isinstance(outcome, Allocation) else outcome
-        return self.check(problem, shares, tolerance=tolerance)
+        if isinstance(outcome, Allocation):
+            return self.check(outcome.leaves(problem), outcome.shares, tolerance=tolerance)
+        return self.check(problem, outcome, tolerance=tolerance)
 
     def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.

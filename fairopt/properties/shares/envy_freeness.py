@@ -71,7 +71,7 @@ class EnvyFreeness(AllocationProperty):
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         own, fair = market.utility(shares), market.fair_utility()
         left()
-        users, others = _closest_to_envy(market.as_(float), shares.astype(float))
+        users, others = _closest_to_envy(market.as_(float), shares.astype(float), self.pairs(market))
         value = _value(market, shares, users, others)
         left()
         at = int(np.argmin((own[users] - value) / fair[users]))
@@ -82,9 +82,13 @@ class EnvyFreeness(AllocationProperty):
             fair[i],
             tolerance,
             unit=f"throughput of {market.users[i]}",
-            effort=f"{len(own) * (len(own) - 1)} pairs of users",
+            effort=f"{int(self.pairs(market).sum())} pairs of users",
             witness=Envy(market.users[i], market.users[other], own[i], value[at]),
         )
+
+    def pairs(self, market: Market) -> Array:
+        """Return which users (n, n) are compared with which: everybody with everybody else."""
+        return ~np.eye(len(market.users), dtype=bool)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
@@ -103,15 +107,15 @@ def _value(market: Market, shares: Array, users: Array, others: Array) -> Array:
     return capped_value(market.speedup[users], theirs, None if market.demand is None else market.demand[users])
 
 
-def _closest_to_envy(market: Market, shares: Array) -> tuple[Array, Array]:
-    """Return the pairs (user, other) among which that with the least relative slack is, whatever was rounded.
+def _closest_to_envy(market: Market, shares: Array, pairs: Array) -> tuple[Array, Array]:
+    """Return those of ``pairs`` (n, n) among which that with the least relative slack is, whatever was rounded.
 
     Exact shares may have thousands of digits; floats say of most pairs that another is tighter.
     """
-    n, k = shares.shape
-    if n == 1:  # a user is compared with itself where there is no other
+    k = shares.shape[1]
+    users, others = np.nonzero(pairs)
+    if not len(users):  # a user is compared with itself where there is no other
         return np.array([0]), np.array([0])
-    users, others = np.nonzero(~np.eye(n, dtype=bool))
     own, value = market.utility(shares)[users], _value(market, shares, users, others)
     # sums of k terms, a few roundings each; with demands, differences of sums of GPUs at the fastest speed
     held = np.abs(shares).sum(axis=1)
