@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +12,7 @@ from fairopt import discovery
 from fairopt.cli import as_json, completing, listing, tables
 from fairopt.cli.given import data_set, described, input_file, names_of
 from fairopt.errors import BadInput
+from fairopt.importing.imported import Imported, read_with
 from fairopt.problem.files.problem import KINDS, kind_of
 
 Name = typer.Argument(
@@ -31,7 +31,8 @@ def datasets(
         name = data_set(name.removeprefix("@"), tuple(KINDS))
         if out is None:
             raise BadInput("there is no place for the data set", place="--out", remedy=f"Give --out {name}.toml")
-        return _write(discovery.load(discovery.DATASETS, name), out, f"data set {name!r}", json_)
+        made = discovery.load(discovery.DATASETS, name)
+        return _write(lambda: Imported(made()), out, f"data set {name!r}", json_)
     if out is not None:
         raise BadInput(f"no data set to write to {out}", place="--out", remedy="Name one; `fairopt datasets` has all")
     found = listing.chosen(None, discovery.DATASETS, described)
@@ -48,18 +49,22 @@ def import_(
             autocompletion=completing.registered(discovery.IMPORTERS),
         ),
     ],
-    file: Annotated[Path, input_file("FILE", "A file, or a folder, of another tool.")],
+    files: Annotated[list[Path], input_file("FILE...", "Files, or a folder, of another tool.")],
     out: Annotated[Path, Out],
     json_: listing.AsJson = False,
 ) -> None:
-    """Read a file of another tool and write it as a file of fairopt's."""
-    _write(partial(discovery.load(discovery.IMPORTERS, name), file), out, f"importer {name!r}", json_)
+    """Read files of another tool and write them as a file of fairopt's; what it has no place for is listed."""
+    importer = discovery.load(discovery.IMPORTERS, name)
+    _write(lambda: read_with(importer, files), out, f"importer {name!r}", json_)
 
 
-def _write(make: Callable[[], Any], out: Path, place: str, json_: bool) -> None:
+def _write(make: Callable[[], Imported], out: Path, place: str, json_: bool) -> None:
     with tables.working(f"writing {out}"):
-        problem = make()
+        problem, unplaced, _ = make()
         kind = kind_of(problem, place)
         kind.write(problem, out)
     said = {"schema": as_json.SCHEMA, "file": str(out), "kind": kind.name, "holds": repr(problem)}
-    listing.show(json_, said, lambda: tables.say(f"{out}: {kind.name}, {problem!r}"))
+    if unplaced:
+        said["unplaced"] = [each._asdict() for each in unplaced]
+    lines = [f"{out}: {kind.name}, {problem!r}", *(f"  not taken over: {each}" for each in unplaced)]
+    listing.show(json_, said, lambda: tables.say("\n".join(lines)))

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from fairopt.errors import BadInput
+from fairopt.problem.files.storage import AnyPath
 
 
 class Unplaced(NamedTuple):
@@ -25,4 +31,18 @@ class Imported(NamedTuple):
 
     problem: Any
     unplaced: tuple[Unplaced, ...] = ()
-    declared: dict[str, dict[str, Any]] = {}  # noqa: RUF012  a tuple's field has no factory; nobody changes it
+    declared: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+
+
+def read_with(importer: Callable[..., Any], paths: Sequence[AnyPath]) -> Imported:
+    """Return what an importer makes of files, as `Imported` even where it returns only a problem.
+
+    Errors: `BadInput` for more files than it takes; those of the importer.
+    """
+    try:
+        inspect.signature(importer).bind(*paths)
+    except TypeError as error:
+        remedy = "Give it the files it takes; `fairopt import NAME FILE` takes one, unless the importer says otherwise"
+        raise BadInput(f"{len(paths)} files", place="FILE", remedy=remedy) from error
+    found = importer(*paths)
+    return found if isinstance(found, Imported) else Imported(found)

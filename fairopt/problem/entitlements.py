@@ -128,6 +128,7 @@ class Entitlements(Frozen):
         gangs = no_gangs(types) if gangs is None else gangs
         n, width = len(users), len(types) + len(extra)
         running = held_by(gangs, n, tuple(types), extra, None)
+        immovable = held_by(gangs, n, tuple(types), extra, ~gangs.preemptible)
         owed = called.table(guarantee, "guarantee", 0, len(nodes), infinite=True)
         given = {called.node(name, "guarantee") for name in guarantee or {}}
         for node in below_first:
@@ -148,9 +149,7 @@ class Entitlements(Frozen):
             borrow_weight=called.column(borrow_weight, "borrow_weight", Fraction(1), amount),
             tier=np.array(called.column(tier, "tier", 0, integer).tolist(), dtype=np.int64),
             held=running if held is None else called.table(held, "held", running, n),
-            fixed=held_by(gangs, n, tuple(types), extra, ~gangs.preemptible)
-            if fixed is None
-            else called.table(fixed, "fixed", 0, n),
+            fixed=immovable if fixed is None else called.table(fixed, "fixed", immovable, n),
             usage=called.column(usage, "usage", Fraction(0), amount),
             half_life=None if half_life is None else amount(half_life, "half_life", above=True),
             rate=None if rate is None else called.row(rate, "rate", "rate", 1, infinite=False)[: len(types)],
@@ -166,8 +165,8 @@ class Entitlements(Frozen):
                 "reserve",
                 "Reserve at most the guarantee",
             ),
-            (self.fixed > self.held, "fixed", "It is a part of what is held"),
             (running > self.held, "held", "It is at least what the running gangs take"),
+            (self.fixed > self.held, "fixed", "It is a part of what is held"),
         ):
             for node, column in np.argwhere(broken)[:1]:
                 got = getattr(self, what)[node, column]
@@ -240,6 +239,13 @@ class Entitlements(Frozen):
         elsewhere = [at for flavor, at in flavors.items() if flavor not in self.types]
         found = own if own is not None else elsewhere[0] if elsewhere else None
         return None if found is None else len(self.types) + found
+
+    @cached_property
+    def running_gangs(self) -> tuple[Array, Array]:
+        """What the running gangs take of types and goods (n, k + g), and what those take that are not preemptible."""
+        chosen = (None, ~self.gangs.preemptible)
+        held, fixed = (held_by(self.gangs, len(self.users), self.types, self.goods, each) for each in chosen)
+        return held, fixed
 
     @cached_property
     def said(self) -> frozenset[Entitled]:

@@ -80,7 +80,8 @@ class Gangs(Frozen):
         places = [f"gang {number} ({name!r})" for number, name in enumerate(named, start=1)]
         rows = {name: row for row, name in enumerate(users)}
         column = {name: j for j, name in enumerate(types)}
-        taken = dict(other or {})
+        taken = {name: amounts(values, places, name, "gang") for name, values in (other or {}).items()}
+        taken = {name: each for name, each in taken.items() if each.any()}  # what nobody takes says nothing
         running = [
             PENDING if each is None else _known(each, column, f"{place}, on", "type")
             for each, place in zip(one_each(on, count), places, strict=True)
@@ -115,9 +116,7 @@ class Gangs(Frozen):
                 )
             ),
             resources=tuple(taken),
-            other=objects(each for name, values in taken.items() for each in amounts(values, places, name, "gang"))
-            .reshape(len(taken), count)
-            .T,
+            other=objects(each for values in taken.values() for each in values).reshape(len(taken), count).T,
         )
         for i in np.flatnonzero((gangs.on >= 0) & ~gangs.allowed[np.arange(count), gangs.on]):
             raise BadInput(

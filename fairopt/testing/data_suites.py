@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, get_type_hints
 
 from fairopt.errors import BadInput
+from fairopt.importing.imported import Imported, read_with
 from fairopt.problem import Cluster, Market, Trace, read_cluster, read_market, read_trace
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
@@ -86,13 +87,16 @@ class ImporterChecks:
 
     def says_what_it_reads(self, each: Import) -> None:
         """Guards against importers of a format that nobody can look up."""
-        DataSetChecks().says_what_it_is(each.importer)
+        if get_type_hints(each.importer).get("return") is Imported:
+            assert "Source:" in (getdoc(each.importer) or ""), "the docstring does not say where the format is from"
+        else:
+            DataSetChecks().says_what_it_is(each.importer)
 
     def reads_its_example(self, each: Import) -> None:
         """Guards against importers that return something else than a problem, or write into the file."""
         path = Path(each.example)
         before = path.read_bytes() if path.is_file() else None
-        _survives(each.importer(each.example))
+        _survives(read_with(each.importer, [each.example]).problem)
         assert before is None or path.read_bytes() == before, "the file was changed"
 
     def refuses_a_missing_file(self, each: Import) -> None:

@@ -32,6 +32,16 @@ from fairopt.problem.files.columns import (
     write_document,
 )
 from fairopt.problem.files.csv_table import csv_text, filled, number, read_csv
+from fairopt.problem.files.entitlements import (
+    OF_MARKETS,
+    OF_USERS,
+    SPEEDUPS,
+    entitlements_in,
+    ranged,
+    speedup_rows,
+    told_of_market,
+    told_of_node,
+)
 from fairopt.problem.files.storage import AnyPath, Format, documents, naming, read_file, suffix_of, write_file
 from fairopt.problem.labels import nearest
 from fairopt.problem.market import Market
@@ -40,12 +50,13 @@ from fairopt.program import INFINITY
 
 _SPEEDUP = (
     "Throughput on one GPU of each type, in the order of types and in any unit; 0 where it cannot run. "
-    "At least one is positive on a type that has GPUs."
+    "At least one is positive on a type that has GPUs. 'unknown', [least, most] or [least, speedup, most] stand for "
+    "what was not measured."
 )
 JOB = TableType(
     (
         Column("name", NAME, "The name of the job type."),
-        Column("speedup", NUMBERS, _SPEEDUP),
+        Column("speedup", SPEEDUPS, _SPEEDUP),
         Column("weight", positive("weight"), "Its part of the user's weight, relative to the other job types.", None),
         Column("demand", positive("demand"), "The most GPUs in use at once; not beside a demand of the user.", None),
     ),
@@ -54,10 +65,11 @@ JOB = TableType(
 USER = TableType(
     (
         Column("name", NAME, "The name of the user, which no other has."),
-        Column("speedup", NUMBERS, _SPEEDUP, None),
+        Column("speedup", SPEEDUPS, _SPEEDUP, None),
         Column("job", tables(JOB), 'Its job types; each becomes a user "user/job" (OEF Sec. 4.2.4).', None),
         Column("weight", positive("weight"), "Entitlement (tickets, priority).", 1),
         Column("demand", positive("demand"), "The most GPUs in use at once, divided as the weight is.", None),
+        *OF_USERS,
     ),
     called="users",
     one_of=OneOf(("speedup", "job"), "Give speedup for a user of one job type, and job, a list, for one of several"),
@@ -67,6 +79,7 @@ MARKET = document_type(
     Column("types", NAMES, "The names of the GPU types, each once."),
     Column("capacity", NUMBERS, "GPUs of each type, in the order of types; at least one is positive."),
     Column("user", tables(USER), "The users."),
+    *OF_MARKETS,
 )
 CAPACITY = "capacity"
 _OPTIONAL = ("weight", "demand")
@@ -131,7 +144,7 @@ class _Line(NamedTuple):
     name: str
     owner: str
     place: str
-    speedup: list[object]
+    speedup: Any
     weight: Fraction
     demand: Fraction | None
 
@@ -153,15 +166,19 @@ def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
         check_unique(top["user"], "user")
         lines = [line for user in top["user"] for line in _lines(user)]
         demand = [line.demand for line in lines]
+        entitlements = entitlements_in(top, top["user"])
+        types = len(top["types"])
+        rate = [1] * types if entitlements is None or entitlements.rate is None else entitlements.rate.tolist()
         return Market.of(
-            [line.speedup for line in lines],
-            top["capacity"],
+            **speedup_rows([line.speedup for line in lines], rate, types),
+            capacity=top["capacity"],
             weight=[line.weight for line in lines],
             demand=None if all(limit is None for limit in demand) else demand,
             users=[line.name for line in lines],
             types=top["types"],
             owner=[line.owner for line in lines],
             places=[line.place for line in lines],
+            entitlements=entitlements,
         )
 
 
@@ -202,7 +219,8 @@ def market_to_dict(market: Market) -> dict[str, Any]:
             raise BadInput(f"the rows of {owner!r} do not stand together", place=_place(market, rows[0]), remedy=remedy)
         seen.add(owner)
         users.append(_with_jobs(market, owner, rows) if virtual else _values(market, rows[0], owner))
-    return write_document({"types": market.types, "capacity": market.capacity, "user": users}, MARKET)
+    more = {} if market.entitlements is None else told_of_market(market.entitlements)
+    return write_document({"types": market.types, "capacity": market.capacity, "user": users, **more}, MARKET)
 
 
 def _place(market: Market, row: int) -> str:
@@ -211,11 +229,13 @@ def _place(market: Market, row: int) -> str:
 
 def _values(market: Market, row: int, name: str) -> dict[str, Any]:
     limit = market.limit[row]
+    ends = (None if own is None else own[row] for own in (market.least, market.most))
     return {
         "name": name,
-        "speedup": market.speedup[row].tolist(),
+        "speedup": ranged(market.speedup[row], *ends),
         "weight": market.weight[row],
         "demand": None if limit == INFINITY else limit,
+        **({} if market.entitlements is None else told_of_node(market.entitlements, row)),
     }
 
 
@@ -298,6 +318,9 @@ def market_to_csv(market: Market) -> str:
     if market.owner != market.users:
         remedy = "Write it as .toml or .json; CSV has no job types"
         raise BadInput("a market with job types", place="owner", remedy=remedy)
+    if market.entitlements is not None or market.least is not None:
+        what = "speedups within bounds" if market.entitlements is None else "entitlements"
+        raise BadInput(f"a market with {what}", place="the market", remedy="Write it as .toml or .json")
     for names, words in ((market.types, ("user", *_OPTIONAL)), (market.users, (CAPACITY,))):
         for name in names:
             if name.casefold() in words or name != name.strip() or (names is market.types and _meant(name)):
