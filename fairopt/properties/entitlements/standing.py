@@ -161,7 +161,7 @@ def most_served(asked: Mapping[tuple[int, ...], Number], room: Sequence[Number])
 def worth_of(asked: Mapping[tuple[int, ...], Number], speeds: Array, bundle: Array) -> Number:
     """Return the throughput of what a user asks for on a bundle (k,): the fastest GPUs serve first.
 
-    >>> worth_of({(0, 1): 2, (0,): 2}, np.array([1, 3]), np.array([4, 1]))
+    >>> print(worth_of({(0, 1): 2, (0,): 2}, np.array([1, 3]), np.array([4, 1])))
     6
     """
     total: Number = 0
