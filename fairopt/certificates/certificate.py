@@ -15,9 +15,10 @@ import numpy as np
 
 from fairopt.certificates.parts import Part, Shares
 from fairopt.errors import BadInput
-from fairopt.problem import Market, exact
+from fairopt.problem import Entitlements, Market, exact
+from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.numbers import in_full
-from fairopt.program import INFINITY, Program
+from fairopt.program import INFINITY, Array, Program
 
 SCHEMA = 1
 
@@ -32,10 +33,15 @@ class Certificate:
     kind: ClassVar[str] = ""
     #: Whether it certifies a policy's decision or the range of its choices; other certificates may contain such ones.
     decision: ClassVar[bool] = False
+    #: Whether its ``market`` is told with its entitlements; other certificates do not speak of these.
+    entitled: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON types; every number is an integer or a string "p/q"."""
         body: dict[str, Any] = _written({field.name: getattr(self, field.name) for field in fields(self)})
+        owed = self.market.entitlements if isinstance(self, OfAllocation) and self.entitled else None
+        if owed is not None:
+            body["market"]["entitlements"] = entitlements_json(owed.as_(Fraction))
         return {"schema": SCHEMA, "certificate": self.kind} | body
 
     def write(self, path: str | Path) -> None:
@@ -157,6 +163,33 @@ def market_json(market: Market) -> dict[str, Any]:
         users.append(row)
     capacity = [in_full(value) for value in market.capacity]
     return {"schema": 1, "types": list(market.types), "capacity": capacity, "user": users}
+
+
+def entitlements_json(owed: Entitlements) -> dict[str, Any]:
+    """Return entitlements, users before groups; null is infinity, or nobody above. Of gangs those that are pending."""
+
+    def rows(table: Array) -> list[list[str | None]]:
+        return [[None if value == INFINITY else in_full(value) for value in row] for row in table.tolist()]
+
+    gangs = owed.gangs
+    return {
+        "groups": list(owed.groups),
+        "in": [None if over == TOP else owed.nodes[over] for over in owed.parent.tolist()],
+        "goods": [good._asdict() for good in owed.goods],
+        "stock": [in_full(value) for value in owed.stock],
+        **{name: rows(getattr(owed, name)) for name in ("guarantee", "cap", "held", "fixed")},
+        "borrow_weight": [in_full(value) for value in owed.borrow_weight],
+        "tier": owed.tier.tolist(),
+        "pending": [
+            {
+                "user": owed.users[gangs.user[gang]],
+                "gpus": int(gangs.gpus[gang]),
+                "types": [owed.types[j] for j in np.flatnonzero(gangs.allowed[gang])],
+                "other": {name: in_full(each) for name, each in zip(gangs.resources, gangs.other[gang], strict=True)},
+            }
+            for gang in np.flatnonzero(gangs.pending)
+        ],
+    }
 
 
 def market_digest(market: Market) -> str:

@@ -56,6 +56,7 @@ class PropertyProof(OfAllocation):
     """``property`` (a name) holds or fails for ``allocation`` by its definition; ``answer`` is HOLDS or FAILS."""
 
     kind: ClassVar[str] = "property"
+    entitled: ClassVar[bool] = True
     property: Annotated[str, Part({"enum": PROPERTIES}, "The property, by name.")]
     answer: Annotated[str, Part({"enum": ["HOLDS", "FAILS"]}, "Whether it holds.")]
 

@@ -148,7 +148,7 @@ class AllocationChecks(VerdictChecks):
 
 
 def cases() -> Iterator[tuple[Market, Array]]:
-    """Yield exact markets with exact allocations: fair, lopsided, wasteful, traded, with demands, zeros, entitlements."""
+    """Yield exact markets with exact allocations: fair, lopsided, wasteful, traded, with demands, and entitled."""
     random = np.random.default_rng(7)
     for market in sample_markets(25, seed=21, users=(2, 4), types=(1, 3), demands=True):
         n, k = market.shape

@@ -18,6 +18,8 @@ from operator import getitem
 from random import Random
 from typing import Any, TypeAlias
 
+from fairopt.certificates.decisions import PROPERTIES
+
 Place: TypeAlias = tuple[str | int, ...]
 TINY = Fraction(1, 10**9)
 NUMBER = re.compile(r"-?\d+(/\d+)?")
@@ -26,7 +28,7 @@ WORDS = {
     "answer": ["HOLDS", "FAILS"],
     "sense": ["maximize", "minimize"],
     "policy": ["max-efficiency", "oef-noncooperative", "oef-cooperative", "max-min", "water-filling", "nash-welfare"],
-    "property": ["feasibility", "sharing_incentive", "envy_freeness", "work_conservation", "adjacent_types"],
+    "property": PROPERTIES,
     "certificate": ["optimality", "levels", "equilibrium", "trace", "envy", "dominance", "bound", "infeasibility"],
 }
 

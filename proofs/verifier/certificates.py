@@ -25,6 +25,8 @@ from .decisions import (
     read_allocation,
     require_bound,
 )
+from .entitled import PROPERTIES as OF_ENTITLEMENTS
+from .entitled import read_entitled
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .programs import (
     MOST_TERMS,
@@ -95,13 +97,18 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     ),
     "work_conservation": (work_conservation, "no GPU is idle that somebody who wants more could run on"),
     "adjacent_types": (adjacent_types, "nobody holds two types, and none of a type between them"),
+    **OF_ENTITLEMENTS,
 }
 
 
 def property_(data: Entry) -> Proved:
     """A property holds or fails by its bare definition."""
     told = data.fields("market allocation property answer")
-    market, shares = read_allocation(told, feasible=False)
+    market = read_market(told["market"], "entitlements")
+    owed = told["market"].value.get("entitlements")
+    place = Entry(owed, f"{told['market'].place}, entitlements")
+    market = replace(market, entitled=read_entitled(place, market.users, market.types))
+    shares = read_table(told["allocation"], market)
     name = told["property"].choice(PROPERTIES)
     if name != "feasibility":
         _require_worth(shares)

@@ -7,9 +7,12 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .reading import Entry, Number, digest, distinct, require, shown, summed
+
+if TYPE_CHECKING:
+    from .entitled import Entitled
 
 Table = list[list[Fraction]]  #: a row for each user, a column for each type
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -22,6 +25,7 @@ class Market:
     """Users with speedups, a weight and a demand (the most GPUs in use at once), and GPUs of several types.
 
     ``speedup[i][j]`` is user i's throughput on one GPU of type j; ``capacity[j]`` is how many there are.
+    ``entitled`` is what users and groups are guaranteed, may take, hold and ask for, where that is told.
     """
 
     users: list[str]
@@ -30,6 +34,7 @@ class Market:
     capacity: list[Fraction]
     weight: list[Fraction]
     demand: list[Number]
+    entitled: Entitled | None = None
 
     @cached_property
     def weights(self) -> Fraction:
@@ -101,7 +106,9 @@ class Market:
         """Name the market: its digest, and all of it where it is small."""
         rows = list(zip(self.users, self.speedup, self.weight, self.demand, strict=True))
         users = [[name, row_exactly(row), exactly(weight), exactly(most)] for name, row, weight, most in rows]
-        told = f"market {digest(['market', self.types, row_exactly(self.capacity), users])}: "
+        canonical = ["market", self.types, row_exactly(self.capacity), users]
+        canonical += [] if self.entitled is None else [self.entitled.canonical()]
+        told = f"market {digest(canonical)}: " + ("" if self.entitled is None else f"{self.entitled}; ")
         if len(self.users) * len(self.types) > MOST_SHOWN:
             return f"{told}{len(self.users)} users, {len(self.types)} types"
         gpus = [f"{shown(there)} {name!r}" for there, name in zip(self.capacity, self.types, strict=True)]
@@ -153,9 +160,12 @@ def table_shown(table: Table) -> str:
     return ", ".join(map(row_shown, table)) if small else digest_of(table)
 
 
-def read_market(entry: Entry) -> Market:
-    """Return the market of an object with the keys of fairopt's market files; one entry a user."""
-    told = entry.fields("schema types capacity user")
+def read_market(entry: Entry, more: str = "") -> Market:
+    """Return the market of an object with the keys of fairopt's market files; one entry a user.
+
+    ``more``: other keys that it may have, which the caller reads.
+    """
+    told = entry.fields("schema types capacity user", more)
     told["schema"].version()
     types = distinct([each.name() for each in told["types"].items()], told["types"].place)
     users = [each.fields("name speedup", "weight demand") for each in told["user"].items()]

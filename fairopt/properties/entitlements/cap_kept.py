@@ -53,9 +53,7 @@ class CapKept(EntitlementProperty):
     needs = Entitled.CAPS
     instances = (
         CitedInstance("made by hand: batch holds all that it may", TEAMS, NOW, Answer.HOLDS),
-        CitedInstance(
-            "made by hand: team-b holds one H100 too many", TEAMS, ((0, 2), (0, 5), (0, 3)), Answer.FAILS
-        ),
+        CitedInstance("made by hand: team-b holds one H100 too many", TEAMS, ((0, 2), (0, 5), (0, 3)), Answer.FAILS),
     )
 
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairopt.problem import Entitlements, Gangs, Market
 
 _USERS, _TYPES = ("team-a", "team-b", "batch"), ("A100", "H100")
-#: team-a waits for 6 H100 and is owed 8; batch is owed none. Of 4 A100 and 10 H100 all are guaranteed to the company ml.
+#: team-a holds 2 H100, waits for 6 and is owed 8; batch is owed none. All GPUs are guaranteed to the group ml.
 TEAMS = Market.of(
     [[1, 2], [1, 3], [1, 2]],
     capacity=[4, 10],

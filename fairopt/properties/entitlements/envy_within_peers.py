@@ -25,7 +25,7 @@ _OFFICE = Market.of(
 
 
 class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
-    """Nobody gets more out of the shares of another of its group and tier, scaled by the two weights, than out of its own.
+    """Nobody gets more out of the shares of another of its group and tier, scaled by weight, than out of its own.
 
     Source: OEF Sec. 2.3.1 (2), among users of equal priority in one group.
 

@@ -64,7 +64,9 @@ class GroupFairness(EntitlementProperty):
     name = "group_fairness"
     short = "GF"
     source = "Kueue's fairSharing.weight, KAI's overQuotaWeight; ours"
-    definition = "for siblings c, d of a tier where c wants a GPU of d: (b_d - 1) / w_d <= b_c / w_c, b beyond guarantee"
+    definition = (
+        "for siblings c, d of a tier where c wants a GPU of d: (b_d - 1) / w_d <= b_c / w_c, b beyond guarantee"
+    )
     instances = (
         CitedInstance("made by hand: ml has its guarantee", TEAMS, ((0, 8), (4, 2), (0, 0)), Answer.HOLDS),
         CitedInstance("made by hand: batch borrows 8, ml nothing", TEAMS, ((0, 2), (4, 0), (0, 8)), Answer.FAILS),

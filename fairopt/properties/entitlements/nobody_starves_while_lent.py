@@ -53,7 +53,9 @@ class NobodyStarvesWhileLent(EntitlementProperty):
     name = "nobody_starves_while_lent"
     short = "NSL"
     source = "Kueue's reclaimWithinCohort, KAI's reclaim; ours"
-    definition = "no user could use more of its guarantee of a type while another's use beyond its own can be taken back"
+    definition = (
+        "no user could use more of its guarantee of a type while another's use beyond its own can be taken back"
+    )
     needs = Entitled.GUARANTEES
     instances = (
         CitedInstance("made by hand: the tuning runs, and the sweep waits", TEAMS, OWED, Answer.HOLDS),

@@ -103,6 +103,11 @@ class Standing:
         return np.asarray((self.cap[path] - self.held[path]).min(axis=0))
 
 
+def says_who_asks(owed: Entitlements) -> bool:
+    """Return whether the entitlements say of anybody how many GPUs it holds or asks for."""
+    return bool((owed.held[:, : len(owed.types)] > 0).any() or (owed.gangs.gpus > 0).any())
+
+
 def asks(market: Market) -> list[Asked]:
     """Return what each user asks for: what it holds, of that type, and its pending gangs.
 
@@ -111,7 +116,7 @@ def asks(market: Market) -> list[Asked]:
     owed, k = market.entitlements, len(market.types)
     assert owed is not None
     gangs = owed.gangs
-    if not len(gangs) and not (owed.held[:, :k] > 0).any():
+    if not says_who_asks(owed):
         runs = market.ends[1] > 0
         return [{tuple(np.flatnonzero(row).tolist()): most} for row, most in zip(runs, market.limit, strict=True)]
     asked: list[Asked] = [{(j,): there for j, there in enumerate(row) if there} for row in owed.held[:, :k].tolist()]
@@ -204,7 +209,6 @@ def _more(owed: Entitlements, unserved: Array, room: Array) -> Array:
         if owed.parent[node] != TOP:
             more[owed.parent[node]] += more[node]
     return more
-
 
 
 def _number(array: Array) -> type:

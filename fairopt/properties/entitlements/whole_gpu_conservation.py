@@ -10,7 +10,7 @@ from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.entitlements.cited import NOW, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.entitlements.standing import Standing
+from fairopt.properties.entitlements.standing import Standing, says_who_asks
 from fairopt.properties.property import CitedInstance
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -59,9 +59,10 @@ class WholeGpuConservation(EntitlementProperty):
     )
 
     def missing(self, market: Market) -> str:
-        """Return that there are no gangs, where there are none."""
+        """Return that nobody is said to hold or ask for GPUs, where that is so."""
         owed = market.entitlements
-        return super().missing(market) or ("the market says no gangs" if owed is None or not len(owed.gangs) else "")
+        told = owed is not None and says_who_asks(owed)
+        return super().missing(market) or ("" if told else "the market does not say who holds or asks for GPUs")
 
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = Standing.of(market, shares)
@@ -95,4 +96,4 @@ class WholeGpuConservation(EntitlementProperty):
         room = np.minimum(stands.free, stands.room(int(owed.gangs.user[gang])))
         needs = zip(owed.gangs.resources, owed.gangs.other[gang], strict=True)
         taken = [(owed.good(resource, gpu_type), amount) for resource, amount in needs]
-        return all(column is None or amount <= room[column] for column, amount in taken)
+        return all(column is None or not amount or amount <= room[column] for column, amount in taken)

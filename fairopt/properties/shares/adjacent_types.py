@@ -73,7 +73,7 @@ class AdjacentTypes(AllocationProperty):
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         columns = [market.types.index(name) for name in self.order or market.types]
-        return super()._certificate(market.select_types(columns), shares[:, columns], verdict)
+        return super()._certificate(market.plain().select_types(columns), shares[:, columns], verdict)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         columns = self._columns(market)
