@@ -134,7 +134,7 @@ def test_a_back_end_that_was_named_is_never_replaced() -> None:
 
 def test_rows_of_numbers_far_apart_are_whole_and_their_witnesses_can_be_read() -> None:
     for exact in (True, False):
-        for row in compare(FAR_APART, discovery.policies(Market), discovery.properties(Market), exact=exact):
+        for row in compare(FAR_APART, discovery.policies(Market), exact=exact):
             assert row.error is None
             for verdict in row.verdicts.values():
                 assert verdict.answer is not Answer.UNDECIDED

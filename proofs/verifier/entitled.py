@@ -5,7 +5,7 @@ Nodes are the users, in the market's order, then the groups. Columns are the typ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, inf
@@ -62,11 +62,9 @@ class Entitled:
 
     def good(self, resource: str, kind: str, types: list[str]) -> int | None:
         """Return which good a gang on a type takes of a resource: the type's own, or that of no type."""
-        elsewhere = [
-            at for at, (name, flavor) in enumerate(self.goods) if name == resource and flavor not in types
-        ]
-        own = [at for at, good in enumerate(self.goods) if good == (resource, kind)]
-        return (own or elsewhere or [None])[0]
+        flavors = {flavor: at for at, (name, flavor) in enumerate(self.goods) if name == resource}
+        elsewhere = (at for flavor, at in flavors.items() if flavor not in types)
+        return flavors[kind] if kind in flavors else next(elsewhere, None)
 
     def __str__(self) -> str:
         """Say of how many there are entitlements."""
@@ -74,15 +72,14 @@ class Entitled:
 
     def canonical(self) -> list[Any]:
         """Return all of it for a digest."""
-        tables = [
-            [row_exactly(row) for row in table] for table in (self.guarantee, self.cap, self.held, self.fixed)
-        ]
+        ends = [[[exactly(each) for each in row] for row in table] for table in (self.guarantee, self.cap)]
+        tables = [[row_exactly(row) for row in table] for table in (self.held, self.fixed)]
         gangs = [
             [g.user, g.gpus, sorted(g.types), sorted([k, exactly(v)] for k, v in g.other.items())]
             for g in self.pending
         ]
         columns = [row_exactly(self.stock), row_exactly(self.weight), self.tier]
-        return [self.nodes, self.over, self.goods, *columns, *tables, gangs]
+        return [self.nodes, self.over, self.goods, *columns, *ends, *tables, gangs]
 
 
 def read_entitled(told: Entry, users: list[str], types: list[str]) -> Entitled | None:
@@ -100,13 +97,14 @@ def read_entitled(told: Entry, users: list[str], types: list[str]) -> Entitled |
         goods.append((good["resource"].name(), good["flavor"].name()))
     require(len(set(goods)) == len(goods), at["goods"].place, "a good stands twice")
     width = len(types) + len(goods)
-    rows = {key: at[key].items(len(nodes if key in ("guarantee", "cap") else users)) for key in _TABLES}
-    ends = {
-        key: [[_end(each) for each in row.items(width)] for row in rows[key]] for key in ("guarantee", "cap")
-    }
-    amounts = {
-        key: [[each.amount() for each in row.items(width)] for row in rows[key]] for key in ("held", "fixed")
-    }
+    guarantee, cap = (
+        [[_end(each) for each in row.items(width)] for row in at[key].items(len(nodes))]
+        for key in ("guarantee", "cap")
+    )
+    held, fixed = (
+        [[each.amount() for each in row.items(width)] for row in at[key].items(len(users))]
+        for key in ("held", "fixed")
+    )
     gangs = at["pending"].items()
     within(len(gangs), MOST_GANGS, at["pending"].place, "gangs")
     owed = Entitled(
@@ -117,8 +115,10 @@ def read_entitled(told: Entry, users: list[str], types: list[str]) -> Entitled |
         weight=[each.amount() for each in at["borrow_weight"].items(len(nodes))],
         tier=[each.integer(-(2**62)) for each in at["tier"].items(len(nodes))],
         pending=[_read_gang(each, users, types) for each in gangs],
-        **ends,
-        **amounts,
+        guarantee=guarantee,
+        cap=cap,
+        held=held,
+        fixed=fixed,
     )
     for node in range(len(nodes)):
         for depth, _ in enumerate(owed.path(node)):
@@ -130,9 +130,6 @@ def read_entitled(told: Entry, users: list[str], types: list[str]) -> Entitled |
         "too much",
     )
     return owed
-
-
-_TABLES = ("guarantee", "cap", "held", "fixed")
 
 
 def _end(entry: Entry) -> Number:
@@ -154,7 +151,7 @@ def _read_gang(entry: Entry, users: list[str], types: list[str]) -> Gang:
 
 
 # -- what users could use ----------------------------------------------------------------------------------
-def plus(values: Iterator[Number]) -> Number:
+def plus(values: Iterable[Number]) -> Number:
     """Return a sum, which may be infinite."""
     found = list(values)
     return inf if inf in found else summed(Fraction(each) for each in found)
@@ -245,8 +242,8 @@ class Standing:
                 out[user][j] = inf if here == inf else Fraction(here) + Fraction(rest) - Fraction(now)
         for gang in owed.pending if self.now else ():
             for resource, amount in gang.other.items():
-                goods = {owed.good(resource, market.types[j], market.types) for j in gang.types} - {None}
-                for good in goods:
+                goods = {owed.good(resource, market.types[j], market.types) for j in gang.types}
+                for good in (each for each in goods if each is not None):
                     out[gang.user][self.types + good] += amount
         return out
 
@@ -257,7 +254,7 @@ class Standing:
             more[node] = [max(ZERO, min(more[node][c], self.room(node, c))) for c in self.columns]
             over = owed.over[node]
             if over is not None:
-                more[over] = [plus(iter(pair)) for pair in zip(more[over], more[node], strict=True)]
+                more[over] = [plus(pair) for pair in zip(more[over], more[node], strict=True)]
         return more
 
     def room(self, node: int, column: int) -> Number:

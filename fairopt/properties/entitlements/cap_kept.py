@@ -10,7 +10,7 @@ from fairopt.problem import Entitled, Market
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.entitlements.standing import Standing
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import CitedInstance
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -26,7 +26,7 @@ class OverCap:
 
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether it, or all of its members together, hold more than its cap."""
-        stands = Standing.of(market, shares)
+        stands = HeldAndOwed.of(market, shares)
         at = stands.entitlements.node(self.node), stands.entitlements.columns.index(self.type)
         return bool(stands.held[at] > stands.cap[at])
 
@@ -57,7 +57,7 @@ class CapKept(EntitlementProperty):
     )
 
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
-        stands = Standing.of(market, shares)
+        stands = HeldAndOwed.of(market, shares)
         owed, slack = stands.entitlements, stands.cap - stands.held
         node, column = divmod(int(np.argmin(slack / stands.size)), slack.shape[1])
         witness = OverCap(owed.nodes[node], owed.columns[column], stands.held[node, column], stands.cap[node, column])

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number, number_text
-from fairopt.properties.entitlements.standing import Standing
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import AllocationProperty
 from fairopt.properties.verdict import Verdict
 
@@ -47,7 +47,7 @@ class EntitlementProperty(AllocationProperty):
         """Decide on a market whose entitlements say what is needed."""
 
 
-def taken(stands: Standing, node: int, column: int, amount: Number) -> tuple[tuple[str, Number], ...]:
+def taken(stands: HeldAndOwed, node: int, column: int, amount: Number) -> tuple[tuple[str, Number], ...]:
     """Return from whom to take GPUs for a user or group: what is idle first ("" for nobody's), then what is lent.
 
     It may be less than ``amount``.

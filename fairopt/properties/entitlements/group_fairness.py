@@ -11,7 +11,7 @@ from fairopt.problem import Entitlements, Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.entitlements.standing import Standing
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import CitedInstance
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -31,7 +31,7 @@ class UnfairLoan:
 
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether the sibling wants a GPU, and borrows less for its weight than the borrower would with one less."""
-        stands = Standing.of(market, shares)
+        stands = HeldAndOwed.of(market, shares)
         owed, j = stands.entitlements, market.types.index(self.type)
         high, low = owed.node(self.borrower), owed.node(self.sibling)
         alike = owed.parent[high] == owed.parent[low] and owed.tier[high] == owed.tier[low]
@@ -73,7 +73,7 @@ class GroupFairness(EntitlementProperty):
     )
 
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
-        stands = Standing.of(market, shares)
+        stands = HeldAndOwed.of(market, shares)
         owed, borrowed = stands.entitlements, _borrowed(stands)
         worst, size, witness = 0 * stands.free[0], stands.size[0], None
         families = siblings(owed)
@@ -99,7 +99,7 @@ class GroupFairness(EntitlementProperty):
         return self._by_slack(market, worst, size, tolerance, unit=unit, effort=effort, witness=witness)
 
 
-def _borrowed(stands: Standing) -> Array:
+def _borrowed(stands: HeldAndOwed) -> Array:
     """Return what each holds beyond its guarantee (N, c)."""
     return np.asarray(np.maximum(stands.held - stands.guarantee, 0))
 

@@ -10,7 +10,7 @@ from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.entitlements.standing import asks, worth_of
+from fairopt.properties.entitlements.held_and_owed import asks, worth_of
 from fairopt.properties.property import CitedInstance
 from fairopt.properties.verdict import Answer, Verdict
 

@@ -10,13 +10,13 @@ from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action, taken
-from fairopt.properties.entitlements.standing import Standing
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import CitedInstance
 from fairopt.properties.verdict import Answer, Verdict
 
 
 @dataclass(frozen=True)
-class Short:
+class BelowGuarantee:
     """A user or group below what it is owed of a type or good, and from whom to take the difference ("" for idle)."""
 
     node: str
@@ -27,7 +27,7 @@ class Short:
 
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether it holds less than its guarantee, and could use more within its caps."""
-        stands = Standing.of(market, shares)
+        stands = HeldAndOwed.of(market, shares)
         node, column = stands.entitlements.node(self.node), stands.entitlements.columns.index(self.type)
         below = stands.held[node, column] < stands.guarantee[node, column]
         return bool(below and stands.more[node, column] > 0)
@@ -63,12 +63,12 @@ class GuaranteeKept(EntitlementProperty):
     )
 
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
-        stands = Standing.of(market, shares)
+        stands = HeldAndOwed.of(market, shares)
         short, owed = stands.short, stands.entitlements
         slack = np.where(short > 0, -short, np.maximum(stands.held - stands.guarantee, 0))
         node, column = divmod(int(np.argmin(slack / stands.size)), slack.shape[1])
         held = stands.held[node, column]
-        witness = Short(
+        witness = BelowGuarantee(
             owed.nodes[node],
             owed.columns[column],
             held,

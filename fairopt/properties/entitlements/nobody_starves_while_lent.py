@@ -10,13 +10,13 @@ from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.entitlements.standing import Standing
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import CitedInstance
 from fairopt.properties.verdict import Answer, Verdict
 
 
 @dataclass(frozen=True)
-class Starved:
+class StarvedWhileLent:
     """A user below what it is owed of a type, and another that holds more than its own guarantee of it."""
 
     user: str
@@ -26,7 +26,7 @@ class Starved:
 
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether the one is owed more, and the other holds more than its guarantee that could be taken back."""
-        stands = Standing.of(market, shares)
+        stands = HeldAndOwed.of(market, shares)
         user, other = market.index(self.user), market.index(self.lender)
         column = stands.entitlements.columns.index(self.type)
         return bool(stands.short[user, column] > 0 and stands.lent(user, column).get(other, 0) > 0)
@@ -63,7 +63,7 @@ class NobodyStarvesWhileLent(EntitlementProperty):
     )
 
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
-        stands = Standing.of(market, shares)
+        stands = HeldAndOwed.of(market, shares)
         n = len(market.users)
         short, worst, witness = stands.short[:n], 0 * stands.free[0], None
         size = stands.size[0]
@@ -73,7 +73,7 @@ class NobodyStarvesWhileLent(EntitlementProperty):
             if amount / stands.size[column] > -worst / size:
                 worst, size = -amount, stands.size[column]
                 names = market.users[user], stands.entitlements.columns[column], market.users[lender]
-                witness = Starved(*names, amount)
+                witness = StarvedWhileLent(*names, amount)
         unit = "GPUs" if witness is None else f"GPUs of {witness.type}"
         effort = f"{int((short > 0).sum())} of {short.size} pairs of a user and a type are owed more"
         return self._by_slack(market, worst, size, tolerance, unit=unit, effort=effort, witness=witness)

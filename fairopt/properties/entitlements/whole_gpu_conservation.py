@@ -10,7 +10,7 @@ from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.entitlements.cited import NOW, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.entitlements.standing import Standing, says_who_asks
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, says_who_asks
 from fairopt.properties.property import CitedInstance
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -26,7 +26,7 @@ class CouldStart:
 
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether the gang is pending and may run there, and neither free GPUs nor a cap nor another share stops it."""
-        stands = Standing.of(market, shares)
+        stands = HeldAndOwed.of(market, shares)
         gangs = stands.entitlements.gangs
         gang, j = gangs.names.index(self.gang), market.types.index(self.type)
         user = int(gangs.user[gang])
@@ -65,7 +65,7 @@ class WholeGpuConservation(EntitlementProperty):
         return super().missing(market) or ("" if told else "the market does not say who holds or asks for GPUs")
 
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
-        stands = Standing.of(market, shares)
+        stands = HeldAndOwed.of(market, shares)
         gangs, types = stands.entitlements.gangs, len(market.types)
         slop = tolerance * stands.size[:types]
         free = (stands.free[:types] + slop) // 1
@@ -88,7 +88,7 @@ class WholeGpuConservation(EntitlementProperty):
         effort = f"{int(gangs.pending.sum())} pending gangs"
         return self._by_slack(market, slack, size, tolerance, unit="GPUs", effort=effort, witness=witness)
 
-    def _goods_suffice(self, stands: Standing, gang: int, gpu_type: int) -> bool:
+    def _goods_suffice(self, stands: HeldAndOwed, gang: int, gpu_type: int) -> bool:
         """Whether what the gang takes beside GPUs is free, in so far as the shares say."""
         owed = stands.entitlements
         if len(stands.free) == len(owed.types):

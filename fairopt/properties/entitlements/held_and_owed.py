@@ -21,7 +21,7 @@ Asked: TypeAlias = dict[tuple[int, ...], Number]
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class HeldAndOwed:
     """What shares mean to every user and group of a market with entitlements.
 
     Shapes, for N nodes (users, then groups) and c columns: the k types. Where the shares are what users hold now, the
@@ -33,7 +33,7 @@ class Standing:
     * ``free`` (c,): what nobody holds. ``size`` (c,): to what a tolerance is relative.
 
     >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [6], "B": [2]}, held={"A": [1], "B": [7]})
-    >>> Standing.of(Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed), owed.held).free
+    >>> HeldAndOwed.of(Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed), owed.held).free
     array([Fraction(0, 1)], dtype=object)
     """
 
@@ -48,7 +48,7 @@ class Standing:
     size: Array
 
     @classmethod
-    def of(cls, market: Market, shares: Array) -> Standing:
+    def of(cls, market: Market, shares: Array) -> HeldAndOwed:
         """Return how everybody stands with ``shares`` (n, k) of a market that has entitlements."""
         owed, k = market.entitlements, len(market.types)
         assert owed is not None
@@ -75,13 +75,13 @@ class Standing:
     @property
     def short(self) -> Array:
         """How much each is below what it is owed (N, c): the guarantee, or what it could use if that is less."""
-        return np.minimum(np.maximum(self.guarantee - self.held, 0), self.more)
+        return np.asarray(np.minimum(np.maximum(self.guarantee - self.held, 0), self.more))
 
     @cached_property
     def beyond(self) -> Array:
         """How much each user (n, c) holds beyond its guarantee that could be taken back."""
         n = len(self.entitlements.users)
-        return np.maximum(np.minimum(self.held - self.guarantee, self.movable), 0)[:n]
+        return np.asarray(np.maximum(np.minimum(self.held - self.guarantee, self.movable), 0)[:n])
 
     def lent(self, node: int, column: int) -> dict[int, Number]:
         """Return what can be taken back for ``node``, by user: who holds most beyond its guarantee comes first.
@@ -196,7 +196,7 @@ def _unserved(market: Market, owed: Entitlements, mine: Array) -> Array:
     gangs = owed.gangs
     for gang in np.flatnonzero(gangs.pending) if mine.shape[1] > k else ():
         for resource, amount in zip(gangs.resources, gangs.other[gang], strict=True):
-            for column in {owed.good(resource, j) for j in np.flatnonzero(gangs.allowed[gang])} - {None}:
+            for column in {owed.good(resource, j) for j in np.flatnonzero(gangs.allowed[gang]).tolist()} - {None}:
                 out[gangs.user[gang], column] += amount
     return out
 
