@@ -83,6 +83,26 @@ class HeldAndOwed:
         n = len(self.entitlements.users)
         return np.asarray(np.maximum(np.minimum(self.held - self.guarantee, self.movable), 0)[:n])
 
+    @cached_property
+    def most_lent(self) -> Array:
+        """The most that one user could give back (N, c) to each: the largest number of `lent`."""
+        owed, above = self.entitlements, np.maximum(self.held - self.guarantee, 0)
+        lends = np.concatenate([self.beyond, 0 * above[len(self.beyond) :]])
+        for node in owed.upwards:
+            if owed.children[node]:
+                lends[node] = np.minimum(lends[list(owed.children[node])].max(axis=0), above[node])
+        out = 0 * lends
+        for family in (owed.tops, *(owed.children[node] for node in reversed(owed.upwards))):
+            rows = list(family)
+            for at in range(lends.shape[1]) if len(rows) > 1 else ():
+                first, second = sorted(rows, key=lambda node: -lends[node, at])[:2]
+                out[rows, at] = lends[first, at]
+                out[first, at] = lends[second, at]
+            for node in rows:
+                if owed.parent[node] != TOP:
+                    out[node] = np.maximum(out[node], out[owed.parent[node]])
+        return out
+
     def lent(self, node: int, column: int) -> dict[int, Number]:
         """Return what can be taken back for ``node``, by user: who holds most beyond its guarantee comes first.
 

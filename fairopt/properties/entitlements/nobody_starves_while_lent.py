@@ -65,15 +65,13 @@ class NobodyStarvesWhileLent(EntitlementProperty):
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
         n = len(market.users)
-        short, worst, witness = stands.short[:n], 0 * stands.free[0], None
-        size = stands.size[0]
-        for user, column in np.argwhere(short > 0).tolist():
-            lender, most = next(iter(stands.lent(user, column).items()), (user, 0))
-            amount = min(short[user, column], most)
-            if amount / stands.size[column] > -worst / size:
-                worst, size = -amount, stands.size[column]
-                names = market.users[user], stands.entitlements.columns[column], market.users[lender]
-                witness = StarvedWhileLent(*names, amount)
+        short, worst, size, witness = stands.short[:n], 0 * stands.free[0], stands.size[0], None
+        amount = np.minimum(short, stands.most_lent[:n])
+        user, column = divmod(int(np.argmax(amount / stands.size)), amount.shape[1])
+        if amount[user, column] > 0:
+            worst, size = -amount[user, column], stands.size[column]
+            lender = market.users[next(iter(stands.lent(user, column)))]
+            witness = StarvedWhileLent(market.users[user], stands.entitlements.columns[column], lender, -worst)
         unit = "GPUs" if witness is None else f"GPUs of {witness.type}"
         effort = f"{int((short > 0).sum())} of {short.size} pairs of a user and a type are owed more"
         return self._by_slack(market, worst, size, tolerance, unit=unit, effort=effort, witness=witness)
