@@ -53,12 +53,16 @@ TRADES = {"type": "array", "items": {"$ref": "#/$defs/trade"}}
 
 @dataclass(frozen=True, eq=False)
 class PropertyProof(OfAllocation):
-    """``property`` (a name) holds or fails for ``allocation`` by its definition; ``answer`` is HOLDS or FAILS."""
+    """``property`` (a name) holds or fails for ``allocation`` by its definition; ``answer`` is HOLDS or FAILS.
+
+    Where speedups of the market are known only within bounds, it is so for all of them, or it DEPENDS.
+    """
 
     kind: ClassVar[str] = "property"
-    entitled: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
     property: Annotated[str, Part({"enum": PROPERTIES}, "The property, by name.")]
-    answer: Annotated[str, Part({"enum": ["HOLDS", "FAILS"]}, "Whether it holds.")]
+    answer: Annotated[str, Part({"enum": ["HOLDS", "FAILS", "DEPENDS"]}, "Whether it holds, for all speedups.")]
+    speedups: Annotated[Array, Part("table", "Speedups at which it holds, where it depends on them.")] | None = None
 
 
 @dataclass(frozen=True, eq=False)

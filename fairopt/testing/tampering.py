@@ -25,7 +25,7 @@ TINY = Fraction(1, 10**9)
 NUMBER = re.compile(r"-?\d+(/\d+)?")
 #: What a word at the end of a place may be changed to; at any other place a word is the name of a user or of a type.
 WORDS = {
-    "answer": ["HOLDS", "FAILS"],
+    "answer": ["HOLDS", "FAILS", "DEPENDS"],
     "sense": ["maximize", "minimize"],
     "policy": ["max-efficiency", "oef-noncooperative", "oef-cooperative", "max-min", "water-filling", "nash-welfare"],
     "property": PROPERTIES,

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import floor, inf
 from typing import Any, NamedTuple
 
-from .market import ZERO, Market, Table, exactly, minus, row_exactly
+from .market import ZERO, Market, Table, dot, exactly, minus, row_exactly
 from .reading import Entry, Number, Rejected, distinct, require, summed, within
 
 #: The most groups inside each other, gangs, GPUs of a gang, and unions of sets of types of one user.
@@ -192,14 +192,14 @@ def told(market: Market, owed: Entitled) -> bool:
     return any(gang.gpus for gang in owed.pending) or any(any(row[: len(market.types)]) for row in owed.held)
 
 
-def worth(asked: Asked, speeds: list[Fraction], bundle: list[Fraction]) -> Fraction:
-    """Return the throughput of what a user asks for on a bundle: the fastest GPUs serve first."""
-    total, before, room = ZERO, ZERO, [ZERO] * len(speeds)
+def uses(asked: Asked, speeds: list[Fraction], bundle: list[Fraction]) -> list[Fraction]:
+    """Return which GPUs of a bundle serve what a user asks for: the fastest first."""
+    out, before, room = [ZERO] * len(speeds), ZERO, [ZERO] * len(speeds)
     for j in sorted(range(len(speeds)), key=lambda j: -speeds[j]):
         room[j] = bundle[j]
         now = Fraction(served(asked, room))
-        total, before = total + speeds[j] * (now - before), now
-    return total
+        out[j], before = now - before, now
+    return out
 
 
 class Standing:
@@ -296,7 +296,10 @@ def guarantee_incentive(market: Market, shares: Table) -> bool:
     """Return whether everybody gets at least what its guarantee is worth to it, for what it asks for."""
     stands = Standing(market, shares, says="guarantees")
     rows = zip(asks(market, stands.owed), market.speedup, shares, stands.guarantee, strict=False)
-    return all(worth(asked, speeds, own) >= worth(asked, speeds, owed) for asked, speeds, own, owed in rows)
+    return all(
+        dot(speeds, uses(asked, speeds, own)) >= dot(speeds, uses(asked, speeds, owed))
+        for asked, speeds, own, owed in rows
+    )
 
 
 def nobody_starves_while_lent(market: Market, shares: Table) -> bool:

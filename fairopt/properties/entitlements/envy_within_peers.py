@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.certificates import Certificate, PropertyProof
+from fairopt.certificates import Certificate
 from fairopt.policy import Optima
 from fairopt.problem import Entitlements, Market
 from fairopt.program import Array, Number
@@ -12,6 +12,7 @@ from fairopt.properties.entitlements.entitlement_property import EntitlementProp
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
 from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.within_bounds import LinearInSpeedups
 
 _USERS, _TYPES = ("A", "B", "chief"), ("T1", "T2")
 #: A and B are of one group; the chief is of a higher tier.
@@ -48,7 +49,7 @@ class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
         return AllocationProperty.over(self, optima)
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        return PropertyProof(market, shares, self.name, verdict.answer.value)
+        return LinearInSpeedups._certificate(self, market, shares, verdict)
 
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         return EnvyFreeness._check(self, market, shares, tolerance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +11,10 @@ from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.entitlements.held_and_owed import asks, worth_of
+from fairopt.properties.entitlements.held_and_owed import Asked, asks, most_served, says_who_asks, uses_of
 from fairopt.properties.property import CitedInstance
 from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.within_bounds import LinearInSpeedups, in_use
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class WorseThanGuaranteed:
         """Whether the user gets less out of its shares than out of its guarantee, for what it asks for."""
         i = market.index(self.user)
         asked, speeds = asks(market)[i], market.speedup[i]
-        return bool(worth_of(asked, speeds, shares[i]) < worth_of(asked, speeds, guarantees(market)[i]))
+        own, owed = (uses_of(asked, speeds, bundle) for bundle in (shares[i], guarantees(market)[i]))
+        return bool((speeds * own).sum() < (speeds * owed).sum())
 
     def __str__(self) -> str:
         give = " and ".join(f"{number_text(amount)} {name}" for name, amount in self.missing)
@@ -36,7 +39,7 @@ class WorseThanGuaranteed:
         return f"give {self.user} {give} of its guarantee: it gets {got}, and its guarantee is worth {own}"
 
 
-class GuaranteeIncentive(EntitlementProperty):
+class GuaranteeIncentive(EntitlementProperty, LinearInSpeedups):
     """Each user's throughput, of what it asks for, is at least what it would be on its guarantee alone.
 
     Where the market says of nobody what it holds or asks for, everybody asks for its demand.
@@ -58,10 +61,19 @@ class GuaranteeIncentive(EntitlementProperty):
         CitedInstance("made by hand: batch has what team-a waits for", TEAMS, NOW, Answer.FAILS),
     )
 
+    def compared(self, market: Market, shares: Array) -> Iterator[tuple[int, Array | None, Array | None]]:
+        """Yield each user with its shares and its guarantee, both as far as it uses them for what it asks for."""
+        owed = guarantees(market)
+        for i, asked in enumerate(asks(market)):
+            yield i, _served(market, i, asked, shares[i]), _served(market, i, asked, owed[i])
+
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         owed, fair = guarantees(market), market.fair_utility()
-        rows = enumerate(zip(asks(market), market.speedup, strict=True))
-        pairs = [(worth_of(asked, speed, shares[i]), worth_of(asked, speed, owed[i])) for i, (asked, speed) in rows]
+        rows = zip(asks(market), market.speedup, shares, owed, strict=True)
+        pairs = [
+            tuple((speeds * uses_of(asked, speeds, bundle)).sum() for bundle in bundles)
+            for asked, speeds, *bundles in rows
+        ]
         worst = min(range(len(pairs)), key=lambda i: (pairs[i][0] - pairs[i][1]) / fair[i])
         got, own = pairs[worst]
         lacks = owed[worst] - shares[worst]
@@ -69,6 +81,19 @@ class GuaranteeIncentive(EntitlementProperty):
         witness = WorseThanGuaranteed(market.users[worst], got, own, missing)
         unit, effort = f"throughput of {witness.user}", f"{len(pairs)} users"
         return self._by_slack(market, got - own, fair[worst], tolerance, unit=unit, effort=effort, witness=witness)
+
+
+def _served(market: Market, user: int, asked: Asked, bundle: Array) -> Array | None:
+    """Return which of a bundle's GPUs (k,) serve what a user asks for, whatever its speedups; None if these decide."""
+    assert market.entitlements is not None
+    if not says_who_asks(market.entitlements):
+        return in_use(market, user, bundle)
+    runs = np.where(market.ends[1][user] > 0, bundle, 0)
+    if all(len(types) == 1 for types in asked):
+        return np.array([min(max(0, there), asked.get((j,), 0)) for j, there in enumerate(runs)], dtype=bundle.dtype)
+    if most_served(asked, runs.tolist()) == runs.sum():
+        return runs
+    return uses_of(asked, market.speedup[user], bundle) if market.known[user] else None
 
 
 def guarantees(market: Market) -> Array:

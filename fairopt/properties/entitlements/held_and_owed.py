@@ -183,20 +183,19 @@ def most_served(asked: Mapping[tuple[int, ...], Number], room: Sequence[Number])
     return total
 
 
-def worth_of(asked: Mapping[tuple[int, ...], Number], speeds: Array, bundle: Array) -> Number:
-    """Return the throughput of what a user asks for on a bundle (k,): the fastest GPUs serve first.
+def uses_of(asked: Mapping[tuple[int, ...], Number], speeds: Array, bundle: Array) -> Array:
+    """Return which of a bundle's GPUs (k,) serve what a user asks for: the fastest first, none at speedup 0.
 
-    >>> print(worth_of({(0, 1): 2, (0,): 2}, np.array([1, 3]), np.array([4, 1])))
-    6
+    >>> uses_of({(0, 1): 2, (0,): 2}, np.array([1, 3]), np.array([4, 1])).tolist()
+    [3, 1]
     """
-    total: Number = 0
-    before: Number = 0
+    out, before = 0 * bundle, 0 * bundle[0]
     room: list[Number] = [0] * len(bundle)
     for j in sorted(np.flatnonzero(speeds > 0).tolist(), key=lambda j: -speeds[j]):
         room[j] = bundle[j]
         now = most_served(asked, room)
-        total, before = total + speeds[j] * (now - before), now
-    return total
+        out[j], before = now - before, now
+    return out
 
 
 def _unserved(market: Market, owed: Entitlements, mine: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
@@ -17,9 +18,10 @@ from fairopt.problem import Market, worth
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.over_optima import Slack, linear
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
+from fairopt.properties.property import CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.within_bounds import LinearInSpeedups, in_use
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Envy:
         return f"{self.user} gets {got}; with the shares of {self.envied}, by weight, it would get {theirs}"
 
 
-class EnvyFreeness(AllocationProperty):
+class EnvyFreeness(LinearInSpeedups):
     """Nobody gets more out of another's shares, scaled by the two weights, than out of its own.
 
     Source: OEF Sec. 2.3.1 (2), Eq. (10c); weights Sec. 4.2.3 (weight w is w copies).
@@ -64,7 +66,7 @@ class EnvyFreeness(AllocationProperty):
     )
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        if verdict.answer is Answer.HOLDS:
+        if verdict.answer is not Answer.FAILS or not market.known.all():
             return super()._certificate(market, shares, verdict)
         return EnvyProof(market, shares, verdict.witness.user, verdict.witness.envied)
 
@@ -89,6 +91,12 @@ class EnvyFreeness(AllocationProperty):
     def pairs(self, market: Market) -> Array:
         """Return which users (n, n) are compared with which: everybody with everybody else."""
         return ~np.eye(len(market.users), dtype=bool)
+
+    def compared(self, market: Market, shares: Array) -> Iterator[tuple[int, Array | None, Array | None]]:
+        """Yield each user with its shares and those of another, scaled by weight, both as far as it uses them."""
+        for i, other in np.argwhere(self.pairs(market)).tolist():
+            theirs = shares[other] * (market.weight[i] / market.weight[other])
+            yield i, in_use(market, i, shares[i]), in_use(market, i, theirs)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""

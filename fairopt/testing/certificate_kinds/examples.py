@@ -20,7 +20,7 @@ from fairopt.certificates.decisions import on_shares
 from fairopt.discovery import POLICIES, load
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Entitlements, Gangs, Good, Market, market_from_dict
-from fairopt.program import Array, Program, Sense
+from fairopt.program import INFINITY, Array, Program, Sense
 from fairopt.properties.misreports.exact_reports import exact_or_none
 from fairopt.testing.certificate_samples import fractions
 
@@ -80,9 +80,16 @@ def require(holds: object, otherwise: str) -> None:
 
 def market_of(data: Mapping[str, Any]) -> Market:
     """Return the market of a certificate; a null says that a weight or demand is left out."""
-    users = [{key: value for key, value in user.items() if value is not None} for user in data["market"]["user"]]
+    users = [
+        {key: value for key, value in user.items() if value is not None and key not in ("least", "most")}
+        for user in data["market"]["user"]
+    ]
     told = {key: value for key, value in data["market"].items() if key != "entitlements"}
     market, owed = market_from_dict({**told, "user": users}), data["market"].get("entitlements")
+    if any("least" in user for user in data["market"]["user"]):
+        rows = [[user.get(key, user["speedup"]) for user in data["market"]["user"]] for key in ("least", "most")]
+        least, most = ([[INFINITY if x is None else Fraction(x) for x in row] for row in each] for each in rows)
+        market = replace(market, least=np.array(least, dtype=object), most=np.array(most, dtype=object))
     return market if owed is None else replace(market, entitlements=_entitlements(market, owed))
 
 
