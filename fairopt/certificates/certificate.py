@@ -15,9 +15,10 @@ import numpy as np
 
 from fairopt.certificates.parts import Part, Shares
 from fairopt.errors import BadInput
-from fairopt.problem import Market, exact
+from fairopt.problem import Entitlements, Market, exact
+from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.numbers import in_full
-from fairopt.program import INFINITY, Program
+from fairopt.program import INFINITY, Array, Program
 
 SCHEMA = 1
 
@@ -38,10 +39,14 @@ class Certificate:
     kind: ClassVar[str] = ""
     #: Whether it certifies a policy's decision or the range of its choices; other certificates may contain such ones.
     decision: ClassVar[bool] = False
+    #: Whether its ``market`` is told with entitlements and bounds of speedups; others do not speak of these.
+    whole: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON types; every number is an integer or a string "p/q"."""
         body: dict[str, Any] = _written({field.name: getattr(self, field.name) for field in fields(self)})
+        if self.whole and isinstance(self, OfAllocation):
+            body["market"] = market_json(self.market, whole=True)
         return {"schema": SCHEMA, "certificate": self.kind} | body
 
     def write(self, path: str | Path) -> None:
@@ -167,17 +172,51 @@ def _written(value: Any) -> Any:
     return in_full(exact(value, "certificate", tiny=True))
 
 
-def market_json(market: Market) -> dict[str, Any]:
-    """Return a market with the keys of market files, a user for each row (job type), and every number a string."""
+def market_json(market: Market, *, whole: bool = False) -> dict[str, Any]:
+    """Return a market with the keys of market files, a user for each row (job type), and every number a string.
+
+    ``whole``: with entitlements, and with the bounds of speedups that are not known.
+    """
     market = market.as_(Fraction)
     users = []
     for i, name in enumerate(market.users):
-        row = {"name": name, "speedup": [in_full(value) for value in market.speedup[i]]}
+        row: dict[str, Any] = {"name": name, "speedup": [in_full(value) for value in market.speedup[i]]}
         row |= {} if market.weight[i] == 1 else {"weight": in_full(market.weight[i])}
         row |= {} if market.limit[i] == INFINITY else {"demand": in_full(market.limit[i])}
+        if whole and not market.known[i]:
+            row |= {name: _ends(each[i]) for name, each in zip(("least", "most"), market.ends, strict=True)}
         users.append(row)
     capacity = [in_full(value) for value in market.capacity]
-    return {"schema": 1, "types": list(market.types), "capacity": capacity, "user": users}
+    told: dict[str, Any] = {"schema": 1, "types": list(market.types), "capacity": capacity, "user": users}
+    owed = market.entitlements if whole else None
+    return told if owed is None else told | {"entitlements": entitlements_json(owed)}
+
+
+def _ends(row: Array) -> list[str | None]:
+    return [None if value == INFINITY else in_full(value) for value in row]
+
+
+def entitlements_json(owed: Entitlements) -> dict[str, Any]:
+    """Return entitlements, users before groups; null is infinity, or nobody above. Of gangs those that are pending."""
+    gangs = owed.gangs
+    return {
+        "groups": list(owed.groups),
+        "in": [None if over == TOP else owed.nodes[over] for over in owed.parent.tolist()],
+        "goods": [good._asdict() for good in owed.goods],
+        "stock": [in_full(value) for value in owed.stock],
+        **{name: [_ends(row) for row in getattr(owed, name)] for name in ("guarantee", "cap", "held", "fixed")},
+        "borrow_weight": [in_full(value) for value in owed.borrow_weight],
+        "tier": owed.tier.tolist(),
+        "pending": [
+            {
+                "user": owed.users[gangs.user[gang]],
+                "gpus": int(gangs.gpus[gang]),
+                "types": [owed.types[j] for j in np.flatnonzero(gangs.allowed[gang])],
+                "other": {name: in_full(each) for name, each in zip(gangs.resources, gangs.other[gang], strict=True)},
+            }
+            for gang in np.flatnonzero(gangs.pending)
+        ],
+    }
 
 
 def market_digest(market: Market) -> str:

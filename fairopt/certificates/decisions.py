@@ -31,7 +31,20 @@ from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
 
 #: The properties that are decided by evaluating their definition.
-PROPERTIES = ["feasibility", "sharing_incentive", "envy_freeness", "work_conservation", "adjacent_types"]
+PROPERTIES = [
+    "feasibility",
+    "sharing_incentive",
+    "envy_freeness",
+    "work_conservation",
+    "adjacent_types",
+    "guarantee_kept",
+    "cap_kept",
+    "guarantee_incentive",
+    "nobody_starves_while_lent",
+    "whole_gpu_conservation",
+    "group_fairness",
+    "envy_within_peers",
+]
 MostOfEach: TypeAlias = Annotated[
     Sequence[Certificate], Part(rows_of("extreme"), "The most that each user gets at any optimum, in order.")
 ]
@@ -42,6 +55,8 @@ TRADES = {"type": "array", "items": {"$ref": "#/$defs/trade"}}
 class PropertyProof(OfAllocation):
     """``property`` (a name) holds or fails for ``allocation`` by its definition; ``answer`` is HOLDS or FAILS.
 
+    Where speedups of the market are known only within bounds, it is so for all of them, or it DEPENDS.
+
     >>> from fairopt.datasets import oef_example
     >>> market = oef_example()
     >>> PropertyProof(market, market.equal_split(), 'envy_freeness', 'HOLDS').to_json()['answer']
@@ -49,8 +64,10 @@ class PropertyProof(OfAllocation):
     """
 
     kind: ClassVar[str] = "property"
+    whole: ClassVar[bool] = True
     property: Annotated[str, Part({"enum": PROPERTIES}, "The property, by name.")]
-    answer: Annotated[str, Part({"enum": ["HOLDS", "FAILS"]}, "Whether it holds.")]
+    answer: Annotated[str, Part({"enum": ["HOLDS", "FAILS", "DEPENDS"]}, "Whether it holds, for all speedups.")]
+    speedups: Annotated[Array, Part("table", "Speedups at which it holds, where it depends on them.")] | None = None
 
 
 @dataclass(frozen=True, eq=False)
