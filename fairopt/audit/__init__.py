@@ -1,0 +1,12 @@
+"""Audits of real clusters: who is starved, who borrows, why, and what would mend it.
+
+>>> from fairopt.audit import Footing
+>>> [each.value for each in Footing]
+['STARVED', 'BORROWING', 'WITHIN', 'IDLE']
+"""
+
+from fairopt.audit.auditing import Audit, audit
+from fairopt.audit.footing import Footing, NodeFooting, TypeFooting
+from fairopt.audit.reasons import Cause, Reason, Stop
+
+__all__ = ["Audit", "Cause", "Footing", "NodeFooting", "Reason", "Stop", "TypeFooting", "audit"]

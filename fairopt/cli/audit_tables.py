@@ -1,0 +1,149 @@
+"""An audit for people: how everybody stands, why, what is broken and what mends it, and what policies would give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from rich.text import Text
+
+from fairopt.audit import Audit, Footing, NodeFooting
+from fairopt.audit.alternatives import Alternative
+from fairopt.cli.tables import answers, say, table_of
+from fairopt.importing.imported import Unplaced
+from fairopt.program import INFINITY, Number, number_text
+
+#: The most rows, reasons and things without a place that are shown unless all are asked for.
+ROWS, REASONS, UNPLACED = 40, 12, 5
+STYLES: Mapping[Footing, str] = {Footing.STARVED: "red", Footing.BORROWING: "yellow", Footing.IDLE: "dim"}
+#: Who is shown first.
+ORDER = {each: number for number, each in enumerate(Footing)}
+
+
+def audit(found: Audit, *, in_full: bool) -> None:
+    """Print an audit."""
+    books = found.books
+    there = zip(books.market.types, books.market.capacity, books.free, strict=True)
+    gpus = ", ".join(f"{number_text(count)} {kind} ({free} free)" for kind, count, free in there)
+    pending = int(books.gangs.pending.sum())
+    said = books.said
+    groups = f" in {len(said.groups)} groups" if said.groups else ""
+    by = f", read by {found.source}" if found.source else ""
+    say(f"{len(said.users)} users{groups}, {gpus}; {len(books.gangs) - pending} gangs run, {pending} wait{by}")
+    if books.by_weight:
+        say("Nobody is guaranteed anything: what is owed is the part by weight, and no promise.")
+    counts = ", ".join(f"{count} {footing.value}" for footing, count in found.counts.items() if count)
+    say(f"Users: {counts}")
+    _rows(found, in_full=in_full)
+    _reasons(found, in_full=in_full)
+    _broken(found)
+    _declared(found)
+    if found.verdicts:
+        say("Properties of what is held; GPUs count as if gangs could be divided:")
+        answers(found.verdicts)
+    if found.alternatives:
+        _alternatives(found.alternatives, in_full=in_full)
+    _unplaced(found.unplaced, in_full=in_full)
+
+
+def bound(number: Number) -> str:
+    """Return a number of GPUs as text, "-" for no bound."""
+    return "-" if number == INFINITY else number_text(number)
+
+
+def _rows(found: Audit, *, in_full: bool) -> None:
+    grid = table_of("user", "group", "footing", "type", "holds", "owed", "cap", "asks", "short", "borrows")
+    lines = [
+        (row, own)
+        for row in sorted(found.rows, key=lambda row: (row.is_group, ORDER[row.footing]))
+        for own in row.types
+        if own.holds or own.asks or own.short or in_full
+    ]
+    last: NodeFooting | None = None
+    for row, own in lines if in_full else lines[:ROWS]:
+        name = f"({row.name})" if row.is_group else row.name
+        first = (name, row.group) if row is not last else ("", "")
+        numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
+        rest = [str(each) if each else "" for each in (own.asks, own.short, own.borrows)]
+        grid.add_row(*first, Text(own.footing.value, style=STYLES.get(own.footing, "")), own.type, *numbers, *rest)
+        last = row
+    say(grid)
+    if len(lines) > ROWS and not in_full:
+        say(f"{len(lines) - ROWS} more lines: --verbose shows all")
+    if any(row.is_group for row, _ in lines):
+        say("(NAME) is a group: all that its members hold and ask for together.")
+
+
+def _reasons(found: Audit, *, in_full: bool) -> None:
+    starved = {row.name for row in found.rows if row.footing is Footing.STARVED}
+    ordered = sorted(found.reasons.items(), key=lambda each: each[0] not in starved)
+    if ordered:
+        say("Why they wait:")
+    for name, reason in ordered if in_full else islice(ordered, REASONS):
+        say(f"  {name}: {reason}")
+    if len(ordered) > REASONS and not in_full:
+        say(f"  and {len(ordered) - REASONS} more: --verbose shows all, `fairopt explain FILE USER` one")
+
+
+def _broken(found: Audit) -> None:
+    for heading, rows in (("Broken guarantees:", found.guarantees), ("Broken caps:", found.caps)):
+        if rows:
+            say(Text(heading, style="red"))
+        for each in rows:
+            say(f"  {each}")
+    for cap in found.caps:
+        if cap.mend is not None:
+            say(f"  Smallest mend: {cap.mend}")
+    for mend in found.mends:
+        say(f"  Smallest mend: {mend}")
+    if not found.guarantees and not found.caps:
+        say("No guarantee is broken by others' borrowing, and no cap is broken.")
+
+
+def _declared(found: Audit) -> None:
+    known = [each for each in found.declared if each.computed is not None]
+    wrong = [each for each in known if each.differs]
+    if known:
+        say(
+            f"{len(known)} values that the file states were computed again; {len(wrong)} differ:"[
+                : None if wrong else -1
+            ]
+        )
+    for each in wrong:
+        say(f"  {each}")
+
+
+def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
+    say("What policies would give instead, beside what is held:")
+    for each in rows:
+        if each.error:
+            say(f"  {each.policy}: {each.error}")
+            continue
+        if not each.gains:
+            say(f"  {each.policy}: the same")
+        users = sorted(each.gains, key=each.total)
+        for heading, names in (
+            ("lose", [user for user in users if each.total(user) < 0]),
+            ("gain", [user for user in reversed(users) if each.total(user) > 0]),
+            ("change", [user for user in users if each.total(user) == 0]),
+        ):
+            if names:
+                shown = names if in_full else names[:ROWS]
+                said = "; ".join(f"{user} {gained(each, user)}" for user in shown)
+                more = f"; and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+                say(f"  {each.policy}: {heading} {said}{more}")
+
+
+def gained(found: Alternative, user: str) -> str:
+    """Return what a user gains, by type: "+4 H100, -2 A100"."""
+    return ", ".join(f"{'+' * (gpus > 0)}{number_text(gpus)} {kind}" for kind, gpus in found.gains[user].items())
+
+
+def _unplaced(rows: Sequence[Unplaced], *, in_full: bool) -> None:
+    if not rows:
+        return
+    say(f"{len(rows)} things in the file have no place in the model:")
+    for each in rows if in_full else rows[:UNPLACED]:
+        say(f"  {each}")
+    if len(rows) > UNPLACED and not in_full:
+        say(f"  and {len(rows) - UNPLACED} more: --verbose shows all")
