@@ -52,7 +52,8 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Audited:
             size = Path(path).stat().st_size if Path(path).is_file() else 0
             if size > LARGE:
                 raise BadInput(f"{size} bytes", place="the file", remedy="Say what it is: --from NAME")
-    found, refused = [], []
+    found: list[Audited] = []
+    refused: list[tuple[str, FairoptError]] = []
     if len(paths) == 1 and Path(paths[0]).suffix.lower() in (".toml", ".json", ".csv", ".gz"):
         try:
             market = read_market(paths[0])

@@ -179,7 +179,7 @@ class Reasons:
         higher, fixed = self._out_of_reach(gang, j, holders)
         notes = [f"{higher} of them at a higher priority"] * bool(higher) + [f"{fixed} not preemptible"] * bool(fixed)
         said = f" ({', '.join(notes)})" if notes else ""
-        names = self._few(holders, "{} holds {} more than it is owed")
+        names = self._few(holders, "{} holds {} more than {} owed", j)
         return Stop(kind, Cause.HELD, f"{owed}, and {names}{said}", books.said.nodes[holders[0].user])
 
     def _out_of_reach(self, gang: int, j: int, holders: list[Borrowed]) -> tuple[int, int]:
@@ -201,8 +201,12 @@ class Reasons:
         ahead = int((gangs.pending & gangs.allowed[:, j] & (gangs.tier > gangs.tier[gang])).sum())
         return f", but {ahead} gangs of a higher priority wait for them too" if ahead else ""
 
-    def _few(self, rows: list[Borrowed], form: str = "{} {}") -> str:
-        names = [form.format(self.books.said.nodes[node], gpus) for node, gpus in rows[:NAMED]]
+    def _few(self, rows: list[Borrowed], form: str = "{} {}", j: int = 0) -> str:
+        books = self.books
+        names = [
+            form.format(books.said.nodes[node], gpus, "it is" if gpus == books.borrowed[node, j] else "its group is")
+            for node, gpus in rows[:NAMED]
+        ]
         more = sum(each.gpus for each in rows[NAMED:])
         return ", ".join(names) + (f" and {len(rows) - NAMED} others {more}" if more else "")
 

@@ -52,7 +52,9 @@ def bound(number: Number) -> str:
 
 
 def _rows(found: Audit, *, in_full: bool) -> None:
-    grid = table_of("user", "group", "footing", "type", "holds", "owed", "cap", "asks", "short", "borrows")
+    grid = table_of("user", "group", "stands", "type", "held", "owed", "cap", "asks", "short", "borrows")
+    for column in grid.columns[:4]:
+        column.justify = "left"
     lines = [
         (row, own)
         for row in sorted(found.rows, key=lambda row: (row.is_group, ORDER[row.footing]))

@@ -61,7 +61,7 @@ def audit(
 ) -> None:
     """Say who is starved and who borrows on a cluster, why, and the smallest reclaim that mends it.
 
-    Exit status: 1 a guarantee is broken by others' borrowing, or a cap; 4 neither is, and something could not be decided.
+    Exit status: 1 a guarantee is broken by others' borrowing, or a cap is; 4 neither, and a property is undecided.
     """
     require_place(html, "--html")
     evidence_files.require_empty(certificates)
