@@ -37,7 +37,8 @@ class Audit(Tabular):
     * ``reasons``: by user that waits, why its first gang does: of those that fit into what it is owed, if any.
     * ``guarantees`` and ``caps``: what is broken; ``mends``: the smallest reclaim for all who starve, type by type.
     * ``declared``: what the file states that can be computed. ``alternatives``: what policies would give.
-    * ``verdicts``: properties of what is held, by name. ``unplaced``: what the market has no place for.
+    * ``verdicts``: ``properties`` of what is held, by name. ``rules``: the policies.
+    * ``unplaced``: what the file says and the market has no place for.
     """
 
     books: Books
@@ -51,6 +52,7 @@ class Audit(Tabular):
     alternatives: tuple[Alternative, ...]
     properties: tuple[AllocationProperty, ...]
     verdicts: Mapping[str, Verdict]
+    rules: tuple[Policy, ...]
     unplaced: tuple[Unplaced, ...]
 
     @property
@@ -64,9 +66,14 @@ class Audit(Tabular):
         return self.books.said.held[:, : self.books.k]
 
     @property
+    def violations(self) -> tuple[BrokenGuarantee | BrokenCap, ...]:
+        """The guarantees and caps that are broken."""
+        return (*self.guarantees, *self.caps)
+
+    @property
     def violated(self) -> bool:
-        """Whether a guarantee or a cap is broken."""
-        return bool(self.guarantees or self.caps)
+        """Whether any is."""
+        return bool(self.violations)
 
     @property
     def undecided(self) -> bool:
@@ -84,10 +91,13 @@ class Audit(Tabular):
         """Return how a user or group stands. Errors: `BadInput` where there is none of that name."""
         return self.rows[self.books.said.node(name)]
 
+    def rule(self, name: str) -> Policy:
+        """Return the policy of that name among those that were asked."""
+        return next(each for each in self.rules if each.name == name)
+
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {footing.value}" for footing, count in self.counts.items() if count)
-        broken = len(self.guarantees) + len(self.caps)
-        return f"<Audit: {counts}; {broken} guarantees and caps broken>"
+        return f"<Audit: {counts}; {len(self.violations)} guarantees and caps broken>"
 
     def _table(self) -> Grid:
         columns: dict[str, list[Any]] = {
@@ -205,6 +215,7 @@ is owed. Then a can run
         alternatives=tuple(alternatives(books, rules, watch)),
         properties=asked,
         verdicts=verdicts,
+        rules=tuple(rules),
         unplaced=source.imported.unplaced,
     )
 

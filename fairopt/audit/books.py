@@ -144,11 +144,22 @@ class Books:
 
     # -- who waits -----------------------------------------------------------------------------------------------
     @cached_property
+    def order(self) -> list[int]:
+        """All gangs, by tier, highest first, then by when they were asked for."""
+        ordered: list[int] = self.gangs.order().tolist()
+        return ordered
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """The place of each gang in that order."""
+        return {gang: number for number, gang in enumerate(self.order)}
+
+    @cached_property
     def waiting(self) -> dict[int, list[int]]:
         """The pending gangs of GPUs of each user, those of high tiers and those that asked first before others."""
         found: dict[int, list[int]] = defaultdict(list)
         gangs, waits = self.gangs, self.gangs.pending & (self.gangs.gpus > 0)
-        for gang in gangs.order().tolist():
+        for gang in self.order:
             if waits[gang]:
                 found[int(gangs.user[gang])].append(gang)
         return dict(found)
@@ -162,26 +173,26 @@ class Books:
         """
         found: dict[int, dict[int, int]] = {}
         for node in range(len(self.said.nodes)):
-            waiting = self._waiting_below(node)
+            waiting = self.waiting_below(node)
             if waiting and self.owed_room[node].any():
                 gangs = self._in_room(node, waiting)
                 if gangs:
                     found[node] = gangs
         return found
 
-    def _waiting_below(self, node: int) -> list[int]:
+    def waiting_below(self, node: int) -> list[int]:
+        """Return the pending gangs of GPUs of a user, or of all users in a group, in the same order."""
         if node < len(self.said.users):
             return self.waiting.get(node, [])
         return self._of_groups.get(node, [])
 
     @cached_property
     def _of_groups(self) -> dict[int, list[int]]:
-        place = {gang: number for number, gang in enumerate(self.gangs.order().tolist())}
         found: dict[int, list[int]] = defaultdict(list)
         for user, gangs in self.waiting.items():
             for group in self.above(user):
                 found[group] += gangs
-        return {group: sorted(gangs, key=place.__getitem__) for group, gangs in found.items()}
+        return {group: sorted(gangs, key=self.place.__getitem__) for group, gangs in found.items()}
 
     def _in_room(self, node: int, waiting: list[int]) -> dict[int, int]:
         gangs, users = self.gangs, len(self.said.users)

@@ -73,7 +73,7 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Audited:
     if found:
         names = " and ".join(each.importer for each in found)
         raise BadInput(f"it can be read as of {names}", file=str(paths[0]), remedy="Say which: --from NAME")
-    whole = "; ".join(f"{name}: {_short(error)}" for name, error in refused)
+    whole = "; ".join(f"{name}: {_short(error)}" for name, error in refused) or "no importer is installed"
     raise BadInput(f"nobody can read it: {whole}", file=str(paths[0]), remedy="Say what it is: --from NAME")
 
 

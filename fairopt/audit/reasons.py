@@ -89,6 +89,10 @@ class Reasons:
         name = books.market.users[user]
         return Reason(gangs.names[gang], name, gpus, place is not None, tuple(stops), tuple(elsewhere))
 
+    def is_owed(self, gang: int, gpu_type: int) -> bool:
+        """Return whether a gang fits on a type into what its user, or a group, is owed."""
+        return self._owed_place.get(gang) == gpu_type
+
     @cached_property
     def _owed_place(self) -> dict[int, int]:
         """The type on which each gang fits into what its user, or else a group, is owed."""
@@ -142,7 +146,7 @@ class Reasons:
     def _by_others(self, gang: int, j: int, gpus: int, free: int) -> Stop:
         books, kind = self.books, self.books.market.types[j]
         user = int(books.gangs.user[gang])
-        owed = self._owed_place.get(gang) == j
+        owed = self.is_owed(gang, j)
         if owed and gpus <= free:
             words = f"{free} {kind} are free and it is owed them: nothing in the file stops it"
             return Stop(kind, Cause.OPEN, words)

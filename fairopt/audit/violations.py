@@ -95,14 +95,13 @@ def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
 
     Where not enough can be reclaimed for all, gangs of high priority, and then those that asked first, come first.
     """
-    place = {gang: number for number, gang in enumerate(books.gangs.order().tolist())}
     starving: dict[int, tuple[int, int]] = {}
     for node in sorted(books.starving, reverse=True):  # users last: what they are owed counts first
         if only is None or node == only:
             starving |= {gang: (node, j) for gang, j in books.starving[node].items()}
     for j in range(books.k):
         gangs = [gang for gang, (_, on) in starving.items() if on == j and _below_caps(books, gang, j)]
-        gangs.sort(key=place.__getitem__)
+        gangs.sort(key=books.place.__getitem__)
         users = sorted({user for gang in gangs for user, _ in books.borrowers(starving[gang][0], j)})
         if not users:
             continue

@@ -40,6 +40,8 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "verify": Command("fairopt.cli.sharing", "verify", "Check an allocation, a schedule or a recorded run."),
         "compare": Command("fairopt.cli.comparing", "compare", "Compare policies on a market, a trace or a batch."),
         "audit": Command("fairopt.cli.auditing", "audit", "Say who is starved or borrows on a cluster, and why."),
+        "explain": Command("fairopt.cli.auditing", "explain", "Say why one user has what it has, and what would help."),
+        "whatif": Command("fairopt.cli.auditing", "whatif", "Say what a change of quotas, caps or weights would do."),
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
         "backends": Command("fairopt.cli.listing", "backends", "List the back ends and what each can do."),
         "properties": Command("fairopt.cli.listing", "properties", "List the properties and their definitions."),

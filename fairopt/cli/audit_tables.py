@@ -7,7 +7,7 @@ from itertools import islice
 
 from rich.text import Text
 
-from fairopt.audit import Audit, Footing, NodeFooting
+from fairopt.audit import Audit, Explanation, Footing, NodeFooting, WhatIf
 from fairopt.audit.alternatives import Alternative
 from fairopt.cli.tables import answers, say, table_of
 from fairopt.importing.imported import Unplaced
@@ -106,11 +106,8 @@ def _declared(found: Audit) -> None:
     known = [each for each in found.declared if each.computed is not None]
     wrong = [each for each in known if each.differs]
     if known:
-        say(
-            f"{len(known)} values that the file states were computed again; {len(wrong)} differ:"[
-                : None if wrong else -1
-            ]
-        )
+        differ = f"{len(wrong)} differ:" if wrong else "none differs"
+        say(f"{len(known)} values that the file states were computed again; {differ}")
     for each in wrong:
         say(f"  {each}")
 
@@ -149,3 +146,86 @@ def _unplaced(rows: Sequence[Unplaced], *, in_full: bool) -> None:
         say(f"  {each}")
     if len(rows) > UNPLACED and not in_full:
         say(f"  and {len(rows) - UNPLACED} more: --verbose shows all")
+
+
+def explanation(found: Explanation) -> None:
+    """Print how one user or group stands, and what would change it."""
+    row = found.row
+    inside = f", in {' in '.join(found.path)}" if found.path else ""
+    kind = "group" if row.is_group else "user"
+    say(f"{row.name}: a {kind}{inside}; {row.footing.value}; weight {number_text(row.weight)}, priority {row.tier}")
+    rules = [each for each in found.found.alternatives if not each.error]
+    grid = table_of("type", "held", "owed", "cap", "asks", "short", "borrows", *(each.policy for each in rules))
+    shares = [found.now(each) for each in rules]
+    for own in row.types:
+        numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
+        gives = [number_text(each.get(own.type, 0)) for each in shares]
+        grid.add_row(own.type, *numbers, *(str(each) for each in (own.asks, own.short, own.borrows)), *gives)
+    say(grid)
+    if rules:
+        say("The last columns are what policies would give it now.")
+    say("Why its gangs wait:" if found.waits else "No gang of GPUs waits.")
+    for waits in found.waits[:REASONS]:
+        more = f" (and {waits.gangs - 1} more like it)" if waits.gangs > 1 else ""
+        say(f"  {waits.reason}{more}")
+    if len(found.waits) > REASONS:
+        say(f"  and for {len(found.waits) - REASONS} other reasons: --json has all")
+    for mend in found.mends:
+        say(f"Smallest mend: {mend}")
+    if found.loans and not found.mends:
+        say("What would let it run:")
+        for loan in found.loans:
+            say(f"  {loan}")
+    for each in found.found.alternatives:
+        for gang, words in islice(found.why(each).items(), REASONS):
+            say(f"{each.policy}, {gang}: {words}")
+        if each.error:
+            say(f"{each.policy}: {each.error}")
+    _sensitivities(found)
+
+
+def _sensitivities(found: Explanation) -> None:
+    if found.sensitivities:
+        say("What one more would give it, computed anew:")
+        grid = table_of("policy", "one more of", "gives it", "others")
+        for each in found.sensitivities:
+            gains = ", ".join(f"{gpus:+} {kind}" for kind, gpus in each.gains.items()) or "nothing"
+            what = str(each.change).removesuffix("+=1")
+            grid.add_row(each.policy, what, gains, f"{each.others:+}" if each.others else "")
+        for column in grid.columns:
+            column.justify = "left"
+        say(grid)
+
+
+def what_if(found: WhatIf) -> None:
+    """Print the difference of two audits."""
+    for each in found.settings:
+        say(f"Changed: {each}")
+    if not found.footings:
+        say("Nobody stands differently.")
+    else:
+        grid = table_of("user", "type", "before", "after")
+        for row in found.footings[:ROWS]:
+            grid.add_row(row.name, row.type, row.before.value, row.after.value)
+        for column in grid.columns:
+            column.justify = "left"
+        say(grid)
+        if len(found.footings) > ROWS:
+            say(f"{len(found.footings) - ROWS} more lines: --json has all")
+    for heading, rows in (("No more broken:", found.mended), ("Newly broken:", found.broken)):
+        if rows:
+            say(heading)
+        for words in rows:
+            say(f"  {words}")
+    for name, (was, now) in islice(found.reasons.items(), REASONS):
+        say(f"{name}, before: {was or 'does not wait'}")
+        say(f"{name}, after:  {now or 'does not wait'}")
+    if found.given:
+        say("What policies give:")
+        grid = table_of("user", "policy", "type", "before", "after", "difference")
+        for given in found.given[:ROWS]:
+            numbers = (given.before, given.after, given.after - given.before)
+            grid.add_row(given.user, given.policy, given.type, *map(number_text, numbers))
+        say(grid)
+    elif any(not each.error for each in found.before.alternatives):
+        say("No policy gives anything different.")
