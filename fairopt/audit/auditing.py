@@ -180,8 +180,7 @@ def audit(
     >>> found
     <Audit: 1 STARVED, 1 BORROWING; 1 guarantees and caps broken>
     >>> print(found.mends[0])
-    reclaim 6 H100: stop b of B. Gangs are whole, so this takes 4 that B is owed; no other choice takes less of what \
-is owed. Then a can run
+    reclaim 6 H100: stop b of B. Gangs are whole, so this takes 4 of what B is owed; no choice takes less. Then a can run
     """
     source = _source(given, importer, watch)
     market = source.market

@@ -180,6 +180,25 @@ class Books:
                     found[node] = gangs
         return found
 
+    @cached_property
+    def owed_at(self) -> dict[int, tuple[int, int]]:
+        """Where each starving gang is owed its GPUs: its user, else the first group around it, and the type."""
+        found: dict[int, tuple[int, int]] = {}
+        for node in reversed(self.said.upwards):  # the innermost last: it stays
+            found |= {gang: (node, j) for gang, j in self.starving.get(node, {}).items()}
+        return found
+
+    @cached_property
+    def served(self) -> frozenset[int]:
+        """The starving gangs for which enough GPUs are free, after those of high tiers and those that asked first."""
+        free, found = self.free.tolist(), []
+        for gang in sorted(self.owed_at, key=self.place.__getitem__):
+            j, gpus = self.owed_at[gang][1], int(self.gangs.gpus[gang])
+            if gpus <= free[j]:
+                free[j] -= gpus
+                found.append(gang)
+        return frozenset(found)
+
     def waiting_below(self, node: int) -> list[int]:
         """Return the pending gangs of GPUs of a user, or of all users in a group, in the same order."""
         if node < len(self.said.users):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from fairopt.audit.books import Books
@@ -26,7 +27,7 @@ class TypeFooting:
     """How a user or group stands on a type, in GPUs.
 
     ``fixed``: what of ``holds`` cannot be taken back. ``asks``: GPUs of pending gangs that may run here. ``short``:
-    those of them that fit into what is ``owed``, and wait. ``borrows``: whole GPUs beyond what is owed.
+    those of them that fit into what is ``owed``, and wait. ``borrows``: what it holds beyond that.
     """
 
     type: str
@@ -37,7 +38,7 @@ class TypeFooting:
     cap: Number
     asks: int
     short: int
-    borrows: int
+    borrows: Number
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def footings(books: Books) -> Iterator[NodeFooting]:
     >>> owed = Entitlements.of(["A"], ["H100"], guarantee={"A": [6]}, held={"A": [8]})
     >>> [each] = footings(Books(Market.of([[1]], [8], users=["A"], types=["H100"], entitlements=owed)))
     >>> each.footing.value, each.types[0].borrows
-    ('BORROWING', 2)
+    ('BORROWING', Fraction(2, 1))
     """
     said = books.said
     held, owed, cap, fixed = (each.tolist() for each in (books.held, books.owed, said.cap, books.fixed))
@@ -99,7 +100,7 @@ def footings(books: Books) -> Iterator[NodeFooting]:
                 kind,
                 _footing(short[node][j], borrowed[node][j], held[node][j], asks[node][j]),
                 *(held[node][j], fixed[node][j], owed[node][j], cap[node][j]),
-                *(asks[node][j], short[node][j], borrowed[node][j]),
+                *(asks[node][j], short[node][j], max(Fraction(0), held[node][j] - owed[node][j])),
             )
             for j, kind in enumerate(books.market.types)
             if held[node][j] or owed[node][j] or asks[node][j] or cap[node][j] < INFINITY

@@ -62,8 +62,9 @@ class Reclaim:
         said = f"reclaim {self.gpus} {self.type}: stop {whom}"
         if not self.below:
             return said
-        left = " and ".join(f"{gpus} that {name} is owed" for name, gpus in self.below.items())
-        return f"{said}. Gangs are whole, so this takes {left}; no other choice takes less of what is owed"
+        users = {name: gpus for name, gpus in self.below.items() if name in self.by_user()} or self.below
+        left = " and ".join(f"{gpus} of what {name} is owed" for name, gpus in users.items())
+        return f"{said}. Gangs are whole, so this takes {left}; no choice takes less"
 
 
 def smallest(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from functools import cached_property
 
 from fairopt.audit.books import BOUNDLESS, Books, Borrowed
-from fairopt.program import number_text
+from fairopt.program import Number, number_text
 
 #: The most users that a sentence names, and of how many it is said at which priority they run.
 NAMED, MOST_HOLDERS = 3, 50
@@ -25,6 +24,11 @@ class Cause(enum.Enum):
     PROMISED = "promised"  # it is owed the GPUs, and everybody else holds no more than it is owed
     GANG = "gang"  # it needs more together than are free
     FULL = "full"  # none is free, and it is owed no more
+
+
+def are(count: Number) -> str:
+    """Return the verb for so many GPUs."""
+    return "is" if count in (0, 1) else "are"
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ class Reason:
 
     def __str__(self) -> str:
         said = "; ".join(dict.fromkeys(each.words for each in self.stops)) or "it may run on no type that there is"
-        other = f". It may not run on {', '.join(self.elsewhere)}" if self.elsewhere else ""
+        some = [*self.elsewhere[:NAMED], *[f"{len(self.elsewhere) - NAMED} more types"] * (len(self.elsewhere) > NAMED)]
+        other = f". It may not run on {', nor on '.join(some)}" if some else ""
         return f"{self.gang} ({self.gpus} GPUs) waits: {said}{other}"
 
 
@@ -77,12 +82,12 @@ class Reasons:
         user, gpus = int(gangs.user[gang]), int(gangs.gpus[gang])
         where = [j for j in range(books.k) if gangs.allowed[gang, j]]
         types = books.market.types
-        place = self._owed_place.get(gang)
+        place = books.owed_at.get(gang)
         stops = sorted((self._stop(gang, j) for j in where), key=lambda stop: _NEAREST[stop.cause])
         if place is not None:  # where it is owed comes first
-            stops.sort(key=lambda stop: stop.type != types[place])
+            stops.sort(key=lambda stop: stop.type != types[place[1]])
         elsewhere = [
-            f"{types[j]}, of which {books.free[j]} are free"
+            f"{types[j]}, of which {books.free[j]} {are(books.free[j])} free"
             for j in range(books.k)
             if j not in where and books.free[j] >= gpus > 0
         ]
@@ -91,22 +96,14 @@ class Reasons:
 
     def is_owed(self, gang: int, gpu_type: int) -> bool:
         """Return whether a gang fits on a type into what its user, or a group, is owed."""
-        return self._owed_place.get(gang) == gpu_type
-
-    @cached_property
-    def _owed_place(self) -> dict[int, int]:
-        """The type on which each gang fits into what its user, or else a group, is owed."""
-        found: dict[int, int] = {}
-        for node in sorted(self.books.starving, reverse=True):  # users last
-            found |= self.books.starving[node]
-        return found
+        return gang in self.books.owed_at and self.books.owed_at[gang][1] == gpu_type
 
     def _stop(self, gang: int, j: int) -> Stop:
         books, gangs, kind = self.books, self.books.gangs, self.books.market.types[j]
         gpus, free = int(gangs.gpus[gang]), int(books.free[j])
         there = books.market.capacity[j]
         if gpus > there:
-            words = f"it needs {gpus} {kind} together, and there are {number_text(there)}"
+            words = f"it needs {gpus} {kind} together, and there {are(there)} {number_text(there)}"
             return Stop(kind, Cause.TOO_LARGE, words)
         return self._by_cap(gang, j) or self._by_good(gang, j) or self._by_others(gang, j, gpus, free)
 
@@ -139,7 +136,7 @@ class Reasons:
                     )
             left = books.said.stock[column - books.k] - books.said.held[:, column].sum()
             if amount > left:
-                words = f"it takes {number_text(amount)} {name}, and {number_text(left)} are free"
+                words = f"it takes {number_text(amount)} {name}, and {number_text(left)} {are(left)} free"
                 return Stop(books.market.types[j], Cause.GOOD, words, name)
         return None
 
@@ -147,8 +144,8 @@ class Reasons:
         books, kind = self.books, self.books.market.types[j]
         user = int(books.gangs.user[gang])
         owed = self.is_owed(gang, j)
-        if owed and gpus <= free:
-            words = f"{free} {kind} are free and it is owed them: nothing in the file stops it"
+        if owed and gang in books.served:
+            words = f"{free} {kind} {are(free)} free and it is owed them: nothing in the file stops it"
             return Stop(kind, Cause.OPEN, words)
         if owed:
             return self._by_holders(gang, j)
@@ -156,27 +153,24 @@ class Reasons:
         open_to_all = free - sum(each.gpus for each in kept)
         if gpus <= open_to_all:
             first = self._before(gang, j)
-            words = f"{free} {kind} are free: nothing in the file stops it{first}"
+            words = f"{free} {kind} {are(free)} free: nothing in the file stops it{first}"
             return Stop(kind, Cause.OPEN, words)
         if gpus <= free:
-            words = f"{free} {kind} are free, and others keep theirs: {self._few(kept)}"
+            words = f"{free} {kind} {are(free)} free, and others keep theirs: {self._few(kept)}"
             return Stop(kind, Cause.RESERVED, words, books.said.nodes[kept[0].user])
         if free:
-            words = f"it needs {gpus} {kind} together, and {free} are free"
+            words = f"it needs {gpus} {kind} together, and {free} {are(free)} free"
             return Stop(kind, Cause.GANG, words)
         room = number_text(books.owed[user, j])
         return Stop(kind, Cause.FULL, f"no {kind} is free, and {books.market.users[user]} is owed {room}")
 
     def _by_holders(self, gang: int, j: int) -> Stop:
-        books, kind, gangs = self.books, self.books.market.types[j], self.books.gangs
-        node = next(
-            each
-            for each in (int(gangs.user[gang]), *books.above(int(gangs.user[gang])))
-            if gang in books.starving.get(each, {})
-        )
+        books, kind = self.books, self.books.market.types[j]
+        node = books.owed_at[gang][0]
         room, free = int(books.owed_room[node, j]), int(books.free[j])
         more = f"{room} more {kind}" if room < BOUNDLESS else f"all {kind} that it asks for"
-        owed = f"{books.said.nodes[node]} is owed {more}, {free or 'none'} {'is' if free in (0, 1) else 'are'} free"
+        owed = f"{books.said.nodes[node]} is owed {more}, {free or 'none'} {are(free)} free"
+        owed += " and others are before it" * bool(books.gangs.gpus[gang] <= free)
         holders = books.borrowers(node, j)
         if not holders:
             return Stop(kind, Cause.PROMISED, f"{owed}, and nobody else holds more than it is owed")
@@ -203,7 +197,8 @@ class Reasons:
         """Return how many pending gangs of a higher priority may run on a type, in words; "" for none."""
         gangs = self.books.gangs
         ahead = int((gangs.pending & gangs.allowed[:, j] & (gangs.tier > gangs.tier[gang])).sum())
-        return f", but {ahead} gangs of a higher priority wait for them too" if ahead else ""
+        who = "a gang of a higher priority waits" if ahead == 1 else f"{ahead} gangs of a higher priority wait"
+        return f", but {who} for them too" if ahead else ""
 
     def _few(self, rows: list[Borrowed], form: str = "{} {}", j: int = 0) -> str:
         books = self.books

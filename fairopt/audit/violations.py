@@ -8,22 +8,26 @@ from math import ceil
 
 from fairopt.audit.books import Books
 from fairopt.audit.mending import Reclaim, reclaimable, smallest
-from fairopt.audit.reasons import NAMED
+from fairopt.audit.reasons import MOST_HOLDERS, NAMED
 from fairopt.program import Number, number_text
 
 
 @dataclass(frozen=True)
 class BrokenGuarantee:
-    """A user or group whose gangs wait for GPUs that it is owed, while ``holders`` hold more than they are owed."""
+    """A user or group whose gangs wait for GPUs that it is owed, while others hold more than they are owed.
+
+    ``holders``: those that hold most beyond that, of ``of``.
+    """
 
     name: str
     type: str
     short: int
     holders: tuple[tuple[str, int], ...]
+    of: int
 
     def __str__(self) -> str:
         some = ", ".join(f"{name} holds {gpus}" for name, gpus in self.holders[:NAMED])
-        more = f", and so do {len(self.holders) - NAMED} others" if len(self.holders) > NAMED else ""
+        more = f", and {self.of - NAMED} others hold some" if self.of > NAMED else ""
         owed = f"{self.name} waits for {self.short} {self.type} that it is owed"
         return f"{owed}; beyond what they are owed, {some}{more}"
 
@@ -60,22 +64,21 @@ class Mend:
 
 
 def broken_guarantees(books: Books) -> Iterator[BrokenGuarantee]:
-    """Yield the guarantees that others' borrowing breaks; a group's only where none of its members' is.
+    """Yield the guarantees that others' borrowing breaks.
 
-    A gang that a cap stops is no such case, nor one for which enough GPUs are free. A part by weight is no promise.
+    A starving gang that no free GPUs serve and that no cap stops counts for its user where it fits into what that is
+    owed, else for the first group around it. A part by weight is no promise.
     """
     if books.by_weight:
         return
-    told: set[tuple[int, int]] = set()
-    for node in filter(books.starving.__contains__, books.said.upwards):
-        for j in sorted(set(books.starving[node].values())):
-            waits = [gang for gang, on in books.starving[node].items() if on == j and _below_caps(books, gang, j)]
-            short = sum(int(books.gangs.gpus[gang]) for gang in waits)
-            holders = books.borrowers(node, j)
-            if short > books.free[j] and holders and (node, j) not in told:
-                told |= {(group, j) for group in books.above(node)}
-                names = tuple((books.said.nodes[user], gpus) for user, gpus in holders)
-                yield BrokenGuarantee(books.said.nodes[node], books.market.types[j], short, names)
+    short: dict[tuple[int, int], int] = {}
+    for gang, (node, j) in books.owed_at.items():
+        if gang not in books.served and _below_caps(books, gang, j) and books.borrowers(node, j):
+            short[node, j] = short.get((node, j), 0) + int(books.gangs.gpus[gang])
+    for (node, j), gpus in sorted(short.items()):
+        holders = books.borrowers(node, j)
+        names = tuple((books.said.nodes[user], borrowed) for user, borrowed in holders[:MOST_HOLDERS])
+        yield BrokenGuarantee(books.said.nodes[node], books.market.types[j], gpus, names, len(holders))
 
 
 def broken_caps(books: Books) -> Iterator[BrokenCap]:
@@ -95,15 +98,15 @@ def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
 
     Where not enough can be reclaimed for all, gangs of high priority, and then those that asked first, come first.
     """
-    starving: dict[int, tuple[int, int]] = {}
-    for node in sorted(books.starving, reverse=True):  # users last: what they are owed counts first
-        if only is None or node == only:
-            starving |= {gang: (node, j) for gang, j in books.starving[node].items()}
     for j in range(books.k):
-        gangs = [gang for gang, (_, on) in starving.items() if on == j and _below_caps(books, gang, j)]
+        gangs = [
+            gang
+            for gang, (node, on) in books.owed_at.items()
+            if on == j and only in (None, node) and _below_caps(books, gang, j)
+        ]
         gangs.sort(key=books.place.__getitem__)
-        users = sorted({user for gang in gangs for user, _ in books.borrowers(starving[gang][0], j)})
-        if not users:
+        users = sorted({user for gang in gangs for user, _ in books.borrowers(books.owed_at[gang][0], j)})
+        if not users or sum(books.gangs.gpus[gangs]) <= books.free[j]:
             continue
         helped: list[int] = []
         total, there = 0, int(books.free[j]) + reclaimable(books, j, users)

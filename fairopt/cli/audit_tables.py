@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from textwrap import shorten
 
 from rich.text import Text
 
@@ -15,6 +16,8 @@ from fairopt.program import INFINITY, Number, number_text
 
 #: The most rows, reasons and things without a place that are shown unless all are asked for.
 ROWS, REASONS, UNPLACED = 40, 12, 5
+#: The longest line of what has no place.
+SHORT = 160
 STYLES: Mapping[Footing, str] = {Footing.STARVED: "red", Footing.BORROWING: "yellow", Footing.IDLE: "dim"}
 #: Who is shown first.
 ORDER = {each: number for number, each in enumerate(Footing)}
@@ -36,7 +39,7 @@ def audit(found: Audit, *, in_full: bool) -> None:
     say(f"Users: {counts}")
     _rows(found, in_full=in_full)
     _reasons(found, in_full=in_full)
-    _broken(found)
+    _broken(found, in_full=in_full)
     _declared(found)
     if found.verdicts:
         say("Properties of what is held; GPUs count as if gangs could be divided:")
@@ -66,7 +69,7 @@ def _rows(found: Audit, *, in_full: bool) -> None:
         name = f"({row.name})" if row.is_group else row.name
         first = (name, row.group) if row is not last else ("", "")
         numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
-        rest = [str(each) if each else "" for each in (own.asks, own.short, own.borrows)]
+        rest = [number_text(each) if each else "" for each in (own.asks, own.short, own.borrows)]
         grid.add_row(*first, Text(own.footing.value, style=STYLES.get(own.footing, "")), own.type, *numbers, *rest)
         last = row
     say(grid)
@@ -87,12 +90,14 @@ def _reasons(found: Audit, *, in_full: bool) -> None:
         say(f"  and {len(ordered) - REASONS} more: --verbose shows all, `fairopt explain FILE USER` one")
 
 
-def _broken(found: Audit) -> None:
+def _broken(found: Audit, *, in_full: bool) -> None:
     for heading, rows in (("Broken guarantees:", found.guarantees), ("Broken caps:", found.caps)):
         if rows:
             say(Text(heading, style="red"))
-        for each in rows:
+        for each in rows if in_full else rows[:REASONS]:
             say(f"  {each}")
+        if len(rows) > REASONS and not in_full:
+            say(f"  and {len(rows) - REASONS} more: --verbose shows all")
     for cap in found.caps:
         if cap.mend is not None:
             say(f"  Smallest mend: {cap.mend}")
@@ -143,7 +148,7 @@ def _unplaced(rows: Sequence[Unplaced], *, in_full: bool) -> None:
         return
     say(f"{len(rows)} things in the file have no place in the model:")
     for each in rows if in_full else rows[:UNPLACED]:
-        say(f"  {each}")
+        say(f"  {each}" if in_full else shorten(f"  {each}", SHORT, placeholder=" ..."))
     if len(rows) > UNPLACED and not in_full:
         say(f"  and {len(rows) - UNPLACED} more: --verbose shows all")
 
@@ -160,7 +165,7 @@ def explanation(found: Explanation) -> None:
     for own in row.types:
         numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
         gives = [number_text(each.get(own.type, 0)) for each in shares]
-        grid.add_row(own.type, *numbers, *(str(each) for each in (own.asks, own.short, own.borrows)), *gives)
+        grid.add_row(own.type, *numbers, *(number_text(each) for each in (own.asks, own.short, own.borrows)), *gives)
     say(grid)
     if rules:
         say("The last columns are what policies would give it now.")
