@@ -128,7 +128,9 @@ class Audit(Tabular):
             "users": [row.to_json(exact=exact) for row in self.rows if not row.is_group],
             "groups": [row.to_json(exact=exact) for row in self.rows if row.is_group],
             "reasons": {name: reason_json(each) for name, each in self.reasons.items()},
-            "broken_guarantees": [plain(each, exact=exact) | {"says": str(each)} for each in self.guarantees],
+            "broken_guarantees": [
+                each.__dict__ | {"holders": dict(each.holders), "says": str(each)} for each in self.guarantees
+            ],
             "broken_caps": [plain(each, exact=exact) | {"says": str(each)} for each in self.caps],
             "mends": [plain(each, exact=exact) | {"says": str(each)} for each in self.mends],
             "declared": [
@@ -180,7 +182,7 @@ def audit(
     >>> found
     <Audit: 1 STARVED, 1 BORROWING; 1 guarantees and caps broken>
     >>> print(found.mends[0])
-    reclaim 6 H100: stop b of B. Gangs are whole, so this takes 4 of what B is owed; no choice takes less. Then a can run
+    reclaim 6 H100: stop b of B. Gangs are whole, so this takes 4 of what B is owed; no choice takes less. Then a runs
     """
     source = _source(given, importer, watch)
     market = source.market

@@ -69,7 +69,7 @@ class NodeFooting:
             "priority": self.tier,
             "types": {
                 each.type: {"footing": each.footing.value}
-                | {key: plain(getattr(each, key), exact=exact) for key in _NUMBERS}
+                | {key: _json(getattr(each, key), exact) for key in _NUMBERS}
                 for each in self.types
             },
             "goods": {
@@ -77,6 +77,10 @@ class NodeFooting:
                 for name, holds, owed, cap in self.goods
             },
         }
+
+
+def _json(number: Number, exact: bool) -> Any:
+    return number if type(number) is int else plain(number, exact=exact)
 
 
 _NUMBERS = ("holds", "fixed", "owed", "cap", "asks", "short", "borrows")

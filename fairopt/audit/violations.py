@@ -59,8 +59,9 @@ class Mend:
         if self.reclaim.stops is None or not self.gangs:
             return f"{self.type}: {self.reclaim}"
         some = ", ".join(self.gangs[:NAMED]) + (f" and {len(self.gangs) - NAMED} more" * (len(self.gangs) > NAMED))
+        runs = "runs" if len(self.gangs) == 1 else "run"
         count = f" ({len(self.gangs)} of {self.of} that starve)" if len(self.gangs) < self.of else ""
-        return f"{self.reclaim}. Then {some} can run{count}"
+        return f"{self.reclaim}. Then {some} {runs}{count}"
 
 
 def broken_guarantees(books: Books) -> Iterator[BrokenGuarantee]:
