@@ -133,6 +133,9 @@ class Audit(Tabular):
             ],
             "broken_caps": [plain(each, exact=exact) | {"says": str(each)} for each in self.caps],
             "mends": [plain(each, exact=exact) | {"says": str(each)} for each in self.mends],
+            "past_use": {
+                each.name: plain({"owed": each.owed, "used": each.used}, exact=exact) for each in books.past_use
+            },
             "declared": [
                 plain(each, exact=exact) | {"differs": each.differs}
                 for each in self.declared

@@ -20,8 +20,16 @@ from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Array, objects
 
-#: Stands for no limit among whole numbers.
+#: What stands for no limit among whole numbers.
 BOUNDLESS = 1 << 40
+
+
+class PastUse(NamedTuple):
+    """Which part of the cluster a user or group is owed by weight, and which part of all past use was its."""
+
+    name: str
+    owed: Fraction
+    used: Fraction
 
 
 class Borrowed(NamedTuple):
@@ -87,16 +95,28 @@ class Books:
 
     def _parts_by_weight(self) -> Array:
         there = objects([*map(Fraction, self.market.capacity.tolist()), *self.said.stock.tolist()])
-        owed = np.empty(self.said.guarantee.shape, dtype=object)
-        below: list[tuple[Sequence[int], Array]] = [(self.said.tops, there)]
+        return np.asarray(np.multiply.outer(self.parts, there))
+
+    @cached_property
+    def parts(self) -> Array:
+        """Which part of everything each node is owed by weight (N,), down the tree."""
+        parts = objects([Fraction(0)] * len(self.said.nodes))
+        below: list[tuple[Sequence[int], Fraction]] = [(self.said.tops, Fraction(1))]
         while below:
-            nodes, amount = below.pop()
+            nodes, part = below.pop()
             weights = [self.said.borrow_weight[node] for node in nodes]
             total = sum(weights, Fraction(0))
             for node, weight in zip(nodes, weights, strict=True):
-                owed[node] = amount * (weight / total if total else Fraction(1, len(nodes)))
-                below.append((self.said.children[node], owed[node]))
-        return owed
+                parts[node] = part * (weight / total if total else Fraction(1, len(nodes)))
+                below.append((self.said.children[node], parts[node]))
+        return parts
+
+    @cached_property
+    def past_use(self) -> tuple[PastUse, ...]:
+        """The parts of past use that each node is owed and had; none where nobody used anything."""
+        total = sum((self.said.usage[node] for node in self.said.tops), Fraction(0))
+        rows = zip(self.said.nodes, self.parts, self.said.usage, strict=True)
+        return tuple(PastUse(name, part, usage / total) for name, part, usage in rows) if total else ()
 
     @cached_property
     def held(self) -> Array:

@@ -57,8 +57,8 @@ def compared(
     computed: dict[str, tuple[str, Mapping[str, Number]]] = {}
     for policy in policies:
         found = alternative(_as_it_stands(books), policy)
-        if found.grounds is not None:
-            computed.setdefault(found.grounds.unit, (policy.name, found.grounds.share))
+        for what, values in found.grounds.stated.items() if found.grounds is not None else ():
+            computed.setdefault(what, (policy.name, values))
     for name, own in known.items():
         for what, stated in own.items():
             rule, shares = computed.get(what, ("", {}))

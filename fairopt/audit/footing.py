@@ -68,8 +68,7 @@ class NodeFooting:
             "weight": plain(self.weight, exact=exact),
             "priority": self.tier,
             "types": {
-                each.type: {"footing": each.footing.value}
-                | {key: _json(getattr(each, key), exact) for key in _NUMBERS}
+                each.type: {"footing": each.footing.value} | {key: _json(getattr(each, key), exact) for key in _NUMBERS}
                 for each in self.types
             },
             "goods": {

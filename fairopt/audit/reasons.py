@@ -161,7 +161,7 @@ class Reasons:
         if free:
             words = f"it needs {gpus} {kind} together, and {free} {are(free)} free"
             return Stop(kind, Cause.GANG, words)
-        room = number_text(books.owed[user, j])
+        room = min(BOUNDLESS, books.owed[user, j]) // 1
         return Stop(kind, Cause.FULL, f"no {kind} is free, and {books.market.users[user]} is owed {room}")
 
     def _by_holders(self, gang: int, j: int) -> Stop:

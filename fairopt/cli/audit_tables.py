@@ -35,9 +35,12 @@ def audit(found: Audit, *, in_full: bool) -> None:
     say(f"{len(said.users)} users{groups}, {gpus}; {len(books.gangs) - pending} gangs run, {pending} wait{by}")
     if books.by_weight:
         say("Nobody is guaranteed anything: what is owed is the part by weight, and no promise.")
+    if not len(books.gangs) and not books.said.held.any():
+        say("The files do not say what runs and what waits.")
     counts = ", ".join(f"{count} {footing.value}" for footing, count in found.counts.items() if count)
     say(f"Users: {counts}")
     _rows(found, in_full=in_full)
+    _past_use(found, in_full=in_full)
     _reasons(found, in_full=in_full)
     _broken(found, in_full=in_full)
     _declared(found)
@@ -50,26 +53,31 @@ def audit(found: Audit, *, in_full: bool) -> None:
 
 
 def bound(number: Number) -> str:
-    """Return a number of GPUs as text, "-" for no bound."""
-    return "-" if number == INFINITY else number_text(number)
+    """Return a number of GPUs as text, with at most four digits where it is not whole; "-" for no bound."""
+    if number == INFINITY:
+        return "-"
+    return number_text(number) if number == int(number) else f"{float(number):.4g}"
 
 
 def _rows(found: Audit, *, in_full: bool) -> None:
     grid = table_of("user", "group", "stands", "type", "held", "owed", "cap", "asks", "short", "borrows")
     for column in grid.columns[:4]:
         column.justify = "left"
+    busy = any(own.holds or own.asks for row in found.rows for own in row.types)
+    if not busy and found.books.by_weight and found.books.past_use:
+        return
     lines = [
         (row, own)
         for row in sorted(found.rows, key=lambda row: (row.is_group, ORDER[row.footing]))
         for own in row.types
-        if own.holds or own.asks or own.short or in_full
+        if own.holds or own.asks or in_full or not busy
     ]
     last: NodeFooting | None = None
     for row, own in lines if in_full else lines[:ROWS]:
         name = f"({row.name})" if row.is_group else row.name
         first = (name, row.group) if row is not last else ("", "")
         numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
-        rest = [number_text(each) if each else "" for each in (own.asks, own.short, own.borrows)]
+        rest = [bound(each) if each else "" for each in (own.asks, own.short, own.borrows)]
         grid.add_row(*first, Text(own.footing.value, style=STYLES.get(own.footing, "")), own.type, *numbers, *rest)
         last = row
     say(grid)
@@ -77,6 +85,22 @@ def _rows(found: Audit, *, in_full: bool) -> None:
         say(f"{len(lines) - ROWS} more lines: --verbose shows all")
     if any(row.is_group for row, _ in lines):
         say("(NAME) is a group: all that its members hold and ask for together.")
+
+
+def _past_use(found: Audit, *, in_full: bool) -> None:
+    uses = sorted(found.books.past_use, key=lambda each: each.used - each.owed)
+    if not uses:
+        return
+    grid = table_of("past use", "in", "part owed", "part used", "")
+    grid.columns[1].justify = grid.columns[4].justify = "left"
+    for each in uses if in_full else uses[:ROWS]:
+        row = found.row(each.name)
+        name = f"({each.name})" if row.is_group else each.name
+        words = "less than owed" if each.used < each.owed else "more than owed" if each.used > each.owed else ""
+        grid.add_row(name, row.group, f"{float(each.owed):.2%}", f"{float(each.used):.2%}", words)
+    say(grid)
+    if len(uses) > ROWS and not in_full:
+        say(f"{len(uses) - ROWS} more lines: --verbose shows all")
 
 
 def _reasons(found: Audit, *, in_full: bool) -> None:
@@ -103,7 +127,7 @@ def _broken(found: Audit, *, in_full: bool) -> None:
             say(f"  Smallest mend: {cap.mend}")
     for mend in found.mends:
         say(f"  Smallest mend: {mend}")
-    if not found.guarantees and not found.caps:
+    if not found.violated and any(row.types for row in found.rows):
         say("No guarantee is broken by others' borrowing, and no cap is broken.")
 
 
@@ -140,7 +164,7 @@ def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
 
 def gained(found: Alternative, user: str) -> str:
     """Return what a user gains, by type: "+4 H100, -2 A100"."""
-    return ", ".join(f"{'+' * (gpus > 0)}{number_text(gpus)} {kind}" for kind, gpus in found.gains[user].items())
+    return ", ".join(f"{'+' * (gpus > 0)}{bound(gpus)} {kind}" for kind, gpus in found.gains[user].items())
 
 
 def _unplaced(rows: Sequence[Unplaced], *, in_full: bool) -> None:
@@ -164,8 +188,8 @@ def explanation(found: Explanation) -> None:
     shares = [found.now(each) for each in rules]
     for own in row.types:
         numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
-        gives = [number_text(each.get(own.type, 0)) for each in shares]
-        grid.add_row(own.type, *numbers, *(number_text(each) for each in (own.asks, own.short, own.borrows)), *gives)
+        gives = [bound(each.get(own.type, 0)) for each in shares]
+        grid.add_row(own.type, *numbers, *(bound(each) for each in (own.asks, own.short, own.borrows)), *gives)
     say(grid)
     if rules:
         say("The last columns are what policies would give it now.")
@@ -230,7 +254,7 @@ def what_if(found: WhatIf) -> None:
         grid = table_of("user", "policy", "type", "before", "after", "difference")
         for given in found.given[:ROWS]:
             numbers = (given.before, given.after, given.after - given.before)
-            grid.add_row(given.user, given.policy, given.type, *map(number_text, numbers))
+            grid.add_row(given.user, given.policy, given.type, *map(bound, numbers))
         say(grid)
     elif any(not each.error for each in found.before.alternatives):
         say("No policy gives anything different.")
