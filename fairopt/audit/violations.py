@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
+import numpy as np
+
 from fairopt.audit.books import Books
 from fairopt.audit.mending import Reclaim, reclaimable, smallest
 from fairopt.audit.reasons import MOST_HOLDERS, NAMED
@@ -85,12 +87,12 @@ def broken_guarantees(books: Books) -> Iterator[BrokenGuarantee]:
 def broken_caps(books: Books) -> Iterator[BrokenCap]:
     """Yield the caps that are broken, each with the smallest reclaim inside that mends it."""
     said = books.said
-    for node, column in zip(*books.over_cap.nonzero(), strict=True):
+    for node, column in np.argwhere(books.over_cap).tolist():
         holds, cap = books.held[node, column], said.cap[node, column]
         mend = None
         if column < books.k:
             inside = books.users_in(node)
-            mend = smallest(books, int(column), ceil(holds - cap), inside, {})
+            mend = smallest(books, column, ceil(holds - cap), inside, {})
         yield BrokenCap(said.nodes[node], said.columns[column], holds, cap, mend)
 
 
