@@ -150,9 +150,9 @@ def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
     found = {kind: max(count, running.get(kind, 0)) for kind, count in capped.items()} or {
         kind: max(count, 1) for kind, count in running.items()
     }
-    source = "the sum of the highest caps" if capped else "what runs" if running else "1, so that they are parts of 1"
+    source = "the sum of the highest caps" if capped else "what runs" if running else "one, of which all are parts"
     total = ", ".join(f"{count} {kind}" for kind, count in (found or {UNTYPED: 1}).items())
-    facts.note("GPUs", "capacity", total, f"no node is listed, so the GPUs are {source}: give scontrol show node")
+    facts.note("GPUs", "capacity", total, f"no node is listed: the GPUs are {source}; give scontrol show node")
     return found or {UNTYPED: 1}
 
 
