@@ -29,7 +29,7 @@ class Tree:
     """
 
     above: tuple[int, ...]
-    share: tuple[int | None, ...]
+    share: tuple[Number | None, ...]
     usage: tuple[Number, ...]
     users: int
     total: Number
@@ -40,7 +40,7 @@ class Tree:
     def of(
         cls,
         above: Sequence[int],
-        share: Sequence[int | None],
+        share: Sequence[Number | None],
         usage: Sequence[Number],
         *,
         users: int,
