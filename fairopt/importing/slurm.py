@@ -8,7 +8,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported
-from fairopt.importing.slurm_facts import Association, Facts, Job, Key
+from fairopt.importing.slurm_facts import Association, Facts, Key, SlurmJob
 from fairopt.importing.slurm_json import json_records
 from fairopt.importing.slurm_text import lines_of, text_records
 from fairopt.importing.slurm_values import GPUS, UNTYPED
@@ -248,7 +248,7 @@ def _finite(count: Number) -> Number:
     return Fraction(0) if count == INFINITY else count
 
 
-def _types(facts: Facts, job: Job, types: list[str]) -> list[str]:
+def _types(facts: Facts, job: SlurmJob, types: list[str]) -> list[str]:
     """Return the types on which a job may run, or the one on which it does; nothing where that cannot be told."""
     (kind,) = job.gpus
     if kind in types:

@@ -9,7 +9,7 @@ from typing import Any
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.importing.documents import LARGEST, SMALL
-from fairopt.importing.slurm_text import Kind, Record
+from fairopt.importing.slurm_text import Command, Printed
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import shown
@@ -19,16 +19,16 @@ DEEPEST = 20
 
 #: The lists of records in a document, by their path in it.
 _LISTS = {
-    "shares.shares": Kind.SHARE,
-    "associations": Kind.ASSOCIATION,
-    "qos": Kind.QOS,
-    "nodes": Kind.NODE,
-    "jobs": Kind.JOB,
-    "partitions": Kind.PARTITION,
+    "shares.shares": Command.SHARE,
+    "associations": Command.ASSOCIATION,
+    "qos": Command.QOS,
+    "nodes": Command.NODE,
+    "jobs": Command.JOB,
+    "partitions": Command.PARTITION,
 }
 #: What a field is called in the text of the same command. Source: Slurm, src/plugins/data_parser/v0.0.46/parsers.c.
-_NAMES: Mapping[Kind, Mapping[str, str]] = {
-    Kind.SHARE: {
+_NAMES: Mapping[Command, Mapping[str, str]] = {
+    Command.SHARE: {
         "shares": "rawshares",
         "shares_normalized": "normshares",
         "usage": "rawusage",
@@ -40,7 +40,7 @@ _NAMES: Mapping[Kind, Mapping[str, str]] = {
         "tres/run_seconds": "tresrunmins",
         "tres/usage": "grptresraw",
     },
-    Kind.ASSOCIATION: {
+    Command.ASSOCIATION: {
         "shares_raw": "share",
         "parent_account": "parentname",
         "max/tres/total": "grptres",
@@ -53,10 +53,10 @@ _NAMES: Mapping[Kind, Mapping[str, str]] = {
         "max/jobs/active": "maxjobs",
         "default/qos": "def qos",
     },
-    Kind.QOS: {"limits/max/tres/total": "grptres", "limits/grace_time": "gracetime", "preempt/list": "preempt"},
-    Kind.NODE: {"name": "nodename", "tres": "cfgtres", "tres_used": "alloctres", "gres_used": "gresused"},
-    Kind.PARTITION: {"name": "partitionname", "tres/billing_weights": "tresbillingweights"},
-    Kind.JOB: {
+    Command.QOS: {"limits/max/tres/total": "grptres", "limits/grace_time": "gracetime", "preempt/list": "preempt"},
+    Command.NODE: {"name": "nodename", "tres": "cfgtres", "tres_used": "alloctres", "gres_used": "gresused"},
+    Command.PARTITION: {"name": "partitionname", "tres/billing_weights": "tresbillingweights"},
+    Command.JOB: {
         "job_id": "jobid",
         "job_state": "state",
         "state/current": "state",
@@ -85,7 +85,7 @@ _NAMES: Mapping[Kind, Mapping[str, str]] = {
 _USE_PARENT = "2147483647"
 
 
-def json_records(path: AnyPath) -> Iterator[Record]:
+def json_records(path: AnyPath) -> Iterator[Printed]:
     """Yield the records of a file that a command wrote with --json; a large one is read piece by piece.
 
     Errors: `BadInput` that names the file and the place for what is no such file.
@@ -100,13 +100,13 @@ def json_records(path: AnyPath) -> Iterator[Record]:
             place = f"{kind.name.lower()} {number}"
             if not isinstance(item, Mapping):
                 raise BadInput(f"got {shown(item)}", place=place, remedy="Give an object, as --json prints")
-            yield Record(kind, place, _as_text(kind, _flat(item, "", place, 0)))
+            yield Printed(kind, place, _as_text(kind, _flat(item, "", place, 0)))
         if not found:
             remedy = f"Give what a command of Slurm prints with --json: {', '.join(_LISTS)}"
             raise BadInput("no list of records", place="the top level", remedy=remedy)
 
 
-def _items(path: AnyPath) -> Iterator[tuple[Kind, int, Any]]:
+def _items(path: AnyPath) -> Iterator[tuple[Command, int, Any]]:
     document: Any = parse_json(read_text(path))
     for name, kind in _LISTS.items():
         items: Any = document
@@ -120,7 +120,7 @@ def _items(path: AnyPath) -> Iterator[tuple[Kind, int, Any]]:
             yield kind, number, item
 
 
-def _streamed(path: AnyPath) -> Iterator[tuple[Kind, int, Any]]:
+def _streamed(path: AnyPath) -> Iterator[tuple[Command, int, Any]]:
     ijson = library("ijson", "a file of more than 50 MB", "import")
     for name, kind in _LISTS.items():
         try:
@@ -148,7 +148,7 @@ def _flat(value: Mapping[str, Any], before: str, place: str, depth: int) -> dict
     return flat
 
 
-def _as_text(kind: Kind, flat: Mapping[str, Any]) -> dict[str, str]:
+def _as_text(kind: Command, flat: Mapping[str, Any]) -> dict[str, str]:
     """Return the fields under the names, and in the words, of the text of the same command."""
     names = _NAMES[kind]
     fields: dict[str, str] = {}
@@ -156,7 +156,7 @@ def _as_text(kind: Kind, flat: Mapping[str, Any]) -> dict[str, str]:
         name = names.get(path, path)
         text = _worded(value)
         fields[name] = text if text or name not in fields else fields[name]
-    if kind is Kind.SHARE:
+    if kind is Command.SHARE:
         person = "USER" in fields.get("type", "")
         own, above = fields.pop("name", ""), fields.pop("parent", "")
         fields |= {"account": above, "user": own} if person else {"account": own, "user": "", "parentname": above}

@@ -14,7 +14,7 @@ from fairopt.errors import require
 from fairopt.models.baselines.fifo import Room
 from fairopt.models.common.schedulers import non_preemptive, ordered
 from fairopt.models.slurm.ranking import Ties, fair_tree, to_bits
-from fairopt.models.slurm.tree import ROOT, Tree
+from fairopt.models.slurm.tree import ROOT, AssociationTree
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
@@ -113,4 +113,4 @@ class FairTreeRounds(Policy):
                 above[at], at = place[name], place[name]
                 share[at] += share[user]
                 used[at] += used[user]
-        return fair_tree(Tree.of(above, share, used, users=len(tenants)), self.ties).rank
+        return fair_tree(AssociationTree.of(above, share, used, users=len(tenants)), self.ties).rank

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.slurm.classic import classic_factors, effective_usage
-from fairopt.models.slurm.tree import ROOT, Tree
+from fairopt.models.slurm.tree import ROOT, AssociationTree
 from fairopt.proofs.ledger.checking import require
 
 #: PriorityDecayHalfLife, by default 7 days, and shorter ones, in seconds.
@@ -17,7 +17,7 @@ HALF_LIVES = (7 * 86400, 86400, 3600, 60, 10, 1)
 def example() -> Finding:
     """The page's example: accounts A to F, users 1 to 5; shares 40 and 60, 30 and 10, 25 and 35."""
     # users 1 to 5 in B, C, C, E, F (7, 8, 8, 9, 10); A 5, D 6; usage in hundredths of the machine
-    tree = Tree.of(
+    tree = AssociationTree.of(
         (7, 8, 8, 9, 10, ROOT, ROOT, 5, 5, 6, 6),
         (1, 1, 1, 1, 1, 40, 60, 30, 10, 25, 35),
         (20, 25, 0, 25, 0, 45, 25, 20, 25, 25, 0),
@@ -41,10 +41,10 @@ def example() -> Finding:
 def one_half() -> Finding:
     """'A fair-share factor of 0.5 indicates that the user's jobs have used exactly the portion of the machine'."""
     # two accounts of equal shares; u has half of the first one's shares, and a tenth of the machine was its
-    tree = Tree.of((2, 2, ROOT, ROOT), (1, 1, 1, 1), (10, 30, 40, 60), users=2, total=Fraction(100))
+    tree = AssociationTree.of((2, 2, ROOT, ROOT), (1, 1, 1, 1), (10, 30, 40, 60), users=2, total=Fraction(100))
     share, used, factor = tree.machine_part()[0], tree.usage[0] / tree.total, classic_factors(tree)[0]
     require(factor.exponent == 1 and used < share, "a factor of one half with less than its share used")
-    flat = Tree.of((ROOT, ROOT), (1, 1), (1, 1), users=2)
+    flat = AssociationTree.of((ROOT, ROOT), (1, 1), (1, 1), users=2)
     damped = classic_factors(flat, 2)[0]
     require(damped.exponent == Fraction(1, 2), "with a damping of 2 the exact share gives another factor")
     return Finding(

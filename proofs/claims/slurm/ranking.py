@@ -7,14 +7,14 @@ from fractions import Fraction
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.slurm.ranking import Ranking, Ties, fair_tree, level_fair_shares
-from fairopt.models.slurm.tree import ROOT, Tree
+from fairopt.models.slurm.tree import ROOT, AssociationTree
 from fairopt.proofs.claims.slurm import trees
 from fairopt.proofs.ledger.checking import found, require
 
-Broken = Callable[[Tree, Ranking], bool]
+Broken = Callable[[AssociationTree, Ranking], bool]
 
 
-def _search(broken: Broken, ties: Ties, most: int) -> tuple[int, int, Tree | None]:
+def _search(broken: Broken, ties: Ties, most: int) -> tuple[int, int, AssociationTree | None]:
     """Return how many small trees there are, on how many the claim is broken, and the first of these."""
     count, failures, first = 0, 0, None
     for each in trees.small_trees(most):
@@ -25,15 +25,15 @@ def _search(broken: Broken, ties: Ties, most: int) -> tuple[int, int, Tree | Non
     return count, failures, first
 
 
-def _told(tree: Tree, ties: Ties) -> str:
+def _told(tree: AssociationTree, ties: Ties) -> str:
     return f"{trees.listed(tree)} (shares/usage, members in brackets) gets {trees.factors(tree, ties)}"
 
 
 def merged_accounts() -> Finding:
     """Ties, third rule: the children of tied sibling accounts are merged before descending."""
 
-    def two(listed: tuple[int, ...]) -> Tree:
-        return Tree.of((4, 4, 5, 5, ROOT, ROOT), (1,) * 6, (1, 9, 1, 9, 10, 10), users=4, listed=listed)
+    def two(listed: tuple[int, ...]) -> AssociationTree:
+        return AssociationTree.of((4, 4, 5, 5, ROOT, ROOT), (1,) * 6, (1, 9, 1, 9, 10, 10), users=4, listed=listed)
 
     first, swapped = two((4, 0, 1, 5, 2, 3)), two((5, 2, 3, 4, 0, 1))
     code, other = trees.factors(first, Ties.CODE), trees.factors(swapped, Ties.CODE)
@@ -87,7 +87,7 @@ def tied_user_and_account() -> Finding:
     )
 
 
-def _tied_and_full(tree: Tree, ranking: Ranking) -> bool:
+def _tied_and_full(tree: AssociationTree, ranking: Ranking) -> bool:
     full = all(trees.members(tree, node) for node in range(len(tree.above)))
     return full and trees.tied_user_not_beside(tree, ranking)
 
@@ -123,8 +123,8 @@ def highest_is_1() -> Finding:
 def equal_level_equal_rank() -> Finding:
     """Ties, first rule, and the benefit that ranking prevents errors due to precision loss."""
 
-    def pair(one: int, other: int) -> Tree:
-        return Tree.of((ROOT, ROOT), (one, other), (one, other), users=2)
+    def pair(one: int, other: int) -> AssociationTree:
+        return AssociationTree.of((ROOT, ROOT), (one, other), (one, other), users=2)
 
     pairs = [(one, other) for one in range(1, 21) for other in range(one, 21)]
     apart = [(*each,) for each in pairs if len(set(fair_tree(pair(*each), rounded=True).rank)) > 1]
@@ -134,7 +134,7 @@ def equal_level_equal_rank() -> Finding:
     one, other = apart[-1] if (2, 3) not in apart else (2, 3)
     factors = fair_tree(pair(one, other), rounded=True).factor
     # test24.4: account aD, whose members' shares are 40, 50, 30 and 50 of 170 and usage 20, 25, 10 and 25 of 110
-    own = Tree.of((ROOT,) * 4, (40, 50, 30, 50), (20, 25, 10, 25), users=4, total=Fraction(110))
+    own = AssociationTree.of((ROOT,) * 4, (40, 50, 30, 50), (20, 25, 10, 25), users=4, total=Fraction(110))
     exact, printed = level_fair_shares(own), fair_tree(own, rounded=True).rank
     require(exact[0] == exact[1] == exact[3] and printed[0] < printed[1] == printed[3], "three tied, one apart")
     return Finding(

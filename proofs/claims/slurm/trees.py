@@ -7,10 +7,10 @@ from fractions import Fraction
 from itertools import product
 
 from fairopt.models.slurm.ranking import Ranking, Ties, fair_tree
-from fairopt.models.slurm.tree import ROOT, Tree
+from fairopt.models.slurm.tree import ROOT, AssociationTree
 
 
-def small_trees(most: int) -> Iterator[Tree]:
+def small_trees(most: int) -> Iterator[AssociationTree]:
     """Yield all trees of at most so many associations, one a user, in every order of listing.
 
     Shares and the usage of users are 0 or 1; an account's usage is that of its members.
@@ -25,7 +25,9 @@ def small_trees(most: int) -> Iterator[Tree]:
                         yield tree(above, kinds, shares, dict(zip(users, used, strict=True)))
 
 
-def tree(above: tuple[int, ...], kinds: tuple[bool, ...], shares: tuple[int, ...], used: dict[int, int]) -> Tree:
+def tree(
+    above: tuple[int, ...], kinds: tuple[bool, ...], shares: tuple[int, ...], used: dict[int, int]
+) -> AssociationTree:
     """Return the tree of associations in the order listed; ``used`` is the usage of the users among them."""
     seq = sorted(range(len(above)), key=lambda at: not kinds[at])
     place = {at: row for row, at in enumerate(seq)} | {ROOT: ROOT}
@@ -33,7 +35,7 @@ def tree(above: tuple[int, ...], kinds: tuple[bool, ...], shares: tuple[int, ...
     for at in reversed(range(len(above))):
         if above[at] != ROOT:
             usage[above[at]] += usage[at]
-    return Tree.of(
+    return AssociationTree.of(
         [place[above[at]] for at in seq],
         [shares[at] for at in seq],
         [usage[at] for at in seq],
@@ -42,20 +44,20 @@ def tree(above: tuple[int, ...], kinds: tuple[bool, ...], shares: tuple[int, ...
     )
 
 
-def members(found: Tree, node: int) -> list[int]:
+def members(found: AssociationTree, node: int) -> list[int]:
     """Return the users below an account, or the user itself."""
     if node < found.users:
         return [node]
     return [user for each in found.below[node] for user in members(found, each)]
 
 
-def siblings(found: Tree) -> Iterator[tuple[int, int]]:
+def siblings(found: AssociationTree) -> Iterator[tuple[int, int]]:
     """Yield all pairs of associations of one level."""
     for level in found.below:
         yield from ((one, other) for one in level for other in level if one != other)
 
 
-def higher_account_not_higher(found: Tree, ranking: Ranking) -> bool:
+def higher_account_not_higher(found: AssociationTree, ranking: Ranking) -> bool:
     """Whether some user of an account does not go before a user of a sibling with a lower level fair-share."""
     return any(
         one >= found.users
@@ -66,7 +68,7 @@ def higher_account_not_higher(found: Tree, ranking: Ranking) -> bool:
     )
 
 
-def tied_user_not_beside(found: Tree, ranking: Ranking) -> bool:
+def tied_user_not_beside(found: AssociationTree, ranking: Ranking) -> bool:
     """Whether some user has not the rank of the highest user of a sibling account with its level fair-share."""
     return any(
         one < found.users <= other
@@ -77,7 +79,7 @@ def tied_user_not_beside(found: Tree, ranking: Ranking) -> bool:
     )
 
 
-def tied_users_apart(found: Tree, ranking: Ranking) -> bool:
+def tied_users_apart(found: AssociationTree, ranking: Ranking) -> bool:
     """Whether two sibling users of the same level fair-share have different ranks."""
     return any(
         one < found.users > other
@@ -87,7 +89,7 @@ def tied_users_apart(found: Tree, ranking: Ranking) -> bool:
     )
 
 
-def lower_without_reason(found: Tree, ranking: Ranking) -> bool:
+def lower_without_reason(found: AssociationTree, ranking: Ranking) -> bool:
     """Whether a user has a lower rank than one whose ancestor below their common one has no higher level fair-share."""
     return any(
         ranking.level[one] >= ranking.level[other]  # type: ignore[operator]
@@ -96,12 +98,12 @@ def lower_without_reason(found: Tree, ranking: Ranking) -> bool:
     )
 
 
-def best_below_1(found: Tree, ranking: Ranking) -> bool:
+def best_below_1(found: AssociationTree, ranking: Ranking) -> bool:
     """Whether nobody has FairShare 1."""
     return max(ranking.rank) != found.users
 
 
-def listed(found: Tree) -> str:
+def listed(found: AssociationTree) -> str:
     """Return a tree in words: associations in the order listed, with shares and usage."""
 
     def told(node: int) -> str:
@@ -112,6 +114,6 @@ def listed(found: Tree) -> str:
     return ", ".join(map(told, found.below[ROOT]))
 
 
-def factors(found: Tree, ties: Ties) -> str:
+def factors(found: AssociationTree, ties: Ties) -> str:
     """Return FairShare of all users."""
     return ", ".join(f"{chr(97 + user)} {factor}" for user, factor in enumerate(fair_tree(found, ties).factor))
