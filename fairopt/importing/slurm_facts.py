@@ -9,7 +9,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Unplaced
-from fairopt.importing.slurm_text import DEEPEST, Command, Printed
+from fairopt.importing.slurm_text import DEEPEST, Printed, SlurmCommand
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
 from fairopt.problem.checks import check_name
 from fairopt.problem.numbers import amount, exact, integer, shown
@@ -29,14 +29,16 @@ _DECLARED = {"normshares": "NormShares", "normusage": "NormUsage", "effectvusage
     "fairshare": "FairShare",
     "levelfs": "LevelFS",
 }
-_TAKEN: Mapping[Command, frozenset[str]] = {
-    Command.SHARE: frozenset({"account", "user", "partition", "parentname", "cluster", "rawshares", "rawusage", "type"})
+_TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
+    SlurmCommand.SHARE: frozenset(
+        {"account", "user", "partition", "parentname", "cluster", "rawshares", "rawusage", "type"}
+    )
     | _DECLARED.keys(),
-    Command.ASSOCIATION: frozenset({"account", "user", "partition", "parentname", "cluster", "share", "grptres"}),
-    Command.QOS: frozenset({"name", "priority", "preempt"}),
-    Command.PARTITION: frozenset({"partitionname", "tresbillingweights"}),
-    Command.NODE: frozenset({"nodename", "gres", "cfgtres", "state", "partitions"}),
-    Command.JOB: frozenset(
+    SlurmCommand.ASSOCIATION: frozenset({"account", "user", "partition", "parentname", "cluster", "share", "grptres"}),
+    SlurmCommand.QOS: frozenset({"name", "priority", "preempt"}),
+    SlurmCommand.PARTITION: frozenset({"partitionname", "tresbillingweights"}),
+    SlurmCommand.NODE: frozenset({"nodename", "gres", "cfgtres", "state", "partitions"}),
+    SlurmCommand.JOB: frozenset(
         {
             "jobid",
             "account",
@@ -131,21 +133,21 @@ class Facts:
         self.preempted: set[str] = set()
         self.billing: dict[str, list[Number]] = {}
         self._left: dict[tuple[str, str, str], list[Any]] = {}
-        self._other: dict[Command, dict[str, str]] = {}
-        self._read: Mapping[Command, Callable[[Printed], None]] = {
-            Command.SHARE: self._share,
-            Command.ASSOCIATION: self._association,
-            Command.QOS: self._qos,
-            Command.PARTITION: self._partition,
-            Command.NODE: self._node,
-            Command.JOB: self._job,
+        self._other: dict[SlurmCommand, dict[str, str]] = {}
+        self._read: Mapping[SlurmCommand, Callable[[Printed], None]] = {
+            SlurmCommand.SHARE: self._share,
+            SlurmCommand.ASSOCIATION: self._association,
+            SlurmCommand.QOS: self._qos,
+            SlurmCommand.PARTITION: self._partition,
+            SlurmCommand.NODE: self._node,
+            SlurmCommand.JOB: self._job,
         }
 
     def add(self, records: Iterable[Printed]) -> None:
         """Take what the records say. Errors: `BadInput` with the place, the value and the remedy."""
         for record in records:
             named = said(record.fields.get("cluster", ""))
-            if record.kind in (Command.SHARE, Command.ASSOCIATION) and named:
+            if record.kind in (SlurmCommand.SHARE, SlurmCommand.ASSOCIATION) and named:
                 if self.cluster is not None and named != self.cluster:
                     self.note(record.kind.value, "Cluster", named, f"only {self.cluster!r} was asked for")
                     continue
@@ -211,7 +213,7 @@ class Facts:
             raise BadInput(f"got {shown(share)}", place=place, remedy="Give shares from 0, or parent")
         if found.share is not None and (found.share != share or found.use_parent):
             self.note(
-                Command.ASSOCIATION.value, "Share", share, "another file gave other shares first, which were taken"
+                SlurmCommand.ASSOCIATION.value, "Share", share, "another file gave other shares first, which were taken"
             )
             return
         found.share = share
@@ -315,7 +317,7 @@ class Facts:
         if not bracket:
             return [check_name(name, f"{place}, JobID")]
         if "%" in rest:
-            self.note(Command.JOB.value, "JobID", name, "how many tasks of an array may run at once is not heeded")
+            self.note(SlurmCommand.JOB.value, "JobID", name, "how many tasks of an array may run at once is not heeded")
         return [f"{before}{number}" for number in numbers(rest.rstrip("]"), f"{place}, JobID")]
 
     def require_tree(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.importing.documents import LARGEST, SMALL
-from fairopt.importing.slurm_text import Command, Printed
+from fairopt.importing.slurm_text import Printed, SlurmCommand
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import shown
@@ -19,16 +19,16 @@ DEEPEST = 20
 
 #: The lists of records in a document, by their path in it.
 _LISTS = {
-    "shares.shares": Command.SHARE,
-    "associations": Command.ASSOCIATION,
-    "qos": Command.QOS,
-    "nodes": Command.NODE,
-    "jobs": Command.JOB,
-    "partitions": Command.PARTITION,
+    "shares.shares": SlurmCommand.SHARE,
+    "associations": SlurmCommand.ASSOCIATION,
+    "qos": SlurmCommand.QOS,
+    "nodes": SlurmCommand.NODE,
+    "jobs": SlurmCommand.JOB,
+    "partitions": SlurmCommand.PARTITION,
 }
 #: What a field is called in the text of the same command. Source: Slurm, src/plugins/data_parser/v0.0.46/parsers.c.
-_NAMES: Mapping[Command, Mapping[str, str]] = {
-    Command.SHARE: {
+_NAMES: Mapping[SlurmCommand, Mapping[str, str]] = {
+    SlurmCommand.SHARE: {
         "shares": "rawshares",
         "shares_normalized": "normshares",
         "usage": "rawusage",
@@ -40,7 +40,7 @@ _NAMES: Mapping[Command, Mapping[str, str]] = {
         "tres/run_seconds": "tresrunmins",
         "tres/usage": "grptresraw",
     },
-    Command.ASSOCIATION: {
+    SlurmCommand.ASSOCIATION: {
         "shares_raw": "share",
         "parent_account": "parentname",
         "max/tres/total": "grptres",
@@ -53,10 +53,10 @@ _NAMES: Mapping[Command, Mapping[str, str]] = {
         "max/jobs/active": "maxjobs",
         "default/qos": "def qos",
     },
-    Command.QOS: {"limits/max/tres/total": "grptres", "limits/grace_time": "gracetime", "preempt/list": "preempt"},
-    Command.NODE: {"name": "nodename", "tres": "cfgtres", "tres_used": "alloctres", "gres_used": "gresused"},
-    Command.PARTITION: {"name": "partitionname", "tres/billing_weights": "tresbillingweights"},
-    Command.JOB: {
+    SlurmCommand.QOS: {"limits/max/tres/total": "grptres", "limits/grace_time": "gracetime", "preempt/list": "preempt"},
+    SlurmCommand.NODE: {"name": "nodename", "tres": "cfgtres", "tres_used": "alloctres", "gres_used": "gresused"},
+    SlurmCommand.PARTITION: {"name": "partitionname", "tres/billing_weights": "tresbillingweights"},
+    SlurmCommand.JOB: {
         "job_id": "jobid",
         "job_state": "state",
         "state/current": "state",
@@ -106,7 +106,7 @@ def json_records(path: AnyPath) -> Iterator[Printed]:
             raise BadInput("no list of records", place="the top level", remedy=remedy)
 
 
-def _items(path: AnyPath) -> Iterator[tuple[Command, int, Any]]:
+def _items(path: AnyPath) -> Iterator[tuple[SlurmCommand, int, Any]]:
     document: Any = parse_json(read_text(path))
     for name, kind in _LISTS.items():
         items: Any = document
@@ -120,7 +120,7 @@ def _items(path: AnyPath) -> Iterator[tuple[Command, int, Any]]:
             yield kind, number, item
 
 
-def _streamed(path: AnyPath) -> Iterator[tuple[Command, int, Any]]:
+def _streamed(path: AnyPath) -> Iterator[tuple[SlurmCommand, int, Any]]:
     ijson = library("ijson", "a file of more than 50 MB", "import")
     for name, kind in _LISTS.items():
         try:
@@ -148,7 +148,7 @@ def _flat(value: Mapping[str, Any], before: str, place: str, depth: int) -> dict
     return flat
 
 
-def _as_text(kind: Command, flat: Mapping[str, Any]) -> dict[str, str]:
+def _as_text(kind: SlurmCommand, flat: Mapping[str, Any]) -> dict[str, str]:
     """Return the fields under the names, and in the words, of the text of the same command."""
     names = _NAMES[kind]
     fields: dict[str, str] = {}
@@ -156,7 +156,7 @@ def _as_text(kind: Command, flat: Mapping[str, Any]) -> dict[str, str]:
         name = names.get(path, path)
         text = _worded(value)
         fields[name] = text if text or name not in fields else fields[name]
-    if kind is Command.SHARE:
+    if kind is SlurmCommand.SHARE:
         person = "USER" in fields.get("type", "")
         own, above = fields.pop("name", ""), fields.pop("parent", "")
         fields |= {"account": above, "user": own} if person else {"account": own, "user": "", "parentname": above}

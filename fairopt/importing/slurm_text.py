@@ -20,7 +20,7 @@ DEEPEST = 100
 _FIELD = re.compile(r"(?:^|\s)([A-Z][A-Za-z_]*(?:[:/][A-Za-z_]+)*)=")
 
 
-class Command(enum.Enum):
+class SlurmCommand(enum.Enum):
     """What a record is, and the command that prints it."""
 
     SHARE = "sshare -alP"
@@ -34,19 +34,19 @@ class Command(enum.Enum):
 class Printed(NamedTuple):
     """A row or block: what it is, where it stands, and its fields as text, by name in small letters."""
 
-    kind: Command
+    kind: SlurmCommand
     place: str
     fields: Mapping[str, str]
 
 
 #: The columns by which a table is recognised.
-_TABLES: tuple[tuple[Command, frozenset[str]], ...] = (
-    (Command.SHARE, frozenset({"account", "user", "rawshares"})),
-    (Command.ASSOCIATION, frozenset({"account", "user", "share"})),
-    (Command.QOS, frozenset({"name", "priority", "preempt"})),
-    (Command.JOB, frozenset({"jobid", "account"})),
+_TABLES: tuple[tuple[SlurmCommand, frozenset[str]], ...] = (
+    (SlurmCommand.SHARE, frozenset({"account", "user", "rawshares"})),
+    (SlurmCommand.ASSOCIATION, frozenset({"account", "user", "share"})),
+    (SlurmCommand.QOS, frozenset({"name", "priority", "preempt"})),
+    (SlurmCommand.JOB, frozenset({"jobid", "account"})),
 )
-_BLOCKS = {"NodeName": Command.NODE, "JobId": Command.JOB, "PartitionName": Command.PARTITION}
+_BLOCKS = {"NodeName": SlurmCommand.NODE, "JobId": SlurmCommand.JOB, "PartitionName": SlurmCommand.PARTITION}
 #: How `squeue` calls what `sacct` calls otherwise.
 _SAME = {"st": "state", "nodelist(reason)": "nodelist", "submit_time": "submit", "start_time": "start"}
 
@@ -120,11 +120,12 @@ def text_records(path: AnyPath) -> Iterator[Printed]:
         header = {_SAME.get(name, name) for name in (cell.strip().lower() for cell in line.split("|"))}
         kind = next((kind for kind, columns in _TABLES if columns <= header), None)
         if kind is None:
-            commands = ", ".join(each.value for each in Command)
+            commands = ", ".join(each.value for each in SlurmCommand)
             raise BadInput(f"got {shown(line[:200])}", place=place, remedy=f"Give what one of these prints: {commands}")
         rows = table_rows(lines_of(path))
         yield from (
-            Printed(kind, *each) for each in (_tree(rows) if kind in (Command.SHARE, Command.ASSOCIATION) else rows)
+            Printed(kind, *each)
+            for each in (_tree(rows) if kind in (SlurmCommand.SHARE, SlurmCommand.ASSOCIATION) else rows)
         )
 
 
