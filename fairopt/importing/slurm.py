@@ -10,7 +10,7 @@ from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported
 from fairopt.importing.slurm_facts import Association, Facts, Key, SlurmJob
 from fairopt.importing.slurm_json import json_records
-from fairopt.importing.slurm_text import lines_of, text_records
+from fairopt.importing.slurm_text import begins, text_records
 from fairopt.importing.slurm_values import GPUS, UNTYPED
 from fairopt.problem import Gangs, Market
 from fairopt.problem.entitled_rows import Good
@@ -44,8 +44,7 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
     facts = Facts(cluster)
     for path in paths:
         with naming(path):
-            start = next((line.lstrip() for _, line in lines_of(path) if line.strip()), "")
-            facts.add(json_records(path) if start.startswith(("{", "[")) else text_records(path))
+            facts.add(json_records(path) if begins(path) in ("{", "[") else text_records(path))
     with naming(", ".join(map(str, paths))):
         _complete(facts)
         return Imported(_market(facts, gpus), facts.unplaced, _declared(facts))

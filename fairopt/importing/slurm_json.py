@@ -122,7 +122,11 @@ def _items(path: AnyPath) -> Iterator[tuple[SlurmCommand, int, Any]]:
 
 def _streamed(path: AnyPath) -> Iterator[tuple[SlurmCommand, int, Any]]:
     ijson = library("ijson", "a file of more than 50 MB", "import")
-    for name, kind in _LISTS.items():
+    with open(path, "rb") as stream:
+        start = stream.read(2**16)  # each list asked for is another pass over the file
+    near = [name for name in _LISTS if f'"{name.partition(".")[0]}"'.encode() in start]
+    for name in near or _LISTS:
+        kind = _LISTS[name]
         try:
             with open(path, "rb") as stream:
                 for number, item in enumerate(ijson.items(stream, f"{name}.item"), start=1):
@@ -132,30 +136,30 @@ def _streamed(path: AnyPath) -> Iterator[tuple[SlurmCommand, int, Any]]:
             raise BadInput(f"not JSON: {error}", place=f"the list {name}", remedy=remedy) from error
 
 
-def _flat(value: Mapping[str, Any], before: str, place: str, depth: int) -> dict[str, Any]:
-    """Return the fields of an object by path; a number with `set` and `infinite` beside it is that number."""
+def _flat(value: Mapping[str, Any], before: str, place: str, depth: int) -> dict[str, str]:
+    """Return the fields of an object by path, as text; a number with `set` and `infinite` beside it is that number."""
     if depth > DEEPEST:
         raise BadInput(f"more than {DEEPEST} levels", place=place, remedy="Give what Slurm prints, which has fewer")
-    flat: dict[str, Any] = {}
+    flat: dict[str, str] = {}
     for name, each in value.items():
         path = f"{before}{name}"
         if isinstance(each, Mapping) and {"set", "infinite", "number"} == each.keys():
-            flat[path] = "inf" if each["infinite"] is True else each["number"] if each["set"] is True else None
+            number = "inf" if each["infinite"] is True else each["number"] if each["set"] is True else None
+            flat[path] = _worded(number, place, depth)
         elif isinstance(each, Mapping):
             flat |= _flat(each, f"{path}/", place, depth + 1)
         else:
-            flat[path] = each
+            flat[path] = _worded(each, place, depth)
     return flat
 
 
-def _as_text(kind: SlurmCommand, flat: Mapping[str, Any]) -> dict[str, str]:
+def _as_text(kind: SlurmCommand, flat: Mapping[str, str]) -> dict[str, str]:
     """Return the fields under the names, and in the words, of the text of the same command."""
     names = _NAMES[kind]
     fields: dict[str, str] = {}
     for path, value in flat.items():
         name = names.get(path, path)
-        text = _worded(value)
-        fields[name] = text if text or name not in fields else fields[name]
+        fields[name] = value if value or name not in fields else fields[name]
     if kind is SlurmCommand.SHARE:
         person = "USER" in fields.get("type", "")
         own, above = fields.pop("name", ""), fields.pop("parent", "")
@@ -166,9 +170,11 @@ def _as_text(kind: SlurmCommand, flat: Mapping[str, Any]) -> dict[str, str]:
     return fields
 
 
-def _worded(value: Any) -> str:
+def _worded(value: Any, place: str, depth: int) -> str:
+    if depth > DEEPEST:
+        raise BadInput(f"more than {DEEPEST} levels", place=place, remedy="Give what Slurm prints, which has fewer")
     if isinstance(value, list):
-        words = [_resource(each) if isinstance(each, Mapping) else _worded(each) for each in value[:10_000]]
+        words = [_resource(each) if isinstance(each, Mapping) else _worded(each, place, depth + 1) for each in value]
         return ",".join(filter(None, words))
     return "" if value is None else str(value)
 

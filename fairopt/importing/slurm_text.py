@@ -48,7 +48,22 @@ _TABLES: tuple[tuple[SlurmCommand, frozenset[str]], ...] = (
 )
 _BLOCKS = {"NodeName": SlurmCommand.NODE, "JobId": SlurmCommand.JOB, "PartitionName": SlurmCommand.PARTITION}
 #: How `squeue` calls what `sacct` calls otherwise.
-_SAME = {"st": "state", "nodelist(reason)": "nodelist", "submit_time": "submit", "start_time": "start"}
+_SAME = {
+    "st": "state",
+    "nodelist(reason)": "nodelist",
+    "nodes": "nnodes",
+    "submit_time": "submit",
+    "start_time": "start",
+}
+
+
+def begins(path: AnyPath) -> str:
+    """Return the first letter of a file that is no blank. Errors: `BadInput` for what cannot be read."""
+    with naming(path):
+        if not Path(path).is_file():
+            read_text(path)  # says what is wrong
+        with open(path, "rb") as stream:
+            return stream.read(4096).decode("utf-8-sig", errors="replace").lstrip()[:1]
 
 
 def lines_of(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[str, str]]:
