@@ -13,7 +13,7 @@ Exact = int | Fraction
 ROUNDS, REST = 10, Fraction(1, 100)
 
 
-class FairShares(NamedTuple):
+class QueueShares(NamedTuple):
     """Parts of the pool (n,): by weight alone, capped by demands, and as if the queue's own demand had no end."""
 
     fair: tuple[Fraction, ...]
@@ -27,13 +27,13 @@ def fair_shares(
     *,
     rounds: int = ROUNDS,
     rest: Exact = REST,
-) -> FairShares:
+) -> QueueShares:
     """Return the fair shares of queues (n,), all of weight above 0 and ``demand`` as parts of the pool.
 
     What is left is shared by weight among the queues whose demand is not met; what that gives them beyond their demand
     is left for the next round. It ends after ``rounds``, or when no more than ``rest`` is left, which nobody gets.
 
-    Source: armadaproject/armada, internal/scheduler/scheduling/context/scheduling.go, ``updateFairShares``, 207cc9e0.
+    Source: armadaproject/armada, internal/scheduler/scheduling/context/scheduling.go, ``updateQueueShares``, 207cc9e0.
 
     >>> print(*fair_shares([1, 1], [Fraction(1, 100), 10]).capped)
     1/100 99/100
@@ -57,7 +57,7 @@ def fair_shares(
         met = [done or over > 0 for done, over in zip(met, spare, strict=True)]
         capped = [has - over for has, over in zip(capped, spare, strict=True)]
         left = sum(spare, Fraction(0))
-    return FairShares(tuple(Fraction(own) / sum(weight) for own in weight), tuple(capped), tuple(uncapped))
+    return QueueShares(tuple(Fraction(own) / sum(weight) for own in weight), tuple(capped), tuple(uncapped))
 
 
 def theoretical_share(weight: Sequence[Exact], demand: Sequence[Exact], priority: Exact) -> Fraction:
