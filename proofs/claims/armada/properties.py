@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import count, product
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.armada.fair_shares import fair_shares
@@ -68,15 +68,17 @@ def sharing_incentive() -> Finding:
 
 def strategy_proofness() -> Finding:
     """Users should not benefit from lying about their resource requirements."""
-    one = next(filter(None, (_lie(state) for state in small(6, 1, 2, 6))))
-    two = next(filter(None, (_lie(state) for state in small(2, 2, 2, 2))))
+    one, two = (
+        next(why for size in count(1) for state in small(size, resources, 2, size) if (why := _lie(state)))
+        for resources in (1, 2)
+    )
     return Finding(
         Ruling.QUALIFIED,
         f"'strategy-proofness: Users should not benefit from lying about their resource requirements.' {SAYS} "
         f"{_divisible_lies()} Whole jobs: it does not hold, since a larger request moves a queue's next job to "
-        f"another place in the order. Smallest with one resource, jobs alike: {one}. Smallest with two: {two}. The "
-        f"documents say of the order that it is max-min fair 'under certain conditions, e.g., when the increments are "
-        f"sufficiently small'. {READ}",
+        f"another place in the order. On the smallest node of one resource, jobs of a queue alike: {one}. On that of "
+        f"two: {two}. The documents say of the order that it is max-min fair 'under certain conditions, e.g., when the "
+        f"increments are sufficiently small'. {READ}",
     )
 
 

@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-import z3
 
 from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
@@ -171,10 +170,8 @@ def equilibrium() -> Finding:
     three = Tasks.of([[4, 1], [1, 16], [16, 1]], [100, 100])
     two = three.without(2)
     left = _both_used_up(two)
-    price = [z3.Real("p0"), z3.Real("p1")]
-    said = [*real.ceei_prices(three, price), real.runs_of(three)[1] <= z3.Q(left[1].numerator, left[1].denominator)]
-    require(not real.refuted(said), "user 2 runs more before user 3 leaves")
-    require(real.refuted(real.ceei_prices(three, price)), "there is an equilibrium of three users")
+    require(real.refuted(real.equilibrium(three)), "there is an equilibrium of three users")
+    require(not real.refuted(real.equilibrium(three, 1, left[1])), "user 2 runs more before user 3 leaves")
     own = _both_used_up(EXAMPLE)
     return Finding(
         Ruling.REPRODUCED,
