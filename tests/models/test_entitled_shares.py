@@ -160,13 +160,12 @@ def test_nash_welfare_is_proved_within_floors_and_caps() -> None:
         assert (floors.floor.astype(float) <= held + 1e-6).all()
         assert (held <= floors.cap.astype(float) + 1e-6).all()
         assert float(found.objective) == pytest.approx(float(other.objective), abs=1e-6)
-        assert float(found.objective) <= found.solution.upper + 1e-12  # type: ignore[operator]
-        assert found.solution.upper == pytest.approx(float(found.objective), abs=1e-4)
+        assert float(found.objective) <= found.solution.bound + 1e-12  # type: ignore[operator]
+        assert found.solution.bound == pytest.approx(float(found.objective), abs=1e-4)
     plain = allocate("nash-welfare", two(cap={"A": [8, 4]}).plain(), exact=True)
     bounded_too = allocate("nash-welfare", two(cap={"A": [8, 4]}))  # a cap that binds nobody
     assert bounded_too.utilities == pytest.approx(plain.utilities.astype(float), rel=1e-6)
-    with pytest.raises(NotCapable, match="answers in floats only"):
-        allocate("nash-welfare", two(guarantee={"B": [4, 0]}), exact=True)
+    assert not allocate("nash-welfare", two(guarantee={"B": [4, 0]}), exact=True).exact  # irrational in general
     with pytest.raises(NotSolved):
         allocate("nash-welfare", two(cap={"A": [0, 0]}))  # who may hold nothing has no logarithm
 
@@ -188,6 +187,11 @@ def test_guarantees_that_do_not_fit_are_named_with_type_and_numbers() -> None:
 def test_what_is_reserved_is_lent_to_nobody() -> None:
     market = two(guarantee={"B": [0, 3]}, reserve={"B": [0, 3]}).misreport("B", [2, 0])  # B cannot use its A100s
     assert allocate("max-efficiency", market).shares.sum(axis=0).tolist() == [8, 1]
+
+
+def test_a_guarantee_of_more_than_there_is_does_not_fit() -> None:
+    with pytest.raises(BadInput, match="add up to 9, and there are only 8"):
+        allocate("max-min", two(guarantee={"A": [9, 0]}))
 
 
 def test_a_guarantee_without_bound_is_no_floor() -> None:
