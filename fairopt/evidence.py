@@ -53,7 +53,8 @@ def evidence(row: AllocationRow, properties: Sequence[Property]) -> Iterator[Evi
         return
     yield _item("decision", partial(row.policy.certify, decision))
     of_allocations = [each for each in properties if isinstance(each, AllocationProperty)]
-    yield from evidence_of_verdicts(decision.market, decision.shares, row.verdicts, of_allocations)
+    after = decision.leaves(decision.market)
+    yield from evidence_of_verdicts(after, decision.shares, row.verdicts, of_allocations)
     for searched in properties:
         if isinstance(searched, MechanismProperty) and searched.name in row.verdicts:
             verdict = row.verdicts[searched.name]
