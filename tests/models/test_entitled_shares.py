@@ -12,8 +12,10 @@ from scipy.optimize import linprog
 
 from fairopt.backends import Highs
 from fairopt.backends.cvxpy import Clarabel, Ecos
+from fairopt.backends.exact import Exact
 from fairopt.by_name import allocate
-from fairopt.discovery import policies
+from fairopt.certificates import OutsideDecision
+from fairopt.discovery import policies, property_
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_misreport
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
@@ -22,6 +24,7 @@ from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.problem.floors import Floors, floors_of
 from fairopt.program import Array
 from fairopt.proofs.verify import verify
+from fairopt.properties import Answer
 from fairopt.properties.misreports.exact_reports import Misreport
 
 TOLERANCE = 1e-7
@@ -229,10 +232,23 @@ def test_the_certificate_holds_the_program(policy: Formulated) -> None:
     told = policy.certify(decide(policy, market, exact=True)).to_json()
     statement = verify(told)
     assert f"the author of '{policy.name} with entitlements' wrote" in statement
+    assert "entitlements of 2 users and groups" in statement
+    found = decide(policy, market, exact=True).shares
+    for name in ("guarantee_kept", "cap_kept") if policy in FLOORED else ("cap_kept",):
+        verdict = property_(name).check(market, found)
+        assert verdict.answer is Answer.HOLDS
+        assert name in verify(property_(name).certify(market, found, verdict).to_json())
     with pytest.raises(Exception, match="proved from the market"):  # the plain policy decides otherwise
         verify(json.loads(json.dumps(told | {"policy": policy.name})))
     plain = policy.certify(decide(policy, market.plain(), exact=True))
-    assert (plain.allocation != decide(policy, market, exact=True).shares).any()
+    assert (plain.allocation != found).any()
+    with pytest.raises(Exception, match="entitlements"):  # kinds that the verifier writes the program of know none
+        verify(plain.to_json() | {"market": told["market"]})
+    program = policy.formulate(market.plain(), None)
+    best = Exact().solve(program)
+    passed_off = OutsideDecision.of(market, policy.told(market), program, best).to_json()
+    with pytest.raises(Exception, match="the allocation breaks"):  # the plain optimum is not this market's
+        verify(passed_off)
 
 
 def test_water_filling_says_that_it_has_no_certificate_there() -> None:
