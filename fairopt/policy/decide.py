@@ -76,8 +76,8 @@ def chosen(
             )
         return solver
     general: Backend = Exact() if exact else Highs()
-    if entitled and not exact and not policy.needs <= general.capabilities:
-        general = Clarabel()
+    if entitled and not policy.needs <= general.capabilities:
+        general = Clarabel()  # as with methods that may answer in floats: `Allocation.exact` tells
     fits = policy.has_program and policy.needs <= general.capabilities
     methods = [method for method in policy.methods if not (exact and method.number is float)]
     if entitled and policy.has_program:
