@@ -120,7 +120,7 @@ def test_hierarchical_water_filling_refuses_what_it_cannot_read() -> None:
         allocate(HierarchicalWaterFilling(fifo=("e9",)), grouped())
     with pytest.raises(BadInput, match=r"fifo: got 'e0'"):
         allocate(HierarchicalWaterFilling(fifo=("e0",)), jobs())
-    with pytest.raises(NotCapable, match="hierarchical-water-filling brings a certificate only"):
+    with pytest.raises(NotCapable, match="no certificate with entitlements"):
         HierarchicalWaterFilling().certify(decide(HierarchicalWaterFilling(), grouped(), exact=True))
 
 
@@ -170,7 +170,7 @@ def test_other_normalisers_are_not_certified_as_the_verifiers_own() -> None:
     assert "author of 'max-min, equal-time' wrote" in verify(told)
     with pytest.raises(NotCapable, match="the verifier has no program of max-min, equal-time"):
         policy.certify(allocate(policy, jobs()))
-    with pytest.raises(NotCapable, match="only with own partitions"):
+    with pytest.raises(NotCapable, match="no certificate with the normaliser equal-time"):
         equal_time().certify(decide(equal_time(), jobs(), exact=True))
 
 
