@@ -28,6 +28,12 @@ class Certificate:
     """A statement and its proof; the fields of a kind are the keys of its JSON, in exact numbers.
 
     ``kind`` names the statement, as ``proofs/verify.py`` does. A field that is None is left out.
+
+    >>> Certificate.decision
+    False
+    >>> from fairopt.certificates import PropertyProof
+    >>> PropertyProof.kind
+    'property'
     """
 
     kind: ClassVar[str] = ""
@@ -80,7 +86,11 @@ def every_certificate(of: type[Certificate] = Certificate) -> Iterator[type[Cert
 
 
 def certificate_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of all kinds of certificates; it describes their form, not their truth."""
+    """Return the JSON Schema (draft 2020-12) of all kinds of certificates; it describes their form, not their truth.
+
+    >>> certificate_schema()['$defs']['version']
+    {'type': 'integer', 'const': 1}
+    """
     text = resources.files("fairopt.certificates").joinpath("certificate.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     forms: dict[str, list[dict[str, Any]]] = {}
@@ -120,7 +130,18 @@ _PARTS = {Market: "market", Program: "program"}
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """Return the JSON object of a certificate file. Errors: `BadInput` where it is no JSON of this schema."""
+    """Return the JSON object of a certificate file. Errors: `BadInput` where it is no JSON of this schema.
+
+    >>> from tempfile import NamedTemporaryFile
+    >>> from fairopt.certificates import PropertyProof
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> proof = PropertyProof(market, market.equal_split(), 'sharing_incentive', 'HOLDS')
+    >>> file = NamedTemporaryFile()
+    >>> proof.write(file.name)
+    >>> read_certificate(file.name)['certificate']
+    'property'
+    """
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -199,7 +220,13 @@ def entitlements_json(owed: Entitlements) -> dict[str, Any]:
 
 
 def market_digest(market: Market) -> str:
-    """Return 128 bits of SHA-256 of a market in lowest terms, as ``proofs/verify.py`` does in `Market.canonical`."""
+    """Return 128 bits of SHA-256 of a market in lowest terms, as ``proofs/verify.py`` does in `Market.canonical`.
+
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> market_digest(market)
+    '6db21dbf1c96231afaa6d57e57bf4f9a'
+    """
     told = market_json(market)
     users = [[u["name"], u["speedup"], u.get("weight", "1"), u.get("demand")] for u in told["user"]]
     text = json.dumps(["market", told["types"], told["capacity"], users], separators=(",", ":"))
