@@ -52,11 +52,15 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Document]:
                 raise BadInput(f"{size} bytes of YAML, at most {SMALL}", place="the file", remedy=remedy)
             yield from _flat(yaml_documents(read_text(path)))
         elif size <= SMALL:
-            text = read_text(path)
-            yield from _flat([("", _bounded(parse_json(text)))])
+            yield from json_documents(read_text(path))
         else:
             with open(path, "rb") as stream:
                 yield from _streamed(stream)
+
+
+def json_documents(text: str) -> Iterator[Document]:
+    """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
+    yield from _flat([("", _bounded(parse_json(text)))])
 
 
 def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:

@@ -83,7 +83,7 @@ def test_annotations_of_hierarchical_drf_make_the_tree() -> None:
     above = {name: owed.nodes[over] for name, over in zip(owed.nodes, owed.parent, strict=True) if over >= 0}
     assert above == {"prod": "root/eng", "dev": "root/eng", "sci": "root", "root/eng": "root"}
     assert dict(zip(owed.nodes, owed.borrow_weight, strict=True))["root/eng"] == 2
-    assert owed.gangs.other.tolist()[1] == [Fraction(1, 2), 0]
+    assert owed.gangs.other.tolist()[1] == [Fraction(1, 2)]
 
 
 def test_a_cluster_without_gpus_is_shared_by_another_resource(tmp_path: Path) -> None:
