@@ -17,6 +17,7 @@ PAPERS = {
     "fft": "FFT (2025)",
     "ltgf": "ASTRAEA, long-term GPU-time fairness (2022)",
     "astraea": "Astraea, posted prices (2023)",
+    "kueue": "Kueue, the scheduler (2026)",
 }
 #: What a reader of the paper would get wrong, the gravest first.
 UNEXPECTED = (Ruling.REFUTED, Ruling.INCONSISTENT, Ruling.QUALIFIED, Ruling.NOT_DECIDABLE_HERE)
