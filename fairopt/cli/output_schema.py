@@ -149,6 +149,12 @@ _WRITTEN: Keys = {
     "kind": (TEXT, "What it is: a market, a trace, a cluster or a batch."),
     "holds": (TEXT, "What it holds, in short."),
 }
+_UNPLACED: Keys = {
+    "unplaced": (
+        _list(_object("What was not taken over.", dict.fromkeys(("place", "value", "why"), (TEXT, "In words.")))),
+        "What the file says and the problem has no place for.",
+    )
+}
 _OPTION: Keys = {
     "name": (TEXT, "The name."),
     "type": (TEXT, "What can be given."),
@@ -307,7 +313,7 @@ _PARTS: Mapping[str, Schema] = {
             "counted": (TEXT, "The speed at which GPU-time is counted: mean or fastest."),
         },
     ),
-    "written": _object("A file that was written.", {**VERSION, **_WRITTEN}),
+    "written": _object("A file that was written.", {**VERSION, **_WRITTEN}, _UNPLACED),
     "files": _object("Files that were written.", {**VERSION, "written": (NAMES, "The files.")}),
     "checked": _object(
         "What was decided of a file.",

@@ -52,11 +52,15 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Document]:
                 raise BadInput(f"{size} bytes of YAML, at most {SMALL}", place="the file", remedy=remedy)
             yield from _flat(yaml_documents(read_text(path)))
         elif size <= SMALL:
-            text = read_text(path)
-            yield from _flat([("", _bounded(parse_json(text)))])
+            yield from json_documents(read_text(path))
         else:
             with open(path, "rb") as stream:
                 yield from _streamed(stream)
+
+
+def json_documents(text: str) -> Iterator[Document]:
+    """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
+    yield from _flat([("", _bounded(parse_json(text)))])
 
 
 def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:
@@ -160,13 +164,18 @@ def yaml_documents(text: str) -> Iterator[tuple[str, Any]]:
             if depth > DEEPEST:
                 raise BadInput(f"more than {DEEPEST} levels", place=f"line {line}", remedy="Give a flatter file")
         for number, node in enumerate(yaml.compose_all(text, Loader=loader), start=1):
-            if node is not None:
-                yield f"document {number}" if number > 1 else "", _made(node, yaml)
+            made = _made(node, yaml)
+            if made is not None:  # nothing between two lines of "---"
+                yield f"document {number}" if number > 1 else "", made
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else "the file"
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise BadInput(f"not YAML: {problem}", place=place, remedy="Correct the syntax there") from error
+
+
+#: Tags of what stays a text; a date is none of our numbers.
+_TEXTS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "timestamp", "value", "merge")}
 
 
 def _made(node: Any, yaml: Any) -> Any:
@@ -197,6 +206,6 @@ def _made(node: Any, yaml: Any) -> Any:
         return said.lower() in ("true", "yes", "on")
     if kind == "null":
         return None
-    if not node.tag.startswith("tag:yaml.org,2002:"):
+    if node.tag not in _TEXTS:
         raise BadInput(f"the tag {shown(node.tag)}", place=place, remedy="Leave it out")
     return said

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from fairopt.errors import BadInput
 from fairopt.problem.numbers import exact, shown
 
-_FORM = re.compile(r"([+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40}))([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3})?")
+_FORM = re.compile(r"(?a)([+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40}))([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3})?")
 _TIMES: Mapping[str, Fraction] = MappingProxyType(
     {"": Fraction(1), "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000)}
     | {name: Fraction(1000) ** power for power, name in enumerate("kMGTPE", start=1)}

@@ -25,7 +25,11 @@ TOP = -1
 
 
 class Good(NamedTuple):
-    """A further resource that is counted: CPU beside GPUs of one type, say; ``flavor`` is where it is counted."""
+    """A further resource that is counted: CPU beside GPUs of one type, say; ``flavor`` is where it is counted.
+
+    >>> print(Good("cpu", "H100"))
+    cpu:H100
+    """
 
     resource: str
     flavor: str

@@ -22,7 +22,11 @@ from fairopt.program import INFINITY, Array, cast, objects
 
 
 class Entitled(enum.Enum):
-    """What entitlements may say that changes who gets what."""
+    """What entitlements may say that changes who gets what.
+
+    >>> Entitled.CAPS.value
+    'caps'
+    """
 
     GUARANTEES = "guarantees"
     CAPS = "caps"
@@ -306,9 +310,8 @@ class Entitlements(Frozen):
 
     def running(self, gangs: Gangs) -> Entitlements:
         """Return the same entitlements after ``gangs`` took the place of its own: what is held changes with them."""
-        before, after = (held_by(each, len(self.users), self.types, self.goods, None) for each in (self.gangs, gangs))
-        fixed = held_by(gangs, len(self.users), self.types, self.goods, ~gangs.preemptible)
-        return replace(self, gangs=gangs, held=self.held - before + after, fixed=fixed)
+        (held, fixed), after = self.running_gangs, replace(self, gangs=gangs).running_gangs
+        return replace(self, gangs=gangs, held=self.held - held + after[0], fixed=self.fixed - fixed + after[1])
 
 
 def _plain(value: Any) -> Any:

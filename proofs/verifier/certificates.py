@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from .bounds import COMPARED, in_use, within_bounds
 from .decisions import (
     DECISIONS,
     GRAIN,
@@ -23,8 +24,10 @@ from .decisions import (
     embedded,
     opened,
     read_allocation,
+    read_whole,
     require_bound,
 )
+from .entitled import PROPERTIES as OF_ENTITLEMENTS
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .programs import (
     MOST_TERMS,
@@ -95,18 +98,25 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     ),
     "work_conservation": (work_conservation, "no GPU is idle that somebody who wants more could run on"),
     "adjacent_types": (adjacent_types, "nobody holds two types, and none of a type between them"),
+    **OF_ENTITLEMENTS,
 }
 
 
 def property_(data: Entry) -> Proved:
     """A property holds or fails by its bare definition."""
-    told = data.fields("market allocation property answer")
-    market, shares = read_allocation(told, feasible=False)
+    told = data.fields("market allocation property answer", "speedups")
+    market = read_whole(told["market"])
+    shares = read_table(told["allocation"], market)
     name = told["property"].choice(PROPERTIES)
     if name != "feasibility":
         _require_worth(shares)
     holds, meaning = PROPERTIES[name]
-    answer = "HOLDS" if holds(market, shares) else "FAILS"
+    if market.bounds and name in COMPARED:
+        answer = within_bounds(market, shares, name, told["speedups"], holds)
+    else:
+        _require_certain(market, shares, name)
+        require(told["speedups"].value is None, "speedups", "they are of no use here")
+        answer = "HOLDS" if holds(market, shares) else "FAILS"
     if told["answer"].value != answer:
         raise Rejected(f"{name} does not get {brief(told['answer'].value)}")
     note = f"it means: {meaning}"
@@ -114,7 +124,18 @@ def property_(data: Entry) -> Proved:
         there = [repr(kind) for kind, gpus in zip(market.types, market.capacity, strict=True) if gpus]
         note += f", in the order {', '.join(there)} (types without GPUs do not count)"
     impossible = "" if name == "feasibility" else _impossible(market, shares)
-    return Proved(f"{name} {answer.lower()} for the allocation{impossible}", market, shares, note)
+    said = f"{name} {answer.lower()} for the allocation"
+    if answer == "DEPENDS":
+        said = f"{name} holds for the allocation at some speedups within the bounds, and fails at others"
+    elif market.bounds and name in COMPARED:
+        said += ", at all speedups within the bounds"
+    return Proved(f"{said}{impossible}", market, shares, note)
+
+
+def _require_certain(market: Market, shares: Table, name: str) -> None:
+    """Reject what may depend on speedups that are not known."""
+    if name == "work_conservation" and any(in_use(market, i, shares[i]) is None for i in market.bounds):
+        raise Rejected("which GPUs are in use depends on the speedups")
 
 
 def _require_worth(shares: Table) -> None:
@@ -197,9 +218,10 @@ def misreport(data: Entry) -> Proved:
     before it.
     """
     told = data.fields("market policy user report gain truth lie")
-    market, policy = read_market(told["market"]), told["policy"].text()
+    market, policy = read_whole(told["market"]), told["policy"].text()
     i, report = told["user"].position(market.users), told["report"].numbers(len(market.types))
-    reported = replace(market, speedup=[*market.speedup[:i], report, *market.speedup[i + 1 :]])
+    known = {user: ends for user, ends in market.bounds.items() if user != i}
+    reported = replace(market, speedup=[*market.speedup[:i], report, *market.speedup[i + 1 :]], bounds=known)
     before, after = decided(told["truth"]), decided(told["lie"])
     if [(each.subject, each.policy) for each in (before, after)] != [(market, policy), (reported, policy)]:
         raise Rejected("the decisions are not on the truth and on the misreport, or another policy's")

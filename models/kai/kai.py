@@ -1,0 +1,122 @@
+"""KAI Scheduler as a policy: one cycle, or several, in every node pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.models.kai.cycle import Cycle
+from fairopt.models.kai.division import ratio
+from fairopt.models.kai.pool import Pool, Totals
+from fairopt.policy import Claim, Computed, Grounds, Trait
+from fairopt.problem import Entitled, Market
+from fairopt.problem.numbers import amount, whole
+from fairopt.program import Array, Number, cast
+
+_DOCS = "KAI-Scheduler d5bc503a, docs"
+
+
+@dataclass(frozen=True)
+class Kai(Computed):
+    """KAI Scheduler: quotas, then the rest by priority and weight; gangs start, reclaim and preempt by these shares.
+
+    A GPU type is a node pool, which the scheduler treats as a cluster of its own; goods whose flavor is the type's name
+    (CPU, memory) are divided and checked beside its GPUs. Options, with the source's defaults:
+
+    * ``k``: how much past usage counts in what is divided beyond quotas; the market's ``usage`` is then a queue's usage
+      as a share of the cluster's GPUs over time. Without past usage it changes nothing.
+    * ``saturation``: how many times as saturated as the reclaiming queue the other must stay (at least 1).
+    * ``cycles``: how many cycles are played; fewer where one changes nothing.
+
+    Errors: `BadInput` for options out of range. Source: pkg/scheduler/plugins/proportion and pkg/scheduler/actions at
+    d5bc503a; docs/schedulers/kai.md says what is not modelled.
+
+    >>> from fairopt import allocate
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [6, 4], users=["A", "B"], types=["H100"], on=["H100", None])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [4], "B": [4]}, gangs=gangs)
+    >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> found = allocate(Kai(), market)
+    >>> found.shares.tolist(), dict(found.evidence.stopped)
+    ([[Fraction(0, 1)], [Fraction(4, 1)]], {'g1': "it was reclaimed for 'g2' of 'B'"})
+    """
+
+    k: Number = 1
+    saturation: Number = 1
+    cycles: int = 1
+
+    name = "kai"
+    source = "KAI Scheduler (NVIDIA), github.com/kai-scheduler/KAI-Scheduler at d5bc503a"
+    traits = frozenset({Trait.ENTITLED, Trait.EXACT, Trait.UNIT_FREE})
+    heeds = frozenset(Entitled)
+    claims = (
+        Claim("", f"{_DOCS}/fairness/README.md", words="deserved quota for a queue will always be allocated to it"),
+        Claim(
+            "",
+            f"{_DOCS}/scheduling-deep-dive/README.md",
+            words="a queue that uses only its guaranteed resources never has workloads reclaimed",
+        ),
+        Claim(
+            "",
+            f"{_DOCS}/scheduling-deep-dive/README.md",
+            words="workloads that are not preemptible never consume surplus capacity",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        amount(self.k, "k")
+        amount(1 if self.saturation == 1 else self.saturation - 1, "saturation, less 1")
+        whole(self.cycles, "cycles")
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+        """Return the GPUs (n, k) that queues hold after the cycles, and why."""
+        owed = problem.entitlements
+        assert owed is not None  # ENTITLED: no market without comes here
+        number = Fraction if problem.capacity.dtype == object else float
+        gangs, n, k = owed.gangs, len(owed.users), len(owed.types)
+        order: dict[str, None] = {}
+        stopped: dict[str, str] = {}
+        waits: dict[str, str] = {}
+        fair = np.zeros((len(owed.nodes), k), dtype=object)
+        share = dict.fromkeys(owed.nodes, number(0))
+        last = k - 1 - np.argmax(gangs.allowed[:, ::-1], axis=1)  # the type after which a gang waits for good
+        for cycle in range(self.cycles):
+            before, now = gangs, Totals(owed.running(gangs) if cycle else owed)
+            waits.clear()
+            for j in range(k):
+                pool = Pool(problem, now, gangs, j, self.k)
+                play = Cycle(pool, gangs.names, self.saturation)
+                outcome = play.run()
+                on = gangs.on.copy()
+                on[list(outcome.started)] = j
+                on[list(outcome.stopped)] = -1
+                gangs = gangs.placed(on)
+                order.update(dict.fromkeys(gangs.names[gang] for gang in outcome.order))
+                gone = {gangs.names[gang]: why for gang, why in outcome.stopped.items()}
+                stopped.update(gone)
+                waits.update(gone)
+                waits.update({gangs.names[job.gang]: play.why(job) for job in play.waiting if last[job.gang] == j})
+                fair[:, j] = pool.shares[0]
+                for node, name in enumerate(owed.nodes):
+                    if pool.shares[0][node] or pool.allocated[0][node]:
+                        part = pool.allocated[0][node], pool.shares[0][node]
+                        share[name] = max(share[name], number(ratio(*part)) if part[1] else number(1))
+            if (gangs.on == before.on).all():
+                break
+        held = owed.held[:, :k] - owed.gangs.held(n) + gangs.held(n)
+        ran = {
+            name for name, was, now in zip(gangs.names, owed.gangs.on, gangs.on, strict=True) if was >= 0 and now < 0
+        }
+        unit = "GPUs held over the fair share, in the pool where that is most"
+        return held, Grounds(
+            gangs,
+            unit,
+            share,
+            cast(fair, number),
+            tuple(order),
+            waits,
+            {name: why for name, why in stopped.items() if name in ran},
+        )

@@ -1,0 +1,262 @@
+"""What KAI Scheduler knows of one node pool: its queues with their quotas, fair shares and holdings, and its gangs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from fairopt.models.kai.division import Claim, divided
+from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.program import INFINITY, Array, Number
+
+#: How many units of KAI's are in one of ours; it counts thousandths of a core, and rounds to whole units.
+UNITS = {"cpu": 1000}
+#: A queue that may hold nothing counts so much more per unit that it holds. Source: queue_resource_share.go.
+NO_SHARE = 1000
+Amounts = Sequence[Number]
+
+
+class Job(NamedTuple):
+    """A gang: its number in the market, its queue, and what it takes of each resource of a pool.
+
+    ``place``: where it stands in its queue; the highest priority comes first, then the eldest.
+    """
+
+    gang: int
+    queue: int
+    takes: Amounts
+    tier: int
+    preemptible: bool
+    place: int
+
+
+class Totals:
+    """What all pools have in common: what every queue (N, k + g) holds with those below it, and the gangs as jobs."""
+
+    def __init__(self, owed: Entitlements) -> None:
+        self.owed, self.held, self.fixed = owed, owed.total(owed.held), owed.total(owed.fixed)
+        self._jobs: dict[tuple[str, ...], list[Job]] = {}
+
+    def jobs(self, resources: tuple[str, ...]) -> list[Job]:
+        """Return all gangs with what they take of the given resources, in KAI's order within a queue."""
+        if resources not in self._jobs:
+            gangs = self.owed.gangs
+            amounts = [gangs.gpus.tolist()]
+            for resource in resources[1:]:
+                column = (
+                    gangs.other[:, gangs.resources.index(resource)] if resource in gangs.resources else gangs.gpus * 0
+                )
+                amounts.append([whole(each * UNITS.get(resource, 1)) for each in column.tolist()])
+            users, takes = gangs.user.tolist(), list(zip(*amounts, strict=True))
+            tiers, kept = gangs.tier.tolist(), gangs.preemptible.tolist()
+            self._jobs[resources] = [
+                Job(gang, users[gang], takes[gang], tiers[gang], kept[gang], place)
+                for place, gang in enumerate(gangs.order().tolist())
+            ]
+        return self._jobs[resources]
+
+
+class Pool:
+    """The queues of one node pool; amounts are by resource (GPUs first) and then by node.
+
+    ``allocated`` and ``fixed`` (the part that is not preemptible) change as jobs start and stop; all else stands.
+    Source: proportion.go at d5bc503a, createQueueResourceAttrs, updateQueuesCurrentResourceUsage, setFairShare.
+    """
+
+    def __init__(self, market: Market, totals: Totals, gangs: Gangs, gpu_type: int, k: Number) -> None:
+        owed = totals.owed
+        own = [j for j, good in enumerate(owed.goods) if good.flavor == owed.types[gpu_type]]
+        self.type = gpu_type
+        self.resources = ("GPUs", *(owed.goods[j].resource for j in own))
+        self.units = [1, *(UNITS.get(each, 1) for each in self.resources[1:])]
+        columns = (gpu_type, *(len(owed.types) + j for j in own))
+        there = (market.capacity[gpu_type], *(owed.stock[j] for j in own))
+
+        def scaled(table: Array) -> list[list[Number]]:
+            return [
+                [whole(each * u) for each in table[:, c].tolist()] for c, u in zip(columns, self.units, strict=True)
+            ]
+
+        self.names, self.tiers, self.parent = owed.nodes, owed.tier.tolist(), owed.parent.tolist()
+        self.children, self.tops = owed.children, owed.tops
+        self.paths = [list(owed.path(node)) for node in range(len(owed.nodes))]
+        self.deserved, self.limit = scaled(owed.guarantee), scaled(owed.cap)
+        self.allocated, self.fixed = scaled(totals.held), scaled(totals.fixed)
+        self.total = [whole(each * unit) for each, unit in zip(there, self.units, strict=True)]
+        self.free = [
+            each - sum(row[q] for q in self.tops) for each, row in zip(self.total, self.allocated, strict=True)
+        ]
+        running, may = gangs.on == gpu_type, gangs.pending & gangs.allowed[:, gpu_type]
+        jobs = totals.jobs(self.resources)
+        self.waiting = [job for job in jobs if may[job.gang]]
+        self.running = [job for job in jobs if running[job.gang]]
+        weights = [whole(each) for each in owed.borrow_weight.tolist()]
+        self.shares = [
+            self._fair_shares(r, weights, owed.usage.tolist() if r == 0 else None, k)
+            for r in range(len(self.resources))
+        ]
+        self._places: dict[int, _Place] = {}
+
+    def _fair_shares(self, r: int, weights: list[Number], usage: list[Number] | None, k: Number) -> list[Number]:
+        """Divide the pool among the top queues, and each one's share among those below it."""
+        request, asked = self.allocated[r].copy(), dict[int, Number]()
+        for job in self.waiting:
+            asked[job.queue] = asked.get(job.queue, 0) + job.takes[r]
+        for queue, amount in asked.items():
+            for node in self.paths[queue]:
+                request[node] += amount
+        shares: list[Number] = [0] * len(request)
+        level = [(self.total[r], self.tops)]
+        while level:
+            amount, queues = level.pop()
+            claims = [
+                Claim(d[q], request[q], most[q], weights[q], self.tiers[q], usage[q] if usage else 0, q)
+                for d, most in [(self.deserved[r], self.limit[r])]
+                for q in queues
+            ]
+            for q, share in zip(queues, divided(amount, claims, k).shares, strict=True):
+                shares[q] = share
+                if self.children[q]:
+                    level.append((share, self.children[q]))
+        return shares
+
+    # -- starting and stopping -------------------------------------------------------------------------------------
+    def start(self, job: Job, sign: int = 1) -> None:
+        """Give a job what it takes; with ``sign`` -1 take it back."""
+        for r, amount in enumerate(job.takes):
+            self.free[r] -= sign * amount
+            for node in self.paths[job.queue]:
+                self.allocated[r][node] += sign * amount
+                if not job.preemptible:
+                    self.fixed[r][node] += sign * amount
+        for node in self.paths[job.queue]:
+            self._places.pop(node, None)
+
+    def stop(self, job: Job) -> None:
+        """Take back what a job has."""
+        self.start(job, -1)
+
+    def over_limit(self, job: Job) -> str:
+        """Return in words which queue's limit the job would break; "" for none. Source: max_allowed_check.go."""
+        return self._over(job, self.limit, self.allocated, "limit", "holds")
+
+    def over_quota(self, job: Job) -> str:
+        """Return in words which quota a job that is not preemptible would break. Source: quota_check.go."""
+        return "" if job.preemptible else self._over(job, self.deserved, self.fixed, "quota", "holds for good")
+
+    def _over(self, job: Job, most: list[list[Number]], held: list[list[Number]], what: str, how: str) -> str:
+        for node in self.paths[job.queue]:
+            for r, amount in enumerate(job.takes):
+                if amount and most[r][node] < held[r][node] + amount:
+                    found = f"it takes {self.said(r, amount)}, and the {what} of {self.names[node]!r} is"
+                    return f"{found} {self.said(r, most[r][node])}, of which it {how} {self.said(r, held[r][node])}"
+        return ""
+
+    def fits(self, job: Job) -> bool:
+        """Whether a job can start as things are."""
+        for r, amount in enumerate(job.takes):
+            if amount:
+                if amount > self.free[r]:
+                    return False
+                limit, deserved = self.limit[r], self.deserved[r]
+                for node in self.paths[job.queue]:
+                    if limit[node] < self.allocated[r][node] + amount:
+                        return False
+                    if not job.preemptible and deserved[node] < self.fixed[r][node] + amount:
+                        return False
+        return True
+
+    def blocked(self, job: Job) -> str:
+        """Return in words why a job cannot start as things are; "" where it can."""
+        if why := self.over_limit(job) or self.over_quota(job):
+            return why
+        for r, amount in enumerate(job.takes):
+            if amount and amount > self.free[r]:
+                return f"it takes {self.said(r, amount)}, of {self.said(r, max(0, self.free[r]))} that are free"
+        return ""
+
+    def said(self, r: int, amount: Number) -> str:
+        """Return an amount in words, in the market's unit."""
+        unit = self.units[r]
+        found = amount if unit == 1 else amount / unit if isinstance(amount, float) else Fraction(amount) / unit
+        return f"{found} {self.resources[r]}"
+
+    # -- comparing queues ------------------------------------------------------------------------------------------
+    def allocatable(self, r: int, node: int) -> Number:
+        """Return what a queue may hold without others having a claim on it. Source: resource_share.go."""
+        if self.deserved[r][node] == INFINITY:
+            return self.limit[r][node]
+        return min(self.limit[r][node], max(self.deserved[r][node], self.shares[r][node]))
+
+    def order(self, node: int, takes: Amounts = (), gives: Amounts = ()) -> tuple[Any, ...]:
+        """Return the sort key of a queue whose next job takes, or if stopped gives back, so much; the smaller is first.
+
+        Queues that hold no more than their fair share of something come first, then those whose job is within
+        their quota, then by priority, then those that may hold what they would hold, then by dominant share with the
+        job and without it, then those that may hold less, then the eldest. Shares are compared in floats, as there.
+        Source: queue_order.go, GetQueueOrderResult.
+        """
+        own = self.place(node)
+        with_job = [held + more for held, more in zip(own.held, takes, strict=True)] if takes else own.held
+        then = [held - less for held, less in zip(own.held, gives, strict=True)] if gives else with_job
+        beyond = strange = False
+        for held, owed, may in zip(with_job, own.deserved, own.may, strict=True):
+            beyond = beyond or held > owed
+            strange = strange or (may == 0 < held)
+        return (own.over_share, beyond, own.tier, strange, own.dominant(then), own.share, own.last)
+
+    def place(self, node: int) -> _Place:
+        """Return what a queue holds and may hold; kept until one of its jobs starts or stops."""
+        found = self._places.get(node)
+        if found is None:
+            rows = range(len(self.resources))
+            held = [self.allocated[r][node] for r in rows]
+            may = [self.allocatable(r, node) for r in rows]
+            parts = [self.total[r] if most == INFINITY else most for r, most in enumerate(may)]
+            over = all(self.shares[r][node] < held[r] for r in rows)
+            owed = [self.deserved[r][node] for r in rows]
+            found = self._places[node] = _Place(held, may, owed, parts, over, -self.tiers[node], _Smaller(may, node))
+            found.share = found.dominant(held)
+        return found
+
+
+@dataclass
+class _Place:
+    """What decides of a queue's place among its siblings."""
+
+    held: Amounts
+    may: Amounts
+    deserved: Amounts
+    parts: Amounts
+    over_share: bool
+    tier: int
+    last: _Smaller
+    share: float = 0.0
+
+    def dominant(self, held: Amounts) -> float:
+        """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""
+        return max(
+            float(amount / most if most else amount * NO_SHARE) for amount, most in zip(held, self.parts, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class _Smaller:
+    """The last resort of the order: who may hold less of everything, else the elder."""
+
+    may: Amounts
+    node: int
+
+    def __lt__(self, other: _Smaller) -> bool:
+        less, more = (
+            all(a <= b for a, b in zip(mine, theirs, strict=True)) and mine != theirs
+            for mine, theirs in ((self.may, other.may), (other.may, self.may))
+        )
+        return less or (not more and self.node < other.node)
+
+
+def whole(value: Number) -> Number:
+    """Return the same number as an int where it is a Fraction without a fraction: that is faster."""
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value

@@ -1,0 +1,120 @@
+"""Documents of other tools: what is read, and what is refused within a stated limit."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairopt.errors import BadInput
+from fairopt.importing import documents
+from fairopt.importing.documents import found_in, yaml_documents, zipped
+from fairopt.importing.quantities import quantity
+
+
+def _read(folder: Path, name: str, text: str) -> list[tuple[str, object]]:
+    path = folder / name
+    path.write_text(text)
+    return [tuple(each) for each in found_in(path)]
+
+
+def test_lists_are_taken_apart(tmp_path: Path) -> None:
+    inner = {"kind": "List", "items": [{"a": 1}, {"kind": "QueueList", "items": [{"b": 2}]}]}
+    assert _read(tmp_path, "m.json", json.dumps(inner)) == [("item 1", {"a": 1}), ("item 2, item 1", {"b": 2})]
+
+
+def test_yaml_has_several_documents_and_exact_numbers(tmp_path: Path) -> None:
+    text = "a: 1.10\nb: 0x10\nc: 010\nd: no\ne: ~\nf: 2026-01-01\ng: '7'\nh: [1, {i: x}]\n---\n---\nkind: T\n"
+    first = {"a": Decimal("1.10"), "b": 16, "c": 8, "d": False, "e": None, "f": "2026-01-01", "g": "7"}
+    first["h"] = [1, {"i": "x"}]
+    assert _read(tmp_path, "m.yaml", text) == [("the top level", first), ("document 3", {"kind": "T"})]
+
+
+def test_a_large_file_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "SMALL", 10)
+    text = json.dumps({"kind": "List", "items": [{"n": number} for number in range(50)]})
+    assert _read(tmp_path, "m.json", text)[-1] == ("item 50", {"n": 49})
+    with pytest.raises(BadInput, match=r"m\.json: after item 50.*not JSON"):
+        _read(tmp_path, "m.json", text[:-2] + ", [}")
+    with pytest.raises(BadInput, match="without items"):
+        _read(tmp_path, "m.json", '{"kind": "Nothing at all"}')
+    with pytest.raises(BadInput, match="bytes of YAML"):
+        _read(tmp_path, "m.yaml", "a: 1234567890")
+
+
+def laughs() -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("m.yaml", laughs(), r"m\.yaml: line 2: the alias \*a0"),
+        ("m.yaml", "[" * 200 + "]" * 200, r"line 1: more than 100 levels"),
+        ("m.yaml", "a: 1\na: 2", r"line 1: the key 'a' stands twice"),
+        ("m.yaml", "a: [1", r"m\.yaml: line \d+, column \d+: not YAML"),
+        ("m.yaml", "a: !!python/object:os.system x", r"the tag|not YAML"),
+        ("m.yaml", "a: !secret x", r"the tag '!secret'"),
+        ("m.yaml", "? [1, 2]\n: 3", r"a key that is no text"),
+        ("m.yaml", "a: " + "9" * 5000, r"line 1: got '9+"),
+        ("m.yaml", "a: \x01", r"not YAML"),
+        ("m.yaml", "- 1", r"the top level: got \[1\]"),
+        ("m.json", "[" * 100_000, r"nested too deeply|not JSON|levels"),
+        ("m.json", '{"a": ' * 150 + "1" + "}" * 150, r"more than 100 levels"),
+        ("m.json", '{"items": [1]}', r"item 1: got 1"),
+        ("m.json", "{", r"m\.json: line 1, column 2: not JSON"),
+        ("m.json", "", r"the file is empty"),
+    ],
+)
+def test_what_is_hostile_or_broken_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        _read(tmp_path, name, text)
+
+
+def test_limits_are_the_callers(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text('{"a": 1}')
+    with pytest.raises(BadInput, match="8 bytes, at most 7"):
+        list(found_in(tmp_path / "m.json", most=7))
+
+
+def test_zip_files(tmp_path: Path) -> None:
+    path = tmp_path / "m.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("a/b.json", "{}")
+    assert zipped(path) == {"a/b.json": b"{}"}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("bomb", b"0" * 50_000_000)
+    with pytest.raises(BadInput, match="50000000 bytes unpacked"):
+        zipped(path)
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(BadInput, match="not a zip file"):
+        zipped(path)
+
+
+@given(st.text())
+def test_any_text_is_read_as_yaml_or_refused(text: str) -> None:
+    with suppress(BadInput):
+        list(yaml_documents(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("8", 8), ("1500m", Fraction(3, 2)), ("64Gi", 64 * 2**30), ("1e3", 1000), ("12E", 12 * 10**18), ("-.5k", -500)],
+)
+def test_quantities(text: str, value: Fraction) -> None:
+    assert quantity(text, "cpu") == value
+
+
+@pytest.mark.parametrize("text", ["", "8 GB", "1_000", "0x10", "1e9999", "Ki", "٣", "nan", None, True, [], 1.5])
+def test_what_is_no_quantity(text: object) -> None:
+    with pytest.raises(BadInput, match="cpu"):
+        quantity(text, "cpu")
