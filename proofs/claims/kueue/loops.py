@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import z3
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.kueue.cycles import Outcome, run
+from fairopt.models.kueue.cycles import Played, run
 from fairopt.models.kueue.flavors import targets_of
-from fairopt.models.kueue.quotas import Needs, Quotas
-from fairopt.models.kueue.state import Preempts, Rules, State, Strategy, Work
+from fairopt.models.kueue.quotas import CohortQuotas, Needs
+from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Strategy
 from fairopt.proofs.ledger.checking import require
 
 #: How many ClusterQueues and how many preemptions in a row are decided where there are no cohorts in cohorts.
@@ -106,14 +106,14 @@ class Tree(NamedTuple):
     needs: Sequence[Needs]
     base: Sequence[Needs] = ()
 
-    def state(self) -> tuple[State, list[Work]]:
+    def state(self) -> tuple[State, list[QueuedWork]]:
         """Return the state with what is held anyway, by workloads of higher priority, and those that wait."""
         none: list[list[int | None]] = [[None] * len(self.resources)] * len(self.parent)
-        quotas = Quotas(self.parent, self.resources, self.nominal, none, none, [Fraction(1)] * len(self.parent))
+        quotas = CohortQuotas(self.parent, self.resources, self.nominal, none, none, [Fraction(1)] * len(self.parent))
         state = State(quotas, lambda _: Rules(reclaim=Preempts.ANY), True, tuple(Strategy))
-        works = [Work(f"w{i}", i, 0, i, i, {0: (own, ())}, kind=i) for i, own in enumerate(self.needs)]
+        works = [QueuedWork(f"w{i}", i, 0, i, i, {0: (own, ())}, kind=i) for i, own in enumerate(self.needs)]
         for i, own in enumerate(self.base):
-            state.add(Work(f"base{i}", i, 100, -1, 10 + i, {0: (own, ())}, kind=10 + i, flavor=0))
+            state.add(QueuedWork(f"base{i}", i, 100, -1, 10 + i, {0: (own, ())}, kind=10 + i, flavor=0))
         return state, works
 
     def preempts(self, order: Sequence[int]) -> bool:
@@ -130,7 +130,7 @@ class Tree(NamedTuple):
                 return False
         return True
 
-    def played(self) -> Outcome:
+    def played(self) -> Played:
         """Return what the scheduler's cycles do where all workloads wait."""
         state, works = self.state()
         return run(state, works)
