@@ -13,6 +13,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fairopt.audit import audit as audit
     from fairopt.by_name import allocate as allocate
     from fairopt.by_name import decide as decide
     from fairopt.by_name import run as run
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 #: The public names by module, which is loaded when one is first used, so that the command line starts fast.
 _NAMES = {
+    "audit": ("audit",),
     "by_name": ("allocate", "decide", "run", "uniqueness"),
     "compare": ("compare", "verify"),
     "discovery": ("policies",),

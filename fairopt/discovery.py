@@ -1,9 +1,9 @@
 """Finds the installed policies, back ends and properties by their entry points; no list in the code names them.
 
 A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``,
-``fairopt.datasets``, ``fairopt.workloads``, ``fairopt.importers``, ``fairopt.commands``, and for benchmarks
-``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``; its
-objects are then on the same footing as fairopt's own.
+``fairopt.datasets``, ``fairopt.workloads``, ``fairopt.importers``, ``fairopt.emitters`` (functions of two markets that
+write a change as a scheduler's objects), ``fairopt.commands``, and for benchmarks ``fairopt.instances``,
+``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's own.
 
 >>> policy("max-min").source
 'Gavel, OSDI 2020, Sec. 4.1'
@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
 DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairopt.commands"
+EMITTERS = "fairopt.emitters"
 WORKLOADS = "fairopt.workloads"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
 

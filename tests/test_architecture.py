@@ -99,6 +99,7 @@ ALLOWED = {
     "schedules": "problem program backends policy",
     "properties": "problem program backends policy methods certificates schedules simulation",
     "compare": "*",
+    "audit": "compare discovery importing policy problem program properties",
     "testing": "*",
     "bench": "codec discovery problem",
     "studies": "backends bench codec configuring discovery plot policy problem program simulation workloads",
@@ -162,9 +163,11 @@ def test_importing_fairopt_imports_no_solver() -> None:
 
 def test_a_module_does_not_hide_the_function_of_its_name() -> None:
     import fairopt
+    import fairopt.audit
     import fairopt.compare
     import fairopt.metrics
 
+    assert callable(fairopt.audit)
     assert callable(fairopt.compare)
     assert callable(fairopt.metrics)
     assert all(getattr(fairopt, name) is not None for name in fairopt.__all__)

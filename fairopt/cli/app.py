@@ -1,8 +1,9 @@
 """The commands of ``fairopt``, each loaded when it is called.
 
-Exit status: 0 fine; 1 a checked property fails (``verify``), a misreport pays (``lie``), a file is rejected
-(``check``) or a stored verdict no longer follows (``claims --run``); 2 bad input; 3 not solved, not installed or not
-capable; 4 nothing fails, but a property could not be decided, or depends on the input (``verify``, ``compare``).
+Exit status: 0 fine; 1 a checked property fails (``verify``), a guarantee or cap is broken (``audit``), a misreport pays
+(``lie``), a file is rejected (``check``) or a stored verdict no longer follows (``claims --run``); 2 bad input; 3 not
+solved, not installed or not capable; 4 nothing fails, but a property could not be decided, or depends on the input
+(``verify``, ``compare``, ``audit``).
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "solve": Command("fairopt.cli.sharing", "solve", "Compute one policy's allocation."),
         "verify": Command("fairopt.cli.sharing", "verify", "Check an allocation, a schedule or a recorded run."),
         "compare": Command("fairopt.cli.comparing", "compare", "Compare policies on a market, a trace or a batch."),
+        "audit": Command("fairopt.cli.auditing", "audit", "Say who is starved or borrows on a cluster, and why."),
+        "explain": Command("fairopt.cli.auditing", "explain", "Say why one user has what it has, and what would help."),
+        "whatif": Command("fairopt.cli.auditing", "whatif", "Say what a change of quotas, caps or weights would do."),
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
         "backends": Command("fairopt.cli.listing", "backends", "List the back ends and what each can do."),
         "properties": Command("fairopt.cli.listing", "properties", "List the properties and their definitions."),

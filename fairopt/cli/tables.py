@@ -255,19 +255,22 @@ def progress(total: int) -> Iterator[Callable[..., None]]:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show a spinner on standard error if that is a terminal, once something takes longer than `PATIENCE`."""
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Show a spinner on standard error if that is a terminal, once something takes longer than `PATIENCE`.
+
+    Yield what is told when something else is done.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield lambda now: None
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     spinner = Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), **on_terminal())
-    spinner.add_task(what, total=None)
+    task = spinner.add_task(what, total=None)
     timer = Timer(PATIENCE, spinner.start)
     timer.start()
     try:
-        yield
+        yield lambda now: spinner.update(task, description=now)
     finally:
         timer.cancel()
         timer.join()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -17,13 +17,17 @@ from fairopt.problem.numbers import shown
 TAKEN = ""
 UNKNOWN = "no field that is known here"
 BOOKKEEPING = "says nothing about who gets what"
+COUNTED = "counts what the objects themselves say"
+#: Reasons that need no line for each field.
+MINOR = (BOOKKEEPING, COUNTED)
 #: Of every Kubernetes object. Source: apimachinery/pkg/apis/meta/v1/types.go, TypeMeta and ObjectMeta.
 OBJECT: Mapping[str, str] = dict.fromkeys(("apiVersion", "kind", "metadata.name", "metadata.namespace"), TAKEN) | {
     f"metadata.{name}": BOOKKEEPING
     for name in (
-        "annotations generateName generation labels finalizers deletionGracePeriodSeconds deletionTimestamp "
-        "managedFields ownerReferences resourceVersion selfLink uid creationTimestamp"
-    ).split()
+        *("annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"),
+        *("generateName", "generation", "labels", "managedFields", "ownerReferences", "resourceVersion"),
+        *("selfLink", "uid"),
+    )
 }
 
 
@@ -118,16 +122,21 @@ class Places:
 
     @property
     def unplaced(self) -> tuple[Unplaced, ...]:
-        """What was noted, in the order in which it was first found; bookkeeping in one entry."""
-        plain = [where for where, why in self._seen if why == BOOKKEEPING]
-        entries = [
-            Unplaced(where, f"{_short(value)} ({name!r})" + (f" and {times - 1} more" if times > 1 else ""), why)
-            for (where, why), (name, value, times) in self._seen.items()
-            if why != BOOKKEEPING
-        ]
-        if plain:
-            entries.append(Unplaced("the file", f"{len(plain)} fields: {', '.join(plain)}", BOOKKEEPING))
-        return tuple(entries)
+        """What was noted, in the order in which it was first found: one entry for each kind of object and reason."""
+        grouped: dict[tuple[str, str], list[tuple[str, Any]]] = {}
+        for (where, why), seen in self._seen.items():
+            kind, _, field = where.partition(", ")
+            grouped.setdefault(("all objects" if why in MINOR else kind, why), []).append((field, seen))
+        return tuple(_entry(kind, why, list(dict(fields).items())) for (kind, why), fields in grouped.items())
+
+
+def _entry(kind: str, why: str, fields: Sequence[tuple[str, Any]]) -> Unplaced:
+    """Return what is said of the fields of one kind of object that have no place for the same reason."""
+    names = ", ".join(field for field, _ in fields if field)
+    name, value, _ = fields[0][1]
+    more = sum(seen[2] for _, seen in fields) - 1
+    said = f"{_short(value)} ({name!r})" + (f" and {more} more" if more else "")
+    return Unplaced(f"{kind}, {names}" if names else kind, f"{len(fields)} fields" if why in MINOR else said, why)
 
 
 def _fields(value: Mapping[str, Any], above: Iterable[str]) -> Iterable[tuple[str, Any]]:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
-from fairopt.problem.files.storage import AnyPath
+from fairopt.problem.files.storage import AnyPath, naming
 
 
 class Unplaced(NamedTuple):
@@ -39,10 +39,11 @@ def read_with(importer: Callable[..., Any], paths: Sequence[AnyPath]) -> Importe
 
     Errors: `BadInput` for more files than it takes; those of the importer.
     """
-    try:
-        inspect.signature(importer).bind(*paths)
-    except TypeError as error:
+    parameters = inspect.signature(importer).parameters.values()
+    most = sum(each.kind is not each.KEYWORD_ONLY and each.default is each.empty for each in parameters)
+    if len(paths) != most and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
         remedy = "Give it the files it takes; `fairopt import NAME FILE` takes one, unless the importer says otherwise"
-        raise BadInput(f"{len(paths)} files", place="FILE", remedy=remedy) from error
-    found = importer(*paths)
+        raise BadInput(f"{len(paths)} files", place="FILE", remedy=remedy)
+    with naming(", ".join(map(str, paths))):
+        found = importer(*paths)
     return found if isinstance(found, Imported) else Imported(found)

@@ -16,6 +16,8 @@ class Grounds:
     * ``gangs``: the market's gangs as the rule leaves them: ``on`` says which run where.
     * ``unit`` says what ``share`` is: the value that the rule compares, for users and groups by name (a dominant
       share, a level fair-share).
+    * ``stated``: values by the names that the scheduler's own files have for them ("weightedShare"), and then by user or
+      group, so that what a file states can be compared.
     * ``owed`` (N, k): what the rule owes each user and group of every GPU type, where it says so.
     * ``order``: names of users or gangs, in the order in which the rule went through them.
     * ``waits`` says by the name of a gang why it does not run, ``stopped`` why one that ran was stopped. The words name
@@ -29,6 +31,7 @@ class Grounds:
     gangs: Gangs
     unit: str
     share: Mapping[str, Number] = field(default_factory=dict)
+    stated: Mapping[str, Mapping[str, Number]] = field(default_factory=dict, kw_only=True)
     owed: Array | None = None
     order: tuple[str, ...] = ()
     waits: Mapping[str, str] = field(default_factory=dict)

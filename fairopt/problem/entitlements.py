@@ -22,7 +22,11 @@ from fairopt.program import INFINITY, Array, cast, objects
 
 
 class Entitled(enum.Enum):
-    """What entitlements may say that changes who gets what."""
+    """What entitlements may say that changes who gets what.
+
+    >>> Entitled.CAPS.value
+    'caps'
+    """
 
     GUARANTEES = "guarantees"
     CAPS = "caps"

@@ -69,6 +69,8 @@ def amount(value: object, place: str, *, above: bool = False) -> Fraction:
 
 def whole(value: object, place: str, *, least: int = 1) -> int:
     """Return a whole number from ``least`` to `MOST_GPUS`; errors as `exact`."""
+    if type(value) is int and least <= value <= MOST_GPUS:  # nearly all are
+        return value
     number = exact(value, place)
     if number.denominator != 1 or not least <= number.numerator <= MOST_GPUS:
         remedy = f"Give a whole number from {least} to {MOST_GPUS}"
@@ -78,6 +80,8 @@ def whole(value: object, place: str, *, least: int = 1) -> int:
 
 def integer(value: object, place: str) -> int:
     """Return an integer of either sign, at most 62 bits; errors as `exact`."""
+    if type(value) is int and -(2**62) < value < 2**62:  # nearly all are
+        return value
     number = exact(value, place)
     if number.denominator != 1 or abs(number) >= 2**62:
         raise BadInput(f"got {shown(value)}", place=place, remedy="Give a whole number")

@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/golden/observe.py FOLDER                          # everything: about 20 minutes on one core
     .venv/bin/python tests/golden/observe.py FOLDER --kind markets --from 0 --to 400
-    .venv/bin/python tests/golden/observe.py FOLDER --quick                  # one problem in 68
+    .venv/bin/python tests/golden/observe.py FOLDER --quick                  # a few problems
 
 A line a problem is written as it is done, so that an interrupted command goes on where it stopped, and several may
 write into one folder side by side. What may differ without a meaning (seconds) is left out of what is kept.
@@ -36,7 +36,7 @@ TIMES = frozenset({"seconds", "cell_seconds", "deciding"})
 PHASES = frozenset({"prepare", "solve", "certify"})
 _TIMED = re.compile(r"\d[\d.,]*(e[+-]?\d+)? ?(s|ms|µs)\b")
 #: One problem in so many is quick.
-QUICK = 68
+QUICK = 120
 #: A command that takes more seconds of the processor has gone astray; it is cut off, and that is observed.
 MOST_SECONDS = 120
 

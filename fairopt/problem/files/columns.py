@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from fairopt.errors import BadInput
@@ -74,12 +74,12 @@ class TableType:
     one_of: OneOf | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
-    @property
+    @cached_property
     def required(self) -> tuple[str, ...]:
         """The names of the columns that must be there."""
         return tuple(column.name for column in self.columns if column.default is REQUIRED)

@@ -1,0 +1,101 @@
+"""What policies would give on the same market, and who gains and who loses by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fairopt import discovery
+from fairopt.audit.books import Books
+from fairopt.errors import FairoptError
+from fairopt.policy import Policy, Trait, decide
+from fairopt.policy.decide import can_be_exact
+from fairopt.policy.grounds import Grounds
+from fairopt.problem import Market
+from fairopt.program import Array, Number
+from fairopt.properties.verdict import plain
+
+#: On a market with more users or gangs, only the rule of its own scheduler is asked, unless others are named.
+MANY_USERS, MANY_GANGS = 200, 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """What a policy would give: ``shares`` (n, k), None where it could not decide, for the reason ``error``.
+
+    ``gains``: by user and type, what it would get more than it holds; negative for less. ``grounds``: why, of a
+    scheduler's own rule.
+    """
+
+    policy: str
+    shares: Array | None = None
+    gains: dict[str, dict[str, Number]] = field(default_factory=dict)
+    grounds: Grounds | None = None
+    error: str = ""
+
+    def total(self, user: str) -> Number:
+        """Return how many GPUs a user gains in all."""
+        return sum(self.gains.get(user, {}).values())
+
+    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
+        """Return JSON types."""
+        grounds = self.grounds
+        return {
+            "policy": self.policy,
+            "allocation": None if self.shares is None else plain(self.shares, exact=exact),
+            "gains": plain(self.gains, exact=exact),
+            "waits": {} if grounds is None else dict(grounds.waits),
+            "stopped": {} if grounds is None else dict(grounds.stopped),
+            "shares": {} if grounds is None else {"unit": grounds.unit, "of": plain(dict(grounds.share), exact=exact)},
+            "error": self.error or None,
+        }
+
+
+def own_rules(source: str) -> list[str]:
+    """Return the policies that are a scheduler's own: of its name, or of a name that begins with it."""
+    return [name for name in discovery.names(discovery.POLICIES) if name == source or name.startswith(f"{source}-")]
+
+
+def chosen(market: Market, named: Sequence[str | Policy] | None, source: str) -> list[Policy]:
+    """Return the named policies, else those that decide by entitlements and heed all that the market says.
+
+    On a market of many users or gangs these are the rules of its own scheduler only. Errors: `BadInput` for no policy.
+    """
+    if named is not None:
+        return [discovery.policy_of(each, Market) for each in named]
+    own = own_rules(source)
+    said = market.entitlements
+    assert said is not None
+    few = len(market.users) <= MANY_USERS and len(said.gangs) <= MANY_GANGS
+    names = [name for name in discovery.names(discovery.POLICIES) if few or name in own]
+    found = [discovery.policy(name) for name in names]
+    return sorted(
+        (each for each in found if Trait.ENTITLED in each.traits and said.said <= each.heeds),
+        key=lambda each: each.name not in own,
+    )
+
+
+def alternatives(books: Books, policies: Sequence[Policy], watch: Callable[[str], None]) -> Iterator[Alternative]:
+    """Yield what each policy gives; ``watch`` is told of each before."""
+    for policy in policies:
+        watch(f"{policy.name} decides")
+        yield alternative(books.market, policy)
+
+
+def alternative(market: Market, policy: Policy) -> Alternative:
+    """Return what a policy gives on a market, or why it gives nothing."""
+    said, k = market.entitlements, len(market.types)
+    assert said is not None
+    try:
+        decision = decide(policy, market, exact=market.exact and can_be_exact(policy))
+    except FairoptError as error:
+        return Alternative(policy.name, error=str(error))
+    more = decision.shares - said.held[:, :k]
+    gains: dict[str, dict[str, Number]] = {}
+    for i, j in zip(*np.nonzero(more), strict=True):
+        gains.setdefault(market.users[i], {})[market.types[j]] = more[i, j]
+    grounds = decision.evidence if isinstance(decision.evidence, Grounds) else None
+    return Alternative(policy.name, decision.shares, gains, grounds)

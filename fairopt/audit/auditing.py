@@ -1,0 +1,235 @@
+"""`audit`: who is starved, who borrows, and why, of a scheduler's files or of a market with entitlements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fairopt.audit.alternatives import Alternative, alternatives, chosen
+from fairopt.audit.books import Books
+from fairopt.audit.declared import DeclaredValue, compared
+from fairopt.audit.footing import Footing, NodeFooting, footings
+from fairopt.audit.reading import Audited, read_source, with_rates, with_speedups
+from fairopt.audit.reasons import Reason, Reasons
+from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
+from fairopt.compare import verify
+from fairopt.importing.imported import Imported, Unplaced
+from fairopt.policy import Policy
+from fairopt.problem import Market
+from fairopt.problem.files.storage import AnyPath
+from fairopt.problem.tables import Grid, Tabular
+from fairopt.program import Array
+from fairopt.properties import AllocationProperty, Answer, Verdict
+from fairopt.properties.verdict import plain
+
+#: The version of the schema of an audit's JSON.
+SCHEMA = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Tabular):
+    """What an audit found; the books alone say who is starved, and each policy what it would give instead.
+
+    * ``source``: who read the files, "" for a market. ``rows``: how each user and then each group stands.
+    * ``reasons``: by user that waits, why its first gang does: of those that fit into what it is owed, if any.
+    * ``guarantees`` and ``caps``: what is broken; ``mends``: the smallest reclaim for all who starve, type by type.
+    * ``declared``: what the file states that can be computed. ``alternatives``: what policies would give.
+    * ``verdicts``: ``properties`` of what is held, by name. ``rules``: the policies.
+    * ``unplaced``: what the file says and the market has no place for.
+    """
+
+    books: Books
+    source: str
+    rows: tuple[NodeFooting, ...]
+    reasons: Mapping[str, Reason]
+    guarantees: tuple[BrokenGuarantee, ...]
+    caps: tuple[BrokenCap, ...]
+    mends: tuple[Mend, ...]
+    declared: tuple[DeclaredValue, ...]
+    alternatives: tuple[Alternative, ...]
+    properties: tuple[AllocationProperty, ...]
+    verdicts: Mapping[str, Verdict]
+    rules: tuple[Policy, ...]
+    unplaced: tuple[Unplaced, ...]
+
+    @property
+    def market(self) -> Market:
+        """The market."""
+        return self.books.market
+
+    @property
+    def held(self) -> Array:
+        """What each user holds of each type (n, k)."""
+        return self.books.said.held[:, : self.books.k]
+
+    @property
+    def violations(self) -> tuple[BrokenGuarantee | BrokenCap, ...]:
+        """The guarantees and caps that are broken."""
+        return (*self.guarantees, *self.caps)
+
+    @property
+    def violated(self) -> bool:
+        """Whether any is."""
+        return bool(self.violations)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a property, or what a policy would give, could not be decided."""
+        open_ = (Answer.UNDECIDED, Answer.DEPENDS)
+        return any(each.answer in open_ for each in self.verdicts.values())
+
+    @cached_property
+    def counts(self) -> dict[Footing, int]:
+        """How many users stand in each way."""
+        found = Counter(row.footing for row in self.rows if not row.is_group)
+        return {each: found[each] for each in Footing}
+
+    def row(self, name: str) -> NodeFooting:
+        """Return how a user or group stands. Errors: `BadInput` where there is none of that name."""
+        return self.rows[self.books.said.node(name)]
+
+    def rule(self, name: str) -> Policy:
+        """Return the policy of that name among those that were asked."""
+        return next(each for each in self.rules if each.name == name)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {footing.value}" for footing, count in self.counts.items() if count)
+        return f"<Audit: {counts}; {len(self.violations)} guarantees and caps broken>"
+
+    def _table(self) -> Grid:
+        columns: dict[str, list[Any]] = {
+            "group": [row.group for row in self.rows],
+            "footing": [row.footing.value for row in self.rows],
+        }
+        for kind in self.market.types:
+            on = [row.on(kind) for row in self.rows]
+            for key in ("holds", "owed", "asks"):
+                columns[f"{kind} {key}"] = [0 if each is None else getattr(each, key) for each in on]
+        reasons = [str(self.reasons[row.name]) if row.name in self.reasons else "" for row in self.rows]
+        return Grid("user", [row.name for row in self.rows], columns | {"why": reasons})
+
+    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
+        """Return the audit as JSON types; ``exact`` writes Fractions as "p/q"."""
+        books = self.books
+        return {
+            "schema": SCHEMA,
+            "source": self.source or None,
+            "owed_by": "weight" if books.by_weight else "guarantee",
+            "types": {
+                kind: {"gpus": plain(books.market.capacity[j], exact=exact), "free": int(books.free[j])}
+                for j, kind in enumerate(self.market.types)
+            },
+            "gangs": {"running": int((~books.gangs.pending).sum()), "pending": int(books.gangs.pending.sum())},
+            "counts": {footing.value: count for footing, count in self.counts.items()},
+            "violated": self.violated,
+            "users": [row.to_json(exact=exact) for row in self.rows if not row.is_group],
+            "groups": [row.to_json(exact=exact) for row in self.rows if row.is_group],
+            "reasons": {name: reason_json(each) for name, each in self.reasons.items()},
+            "broken_guarantees": [
+                each.__dict__ | {"holders": dict(each.holders), "says": str(each)} for each in self.guarantees
+            ],
+            "broken_caps": [plain(each, exact=exact) | {"says": str(each)} for each in self.caps],
+            "mends": [plain(each, exact=exact) | {"says": str(each)} for each in self.mends],
+            "past_use": {
+                each.name: plain({"owed": each.owed, "used": each.used}, exact=exact) for each in books.past_use
+            },
+            "declared": [
+                plain(each, exact=exact) | {"differs": each.differs}
+                for each in self.declared
+                if each.computed is not None
+            ],
+            "policies": {each.policy: each.to_json(exact=exact) for each in self.alternatives},
+            "properties": {name: each.to_json(exact=exact) for name, each in self.verdicts.items()},
+            "unplaced": [each._asdict() for each in self.unplaced],
+        }
+
+
+def reason_json(reason: Reason) -> dict[str, Any]:
+    """Return a reason as JSON types."""
+    stops = [
+        {"type": each.type, "cause": each.cause.value, "who": each.who, "says": each.words} for each in reason.stops
+    ]
+    own = {"gang": reason.gang, "gpus": reason.gpus, "owed": reason.owed, "stops": stops}
+    return own | {"elsewhere": list(reason.elsewhere), "says": str(reason)}
+
+
+def audit(
+    given: Market | Imported | AnyPath | Sequence[AnyPath],
+    *,
+    importer: str = "",
+    policies: Sequence[str | Policy] | None = None,
+    properties: Sequence[AllocationProperty] | None = None,
+    speedups: AnyPath | None = None,
+    rates: AnyPath | None = None,
+    watch: Callable[[str], None] = lambda doing: None,
+) -> Audit:
+    """Return who is starved, who borrows, and why: of files, of what an importer returned, or of a market.
+
+    ``importer`` names who reads the files, "" for whoever can. ``policies``: who is asked what it would give; None for
+    those that decide by entitlements (of many users only the scheduler's own). ``properties``: those that are decided
+    of what is held; None for those that are asked of entitlements, and with ``speedups`` (a table of users and types)
+    or ``rates`` (a number by type) all. ``watch`` is told what is being done.
+
+    Errors: `BadInput` for files that nobody can read, a market without entitlements, and unknown names.
+
+    Source: ours; what is owed is Kueue's nominalQuota, KAI's quota, Volcano's deserved, YARN's capacity.
+
+    >>> from fairopt import audit
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"], names=["a", "b"], on=[None, "H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [4], "B": [4]}, gangs=gangs)
+    >>> found = audit(Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed), policies=[])
+    >>> found
+    <Audit: 1 STARVED, 1 BORROWING; 1 guarantees and caps broken>
+    >>> print(found.mends[0])
+    reclaim 6 H100: stop b of B. Gangs are whole, so this takes 4 of what B is owed; no choice takes less. Then a runs
+    """
+    source = _source(given, importer, watch)
+    market = source.market
+    if speedups is not None:
+        market = with_speedups(market, speedups)
+    if rates is not None:
+        market = with_rates(market, rates)
+    books = Books(market)
+    rules = chosen(market, policies, source.importer)
+    watch("finding who starves")
+    reasons = Reasons(books)
+    found = {}
+    for user, waiting in books.waiting.items():
+        owed = books.starving.get(user, {})
+        found[market.users[user]] = reasons.of(next((gang for gang in waiting if gang in owed), waiting[0]))
+    watch("looking for the smallest reclaim")
+    guarantees, caps = tuple(broken_guarantees(books)), tuple(broken_caps(books))
+    needed = tuple(mends(books)) if guarantees else ()
+    watch("checking properties")
+    asked = _asked(market) if properties is None else tuple(properties)
+    verdicts = verify(market, books.said.held[:, : books.k], asked) if asked else {}
+    return Audit(
+        books=books,
+        source=source.importer,
+        rows=tuple(footings(books)),
+        reasons=found,
+        guarantees=guarantees,
+        caps=caps,
+        mends=needed,
+        declared=tuple(compared(books, source.imported.declared, rules)),
+        alternatives=tuple(alternatives(books, rules, watch)),
+        properties=asked,
+        verdicts=verdicts,
+        rules=tuple(rules),
+        unplaced=source.imported.unplaced,
+    )
+
+
+def _source(given: Any, importer: str, watch: Callable[[str], None]) -> Audited:
+    if isinstance(given, Market | Imported):
+        return Audited(given if isinstance(given, Imported) else Imported(given), importer)
+    watch("reading")
+    return read_source([given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given), importer)
+
+
+def _asked(market: Market) -> tuple[AllocationProperty, ...]:
+    return ()

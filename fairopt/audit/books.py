@@ -1,0 +1,384 @@
+"""`Books`: what every user and group holds, is owed, may take and asks for, in whole GPUs; no scheduler's rule is used.
+
+A user is owed its guarantee. Where a file guarantees nothing to anybody, it is owed its part by weight, down the tree.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import floor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.problem import Entitled, Entitlements, Gangs, Market
+from fairopt.problem.entitled_rows import TOP
+from fairopt.program import INFINITY, Array, objects
+
+#: What stands for no limit among whole numbers.
+BOUNDLESS = 1 << 40
+
+
+class PastUse(NamedTuple):
+    """Which part of the cluster a user or group is owed by weight, and which part of all past use was its."""
+
+    name: str
+    owed: Fraction
+    used: Fraction
+
+
+class Borrowed(NamedTuple):
+    """How much a user holds that others are owed."""
+
+    user: int
+    gpus: int
+
+
+def whole(amounts: Array) -> Array:
+    """Return amounts rounded down to whole GPUs, `BOUNDLESS` for infinity; shapes: any, which is kept."""
+    flat = [BOUNDLESS if value == INFINITY else floor(value) for value in amounts.ravel().tolist()]
+    return np.array(flat, dtype=np.int64).reshape(amounts.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Books:
+    """What stands in the books of a market with entitlements, for N nodes, k types and g goods.
+
+    Errors: `BadInput` for a market without entitlements.
+
+    >>> from fairopt.problem import Gangs
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [6], "B": [2]}, held={"A": [0], "B": [5]},
+    ...     gangs=Gangs.of(["A"], [4], users=["A", "B"], types=["H100"]))
+    >>> books = Books(Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed))
+    >>> books.free.tolist(), books.borrowed[:, 0].tolist(), books.short[:, 0].tolist()
+    ([3], [0, 3], [4, 0])
+    """
+
+    market: Market
+
+    def __post_init__(self) -> None:
+        if self.market.entitlements is None:
+            remedy = "Import a scheduler's file, or write guarantees and holdings into the market"
+            raise BadInput("the market says nothing of entitlements", place="entitlements", remedy=remedy)
+
+    @cached_property
+    def said(self) -> Entitlements:
+        """The entitlements."""
+        assert self.market.entitlements is not None
+        return self.market.entitlements.as_(Fraction)
+
+    @property
+    def gangs(self) -> Gangs:
+        """The gangs."""
+        return self.said.gangs
+
+    @property
+    def k(self) -> int:
+        """How many GPU types there are."""
+        return len(self.market.types)
+
+    # -- what is owed and held -----------------------------------------------------------------------------------
+    @cached_property
+    def by_weight(self) -> bool:
+        """Whether nobody has a guarantee, so that parts by weight are what is owed."""
+        return Entitled.GUARANTEES not in self.said.said
+
+    @cached_property
+    def owed(self) -> Array:
+        """What each node is owed (N, k + g)."""
+        return self._parts_by_weight() if self.by_weight else self.said.guarantee
+
+    def _parts_by_weight(self) -> Array:
+        there = objects([*map(Fraction, self.market.capacity.tolist()), *self.said.stock.tolist()])
+        return np.asarray(np.multiply.outer(self.parts, there))
+
+    @cached_property
+    def parts(self) -> Array:
+        """Which part of everything each node is owed by weight (N,), down the tree."""
+        parts = objects([Fraction(0)] * len(self.said.nodes))
+        below: list[tuple[Sequence[int], Fraction]] = [(self.said.tops, Fraction(1))]
+        while below:
+            nodes, part = below.pop()
+            weights = [self.said.borrow_weight[node] for node in nodes]
+            total = sum(weights, Fraction(0))
+            for node, weight in zip(nodes, weights, strict=True):
+                parts[node] = part * (weight / total if total else Fraction(1, len(nodes)))
+                below.append((self.said.children[node], parts[node]))
+        return parts
+
+    @cached_property
+    def past_use(self) -> tuple[PastUse, ...]:
+        """The parts of past use that each node is owed and had; none where nobody used anything."""
+        total = sum((self.said.usage[node] for node in self.said.tops), Fraction(0))
+        rows = zip(self.said.nodes, self.parts, self.said.usage, strict=True)
+        return tuple(PastUse(name, part, usage / total) for name, part, usage in rows) if total else ()
+
+    @cached_property
+    def held(self) -> Array:
+        """What each node holds (N, k + g)."""
+        return self.said.total(self.said.held)
+
+    @cached_property
+    def fixed(self) -> Array:
+        """What of that cannot be taken back (N, k + g)."""
+        return self.said.total(self.said.fixed)
+
+    @cached_property
+    def asks(self) -> Array:
+        """The GPUs of pending gangs that may run on each type (N, k); a gang that may choose counts for each."""
+        gangs = self.gangs
+        asked = np.zeros((len(self.said.users), self.k), dtype=np.int64)
+        waits = gangs.pending
+        np.add.at(asked, gangs.user[waits], gangs.gpus[waits, None] * gangs.allowed[waits])
+        return self.said.total(asked)
+
+    @cached_property
+    def free(self) -> Array:
+        """The whole GPUs of each type that nobody holds (k,); 0 where more are held than there are."""
+        return np.maximum(whole(self.market.capacity - self.said.held[:, : self.k].sum(axis=0)), 0)
+
+    @cached_property
+    def borrowed(self) -> Array:
+        """Whole GPUs that each node holds beyond what it is owed (N, k)."""
+        return np.maximum(-whole(_finite(self.owed - self.held)[:, : self.k]), 0)
+
+    @cached_property
+    def over_cap(self) -> Array:
+        """What each node holds beyond its cap (N, k + g)."""
+        return np.asarray(np.maximum(self.held - self.said.cap, objects([Fraction(0)])))
+
+    @cached_property
+    def cap_room(self) -> Array:
+        """Whole GPUs of each type that the cap of each node leaves (N, k)."""
+        return np.maximum(whole((self.said.cap - self.held)[:, : self.k]), 0)
+
+    @cached_property
+    def owed_room(self) -> Array:
+        """Whole GPUs that each node may hold on top, within what it is owed and its cap (N, k)."""
+        return np.minimum(np.maximum(whole((self.owed - self.held)[:, : self.k]), 0), self.cap_room)
+
+    # -- who waits -----------------------------------------------------------------------------------------------
+    @cached_property
+    def order(self) -> list[int]:
+        """All gangs, by tier, highest first, then by when they were asked for."""
+        ordered: list[int] = self.gangs.order().tolist()
+        return ordered
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """The place of each gang in that order."""
+        return {gang: number for number, gang in enumerate(self.order)}
+
+    @cached_property
+    def waiting(self) -> dict[int, list[int]]:
+        """The pending gangs of GPUs of each user, those of high tiers and those that asked first before others."""
+        found: dict[int, list[int]] = defaultdict(list)
+        gangs, waits = self.gangs, self.gangs.pending & (self.gangs.gpus > 0)
+        for gang in self.order:
+            if waits[gang]:
+                found[int(gangs.user[gang])].append(gang)
+        return dict(found)
+
+    @cached_property
+    def starving(self) -> dict[int, dict[int, int]]:
+        """Of each user or group, the gangs that wait though they fit into what it is owed, each with its type.
+
+        A node's gangs are gone through in order; each takes its room on the first type where it fits, types with
+        free GPUs first. A group's gangs must fit below the caps of the groups and users inside it.
+        """
+        found: dict[int, dict[int, int]] = {}
+        for node in range(len(self.said.nodes)):
+            waiting = self.waiting_below(node)
+            if waiting and self.owed_room[node].any():
+                gangs = self._in_room(node, waiting)
+                if gangs:
+                    found[node] = gangs
+        return found
+
+    @cached_property
+    def owed_at(self) -> dict[int, tuple[int, int]]:
+        """Where each starving gang is owed its GPUs: its user, else the first group around it, and the type."""
+        found: dict[int, tuple[int, int]] = {}
+        for node in reversed(self.said.upwards):  # the innermost last: it stays
+            found |= {gang: (node, j) for gang, j in self.starving.get(node, {}).items()}
+        return found
+
+    @cached_property
+    def served(self) -> frozenset[int]:
+        """The starving gangs for which enough GPUs are free, after those of high tiers and those that asked first."""
+        free, found = self.free.tolist(), []
+        for gang in sorted(self.owed_at, key=self.place.__getitem__):
+            j, gpus = self.owed_at[gang][1], int(self.gangs.gpus[gang])
+            if gpus <= free[j]:
+                free[j] -= gpus
+                found.append(gang)
+        return frozenset(found)
+
+    def waiting_below(self, node: int) -> list[int]:
+        """Return the pending gangs of GPUs of a user, or of all users in a group, in the same order."""
+        if node < len(self.said.users):
+            return self.waiting.get(node, [])
+        return self._of_groups.get(node, [])
+
+    @cached_property
+    def _of_groups(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = defaultdict(list)
+        for user, gangs in self.waiting.items():
+            for group in self.above(user):
+                found[group] += gangs
+        return {group: sorted(gangs, key=self.place.__getitem__) for group, gangs in found.items()}
+
+    def _in_room(self, node: int, waiting: list[int]) -> dict[int, int]:
+        gangs, users = self.gangs, len(self.said.users)
+        room = self.owed_room[node].tolist()
+        goods = self._goods_room(node)
+        types = sorted(range(self.k), key=lambda j: self.free[j] == 0)
+        below: dict[int, list[int]] = {}
+        inside: dict[int, list[int]] = {}
+        found: dict[int, int] = {}
+        for gang in waiting:
+            gpus, user = int(gangs.gpus[gang]), int(gangs.user[gang])
+            if node >= users and user not in inside:
+                inside[user] = [each for each in self.said.path(user) if each != node and each not in self.above(node)]
+            for each in inside.get(user, ()):
+                below.setdefault(each, self.cap_room[each].tolist())
+            for j in types:
+                fits = gpus <= room[j] and gangs.allowed[gang, j] and gpus <= self.market.capacity[j]
+                if not fits or any(gpus > below[each][j] for each in inside.get(user, ())):
+                    continue
+                takes = self.goods(gang, j) if goods else ()
+                if any(column in goods and amount > goods[column] for column, amount in takes):
+                    continue
+                room[j] -= gpus
+                for each in inside.get(user, ()):
+                    below[each][j] -= gpus
+                for column, amount in takes:
+                    if column in goods:
+                        goods[column] -= amount
+                found[gang] = j
+                break
+        return found
+
+    def _goods_room(self, node: int) -> dict[int, Any]:
+        """Return what a node may still take of the goods that are owed to somebody, by column."""
+        return {column: self.owed[node, column] - self.held[node, column] for column in self._owed_goods}
+
+    @cached_property
+    def _owed_goods(self) -> tuple[int, ...]:
+        return tuple(column for column in range(self.k, self.owed.shape[1]) if (self.owed[:, column] > 0).any())
+
+    def goods(self, gang: int, gpu_type: int) -> tuple[tuple[int, Any], ...]:
+        """Return what a gang takes of the goods on a type: columns, and how much of each."""
+        row = self.gangs.other[gang]
+        return tuple((column, row[at]) for at, column in self._columns[gpu_type] if row[at])
+
+    @cached_property
+    def _columns(self) -> list[list[tuple[int, int]]]:
+        at = [[(i, self.said.good(name, j)) for i, name in enumerate(self.gangs.resources)] for j in range(self.k)]
+        return [[(i, column) for i, column in pairs if column is not None] for pairs in at]
+
+    @cached_property
+    def short(self) -> Array:
+        """GPUs of each node's gangs that starve, by the type on which they fit (N, k)."""
+        missing = np.zeros((len(self.said.nodes), self.k), dtype=np.int64)
+        for node, gangs in self.starving.items():
+            for gang, j in gangs.items():
+                missing[node, j] += self.gangs.gpus[gang]
+        return missing
+
+    # -- who has it ----------------------------------------------------------------------------------------------
+    def above(self, node: int) -> tuple[int, ...]:
+        """Return the groups that a user or group is in, from the inside outwards."""
+        return self._above[node]
+
+    @cached_property
+    def _above(self) -> list[tuple[int, ...]]:
+        return [tuple(self.said.path(node))[1:] for node in range(len(self.said.nodes))]
+
+    def borrowers(self, node: int, gpu_type: int) -> list[Borrowed]:
+        """Return who holds GPUs of a type that others are owed, as seen from a node: most first.
+
+        Seen from a node, a user borrows what it and every group around it, up to where the node is, holds too much.
+        """
+        if (node, gpu_type) in self._borrowers:
+            return self._borrowers[node, gpu_type]
+        around = int(self.said.parent[node])
+        if (around, gpu_type) not in self._seen:
+            self._seen[around, gpu_type] = list(self._seen_from(around, gpu_type))
+        inside = set(self.users_in(node))
+        rows = [each for each in self._seen[around, gpu_type] if each.user not in inside]
+        found = self._borrowers[node, gpu_type] = sorted(rows, key=lambda each: (-each.gpus, each.user))
+        return found
+
+    @cached_property
+    def _borrowers(self) -> dict[tuple[int, int], list[Borrowed]]:
+        """What `borrowers` returned."""
+        return {}
+
+    @cached_property
+    def _seen(self) -> dict[tuple[int, int], list[Borrowed]]:
+        """What `_seen_from` returned; members of one group see the same."""
+        return {}
+
+    def _seen_from(self, group: int, gpu_type: int) -> Iterator[Borrowed]:
+        """Yield what users borrow as seen from a member of a group; `TOP`: of none."""
+        path = [] if group == TOP else [group, *self.above(group)]
+        members = [*(self.said.children[each] for each in path), self.said.tops]
+        levels = [(node, BOUNDLESS) for nodes in members for node in nodes if node not in path]
+        while levels:
+            node, most = levels.pop()
+            gpus = min(most, int(self.borrowed[node, gpu_type]))
+            if gpus > 0:
+                levels += [(child, gpus) for child in self.said.children[node]]
+                if node < len(self.said.users):
+                    yield Borrowed(node, gpus)
+
+    def users_in(self, node: int) -> list[int]:
+        """Return the users in a group; of a user, itself."""
+        found, nodes = [], [node]
+        while nodes:
+            each = nodes.pop()
+            nodes += self.said.children[each]
+            found += [each] * (each < len(self.said.users))
+        return found
+
+    @cached_property
+    def running(self) -> dict[tuple[int, int], list[int]]:
+        """The gangs that run, by user and type."""
+        found: dict[tuple[int, int], list[int]] = defaultdict(list)
+        gangs = self.gangs
+        for gang in np.flatnonzero(~gangs.pending & (gangs.gpus > 0)).tolist():
+            found[int(gangs.user[gang]), int(gangs.on[gang])].append(gang)
+        return dict(found)
+
+    @cached_property
+    def locked(self) -> Array:
+        """What each node keeps for itself of its reserve, unused (N, k); of a group, at least what its members keep."""
+        kept = np.zeros((len(self.said.nodes), self.k), dtype=np.int64)
+        unused = np.maximum(-whole(-_finite((self.said.reserve - self.held)[:, : self.k])), 0)
+        for node in self.said.upwards:
+            kept[node] = np.maximum(kept[node], unused[node])
+            if self.said.parent[node] != TOP:
+                kept[self.said.parent[node]] += kept[node]
+        return kept
+
+    def kept_by_others(self, user: int, gpu_type: int) -> list[Borrowed]:
+        """Return which users and groups keep free GPUs of a type for themselves, as seen from a user."""
+        path = [user, *self.above(user)]
+        beside = [self.said.children[group] for group in path[1:]] + [self.said.tops]
+        rows = (
+            Borrowed(node, int(self.locked[node, gpu_type]))
+            for node, nodes in zip(path, beside, strict=True)
+            for node in set(nodes) - {node}
+        )
+        return sorted((each for each in rows if each.gpus), key=lambda each: (-each.gpus, each.user))
+
+
+def _finite(amounts: Array) -> Array:
+    """Return amounts with numbers that are as good as infinite for infinities."""
+    return np.clip(amounts, -BOUNDLESS, BOUNDLESS)

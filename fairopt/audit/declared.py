@@ -1,0 +1,71 @@
+"""What a file itself says that can be computed: a scheduler's share values, what its queues hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isclose
+from typing import Any
+
+import numpy as np
+
+from fairopt.audit.alternatives import alternative
+from fairopt.audit.books import Books
+from fairopt.policy import Policy
+from fairopt.problem import Market
+from fairopt.program import Number, number_text
+
+#: Declared values are printed with few digits; those that differ relatively by less are alike.
+PRINTED = 1e-3
+
+
+@dataclass(frozen=True)
+class DeclaredValue:
+    """A value that a file states, beside the same one ``computed`` by a ``rule``; None where nothing computes it."""
+
+    name: str
+    what: str
+    stated: Any
+    computed: Number | None = None
+    rule: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether both are known and are not alike."""
+        if self.computed is None or not isinstance(self.stated, int | float | Fraction):
+            return False
+        stated, computed = float(self.stated), float(self.computed)  # infinity among them
+        return stated != computed and not isclose(stated, computed, rel_tol=PRINTED)
+
+    def __str__(self) -> str:
+        computed = "" if self.computed is None else number_text(self.computed)
+        stated = number_text(self.stated) if isinstance(self.stated, int | float | Fraction) else str(self.stated)
+        return f"{self.name}, {self.what}: the file says {stated}, {self.rule} computes {computed}"
+
+
+def compared(
+    books: Books, declared: Mapping[str, Mapping[str, Any]], policies: list[Policy]
+) -> Iterator[DeclaredValue]:
+    """Yield every declared number of users and groups of the market, computed where a rule's values are called so.
+
+    The rules see the market as it stands, without what is pending, so that they only say what its shares are.
+    """
+    known = {name: own for name, own in declared.items() if name in books.said.nodes}
+    if not known:
+        return
+    computed: dict[str, tuple[str, Mapping[str, Number]]] = {}
+    for policy in policies:
+        found = alternative(_as_it_stands(books), policy)
+        for what, values in found.grounds.stated.items() if found.grounds is not None else ():
+            computed.setdefault(what, (policy.name, values))
+    for name, own in known.items():
+        for what, stated in own.items():
+            rule, shares = computed.get(what, ("", {}))
+            yield DeclaredValue(name, what, stated, shares.get(name), rule)
+
+
+def _as_it_stands(books: Books) -> Market:
+    gangs = books.gangs
+    stays = gangs.select(np.flatnonzero(~gangs.pending))
+    return replace(books.market, entitlements=replace(books.said, gangs=stays))

@@ -1,0 +1,231 @@
+"""`explain`: how one user stands, why its gangs wait, what would let them run, and what a GPU more would change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairopt.audit.alternatives import Alternative, alternative
+from fairopt.audit.auditing import Audit, audit, reason_json
+from fairopt.audit.books import BOUNDLESS, Books
+from fairopt.audit.footing import NodeFooting
+from fairopt.audit.reasons import Reason, Reasons
+from fairopt.audit.settings import CAPACITY, SetTo, with_settings
+from fairopt.audit.violations import Mend, mends
+from fairopt.errors import BadInput
+from fairopt.policy import Policy
+from fairopt.problem.tables import Grid, Tabular
+from fairopt.program import INFINITY, Number, number_text
+from fairopt.properties.verdict import plain
+
+
+class WaitingGangs(NamedTuple):
+    """Gangs that wait for the same reason: that of the first, and how many there are."""
+
+    reason: Reason
+    gangs: int
+
+
+class Loan(NamedTuple):
+    """What would have to be given to let a gang run on a type: GPUs of the type, in whole, by what gives them."""
+
+    gang: str
+    type: str
+    gpus: int
+    steps: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.gang} could run on {self.type}: {'; '.join(self.steps)}"
+
+
+class Sensitivity(NamedTuple):
+    """What one more of something gives a user under a policy: GPUs by type, and what all others lose by it."""
+
+    policy: str
+    change: SetTo
+    gains: dict[str, Number]
+    others: Number
+
+    def __str__(self) -> str:
+        gains = ", ".join(f"{number_text(gpus)} {kind}" for kind, gpus in self.gains.items()) or "nothing"
+        others = f", of which others give up {number_text(-self.others)}" if self.others < 0 else ""
+        return f"{self.change}: {gains}{others}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Tabular):
+    """Why one user or group has what it has: in the books, and under each policy.
+
+    ``waits``: its waiting gangs by reason. ``mends``: the smallest reclaim for its own starving gangs. ``loans``: what
+    would have to be given to its first waiting gang, type by type. ``sensitivities``: what one more GPU of quota, cap
+    or capacity, or one more of weight, gives it: each was computed by the policy anew.
+    """
+
+    found: Audit
+    row: NodeFooting
+    path: tuple[str, ...]
+    waits: tuple[WaitingGangs, ...]
+    mends: tuple[Mend, ...]
+    loans: tuple[Loan, ...]
+    sensitivities: tuple[Sensitivity, ...]
+
+    def now(self, policy: Alternative) -> dict[str, Number]:
+        """Return what a policy gives it, by type."""
+        if policy.shares is None:
+            return {}
+        books = self.found.books
+        users = books.users_in(books.said.node(self.row.name))
+        total = policy.shares[users].sum(axis=0)
+        return {kind: total[j] for j, kind in enumerate(books.market.types) if total[j] or self.row.on(kind)}
+
+    def why(self, policy: Alternative) -> dict[str, str]:
+        """Return why its gangs wait or were stopped under a scheduler's own rule, in the rule's words."""
+        if policy.grounds is None:
+            return {}
+        books = self.found.books
+        mine = {books.gangs.names[gang] for gang in np.flatnonzero(books.gangs.user == books.said.node(self.row.name))}
+        both = {**policy.grounds.waits, **policy.grounds.stopped}
+        return {gang: words for gang, words in both.items() if gang in mine}
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {self.row.name} {self.row.footing.value}, {sum(each.gangs for each in self.waits)} wait>"
+
+    def _table(self) -> Grid:
+        own = self.row.types
+        keys = ("holds", "owed", "cap", "asks", "short", "borrows")
+        return Grid("type", [each.type for each in own], {key: [getattr(each, key) for each in own] for key in keys})
+
+    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
+        """Return the explanation as JSON types."""
+        return {
+            "schema": 1,
+            **self.row.to_json(exact=exact),
+            "path": list(self.path),
+            "waits": [reason_json(each.reason) | {"gangs": each.gangs} for each in self.waits],
+            "mends": [plain(each, exact=exact) | {"says": str(each)} for each in self.mends],
+            "loans": [each._asdict() | {"says": str(each)} for each in self.loans],
+            "policies": {
+                each.policy: {
+                    "gives": plain(self.now(each), exact=exact),
+                    "why": self.why(each),
+                    "error": each.error or None,
+                }
+                for each in self.found.alternatives
+            },
+            "sensitivities": [
+                {"policy": each.policy, "change": str(each.change)}
+                | plain({"gains": each.gains, "others": each.others}, exact=exact)
+                for each in self.sensitivities
+            ],
+        }
+
+
+def explain(
+    given: Any,
+    name: str,
+    *,
+    importer: str = "",
+    policies: Sequence[str | Policy] | None = None,
+    sensitivities: bool = True,
+    watch: Callable[[str], None] = lambda doing: None,
+    **how: Any,
+) -> Explanation:
+    """Return how a user or group stands, why, and what would change it; the other arguments are those of `audit`.
+
+    Errors: `BadInput` for an unknown name, with the nearest, and those of `audit`.
+
+    >>> from fairopt.problem import Entitlements, Gangs, Market
+    >>> gangs = Gangs.of(["A", "B"], [4, 4], users=["A", "B"], types=["H100"], names=["a", "b"], on=[None, "H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"B": [4]}, cap={"A": [2]}, gangs=gangs)
+    >>> market = Market.of([[1], [1]], [4], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> print(explain(market, "A", policies=[]).loans[0])
+    a could run on H100: raise the cap of A from 2 to 4; free or add 4 H100
+    """
+    found = audit(given, importer=importer, policies=policies, watch=watch, properties=(), **how)
+    books = found.books
+    node = books.said.node(name)
+    reasons = Reasons(books)
+    same: dict[tuple[Any, ...], WaitingGangs] = {}
+    waiting = [*books.waiting_below(node)]
+    waiting.sort(key=lambda gang: gang not in books.starving.get(node, {}))
+    first = waiting[0] if waiting else None
+    for gang in waiting:
+        reason = reasons.of(gang)
+        key = (reason.user, reason.gpus, reason.owed, reason.stops, reason.elsewhere)
+        same[key] = WaitingGangs(same[key].reason if key in same else reason, same[key].gangs + 1 if key in same else 1)
+    return Explanation(
+        found=found,
+        row=found.rows[node],
+        path=tuple(books.said.nodes[group] for group in books.above(node)),
+        waits=tuple(same.values()),
+        mends=tuple(mends(books, node)),
+        loans=tuple(_loans(books, reasons, first)) if first is not None else (),
+        sensitivities=tuple(_sensitivities(found, node, watch)) if sensitivities else (),
+    )
+
+
+def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
+    """Yield the least that has to be given to a gang on each type, the type with the least first."""
+    gangs, found = books.gangs, []
+    user, gpus, name = int(gangs.user[gang]), int(gangs.gpus[gang]), gangs.names[gang]
+    for j in np.flatnonzero(gangs.allowed[gang]).tolist():
+        kind, steps, total = books.market.types[j], [], 0
+        for node in (user, *books.above(user)):
+            if gpus > books.cap_room[node, j]:
+                cap = books.said.cap[node, j]
+                to = number_text(books.held[node, j] + gpus)
+                steps.append(f"raise the cap of {books.said.nodes[node]} from {number_text(cap)} to {to}")
+        kept = [] if reasons.is_owed(gang, j) else books.kept_by_others(user, j)
+        free = int(books.free[j])
+        open_to_all = max(0, free - sum(each.gpus for each in kept))
+        for other, reserve in kept:
+            lent = min(reserve, gpus - open_to_all, free - open_to_all)
+            if lent > 0 and gpus > open_to_all:
+                steps.append(f"let {books.said.nodes[other]} lend {lent} of the {reserve} {kind} that it keeps")
+                open_to_all, total = open_to_all + lent, total + lent
+        if gpus > open_to_all:
+            steps.append(f"free or add {gpus - open_to_all} {kind}")
+            total += gpus - open_to_all
+        found.append(Loan(name, kind, total, tuple(steps or ["nothing in the file stops it"])))
+    yield from sorted(found, key=lambda loan: (loan.gpus, len(loan.steps)))
+
+
+def _sensitivities(found: Audit, node: int, watch: Callable[[str], None]) -> Iterator[Sensitivity]:
+    books = found.books
+    users = books.users_in(node)
+    others = np.setdiff1d(np.arange(len(books.said.users)), users)
+    for base in found.alternatives:
+        if base.shares is None:
+            continue
+        for change in _one_more(found, node):
+            watch(f"{base.policy} decides with {change}")
+            try:
+                market = with_settings(books.market, [change])
+            except BadInput:  # a quota that cannot be raised without the cap says nothing by itself
+                continue
+            new = alternative(market, found.rule(base.policy))
+            if new.shares is None:
+                continue
+            more = new.shares - base.shares
+            own = more[users].sum(axis=0)
+            gains = {kind: own[j] for j, kind in enumerate(books.market.types) if own[j]}
+            yield Sensitivity(base.policy, change, gains, more[others].sum() if len(others) else Fraction(0))
+
+
+def _one_more(found: Audit, node: int) -> Iterator[SetTo]:
+    """Yield one more of everything that may matter to a node: on the types that it holds or asks for."""
+    books, one = found.books, Fraction(1)
+    name = books.said.nodes[node]
+    for j, kind in enumerate(books.market.types):
+        if not (books.held[node, j] or books.asks[node, j]):
+            continue
+        if books.owed[node, j] < BOUNDLESS:
+            yield SetTo(name, kind, "quota", one, adds=True)
+        if books.said.cap[node, j] < INFINITY:
+            yield SetTo(name, kind, "cap", one, adds=True)
+        yield SetTo("", kind, CAPACITY, one, adds=True)
+    yield SetTo(name, "", "weight", one, adds=True)

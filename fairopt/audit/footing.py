@@ -1,0 +1,134 @@
+"""How each user and group stands: STARVED, BORROWING, WITHIN or IDLE, with the numbers by type."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fairopt.audit.books import Books
+from fairopt.program import INFINITY, Number
+from fairopt.properties.verdict import plain
+
+
+class Footing(enum.Enum):
+    """How a user or group stands, on a type or altogether; the first that is true."""
+
+    STARVED = "STARVED"  # a gang waits that fits into what it is owed
+    BORROWING = "BORROWING"  # it holds more than it is owed
+    WITHIN = "WITHIN"  # it holds no more than it is owed, and no gang that fits into that waits
+    IDLE = "IDLE"  # it holds nothing and asks for nothing
+
+
+@dataclass(frozen=True)
+class TypeFooting:
+    """How a user or group stands on a type, in GPUs.
+
+    ``fixed``: what of ``holds`` cannot be taken back. ``asks``: GPUs of pending gangs that may run here. ``short``:
+    those of them that fit into what is ``owed``, and wait. ``borrows``: what it holds beyond that.
+    """
+
+    type: str
+    footing: Footing
+    holds: Number
+    fixed: Number
+    owed: Number
+    cap: Number
+    asks: int
+    short: int
+    borrows: Number
+
+
+@dataclass(frozen=True)
+class NodeFooting:
+    """How a user or group stands; ``types`` has the types where any number is not 0, or its cap is finite."""
+
+    name: str
+    is_group: bool
+    group: str
+    footing: Footing
+    types: tuple[TypeFooting, ...]
+    weight: Number
+    tier: int
+    goods: tuple[tuple[str, Number, Number, Number], ...] = ()
+
+    def on(self, gpu_type: str) -> TypeFooting | None:
+        """Return how it stands on a type; None where all is 0."""
+        return next((each for each in self.types if each.type == gpu_type), None)
+
+    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
+        """Return JSON types; null for what has no bound."""
+        return {
+            "name": self.name,
+            "kind": "group" if self.is_group else "user",
+            "group": self.group or None,
+            "footing": self.footing.value,
+            "weight": plain(self.weight, exact=exact),
+            "priority": self.tier,
+            "types": {
+                each.type: {"footing": each.footing.value} | {key: _json(getattr(each, key), exact) for key in _NUMBERS}
+                for each in self.types
+            },
+            "goods": {
+                name: plain({"holds": holds, "owed": owed, "cap": cap}, exact=exact)
+                for name, holds, owed, cap in self.goods
+            },
+        }
+
+
+def _json(number: Number, exact: bool) -> Any:
+    return number if type(number) is int else plain(number, exact=exact)
+
+
+_NUMBERS = ("holds", "fixed", "owed", "cap", "asks", "short", "borrows")
+
+
+def footings(books: Books) -> Iterator[NodeFooting]:
+    """Yield how each node stands, users first.
+
+    >>> from fairopt.problem import Entitlements, Market
+    >>> owed = Entitlements.of(["A"], ["H100"], guarantee={"A": [6]}, held={"A": [8]})
+    >>> [each] = footings(Books(Market.of([[1]], [8], users=["A"], types=["H100"], entitlements=owed)))
+    >>> each.footing.value, each.types[0].borrows
+    ('BORROWING', Fraction(2, 1))
+    """
+    said = books.said
+    held, owed, cap, fixed = (each.tolist() for each in (books.held, books.owed, said.cap, books.fixed))
+    asks, short, borrowed = (each.tolist() for each in (books.asks, books.short, books.borrowed))
+    for node, name in enumerate(said.nodes):
+        types = tuple(
+            TypeFooting(
+                kind,
+                _footing(short[node][j], borrowed[node][j], held[node][j], asks[node][j]),
+                *(held[node][j], fixed[node][j], owed[node][j], cap[node][j]),
+                *(asks[node][j], short[node][j], max(Fraction(0), held[node][j] - owed[node][j])),
+            )
+            for j, kind in enumerate(books.market.types)
+            if held[node][j] or owed[node][j] or asks[node][j] or cap[node][j] < INFINITY
+        )
+        over = said.parent[node]
+        waits = bool(books.waiting.get(node)) if node < len(said.users) else any(asks[node])
+        yield NodeFooting(
+            name,
+            node >= len(said.users),
+            "" if over < 0 else said.nodes[over],
+            _footing(sum(short[node]), sum(borrowed[node]), sum(held[node][: books.k]), waits),
+            types,
+            said.borrow_weight[node],
+            int(said.tier[node]),
+            tuple(
+                (good, held[node][column], owed[node][column], cap[node][column])
+                for column, good in enumerate(said.columns)
+                if column >= books.k and (held[node][column] or owed[node][column] or cap[node][column] < INFINITY)
+            ),
+        )
+
+
+def _footing(short: int, borrows: int, holds: Number, asks: int) -> Footing:
+    if short:
+        return Footing.STARVED
+    if borrows:
+        return Footing.BORROWING
+    return Footing.WITHIN if holds or asks else Footing.IDLE

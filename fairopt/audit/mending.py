@@ -1,0 +1,213 @@
+"""The smallest reclaim: which running gangs to stop so that a number of GPUs of a type become free.
+
+Only whole preemptible gangs are stopped, and only of users that borrow. Of all such sets the one that takes the fewest
+GPUs below what users and groups are owed (none, mostly) is best, then the one of the fewest GPUs, then of the fewest
+gangs. It is found exactly, in whole numbers, by dynamic programming up the tree: for each node and each number of GPUs
+the best way to stop that many inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from fairopt.audit.books import BOUNDLESS, Books
+from fairopt.program import Array
+
+#: A GPU below what is owed outweighs any number of gangs.
+BELOW = 1 << 24
+NEVER = np.int64(1) << 60
+
+
+class Stopped(NamedTuple):
+    """A gang to stop, or ("") GPUs of a user that no listed gang holds."""
+
+    gang: str
+    user: str
+    gpus: int
+
+    def __str__(self) -> str:
+        return self.gang or f"{self.gpus} GPUs of no listed gang"
+
+
+@dataclass(frozen=True)
+class Reclaim:
+    """What frees ``needed`` GPUs of a type: what to stop, None where nothing does.
+
+    ``below``: by user or group, how many GPUs it is left short of what it is owed, since gangs are whole.
+    """
+
+    type: str
+    needed: int
+    stops: tuple[Stopped, ...] | None
+    gpus: int = 0
+    below: Mapping[str, int] = field(default_factory=dict)
+
+    def by_user(self) -> dict[str, list[str]]:
+        """Return the gangs to stop, by user."""
+        found: dict[str, list[str]] = {}
+        for each in self.stops or ():
+            found.setdefault(each.user, []).append(str(each))
+        return found
+
+    def __str__(self) -> str:
+        if self.stops is None:
+            return f"no choice of whole preemptible gangs of those who borrow frees {self.needed} {self.type}"
+        if not self.stops:
+            return f"stop nothing: {self.needed} {self.type} are free"
+        whom = "; ".join(f"{', '.join(gangs)} of {user}" for user, gangs in self.by_user().items())
+        said = f"reclaim {self.gpus} {self.type}: stop {whom}"
+        if not self.below:
+            return said
+        users = {name: gpus for name, gpus in self.below.items() if name in self.by_user()} or self.below
+        left = " and ".join(f"{gpus} of what {name} is owed" for name, gpus in users.items())
+        return f"{said}. Gangs are whole, so this takes {left}; no choice takes less"
+
+
+def smallest(
+    books: Books,
+    gpu_type: int,
+    needed: int,
+    users: Collection[int],
+    granted: Mapping[int, int],
+) -> Reclaim:
+    """Return the smallest reclaim of ``needed`` GPUs of a type from ``users``.
+
+    ``granted``: GPUs of the type that each node gets in exchange, by node; they count as held.
+
+    >>> from fairopt.problem import Entitlements, Gangs, Market
+    >>> gangs = Gangs.of(["B", "B"], [4, 2], users=["B"], types=["H100"], names=["b", "c"], on=["H100", "H100"])
+    >>> owed = Entitlements.of(["B"], ["H100"], guarantee={"B": [4]}, gangs=gangs)
+    >>> books = Books(Market.of([[1]], [6], users=["B"], types=["H100"], entitlements=owed))
+    >>> print(smallest(books, 0, 2, [0], {}))
+    reclaim 2 H100: stop c of B
+    """
+    kind, gangs = books.market.types[gpu_type], books.gangs
+    if needed <= 0:
+        return Reclaim(kind, 0, ())
+    may = {user: _parts(books, user, gpu_type) for user in users}
+    may = {user: parts for user, parts in may.items() if parts}
+    sizes = [len(part.cost) - 1 for parts in may.values() for part in parts if part.gang is not None]
+    if sum(len(part.cost) - 1 for parts in may.values() for part in parts) < needed:
+        return Reclaim(kind, needed, None)
+    # of a set that frees more than this, some gang can be left out
+    most = needed + max(sizes, default=1) - 1
+    slack = {
+        node: _slack(books, node, gpu_type, granted)
+        for node in {each for user in may for each in (user, *books.above(user))}
+    }
+    tables = _up_the_tree(books, may, slack, most)
+    top = _merged([tables[node] for node in books.said.tops if node in tables], most)
+    gpus = min(range(needed, len(top.cost)), key=lambda t: (top.cost[t] // BELOW, t, top.cost[t]))
+    chosen = sorted(top.chosen(gpus), key=lambda each: (each.user, each.gang is None, each.gang))
+    names = ((gangs.names[each.gang] if each.gang is not None else "", each.user, each.gpus) for each in chosen)
+    stops = tuple(Stopped(gang, books.market.users[user], count) for gang, user, count in names)
+    return Reclaim(kind, needed, stops, gpus, _below(books, chosen, slack))
+
+
+def reclaimable(books: Books, gpu_type: int, users: Collection[int]) -> int:
+    """Return how many GPUs of a type may be taken from users at most."""
+    return sum(len(part.cost) - 1 for user in users for part in _parts(books, user, gpu_type))
+
+
+def _parts(books: Books, user: int, gpu_type: int) -> list[_Table]:
+    """Return what may be stopped of a user: each preemptible gang, and single GPUs that it holds beside its gangs.
+
+    First stand those that are chosen where choices are equal: of low priority, then young.
+    """
+    gangs, runs = books.gangs, books.running.get((user, gpu_type), [])
+    listed = sum(int(gangs.gpus[each]) for each in runs)
+    fixed = sum(int(gangs.gpus[each]) for each in runs if not gangs.preemptible[each])
+    held, kept = books.held[user, gpu_type], books.fixed[user, gpu_type]
+    single = int((held - listed - max(0, kept - fixed)) // 1)
+    may = sorted(
+        (each for each in runs if gangs.preemptible[each]), key=lambda each: (gangs.tier[each], -gangs.since[each])
+    )
+    parts = [_of_gang(user, int(gangs.gpus[each]), each) for each in may]
+    return [*parts, _Table(np.arange(single + 1), user=user)] if single > 0 else parts
+
+
+def _slack(books: Books, node: int, gpu_type: int, granted: Mapping[int, int]) -> int:
+    """Return how many GPUs can be taken from a node, that is granted some, before it lacks what it holds and is owed.
+
+    A part of a GPU does not count.
+    """
+    held, owed = books.held[node, gpu_type], books.owed[node, gpu_type]
+    return int(min(BOUNDLESS, max(0, held - owed) // 1)) + granted.get(node, 0)
+
+
+def _below(books: Books, chosen: Sequence[_Chosen], slack: Mapping[int, int]) -> dict[str, int]:
+    taken: dict[int, int] = {}
+    for each in chosen:
+        for node in (each.user, *books.above(each.user)):
+            taken[node] = taken.get(node, 0) + each.gpus
+    return {books.said.nodes[node]: gpus - slack[node] for node, gpus in taken.items() if gpus > slack[node]}
+
+
+class _Chosen(NamedTuple):
+    user: int
+    gang: int | None
+    gpus: int
+
+
+class _Table(NamedTuple):
+    """The least cost of stopping t GPUs (most + 1,), and how: the tables it is made of, and how many of the second.
+
+    One that is made of no others is of a user's gang, or (None) of GPUs that it holds beside its gangs.
+    """
+
+    cost: Array
+    first: _Table | None = None
+    second: _Table | None = None
+    of_second: Array | None = None
+    user: int = -1
+    gang: int | None = None
+
+    def chosen(self, gpus: int) -> list[_Chosen]:
+        """Return what is stopped for so many GPUs."""
+        found, table = [], self
+        while table.first is not None and table.second is not None and table.of_second is not None:
+            part = int(table.of_second[gpus])
+            found += table.second.chosen(part)
+            table, gpus = table.first, gpus - part
+        return [*found, _Chosen(table.user, table.gang, gpus)] if gpus else found
+
+
+def _up_the_tree(
+    books: Books, may: Mapping[int, list[_Table]], slack: Mapping[int, int], most: int
+) -> dict[int, _Table]:
+    tables: dict[int, _Table] = {}
+    for node in books.said.upwards:
+        inside = [tables[child] for child in books.said.children[node] if child in tables]
+        if parts := may.get(node, inside):
+            found = _merged(parts, most)
+            below = np.maximum(np.arange(len(found.cost)) - slack[node], 0)
+            tables[node] = found._replace(cost=np.minimum(found.cost + BELOW * below, NEVER))
+    return tables
+
+
+def _of_gang(user: int, gpus: int, gang: int) -> _Table:
+    cost = np.full(gpus + 1, NEVER)
+    cost[0], cost[gpus] = 0, 1
+    return _Table(cost, user=user, gang=gang)
+
+
+def _merged(parts: Sequence[_Table], most: int) -> _Table:
+    """Return the table of all parts together, for at most ``most`` GPUs."""
+    whole = parts[0]._replace(cost=parts[0].cost[: most + 1])
+    for part in parts[1:]:
+        length = min(most, len(whole.cost) + len(part.cost) - 2) + 1
+        cost, of_second = np.full(length, NEVER), np.zeros(length, dtype=np.int32)
+        for taken in np.flatnonzero(part.cost < NEVER).tolist():
+            end = min(length, taken + len(whole.cost))
+            if end <= taken:
+                continue
+            here = whole.cost[: end - taken] + part.cost[taken]
+            better = here < cost[taken:end]
+            cost[taken:end][better] = here[better]
+            of_second[taken:end][better] = taken
+        whole = _Table(cost, whole, part, of_second)
+    return whole

@@ -1,0 +1,115 @@
+"""Whatever can be audited, from files: a market, or a scheduler's own files by the importer that knows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from fairopt import discovery
+from fairopt.errors import BadInput, FairoptError
+from fairopt.importing.imported import Imported, read_with
+from fairopt.problem import Market, read_allocation, read_market
+from fairopt.problem.files.documents import parse_json, parse_toml
+from fairopt.problem.files.storage import AnyPath, naming, read_text
+from fairopt.problem.labels import check_labels
+from fairopt.problem.numbers import amount
+from fairopt.program import cast, objects
+
+#: A file that is larger is read only once, so that somebody has to say what it is.
+LARGE = 50 * 1024**2
+#: What a file of fairopt's own has in its first characters, and how many these are.
+_OURS, BEGINNING = re.compile(r'^\s*"?schema"?\s*[=:]', re.M), 10_000
+
+
+class Audited(NamedTuple):
+    """What was read, and by whom: the importer's name, "" for a market file."""
+
+    imported: Imported
+    importer: str
+
+    @property
+    def market(self) -> Market:
+        """The market."""
+        market: Market = self.imported.problem
+        return market
+
+
+def read_source(paths: Sequence[AnyPath], importer: str = "") -> Audited:
+    """Return what files hold; ``importer`` names who reads them, "" for whoever can.
+
+    A market file with entitlements is read as one. Errors: `BadInput` where nobody can read the files, with what each
+    says, where several can, and where what is read is no market.
+    """
+    if not paths:
+        raise BadInput("no file", place="FILE", remedy="Give a market, or a scheduler's own files")
+    if importer:
+        return Audited(_market_of(read_with(discovery.load(discovery.IMPORTERS, importer), paths), importer), importer)
+    for path in paths:
+        with naming(path):
+            size = Path(path).stat().st_size if Path(path).is_file() else 0
+            if size > LARGE:
+                raise BadInput(f"{size} bytes", place="the file", remedy="Say what it is: --from NAME")
+    found: list[Audited] = []
+    refused: list[tuple[str, FairoptError]] = []
+    if len(paths) == 1 and Path(paths[0]).suffix.lower() in (".toml", ".json", ".csv", ".gz"):
+        try:
+            market = read_market(paths[0])
+            return Audited(Imported(market), "")
+        except BadInput as error:
+            if _OURS.search(_beginning(paths[0])):
+                raise
+            refused.append(("a market", error))
+    for name in discovery.names(discovery.IMPORTERS):
+        try:
+            read = read_with(discovery.load(discovery.IMPORTERS, name), paths)
+            found.append(Audited(_market_of(read, name), name))
+        except FairoptError as error:
+            refused.append((f"--from {name}", error))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = " and ".join(each.importer for each in found)
+        raise BadInput(f"it can be read as of {names}", file=str(paths[0]), remedy="Say which: --from NAME")
+    whole = "; ".join(f"{name}: {_short(error)}" for name, error in refused) or "no importer is installed"
+    raise BadInput(f"nobody can read it: {whole}", file=str(paths[0]), remedy="Say what it is: --from NAME")
+
+
+def _beginning(path: AnyPath) -> str:
+    with naming(path):
+        return read_text(path)[:BEGINNING]
+
+
+def _short(error: FairoptError) -> str:
+    text = f"{error.place}: {error.problem}" if isinstance(error, BadInput) and error.place else str(error)
+    return text if len(text) <= 150 else f"{text[:147]}..."
+
+
+def _market_of(read: Imported, importer: str) -> Imported:
+    if not isinstance(read.problem, Market):
+        got = f"{importer} makes a {type(read.problem).__name__} of it"
+        raise BadInput(got, place="--from", remedy="An audit is of a market: users, types and who is owed what")
+    return read
+
+
+def with_speedups(market: Market, path: AnyPath) -> Market:
+    """Return the market with the speedups of a table of users and types, as an allocation is written."""
+    table = cast(read_allocation(path, market), type(market.capacity[0]))
+    with naming(path):
+        if (table < 0).any() or not (table > 0).any(axis=1).all():
+            raise BadInput("a user without a positive speedup", place="speedups", remedy="Give each user one")
+    return replace(market, speedup=table, least=None, most=None)
+
+
+def with_rates(market: Market, path: AnyPath) -> Market:
+    """Return the market in which every user's speedups are the rates of a .toml or .json file: a number by type."""
+    with naming(path):
+        text = read_text(path)
+        table = parse_json(text) if Path(path).suffix.lower() == ".json" else parse_toml(text)
+        check_labels(list(table), market.types, "type", "rates")
+        rates = objects(amount(table[name], f"rates, {name!r}", above=True) for name in market.types)
+    row = cast(rates, type(market.capacity[0]))
+    speedup = objects(list(row) * len(market.users)).reshape(market.shape).astype(market.speedup.dtype)
+    return replace(market, speedup=speedup, least=None, most=None)

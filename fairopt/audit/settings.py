@@ -1,0 +1,159 @@
+"""Changes of a market in words: ``team-a.H100.quota=8``, ``team-a.weight=2``, ``H100.capacity=64``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from fairopt.errors import BadInput
+from fairopt.problem import Entitlements, Market
+from fairopt.problem.labels import nearest
+from fairopt.problem.numbers import amount, exact, integer
+from fairopt.program import INFINITY, Array, number_text
+
+#: What stands for no bound.
+NO_BOUND = ("none", "unlimited")
+
+
+class Settable(NamedTuple):
+    """What can be set: the field of the entitlements, whether it is by type, and how its value is read."""
+
+    field: str
+    by_type: bool
+    read: Callable[[Any, str], Any]
+
+
+#: What can be set of users and groups, by the words for it.
+SETTABLE: Mapping[str, Settable] = MappingProxyType(
+    {
+        **dict.fromkeys(("quota", "guarantee"), Settable("guarantee", True, amount)),
+        **dict.fromkeys(("cap", "limit"), Settable("cap", True, amount)),
+        "reserve": Settable("reserve", True, amount),
+        "weight": Settable("borrow_weight", False, amount),
+        **dict.fromkeys(("priority", "tier"), Settable("tier", False, integer)),
+    }
+)
+CAPACITY = "capacity"
+
+
+@dataclass(frozen=True)
+class SetTo:
+    """One change: of a user or group ("": of the cluster), of a type ("": of all), what, and to which value.
+
+    With ``adds`` the value is added to what is there.
+    """
+
+    name: str
+    type: str
+    key: str
+    value: Any
+    adds: bool = False
+
+    def __str__(self) -> str:
+        value = "unlimited" if self.value == INFINITY else number_text(self.value)
+        target = ".".join(part for part in (self.name, self.type, self.key) if part)
+        return f"{target}{'+' if self.adds else ''}={value}"
+
+
+def read_setting(text: str, market: Market) -> SetTo:
+    """Return the change that a text states: ``NAME.TYPE.KEY=VALUE``, ``NAME.KEY=VALUE`` or ``TYPE.capacity=VALUE``.
+
+    ``+=`` adds to what is there. Errors: `BadInput` that names what is unknown, with the nearest names.
+
+    >>> from fairopt.problem import Entitlements
+    >>> owed = Entitlements.of(["team.a"], ["H100"])
+    >>> market = Market.of([[1]], [8], users=["team.a"], types=["H100"], entitlements=owed)
+    >>> read_setting("team.a.H100.quota=8", market)
+    SetTo(name='team.a', type='H100', key='quota', value=Fraction(8, 1), adds=False)
+    """
+    place = f"--set {text}"
+    said = market.entitlements
+    assert said is not None
+    target, equals, given = text.partition("=")
+    adds = target.endswith("+")
+    rest, dot, key = target.removesuffix("+").rpartition(".")
+    if not (equals and given and dot):
+        remedy = "Write NAME.TYPE.quota=8, NAME.weight=2 or TYPE.capacity=64"
+        raise BadInput("it is no setting", place=place, remedy=remedy)
+    if key == CAPACITY:
+        if rest not in market.types:
+            raise BadInput(f"there is no type {rest!r}", place=place, remedy=nearest(rest, market.types, "type"))
+        return SetTo("", rest, key, amount(given, place), adds)
+    if key not in SETTABLE:
+        raise BadInput(f"nothing is called {key!r}", place=place, remedy=nearest(key, [*SETTABLE, CAPACITY], "key"))
+    settable = SETTABLE[key]
+    if not settable.by_type:
+        if rest not in said.nodes:
+            raise BadInput(f"there is no user or group {rest!r}", place=place, remedy=nearest(rest, said.nodes))
+        return SetTo(rest, "", key, settable.read(exact(given, place), place), adds)
+    ends = [i for i, letter in enumerate(rest) if letter == "."]
+    known = [(rest[:i], rest[i + 1 :]) for i in ends if rest[:i] in said.nodes and rest[i + 1 :] in said.columns]
+    if not known:
+        pairs = [f"{each}.{column}" for each in said.nodes[:200] for column in said.columns]
+        raise BadInput(f"{rest!r} is no user or group with a type", place=place, remedy=nearest(rest, pairs, "target"))
+    if len(known) > 1:
+        raise BadInput(f"it may be {known[0]} or {known[1]}", place=place, remedy="Rename one of them")
+    free = given in NO_BOUND and settable.field != "reserve"
+    value = INFINITY if free else settable.read(given, place)
+    return SetTo(*known[0], key, value, adds)
+
+
+def with_settings(market: Market, settings: Iterable[SetTo]) -> Market:
+    """Return the market with changes made.
+
+    A group whose guarantee is at least the sum of its members' gains or loses what they do; its own part stays.
+    Errors: `BadInput` for a guarantee above the cap or below the reserve.
+    """
+    for each in settings:
+        market = _capacity(market, each) if each.key == CAPACITY else _entitled(market, each)
+    return market
+
+
+def _capacity(market: Market, each: SetTo) -> Market:
+    capacity, j = market.capacity.copy(), market.types.index(each.type)
+    capacity[j] = _new(capacity[j], each)
+    return replace(market, capacity=capacity)
+
+
+def _entitled(market: Market, each: SetTo) -> Market:
+    said = market.entitlements
+    assert said is not None
+    node, field = said.node(each.name), SETTABLE[each.key].field
+    own: Array = getattr(said, field).copy()
+    at: Any = (node, said.columns.index(each.type)) if each.type else node
+    more = _new(own[at], each) - own[at]
+    own[at] = _new(own[at], each)
+    if field == "guarantee":
+        _with_groups(said, own, node, at[1], more)
+    changed: Any = {field: own}
+    said = replace(said, **changed)
+    _require_in_order(said, at, each)
+    return replace(market, entitlements=said)
+
+
+def _new(old: Any, each: SetTo) -> Any:
+    return type(old)(old + each.value if each.adds else each.value) if each.value != INFINITY else INFINITY
+
+
+def _with_groups(said: Entitlements, own: Array, node: int, column: int, more: Any) -> None:
+    """Pass a change of a guarantee on to the groups that have at least what their members have together."""
+    before = said.guarantee[:, column]
+    for group in said.path(node):
+        if group != node:
+            if before[group] < sum(before[child] for child in said.children[group]) or before[group] == INFINITY:
+                return
+            own[group, column] = before[group] + more
+
+
+def _require_in_order(said: Entitlements, at: Any, each: SetTo) -> None:
+    if not each.type:
+        return
+    guarantee, cap, reserve = said.guarantee[at], said.cap[at], said.reserve[at]
+    if guarantee > cap and guarantee != INFINITY:
+        remedy = f"Set {each.name}.{each.type}.cap too"
+        raise BadInput(f"a quota of {guarantee} and a cap of {cap}", place=f"--set {each}", remedy=remedy)
+    if reserve > guarantee:
+        remedy = f"Set {each.name}.{each.type}.reserve too"
+        raise BadInput(f"a reserve of {reserve} and a quota of {guarantee}", place=f"--set {each}", remedy=remedy)

@@ -1,0 +1,173 @@
+"""`whatif`: what changes between two audits: who stands how, why, what policies give, what is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from fairopt.audit.auditing import Audit, audit, reason_json
+from fairopt.audit.footing import Footing
+from fairopt.audit.settings import SetTo, read_setting, with_settings
+from fairopt.importing.imported import Imported
+from fairopt.policy import Policy
+from fairopt.problem import Market
+from fairopt.problem.tables import Grid, Tabular
+from fairopt.program import Number
+from fairopt.properties.verdict import plain
+
+
+class FootingChange(NamedTuple):
+    """How a user or group stands on a type, before and after."""
+
+    name: str
+    type: str
+    before: Footing
+    after: Footing
+
+
+class Given(NamedTuple):
+    """How many more GPUs of a type a policy gives a user."""
+
+    policy: str
+    user: str
+    type: str
+    before: Number
+    after: Number
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WhatIf(Tabular):
+    """Two audits side by side; users, groups and types are matched by name."""
+
+    before: Audit
+    after: Audit
+    settings: tuple[SetTo, ...] = ()
+
+    @cached_property
+    def footings(self) -> tuple[FootingChange, ...]:
+        """Whose footing changes, by type."""
+        return tuple(self._footings())
+
+    def _footings(self) -> Iterator[FootingChange]:
+        old, new = ({row.name: row for row in each.rows} for each in (self.before, self.after))
+        types = dict.fromkeys((*self.before.market.types, *self.after.market.types))
+        for name in dict.fromkeys((*old, *new)):
+            for kind in types:
+                was, now = (
+                    Footing.IDLE if name not in rows or (own := rows[name].on(kind)) is None else own.footing
+                    for rows in (old, new)
+                )
+                if was is not now:
+                    yield FootingChange(name, kind, was, now)
+
+    @cached_property
+    def given(self) -> tuple[Given, ...]:
+        """What policies give differently."""
+        return tuple(self._given())
+
+    def _given(self) -> Iterator[Given]:
+        later = {each.policy: each for each in self.after.alternatives}
+        for old in self.before.alternatives:
+            new = later.get(old.policy)
+            if new is None or new.shares is None or old.shares is None:
+                continue
+            was, now = (_by_name(each.market, row.shares) for each, row in ((self.before, old), (self.after, new)))
+            for key in dict.fromkeys((*was, *now)):
+                if was.get(key, 0) != now.get(key, 0):
+                    yield Given(old.policy, *key, was.get(key, 0), now.get(key, 0))
+
+    @cached_property
+    def reasons(self) -> dict[str, tuple[str, str]]:
+        """Why users wait, before and after, where that changes; "" for one that does not wait."""
+        names = dict.fromkeys((*self.before.reasons, *self.after.reasons))
+        both = {
+            name: tuple(str(each.reasons[name]) if name in each.reasons else "" for each in (self.before, self.after))
+            for name in names
+        }
+        return {name: (was, now) for name, (was, now) in both.items() if was != now}
+
+    @cached_property
+    def mended(self) -> tuple[str, ...]:
+        """What was broken and is no more."""
+        return _only(self.before, self.after)
+
+    @cached_property
+    def broken(self) -> tuple[str, ...]:
+        """What is newly broken."""
+        return _only(self.after, self.before)
+
+    def __repr__(self) -> str:
+        return f"<WhatIf: {len(self.footings)} footings change, {len(self.mended)} mended, {len(self.broken)} broken>"
+
+    def _table(self) -> Grid:
+        rows = self.footings
+        columns = {"type": [row.type for row in rows], "before": [row.before.value for row in rows]}
+        return Grid("user", [row.name for row in rows], columns | {"after": [row.after.value for row in rows]})
+
+    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
+        """Return the difference, and both audits, as JSON types."""
+        return {
+            "schema": 1,
+            "settings": [str(each) for each in self.settings],
+            "footings": [
+                each._asdict() | {"before": each.before.value, "after": each.after.value} for each in self.footings
+            ],
+            "given": [plain(each._asdict(), exact=exact) for each in self.given],
+            "reasons": {
+                name: {
+                    when: reason_json(each.reasons[name]) if name in each.reasons else None
+                    for when, each in (("before", self.before), ("after", self.after))
+                }
+                for name in self.reasons
+            },
+            "mended": list(self.mended),
+            "broken": list(self.broken),
+            "before": self.before.to_json(exact=exact),
+            "after": self.after.to_json(exact=exact),
+        }
+
+
+def _by_name(market: Market, shares: Any) -> dict[tuple[str, str], Number]:
+    return {
+        (user, kind): shares[i, j]
+        for i, user in enumerate(market.users)
+        for j, kind in enumerate(market.types)
+        if shares[i, j]
+    }
+
+
+def _only(this: Audit, other: Audit) -> tuple[str, ...]:
+    there = {(each.name, each.type) for each in other.violations}
+    return tuple(str(each) for each in this.violations if (each.name, each.type) not in there)
+
+
+def whatif(
+    given: Any,
+    settings: Sequence[str] | Mapping[str, object] = (),
+    *,
+    after: Any = None,
+    importer: str = "",
+    policies: Sequence[str | Policy] | None = None,
+    **how: Any,
+) -> WhatIf:
+    """Return what changes if ``settings`` were made (``team-a.H100.quota=8``), or between two files or markets.
+
+    The other arguments are those of `audit`. Errors: `BadInput` of `audit`, and for settings that name nobody.
+
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [4, 4], users=["A", "B"], types=["H100"], on=[None, "H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"B": [4]}, gangs=gangs)
+    >>> market = Market.of([[1], [1]], [4], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> [each.after.value for each in whatif(market, ["A.H100.quota=4", "B.H100.quota=0"], policies=[]).footings]
+    ['STARVED', 'BORROWING']
+    """
+    old = audit(given, importer=importer, policies=policies, **how)
+    asked = [f"{key}={value}" for key, value in settings.items()] if isinstance(settings, Mapping) else settings
+    made = tuple(read_setting(each, old.market) for each in asked)
+    if after is None:
+        changed = Imported(with_settings(old.market, made))
+        same = {key: value for key, value in how.items() if key not in ("speedups", "rates")}
+        return WhatIf(old, audit(changed, importer=old.source, policies=policies, **same), made)
+    return WhatIf(old, audit(after, importer=importer, policies=policies, **how), made)

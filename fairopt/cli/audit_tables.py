@@ -1,0 +1,260 @@
+"""An audit for people: how everybody stands, why, what is broken and what mends it, and what policies would give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from textwrap import shorten
+
+from rich.text import Text
+
+from fairopt.audit import Audit, Explanation, Footing, NodeFooting, WhatIf
+from fairopt.audit.alternatives import Alternative
+from fairopt.cli.tables import answers, say, table_of
+from fairopt.importing.imported import Unplaced
+from fairopt.program import INFINITY, Number, number_text
+
+#: The most rows, reasons and things without a place that are shown unless all are asked for.
+ROWS, REASONS, UNPLACED = 40, 12, 5
+#: The longest line of what has no place.
+SHORT = 160
+STYLES: Mapping[Footing, str] = {Footing.STARVED: "red", Footing.BORROWING: "yellow", Footing.IDLE: "dim"}
+#: Who is shown first.
+ORDER = {each: number for number, each in enumerate(Footing)}
+
+
+def audit(found: Audit, *, in_full: bool) -> None:
+    """Print an audit."""
+    books = found.books
+    there = zip(books.market.types, books.market.capacity, books.free, strict=True)
+    gpus = ", ".join(f"{number_text(count)} {kind} ({free} free)" for kind, count, free in there)
+    pending = int(books.gangs.pending.sum())
+    said = books.said
+    groups = f" in {len(said.groups)} groups" if said.groups else ""
+    by = f", read by {found.source}" if found.source else ""
+    say(f"{len(said.users)} users{groups}, {gpus}; {len(books.gangs) - pending} gangs run, {pending} wait{by}")
+    if books.by_weight:
+        say("Nobody is guaranteed anything: what is owed is the part by weight, and no promise.")
+    if not len(books.gangs) and not books.said.held.any():
+        say("The files do not say what runs and what waits.")
+    counts = ", ".join(f"{count} {footing.value}" for footing, count in found.counts.items() if count)
+    say(f"Users: {counts}")
+    _rows(found, in_full=in_full)
+    _past_use(found, in_full=in_full)
+    _reasons(found, in_full=in_full)
+    _broken(found, in_full=in_full)
+    _declared(found)
+    if found.verdicts:
+        say("Properties of what is held; GPUs count as if gangs could be divided:")
+        answers(found.verdicts)
+    if found.alternatives:
+        _alternatives(found.alternatives, in_full=in_full)
+    _unplaced(found.unplaced, in_full=in_full)
+
+
+def bound(number: Number) -> str:
+    """Return a number of GPUs as text, with at most four digits where it is not whole; "-" for no bound."""
+    if number == INFINITY:
+        return "-"
+    return number_text(number) if number == int(number) else f"{float(number):.4g}"
+
+
+def _rows(found: Audit, *, in_full: bool) -> None:
+    grid = table_of("user", "group", "stands", "type", "held", "owed", "cap", "asks", "short", "borrows")
+    for column in grid.columns[:4]:
+        column.justify = "left"
+    busy = any(own.holds or own.asks for row in found.rows for own in row.types)
+    if not busy and found.books.by_weight and found.books.past_use:
+        return
+    lines = [
+        (row, own)
+        for row in sorted(found.rows, key=lambda row: (row.is_group, ORDER[row.footing]))
+        for own in row.types
+        if own.holds or own.asks or in_full or not busy
+    ]
+    last: NodeFooting | None = None
+    for row, own in lines if in_full else lines[:ROWS]:
+        name = f"({row.name})" if row.is_group else row.name
+        first = (name, row.group) if row is not last else ("", "")
+        numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
+        rest = [bound(each) if each else "" for each in (own.asks, own.short, own.borrows)]
+        grid.add_row(*first, Text(own.footing.value, style=STYLES.get(own.footing, "")), own.type, *numbers, *rest)
+        last = row
+    say(grid)
+    if len(lines) > ROWS and not in_full:
+        say(f"{len(lines) - ROWS} more lines: --verbose shows all")
+    if any(row.is_group for row, _ in lines):
+        say("(NAME) is a group: all that its members hold and ask for together.")
+
+
+def _past_use(found: Audit, *, in_full: bool) -> None:
+    uses = sorted(found.books.past_use, key=lambda each: each.used - each.owed)
+    if not uses:
+        return
+    grid = table_of("past use", "in", "part owed", "part used", "")
+    grid.columns[1].justify = grid.columns[4].justify = "left"
+    for each in uses if in_full else uses[:ROWS]:
+        row = found.row(each.name)
+        name = f"({each.name})" if row.is_group else each.name
+        words = "less than owed" if each.used < each.owed else "more than owed" if each.used > each.owed else ""
+        grid.add_row(name, row.group, f"{float(each.owed):.2%}", f"{float(each.used):.2%}", words)
+    say(grid)
+    if len(uses) > ROWS and not in_full:
+        say(f"{len(uses) - ROWS} more lines: --verbose shows all")
+
+
+def _reasons(found: Audit, *, in_full: bool) -> None:
+    starved = {row.name for row in found.rows if row.footing is Footing.STARVED}
+    ordered = sorted(found.reasons.items(), key=lambda each: each[0] not in starved)
+    if ordered:
+        say("Why they wait:")
+    for name, reason in ordered if in_full else islice(ordered, REASONS):
+        say(f"  {name}: {reason}")
+    if len(ordered) > REASONS and not in_full:
+        say(f"  and {len(ordered) - REASONS} more: --verbose shows all, `fairopt explain FILE USER` one")
+
+
+def _broken(found: Audit, *, in_full: bool) -> None:
+    for heading, rows in (("Broken guarantees:", found.guarantees), ("Broken caps:", found.caps)):
+        if rows:
+            say(Text(heading, style="red"))
+        for each in rows if in_full else rows[:REASONS]:
+            say(f"  {each}")
+        if len(rows) > REASONS and not in_full:
+            say(f"  and {len(rows) - REASONS} more: --verbose shows all")
+    for cap in found.caps:
+        if cap.mend is not None:
+            say(f"  Smallest mend: {cap.mend}")
+    for mend in found.mends:
+        say(f"  Smallest mend: {mend}")
+    if not found.violated and any(row.types for row in found.rows):
+        say("No guarantee is broken by others' borrowing, and no cap is broken.")
+
+
+def _declared(found: Audit) -> None:
+    known = [each for each in found.declared if each.computed is not None]
+    wrong = [each for each in known if each.differs]
+    if known:
+        differ = f"{len(wrong)} differ:" if wrong else "none differs"
+        say(f"{len(known)} values that the file states were computed again; {differ}")
+    for each in wrong:
+        say(f"  {each}")
+
+
+def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
+    say("What policies would give instead, beside what is held:")
+    for each in rows:
+        if each.error:
+            say(f"  {each.policy}: {each.error}")
+            continue
+        if not each.gains:
+            say(f"  {each.policy}: the same")
+        users = sorted(each.gains, key=each.total)
+        for heading, names in (
+            ("lose", [user for user in users if each.total(user) < 0]),
+            ("gain", [user for user in reversed(users) if each.total(user) > 0]),
+            ("change", [user for user in users if each.total(user) == 0]),
+        ):
+            if names:
+                shown = names if in_full else names[:ROWS]
+                said = "; ".join(f"{user} {gained(each, user)}" for user in shown)
+                more = f"; and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+                say(f"  {each.policy}: {heading} {said}{more}")
+
+
+def gained(found: Alternative, user: str) -> str:
+    """Return what a user gains, by type: "+4 H100, -2 A100"."""
+    return ", ".join(f"{'+' * (gpus > 0)}{bound(gpus)} {kind}" for kind, gpus in found.gains[user].items())
+
+
+def _unplaced(rows: Sequence[Unplaced], *, in_full: bool) -> None:
+    if not rows:
+        return
+    say(f"{len(rows)} things in the file have no place in the model:")
+    for each in rows if in_full else rows[:UNPLACED]:
+        say(f"  {each}" if in_full else shorten(f"  {each}", SHORT, placeholder=" ..."))
+    if len(rows) > UNPLACED and not in_full:
+        say(f"  and {len(rows) - UNPLACED} more: --verbose shows all")
+
+
+def explanation(found: Explanation) -> None:
+    """Print how one user or group stands, and what would change it."""
+    row = found.row
+    inside = f", in {' in '.join(found.path)}" if found.path else ""
+    kind = "group" if row.is_group else "user"
+    say(f"{row.name}: a {kind}{inside}; {row.footing.value}; weight {number_text(row.weight)}, priority {row.tier}")
+    rules = [each for each in found.found.alternatives if not each.error]
+    grid = table_of("type", "held", "owed", "cap", "asks", "short", "borrows", *(each.policy for each in rules))
+    shares = [found.now(each) for each in rules]
+    for own in row.types:
+        numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
+        gives = [bound(each.get(own.type, 0)) for each in shares]
+        grid.add_row(own.type, *numbers, *(bound(each) for each in (own.asks, own.short, own.borrows)), *gives)
+    say(grid)
+    if rules:
+        say("The last columns are what policies would give it now.")
+    say("Why its gangs wait:" if found.waits else "No gang of GPUs waits.")
+    for waits in found.waits[:REASONS]:
+        more = f" (and {waits.gangs - 1} more like it)" if waits.gangs > 1 else ""
+        say(f"  {waits.reason}{more}")
+    if len(found.waits) > REASONS:
+        say(f"  and for {len(found.waits) - REASONS} other reasons: --json has all")
+    for mend in found.mends:
+        say(f"Smallest mend: {mend}")
+    if found.loans and not found.mends:
+        say("What would let it run:")
+        for loan in found.loans:
+            say(f"  {loan}")
+    for each in found.found.alternatives:
+        for gang, words in islice(found.why(each).items(), REASONS):
+            say(f"{each.policy}, {gang}: {words}")
+        if each.error:
+            say(f"{each.policy}: {each.error}")
+    _sensitivities(found)
+
+
+def _sensitivities(found: Explanation) -> None:
+    if found.sensitivities:
+        say("What one more would give it, computed anew:")
+        grid = table_of("policy", "one more of", "gives it", "others")
+        for each in found.sensitivities:
+            gains = ", ".join(f"{gpus:+} {kind}" for kind, gpus in each.gains.items()) or "nothing"
+            what = str(each.change).removesuffix("+=1")
+            grid.add_row(each.policy, what, gains, f"{each.others:+}" if each.others else "")
+        for column in grid.columns:
+            column.justify = "left"
+        say(grid)
+
+
+def what_if(found: WhatIf) -> None:
+    """Print the difference of two audits."""
+    for each in found.settings:
+        say(f"Changed: {each}")
+    if not found.footings:
+        say("Nobody stands differently.")
+    else:
+        grid = table_of("user", "type", "before", "after")
+        for row in found.footings[:ROWS]:
+            grid.add_row(row.name, row.type, row.before.value, row.after.value)
+        for column in grid.columns:
+            column.justify = "left"
+        say(grid)
+        if len(found.footings) > ROWS:
+            say(f"{len(found.footings) - ROWS} more lines: --json has all")
+    for heading, rows in (("No more broken:", found.mended), ("Newly broken:", found.broken)):
+        if rows:
+            say(heading)
+        for words in rows:
+            say(f"  {words}")
+    for name, (was, now) in islice(found.reasons.items(), REASONS):
+        say(f"{name}, before: {was or 'does not wait'}")
+        say(f"{name}, after:  {now or 'does not wait'}")
+    if found.given:
+        say("What policies give:")
+        grid = table_of("user", "policy", "type", "before", "after", "difference")
+        for given in found.given[:ROWS]:
+            numbers = (given.before, given.after, given.after - given.before)
+            grid.add_row(given.user, given.policy, given.type, *map(bound, numbers))
+        say(grid)
+    elif any(not each.error for each in found.before.alternatives):
+        say("No policy gives anything different.")

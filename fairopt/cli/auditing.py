@@ -1,0 +1,137 @@
+"""`fairopt audit`, `explain` and `whatif`: who is starved or borrows, why, and what would change it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairopt import discovery
+from fairopt.audit import audit as audited
+from fairopt.audit import explain as explained
+from fairopt.audit import whatif as what_if
+from fairopt.cli import audit_tables, completing, evidence_files, tables
+from fairopt.cli.exits import Exit
+from fairopt.cli.given import input_file, input_option
+from fairopt.cli.listing import AsJson, print_json, show
+from fairopt.errors import BadInput
+from fairopt.problem import Market
+from fairopt.problem.files.storage import require_place
+
+Files = Annotated[list[Path], input_file("FILE...", "A scheduler's own files, or a market with entitlements.", Market)]
+From = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="NAME",
+        help="The importer that reads the files; by default the only one that can.",
+        autocompletion=completing.registered(discovery.IMPORTERS),
+    ),
+]
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        help="A policy whose answer is shown beside what is held; by default those that decide by entitlements, and of "
+        "many users only the scheduler's own. May be repeated.",
+        autocompletion=completing.policies(Market),
+    ),
+]
+Speedups = Annotated[
+    Path | None, input_option("A .csv table of users and types: the throughput of each user on one GPU of each type.")
+]
+Rates = Annotated[
+    Path | None, input_option("A .toml or .json file: what one GPU of each type counts for, for every user.")
+]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Every user, and all that the market has no place for.")]
+
+
+def audit(
+    files: Files,
+    importer: From = "",
+    policies: Policies = None,
+    speedups: Speedups = None,
+    rates: Rates = None,
+    json_: AsJson = False,
+    html: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")] = None,
+    certificates: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the evidence of the verdicts here, for `fairopt check DIR`."),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Say who is starved and who borrows on a cluster, why, and the smallest reclaim that mends it.
+
+    Exit status: 1 a guarantee is broken by others' borrowing, or a cap is; 4 neither, and a property is undecided.
+    """
+    require_place(html, "--html")
+    evidence_files.require_empty(certificates)
+    if speedups is not None and rates is not None:
+        raise BadInput(f"got {rates}, and --speedups too", place="--rates", remedy="Give one of them")
+    with tables.working("reading") as watch:
+        found = audited(files, importer=importer, policies=policies, speedups=speedups, rates=rates, watch=watch)
+    if json_:
+        print_json(found.to_json())
+    else:
+        audit_tables.audit(found, in_full=verbose)
+    if certificates is not None:
+        evidence_files.write_verdicts(found.market, found.held, found.verdicts, list(found.properties), certificates)
+    raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)
+
+
+def explain(
+    files: Files,
+    user: Annotated[str, typer.Argument(metavar="USER", help="A user or a group.")],
+    importer: From = "",
+    policies: Policies = None,
+    json_: AsJson = False,
+) -> None:
+    """Say how one user or group stands and why, what would let its gangs run, and what one GPU more would give it."""
+    with tables.working("reading") as watch:
+        found = explained(files, user, importer=importer, policies=policies, watch=watch)
+    show(json_, found.to_json(), lambda: audit_tables.explanation(found))
+
+
+def whatif(
+    files: Files,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="CHANGE",
+            help="NAME.TYPE.quota=8 (or cap, reserve), NAME.weight=2 (or priority), TYPE.capacity=64; += adds. May be "
+            "repeated. Without it, two files are compared.",
+        ),
+    ] = None,
+    importer: From = "",
+    policies: Policies = None,
+    emit: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Print nothing but the change, as objects that this scheduler takes.",
+            autocompletion=completing.registered(discovery.EMITTERS),
+        ),
+    ] = "",
+    json_: AsJson = False,
+) -> None:
+    """Say what a change of quotas, caps, weights or capacities would do: who stands how, why, and what policies give.
+
+    Exit status: 1 a guarantee or a cap is broken after it that was not before.
+    """
+    emitter = discovery.load(discovery.EMITTERS, emit) if emit else None
+    if not settings and len(files) != 2:
+        raise BadInput(f"{len(files)} files and no change", place="--set", remedy="Give --set, or two files to compare")
+    how: dict[str, Any] = {"importer": importer, "policies": policies}
+    with tables.working("reading") as watch:
+        if settings:
+            found = what_if(files, settings, watch=watch, **how)
+        else:
+            found = what_if(files[:1], after=files[1:], watch=watch, **how)
+    if emitter is not None:
+        written = emitter(found.before.market, found.after.market)
+        show(json_, {**found.to_json(), "emitted": written}, lambda: print(written, end=""))
+    else:
+        show(json_, found.to_json(), lambda: audit_tables.what_if(found))
+    raise typer.Exit(Exit.FAILS if found.broken else Exit.FINE)

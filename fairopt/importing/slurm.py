@@ -1,0 +1,277 @@
+"""Slurm: what `sshare`, `sacctmgr`, `scontrol`, `squeue` and `sacct` printed, as one market."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from fairopt.errors import BadInput
+from fairopt.importing.imported import Imported
+from fairopt.importing.slurm_facts import Association, Facts, Job, Key
+from fairopt.importing.slurm_json import json_records
+from fairopt.importing.slurm_text import lines_of, text_records
+from fairopt.importing.slurm_values import GPUS, UNTYPED
+from fairopt.problem import Gangs, Market
+from fairopt.problem.entitled_rows import Good
+from fairopt.problem.entitlements import Entitlements
+from fairopt.problem.files.storage import AnyPath, naming
+from fairopt.problem.numbers import whole
+from fairopt.program import INFINITY, Number
+
+#: Where resources are counted that belong to no GPU type.
+ANYWHERE = "any"
+_CAP = "sacctmgr show assoc, GrpTRES"
+
+
+def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -> Imported:
+    """Read what Slurm's commands printed: any of their files together, as one market.
+
+    ``sshare -alP``, ``sacctmgr show assoc tree -P``, ``sacctmgr show qos -P``, ``scontrol show node`` (also partition,
+    job), ``squeue`` and ``sacct -aXP`` with "|" between columns, and all of these with ``--json``; which command
+    printed a file is seen from the file. An association ACCOUNT/USER is a user of the market, an account is a group,
+    RawShares are `borrow_weight`, GrpTRES are caps. Tier 1 with weight 0 stands for Fairshare=parent. The GPUs are
+    those of nodes that are up; without nodes ``gpus`` of one type, or else the sum of the highest caps.
+    ``cluster`` chooses one of several. `declared` has what `sshare` computed.
+
+    Errors: `BadInput` that names the file, the line or record, the value and what to do.
+
+    Source: Slurm 26.05 (commit 284c3b95), src/sshare/process.c, src/common/print_fields.c and the files named in
+    `fairopt.importing.slurm_text`.
+    """
+    if not paths:
+        raise BadInput("no files", place="slurm", remedy="Give what sshare -alP printed, for one")
+    facts = Facts(cluster)
+    for path in paths:
+        with naming(path):
+            start = next((line.lstrip() for _, line in lines_of(path) if line.strip()), "")
+            facts.add(json_records(path) if start.startswith(("{", "[")) else text_records(path))
+    with naming(", ".join(map(str, paths))):
+        _complete(facts)
+        return Imported(_market(facts, gpus), facts.unplaced, _declared(facts))
+
+
+def name_of(key: Key) -> str:
+    """Return what an association is called: ACCOUNT, ACCOUNT/USER or ACCOUNT/USER/PARTITION."""
+    return "/".join(filter(None, key))
+
+
+def _complete(facts: Facts) -> None:
+    """Give jobs the association that they belong to, and users and accounts the accounts that they are in."""
+    known = facts.associations
+    for job in facts.jobs.values():
+        account, user, _ = job.key
+        job.key = job.key if job.key in known else (account, user, "")
+        if job.key not in known:
+            if known:
+                facts.note("jobs", "Account, User", name_of(job.key), "no association is listed; it was added")
+            known[job.key] = Association(job.place, account)
+    for _, association in list(known.items()):
+        if association.parent and (association.parent, "", "") not in known:
+            known[association.parent, "", ""] = Association(association.place)
+    flat = [key[0] for key, found in known.items() if not key[1] and not found.parent]
+    if len(flat) > 1 and "root" in flat:
+        for account in flat:
+            if account != "root":
+                known[account, "", ""].parent = "root"
+                facts.note("accounts", "Account", account, "its parent is not said: taken to be in root (use `tree`)")
+    facts.require_tree()
+    if not any(user for _, user, _ in known):
+        remedy = "Give sshare -alP, which lists all users (-a), or sacctmgr show assoc tree -P"
+        raise BadInput("no user associations", place="User", remedy=remedy)
+
+
+def _market(facts: Facts, gpus: int | None) -> Market:
+    users = [key for key in facts.associations if key[1]]
+    accounts = [key for key in facts.associations if not key[1]]
+    capacity = _capacity(facts, gpus)
+    types = list(capacity)
+    goods = _goods(facts, capacity)
+    nodes = {key: name_of(key) for key in (*users, *accounts)}
+    group = {nodes[key]: found.parent for key, found in facts.associations.items() if found.parent}
+    entitlements = Entitlements.of(
+        [nodes[key] for key in users],
+        types,
+        groups=[nodes[key] for key in accounts],
+        group=group,
+        goods=goods,
+        cap={nodes[key]: _cap(facts, key, types, goods) for key in nodes if facts.associations[key].cap},
+        borrow_weight={nodes[key]: found.share for key, found in facts.associations.items() if found.share is not None},
+        tier={nodes[key]: 1 for key, found in facts.associations.items() if found.use_parent},
+        usage={nodes[key]: usage for key, usage in _usage(facts).items()},
+        rate=_rate(facts, types),
+        gangs=_gangs(facts, users, types, goods),
+    )
+    ones = [[1] * len(types) for _ in users]
+    return Market.of(
+        ones,
+        list(capacity.values()),
+        users=[nodes[key] for key in users],
+        types=types,
+        least=[[0] * len(types) for _ in users],
+        most=[[None] * len(types) for _ in users],
+        entitlements=entitlements,
+    )
+
+
+def _usage(facts: Facts) -> dict[Key, Fraction]:
+    """Return past usage as the files say it; an account of which none is said has that of its members."""
+    total = {key: found.usage for key, found in facts.associations.items() if found.usage is not None}
+    for key, found in facts.associations.items():
+        at = found.parent
+        while at and key in total and facts.associations[key].usage is not None and key[1]:
+            above = (at, "", "")
+            if facts.associations[above].usage is None:
+                total[above] = total.get(above, Fraction(0)) + total[key]
+            at = facts.associations[above].parent
+    return total
+
+
+def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
+    """Return the GPUs by type: of nodes, else of caps or of what runs, else as given."""
+    if facts.nodes:
+        there: dict[str, int] = {}
+        for node in facts.nodes.values():
+            for kind, count in node.gpus.items():
+                there[kind] = there.get(kind, 0) + count * node.up
+        there = {kind: count for kind, count in there.items() if count}
+        if there:
+            return there
+        facts.note("scontrol show node", "Gres", "no GPU", "no node that is up has a GPU")
+    if gpus is not None:
+        return {UNTYPED: whole(gpus, "gpus")}
+    capped = _capped(facts)
+    running: dict[str, int] = {}
+    for job in facts.jobs.values():
+        for kind, count in job.gpus.items():
+            running[kind] = running.get(kind, 0) + count * job.runs
+    if len(running) > 1:
+        running.pop(UNTYPED, None)
+    found = {kind: max(count, running.get(kind, 0)) for kind, count in capped.items()} or {
+        kind: max(count, 1) for kind, count in running.items()
+    }
+    source = "the sum of the highest caps" if capped else "what runs" if running else "1, so that they are parts of 1"
+    total = ", ".join(f"{count} {kind}" for kind, count in (found or {UNTYPED: 1}).items())
+    facts.note("GPUs", "capacity", total, f"no node is listed, so the GPUs are {source}: give scontrol show node")
+    return found or {UNTYPED: 1}
+
+
+def _capped(facts: Facts) -> dict[str, int]:
+    """Return what the caps allow by type: the sum over the highest associations that have one."""
+    names = {name for found in facts.associations.values() for name in found.cap if name.startswith(GPUS)}
+    typed = {name for name in names if name != GPUS}
+    below: dict[str, list[Key]] = {}
+    for key, found in facts.associations.items():
+        below.setdefault(found.parent, []).append(key)
+
+    def allowed(key: Key, name: str) -> Number:
+        cap = facts.associations[key].cap.get(name, INFINITY)
+        inside = below.get(key[0], []) if not key[1] else []
+        return cap if cap != INFINITY else sum(allowed(each, name) for each in inside)
+
+    total = {name: sum(allowed(key, name) for key in below.get("", [])) for name in sorted(typed or names)}
+    return {name[len(GPUS) + 1 :] or UNTYPED: int(count) for name, count in total.items() if count}
+
+
+def _goods(facts: Facts, capacity: Mapping[str, int]) -> dict[Good, Number]:
+    """Return the further resources that some cap is about: CPU, memory, GPUs of any of several types."""
+    capped = {name for found in facts.associations.values() for name in found.cap}
+    up = [node.other for node in facts.nodes.values() if node.up]
+    goods: dict[Good, Number] = {
+        Good(name, ANYWHERE): sum((each.get(name, Fraction(0)) for each in up), Fraction(0))
+        for name in ("cpu", "mem")
+        if name in capped and up
+    }
+    if GPUS in capped and len(capacity) > 1:
+        goods[Good(GPUS, ANYWHERE)] = Fraction(sum(capacity.values()))
+    return goods
+
+
+def _cap(facts: Facts, key: Key, types: list[str], goods: Mapping[Good, Number]) -> dict[str, Number]:
+    """Return the caps of an association by column; those without a column are noted."""
+    columns = {f"{GPUS}:{kind}": kind for kind in types} | {good.resource: str(good) for good in goods}
+    if len(types) == 1:
+        columns[GPUS] = types[0]
+    row: dict[str, Number] = {}
+    for name, most in facts.associations[key].cap.items():
+        if name in columns:
+            row[columns[name]] = min(most, row.get(columns[name], INFINITY))
+        elif name.startswith(f"{GPUS}:"):
+            facts.note(
+                _CAP, name, f"{most} of {name_of(key)}", "there is no GPU of this type (among nodes that are up)"
+            )
+        else:
+            facts.note(_CAP, name, f"{most} of {name_of(key)}", "not counted here, or no node says how much there is")
+    return row
+
+
+def _rate(facts: Facts, types: list[str]) -> list[Number] | None:
+    if not facts.billing:
+        return None
+    rates = []
+    for kind in types:
+        given = facts.billing.get(kind) or facts.billing.get(UNTYPED) or [Fraction(1)]
+        if len(set(given)) > 1:
+            told = ", ".join(sorted({str(each) for each in given}))
+            facts.note("scontrol show partition", "TRESBillingWeights", f"{kind}: {told}", "partitions differ: largest")
+        rates.append(max(given))
+    return rates
+
+
+def _gangs(facts: Facts, users: list[Key], types: list[str], goods: Mapping[Good, Number]) -> Gangs:
+    index = {key: name_of(key) for key in users}
+    jobs = [(job, kinds) for job in facts.jobs.values() if (kinds := _types(facts, job, types))]
+    jobs.sort(key=lambda each: each[0].submit)
+    named = [job.name for job, _ in jobs]
+    resources = [good.resource for good in goods]
+    return Gangs.of(
+        [index[job.key] for job, _ in jobs],
+        [sum(job.gpus.values()) for job, _ in jobs],
+        users=list(index.values()),
+        types=types,
+        names=named,
+        allowed=[kinds for _, kinds in jobs],
+        on=[kinds[0] if job.runs else None for job, kinds in jobs],
+        tier=[facts.priority.get(job.qos, 0) for job, _ in jobs],
+        preemptible=[job.qos in facts.preempted for job, _ in jobs],
+        since=[job.submit for job, _ in jobs],
+        other={
+            name: [
+                sum(job.gpus.values()) if name == GPUS else _finite(job.other.get(name, Fraction(0))) for job, _ in jobs
+            ]
+            for name in resources
+        },
+    )
+
+
+def _finite(count: Number) -> Number:
+    return Fraction(0) if count == INFINITY else count
+
+
+def _types(facts: Facts, job: Job, types: list[str]) -> list[str]:
+    """Return the types on which a job may run, or the one on which it does; nothing where that cannot be told."""
+    (kind,) = job.gpus
+    if kind in types:
+        return [kind]
+    if kind != UNTYPED:
+        facts.note("jobs", "TRES", kind, "the GPUs of these jobs are of a type that no node which is up has")
+        return []
+    listed = [facts.nodes[name].gpus for name in job.nodes if name in facts.nodes]
+    on = {each for gpus in listed for each in gpus if each in types}
+    if job.runs and len(on or types) > 1:
+        facts.note(
+            "jobs", "NodeList", job.name, "these run on GPUs of a type that cannot be told; give typed AllocTRES"
+        )
+        return []
+    if job.runs:
+        return [next(iter(on or types))]
+    inside = [node.gpus for node in facts.nodes.values() if job.partition in node.partitions]
+    return [each for each in types if any(each in gpus for gpus in inside)] or types
+
+
+def _declared(facts: Facts) -> dict[str, dict[str, Any]]:
+    return {
+        name_of(key): {name: value for name, value in found.declared.items() if value != ""}
+        for key, found in facts.associations.items()
+        if found.declared
+    }

@@ -1,0 +1,328 @@
+"""What the records of Slurm's commands say together: associations, nodes, jobs, billing; and what had no place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from fairopt.errors import BadInput
+from fairopt.importing.imported import Unplaced
+from fairopt.importing.slurm_text import DEEPEST, Kind, Record
+from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
+from fairopt.problem.checks import check_name
+from fairopt.problem.numbers import amount, exact, integer, shown
+from fairopt.program import INFINITY, Number
+
+#: (account, user, partition); an account has no user.
+Key = tuple[str, str, str]
+#: States in which a job holds GPUs, and in which it waits.
+RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAGE_OUT", "SO"})
+WAITS = frozenset({"PENDING", "PD", "REQUEUED", "RQ", "REQUEUE_FED", "RF"})
+#: Nodes in these states offer nothing.
+_DOWN = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "NO_RESPOND", "NOT_RESPONDING", "POWERED_DOWN", "MAINT")
+#: A job that waits for these waits for somebody, not for GPUs.
+_HELD = ("JobHeldUser", "JobHeldAdmin", "Dependency", "DependencyNeverSatisfied", "BeginTime")
+#: What `sshare` computed: the rules compute it again.
+_DECLARED = {"normshares": "NormShares", "normusage": "NormUsage", "effectvusage": "EffectvUsage"} | {
+    "fairshare": "FairShare",
+    "levelfs": "LevelFS",
+}
+_TAKEN: Mapping[Kind, frozenset[str]] = {
+    Kind.SHARE: frozenset({"account", "user", "partition", "parentname", "cluster", "rawshares", "rawusage", "type"})
+    | _DECLARED.keys(),
+    Kind.ASSOCIATION: frozenset({"account", "user", "partition", "parentname", "cluster", "share", "grptres"}),
+    Kind.QOS: frozenset({"name", "priority", "preempt"}),
+    Kind.PARTITION: frozenset({"partitionname", "tresbillingweights"}),
+    Kind.NODE: frozenset({"nodename", "gres", "cfgtres", "state", "partitions"}),
+    Kind.JOB: frozenset(
+        {
+            "jobid",
+            "account",
+            "user",
+            "userid",
+            "partition",
+            "state",
+            "jobstate",
+            "submit",
+            "submittime",
+            "reqtres",
+            "alloctres",
+            "trespernode",
+            "tres_per_node",
+            "gres",
+            "nodelist",
+            "nnodes",
+            "numnodes",
+            "qos",
+            "reason",
+        }
+    ),
+}
+_WHY = {
+    "mins": "a limit on use over time; the model has limits on what is held at one time",
+    "grpjobs": "a limit on numbers of jobs, which no rule here counts",
+    "maxjobs": "a limit on numbers of jobs, which no rule here counts",
+    "submit": "a limit on numbers of jobs, which no rule here counts",
+    "grptres": "a limit on all jobs of a QOS; the model has limits on associations",
+    "mintres": "a limit on each job, or each node of one; the model limits what all jobs of an association hold",
+    "prioritytier": "jobs of partitions of a higher tier go first; the model has no partitions",
+    "maxtres": "a limit on each job, or each node of one; the model limits what all jobs of an association hold",
+    "wall": "a limit on how long jobs run",
+    "pertask": "what each task asks for; the job's total is taken",
+    "alloctres": "what a node gives to jobs; the jobs themselves say who holds it",
+    "gresused": "what a node gives to jobs; the jobs themselves say who holds it",
+    "priority": "Slurm's own result, or a factor that is 0 unless weighted; the rules compute the order",
+}
+_OTHERWISE = "these fields do not change who is owed or holds which GPUs"
+
+
+@dataclass
+class Association:
+    """What all files say of an association: an account, or a user in an account."""
+
+    place: str
+    parent: str = ""
+    share: int | None = None
+    use_parent: bool = False
+    usage: Fraction | None = None
+    cap: dict[str, Number] = field(default_factory=dict)
+    declared: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Node:
+    """The GPUs of a node by type, its other resources, and its partitions."""
+
+    gpus: dict[str, int]
+    other: dict[str, Number]
+    partitions: frozenset[str]
+    up: bool
+
+
+@dataclass
+class Job:
+    """A job that runs or waits; ``gpus`` by type, `UNTYPED` where it takes any."""
+
+    name: str
+    key: Key
+    gpus: dict[str, int]
+    other: dict[str, Number]
+    runs: bool
+    nodes: list[str]
+    submit: Fraction
+    qos: str
+    partition: str
+    place: str
+
+
+class Facts:
+    """Everything that the records say; feed it with `add`."""
+
+    def __init__(self, cluster: str | None = None) -> None:
+        """Begin with nothing; ``cluster`` chooses where the records are of several."""
+        self.cluster = cluster
+        self.clusters: dict[str, str] = {}
+        self.associations: dict[Key, Association] = {}
+        self.nodes: dict[str, Node] = {}
+        self.jobs: dict[str, Job] = {}
+        self.priority: dict[str, int] = {}
+        self.preempted: set[str] = set()
+        self.billing: dict[str, list[Number]] = {}
+        self._left: dict[tuple[str, str, str], list[Any]] = {}
+        self._other: dict[Kind, dict[str, str]] = {}
+        self._read: Mapping[Kind, Callable[[Record], None]] = {
+            Kind.SHARE: self._share,
+            Kind.ASSOCIATION: self._association,
+            Kind.QOS: self._qos,
+            Kind.PARTITION: self._partition,
+            Kind.NODE: self._node,
+            Kind.JOB: self._job,
+        }
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Take what the records say. Errors: `BadInput` with the place, the value and the remedy."""
+        for record in records:
+            named = said(record.fields.get("cluster", ""))
+            if record.kind in (Kind.SHARE, Kind.ASSOCIATION) and named:
+                if self.cluster is not None and named != self.cluster:
+                    self.note(record.kind.value, "Cluster", named, f"only {self.cluster!r} was asked for")
+                    continue
+                self.clusters.setdefault(named, record.place)
+                if len(self.clusters) > 1:
+                    remedy = f"Choose one: cluster={min(self.clusters)!r}"
+                    raise BadInput(f"got the clusters {', '.join(self.clusters)}", place=record.place, remedy=remedy)
+            self._read[record.kind](record)
+            for name, value in record.fields.items():
+                if name not in _TAKEN[record.kind] and said(value) and name not in ("cluster", "id"):
+                    plain = name.replace("_", "").replace("/", "")
+                    why = next((words for part, words in _WHY.items() if part in plain), "")
+                    if why:
+                        self.note(record.kind.value, name, value, why)
+                    else:
+                        self._other.setdefault(record.kind, {}).setdefault(name, value)
+
+    def note(self, source: str, what: str, value: object, why: str) -> None:
+        """Remember what has no place; the same thing again is counted."""
+        entry = self._left.setdefault((source, what, why), [0, value])
+        entry[0] += 1
+
+    @property
+    def unplaced(self) -> tuple[Unplaced, ...]:
+        """What had no place: an entry for each kind of field, and one for all that say nothing of entitlements."""
+        named = [
+            Unplaced(f"{source}, {what}", shown(str(value)) + (f" and {count - 1} more" if count > 1 else ""), why)
+            for (source, what, why), (count, value) in self._left.items()
+        ]
+        others = [Unplaced(kind.value, ", ".join(fields), _OTHERWISE) for kind, fields in self._other.items()]
+        return (*named, *others)
+
+    # -- associations ------------------------------------------------------------------------------------------------
+    def _key(self, record: Record) -> Key:
+        account, user, partition = (said(record.fields.get(name, "")) for name in ("account", "user", "partition"))
+        for name, what in ((account, "Account"), (user or "-", "User"), (partition or "-", "Partition")):
+            check_name(name, f"{record.place}, {what}")
+        return account, user, partition
+
+    def _at(self, record: Record, what: str) -> Association:
+        key = self._key(record)
+        found = self.associations.setdefault(key, Association(record.place))
+        above = said(record.fields.get("parentname", ""))
+        if key[1]:
+            found.parent = key[0]
+        elif above and key[0] != above:
+            if found.parent and found.parent != above:
+                remedy = "Give files of the same moment"
+                raise BadInput(
+                    f"{key[0]!r} is in {found.parent!r}, too", place=f"{record.place}, {what}", remedy=remedy
+                )
+            found.parent = above
+        return found
+
+    def _weigh(self, found: Association, text: str, place: str) -> None:
+        if not said(text):
+            return
+        if text.strip().lower() == "parent":
+            found.use_parent, found.share = True, 0
+            return
+        share = integer(text.strip(), place)
+        if not 0 <= share < 2**31:
+            raise BadInput(f"got {shown(share)}", place=place, remedy="Give shares from 0, or parent")
+        if found.share is not None and (found.share != share or found.use_parent):
+            self.note(Kind.ASSOCIATION.value, "Share", share, "another file gave other shares first, which were taken")
+            return
+        found.share = share
+
+    def _share(self, record: Record) -> None:
+        found = self._at(record, "Account")
+        if "RawShares" in found.declared:
+            remedy = "Give each association once, and files of one cluster"
+            raise BadInput("this association stands twice", place=record.place, remedy=remedy)
+        fields = record.fields
+        found.declared["RawShares"] = said(fields.get("rawshares", ""))
+        self._weigh(found, fields.get("rawshares", ""), f"{record.place}, RawShares")
+        if said(fields.get("rawusage", "")):
+            found.usage = amount(fields["rawusage"].strip(), f"{record.place}, RawUsage")
+        for name, called in _DECLARED.items():
+            text = said(fields.get(name, ""))
+            if text:
+                place = f"{record.place}, {called}"
+                found.declared[called] = INFINITY if text.lower() in ("inf", "infinity") else exact(text, place)
+
+    def _association(self, record: Record) -> None:
+        found = self._at(record, "Par Name")
+        self._weigh(found, record.fields.get("share", ""), f"{record.place}, Share")
+        found.cap |= tres(record.fields.get("grptres", ""), f"{record.place}, GrpTRES")
+
+    def _qos(self, record: Record) -> None:
+        name = check_name(record.fields["name"].strip(), f"{record.place}, Name")
+        text = said(record.fields.get("priority", ""))
+        self.priority[name] = integer(text or 0, f"{record.place}, Priority")
+        self.preempted |= set(filter(None, said(record.fields.get("preempt", "")).split(",")))
+
+    # -- machines and jobs -------------------------------------------------------------------------------------------
+    def _partition(self, record: Record) -> None:
+        for each in filter(None, said(record.fields.get("tresbillingweights", "")).split(",")):
+            name, _, weight = each.partition("=")
+            place = f"{record.place}, TRESBillingWeights"
+            if name.strip().lower().startswith("gres/gpu"):
+                kind = name.strip().partition(":")[2] or UNTYPED
+                self.billing.setdefault(kind, []).append(amount(weight.strip(), place))
+            else:
+                self.note(record.kind.value, "TRESBillingWeights", each, "only GPUs have a rate in the model")
+
+    def _node(self, record: Record) -> None:
+        fields, place = record.fields, record.place
+        name = check_name(fields.get("nodename", ""), f"{place}, NodeName")
+        if name in self.nodes:
+            raise BadInput(f"{name!r} stands twice", place=place, remedy="Give each node once")
+        other = tres(fields.get("cfgtres", ""), f"{place}, CfgTRES")
+        gpus = gres(fields.get("gres", ""), f"{place}, Gres") or gpus_of(other, f"{place}, CfgTRES")
+        state = fields.get("state", "").upper()
+        up = not any(word in state for word in _DOWN)
+        if gpus and not up:
+            self.note(record.kind.value, "State", state, "the GPUs of nodes in such a state are not counted")
+        partitions = frozenset(filter(None, said(fields.get("partitions", "")).split(",")))
+        self.nodes[name] = Node(gpus, other, partitions, up)
+
+    def _job(self, record: Record) -> None:
+        fields, place, source = record.fields, record.place, record.kind.value
+        name = said(fields.get("jobid", ""))
+        state = (said(fields.get("jobstate") or fields.get("state", "")).upper().split() or [""])[0].split(",")[0]
+        if "." in name:
+            return self.note(source, "JobID", name, "a step of a job that stands in the same file")
+        if state not in RUNS | WAITS:
+            return self.note(source, "State", state, "jobs that neither run nor wait hold and ask for nothing")
+        account = said(fields.get("account", ""))
+        user = said(fields.get("user") or fields.get("userid", "")).partition("(")[0]
+        if not account or not user:
+            return self.note(source, "Account, User", name, "a job of nobody that the file names")
+        reason = fields.get("reason", "") + fields.get("nodelist", "")
+        if state in WAITS and (held := next((each for each in _HELD if each in reason), None)):
+            return self.note(source, "Reason", held, "such a job waits for somebody, not for GPUs")
+        runs = state in RUNS
+        asked = tres(fields.get("alloctres", "") if runs else "", f"{place}, AllocTRES")
+        asked = asked or tres(fields.get("reqtres", ""), f"{place}, ReqTRES")
+        gpus = gpus_of(asked, f"{place}, TRES")
+        if not gpus:
+            each = fields.get("trespernode") or fields.get("tres_per_node") or fields.get("gres", "")
+            count = said(fields.get("nnodes") or fields.get("numnodes", "")).partition("-")[0] or "1"
+            times = integer(count, f"{place}, nodes")
+            gpus = {kind: number * times for kind, number in gres(each, f"{place}, TresPerNode").items()}
+        if not gpus:
+            return self.note(
+                source, "JobID", name, "a job without GPUs; what it takes of CPU and memory is not counted"
+            )
+        if len(gpus) > 1:
+            return self.note(source, "TRES", ", ".join(gpus), "a job on several GPU types; a gang has one")
+        qos = said(fields.get("qos", ""))
+        submit = moment(fields.get("submit") or fields.get("submittime", ""), f"{place}, Submit") or Fraction(0)
+        partition = said(fields.get("partition", ""))
+        nodes = hosts(fields.get("nodelist", ""), f"{place}, NodeList") if runs else []
+        for task in self._tasks(name, place):
+            if task in self.jobs:
+                raise BadInput(f"the job {task!r} stands twice", place=place, remedy="Give each job once (sacct -X)")
+            key = (account, user, partition)
+            self.jobs[task] = Job(task, key, gpus, asked, runs, nodes, submit, qos, partition, place)
+        return None
+
+    def _tasks(self, name: str, place: str) -> list[str]:
+        """Return the jobs of an array that waits, "12_[3-5%2]"."""
+        before, bracket, rest = name.partition("[")
+        if not bracket:
+            return [check_name(name, f"{place}, JobID")]
+        if "%" in rest:
+            self.note(Kind.JOB.value, "JobID", name, "how many tasks of an array may run at once is not heeded")
+        return [f"{before}{number}" for number in numbers(rest.rstrip("]"), f"{place}, JobID")]
+
+    def require_tree(self) -> None:
+        """Refuse accounts in a circle, or too deep."""
+        above = {key[0]: found.parent for key, found in self.associations.items() if not key[1]}
+        for account, found in above.items():
+            at, steps = found, 0
+            while at:
+                at, steps = above.get(at, ""), steps + 1
+                if steps > DEEPEST:
+                    remedy = f"An account is not inside itself, and at most {DEEPEST} lie inside each other"
+                    raise BadInput(f"{account!r} is in a circle of accounts", place="ParentName", remedy=remedy)

@@ -1,0 +1,297 @@
+"""YARN's capacity scheduler: capacity-scheduler.xml, with what the ResourceManager says of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairopt.errors import BadInput, require
+from fairopt.importing.documents import found_in
+from fairopt.importing.fields import Part, Places
+from fairopt.importing.imported import Imported
+from fairopt.importing.yarn_config import PREFIX, ROOT, Queue, effective, properties, queues
+from fairopt.importing.yarn_fields import METRICS, QUEUE
+from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.storage import AnyPath, naming
+from fairopt.problem.numbers import exact, shown
+
+GPU = "yarn.io/gpu"
+#: What the partition without a label is called.
+DEFAULT = "default"
+#: More containers of one GPU than this are taken for a mistake.
+MOST_CONTAINERS = 200_000
+_NOTHING = Fraction(0)
+_MODERN = {"memory": "memory-mb", "vCores": "vcores"}
+
+
+class Usage(NamedTuple):
+    """What the ResourceManager says of a queue: by partition, what is used and pending; and its users."""
+
+    used: Mapping[str, Mapping[str, Fraction]]
+    pending: Mapping[str, Mapping[str, Fraction]]
+    users: int
+    factor: Fraction | None
+    kept: bool
+    tier: int
+    declared: dict[str, Any]
+
+
+def read(*paths: AnyPath, resource: str = GPU) -> Imported:
+    """Read capacity-scheduler.xml, and the answers of ws/v1/cluster/scheduler and ws/v1/cluster/metrics as .json.
+
+    Types are the cluster's partitions (node labels), in ``resource``; the partition without a label is "default". A
+    leaf queue is a user, by its path. Its capacity is the guarantee, and its maximum capacity the cap, or less where
+    ``user-limit-factor`` lets its present users have less together. Other resources are goods of each partition.
+    Containers are gangs of one. Speedups are unknown. Errors: `BadInput` with file, queue, property, value and remedy.
+
+    Source: Hadoop's CapacityScheduler.md, NodeLabel.md and ResourceManagerRest.md.
+    """
+    places = Places()
+    found: dict[str, Queue] = {}
+    said: dict[str, Usage] = {}
+    totals: dict[str, Mapping[str, Fraction]] = {}
+    given: Mapping[str, str] = {}
+    for path in paths:
+        with naming(path):
+            if Path(path).suffix.lower() != ".xml":
+                _answer(path, said, totals, places)
+                continue
+            require(not found, "a second configuration", "the file", "Give one capacity-scheduler.xml")
+            given = properties(path)
+            found = queues(given, str(path), places)
+    if len(found) < 2:
+        remedy = "Give capacity-scheduler.xml, in which yarn.scheduler.capacity.root.queues names queues"
+        raise BadInput("no queues", place="the files", remedy=remedy)
+    stock = {label: each for label, each in totals.items() if each.get(resource)}
+    if not stock:
+        seen = ", ".join(dict.fromkeys(name for each in totals.values() for name in each))
+        remedy = (
+            f"Say what is shared, resource='vcores' say; it has {seen}"
+            if seen
+            else ("Give the answers of ws/v1/cluster/scheduler and ws/v1/cluster/metrics too, as .json files")
+        )
+        raise BadInput(f"no partition has any {resource}", place="the cluster", remedy=remedy)
+    for label in totals:
+        if label not in stock:
+            places.note("partition", label or DEFAULT, label or DEFAULT, f"it has no {resource}")
+    for path, usage in said.items():
+        for label in usage.used:
+            if label not in totals:
+                places.note("partition", path, label, "how much it has is not given, so that it is left out")
+    return _market(found, given, said, stock, resource, places)
+
+
+def _market(
+    found: Mapping[str, Queue], given: Mapping[str, str], said: Mapping[str, Usage],
+    stock: Mapping[str, Mapping[str, Fraction]], resource: str, places: Places,
+) -> Imported:  # fmt: skip
+    users = tuple(path for path, queue in found.items() if not queue.children)
+    groups = tuple(path for path, queue in found.items() if queue.children and path != ROOT)
+    types = tuple(label or DEFAULT for label in stock)
+    amounts = {label: effective(found, label, total) for label, total in stock.items()}
+    goods = {
+        Good(name, label or DEFAULT): each
+        for label, all_ in stock.items()
+        for name, each in all_.items()
+        if name != resource
+    }
+    rows: dict[str, dict[str, dict[str, Fraction]]] = {"guarantee": {}, "cap": {}}
+    for path in (*users, *groups):
+        for at, what in enumerate(rows):
+            rows[what][path] = _row({label: both[at][path] for label, both in amounts.items()}, resource)
+    for path in users:
+        _limit(path, rows, found, given, said.get(path), places)
+    gangs = _containers(users, said, tuple(stock), types, resource, places)
+    width = len(types)
+    entitlements = Entitlements.of(
+        users,
+        types,
+        group={path: path.rpartition(".")[0] for path in (*users, *groups) if path.count(".") > 1},
+        groups=groups,
+        goods=goods,
+        guarantee=rows["guarantee"],
+        cap=rows["cap"],
+        tier={path: _tier(found[path], said.get(path)) for path in (*users, *groups)},
+        held={
+            path: _row({k: each for k, each in said[path].used.items() if k in stock}, resource)
+            for path in users
+            if path in said
+        },
+        gangs=gangs,
+    )
+    for path in said:
+        if path not in found:
+            places.note("queue", path, path, "it is not in the configuration")
+    market = Market.of(
+        [[1] * width for _ in users],
+        [total[resource] for total in stock.values()],
+        users=users,
+        types=types,
+        least=[[0] * width for _ in users],
+        most=[[None] * width for _ in users],
+        entitlements=entitlements,
+    )
+    return Imported(market, places.unplaced, {path: usage.declared for path, usage in said.items() if path in found})
+
+
+def _row(amounts: Mapping[str, Mapping[str, Fraction]], resource: str) -> dict[str, Fraction]:
+    """Return amounts by partition and resource by the names of columns."""
+    return {
+        (label or DEFAULT) if name == resource else str(Good(name, label or DEFAULT)): amount
+        for label, each in amounts.items()
+        for name, amount in each.items()
+    }
+
+
+def _limit(
+    path: str, rows: Mapping[str, dict[str, dict[str, Fraction]]], found: Mapping[str, Queue],
+    given: Mapping[str, str], usage: Usage | None, places: Places,
+) -> None:  # fmt: skip
+    """Lower a queue's cap to what its present users may have together.
+
+    Source: CapacityScheduler.md: the factor is "the multiple of the queue's capacity" for a single user, 1 by default.
+    """
+    name = "user-limit-factor"
+    text = found[path].own.get(name, given.get(f"{PREFIX}{name}", "1"))
+    factor = exact(text, f"{found[path].place}.{name}") if usage is None or usage.factor is None else usage.factor
+    if factor < 0:
+        return  # -1 switches it off
+    if usage is None or not usage.users:
+        places.note(
+            f"property, {name}", path, str(factor), "the users of the queue are not given, so that it limits nobody"
+        )
+        return
+    together = factor * usage.users
+    caps, owed = rows["cap"][path], rows["guarantee"][path]
+    rows["cap"][path] = {column: min(most, together * owed[column]) for column, most in caps.items()}
+
+
+def _tier(queue: Queue, usage: Usage | None) -> int:
+    text = queue.own.get("priority", "0")
+    number = exact(text, f"{queue.place}.priority") if usage is None or not usage.tier else Fraction(usage.tier)
+    require(number.denominator == 1, shown(text), f"{queue.place}.priority", "Give an integer")
+    return int(number)
+
+
+def _containers(
+    users: Sequence[str], said: Mapping[str, Usage], labels: Sequence[str], types: Sequence[str], resource: str,
+    places: Places,
+) -> Gangs:  # fmt: skip
+    """Return a gang of one for each GPU that is used or pending: containers start and end one by one."""
+    rows: list[tuple[str, str, str, str | None, bool, Mapping[str, Fraction]]] = []
+    for path in users:
+        if path not in said:
+            continue
+        for label, name in zip(labels, types, strict=True):
+            for what, runs, by_label in (("used", True, said[path].used), ("pending", False, said[path].pending)):
+                amounts = by_label.get(label, {})
+                count = int(amounts.get(resource, _NOTHING))
+                if amounts.get(resource, _NOTHING) != count:
+                    places.note(f"{what} {resource}", path, amounts[resource], f"taken as {count}")
+                if len(rows) + count > MOST_CONTAINERS:
+                    remedy = f"Share something of which there is less: resource={GPU!r}"
+                    raise BadInput(
+                        f"more than {MOST_CONTAINERS} containers of one", place=f"{path}, {what}", remedy=remedy
+                    )
+                other = {each: amount / count for each, amount in amounts.items() if each != resource and count}
+                kept = said[path].kept
+                rows += [
+                    (f"{path} {name} {what} {at}", path, name, name if runs else None, not kept, other)
+                    for at in range(1, count + 1)
+                ]
+    others = dict.fromkeys(each for *_, other in rows for each in other)
+    return Gangs.of(
+        [row[1] for row in rows],
+        [1] * len(rows),
+        users=users,
+        types=types,
+        names=[row[0] for row in rows],
+        allowed=[[row[2]] for row in rows],
+        on=[row[3] for row in rows],
+        preemptible=[row[4] for row in rows],
+        other={each: [row[5].get(each, _NOTHING) for row in rows] for each in others},
+    )
+
+
+def _answer(path: AnyPath, said: dict[str, Usage], totals: dict[str, Mapping[str, Fraction]], places: Places) -> None:
+    """Take in an answer of the ResourceManager."""
+    for place, value in found_in(path):
+        whole = Part(f"{path}: {place}", value)
+        if "clusterMetrics" in value:
+            metrics = whole.part("clusterMetrics")
+            places.of("clusterMetrics", "the cluster", metrics.value, METRICS)
+            across = _resources(metrics.part("totalClusterResourcesAcrossPartition"))
+            named = {"memory-mb": _number(metrics, "totalMB"), "vcores": _number(metrics, "totalVirtualCores")}
+            totals.setdefault("", across or {name: amount for name, amount in named.items() if amount})
+        elif "scheduler" in value:
+            root = whole.part("scheduler").part("schedulerInfo")
+            require(
+                root.text("type") in ("capacityScheduler", ""),
+                root.text("type"),
+                root.place,
+                "Give a capacity scheduler's",
+            )
+            for partition in _many(root.part("capacities"), "queueCapacitiesByPartition"):
+                if there := _resources(partition.part("effectiveMinResource")):
+                    totals[partition.text("partitionName")] = there
+            for called, queue in _walk(root, ROOT):
+                places.of("queue", called, {k: v for k, v in queue.value.items() if k != "queues"}, QUEUE)
+                said[called] = _usage(queue)
+        else:
+            places.note(
+                "an answer that is not read", str(path), ", ".join(value), "give ws/v1/cluster/scheduler and metrics"
+            )
+
+
+def _walk(queue: Part, path: str) -> Iterator[tuple[str, Part]]:
+    stack = [(path, queue)]
+    while stack:
+        path, queue = stack.pop()
+        yield path, queue
+        below = _many(queue.part("queues"), "queue")
+        stack += [(f"{path}.{each.text('queueName')}", each) for each in reversed(below)]
+
+
+def _usage(queue: Part) -> Usage:
+    usages = _many(queue.part("resources"), "resourceUsagesByPartition")
+    labels = [each.text("partitionName") for each in usages]
+    declared: dict[str, Any] = {}
+    for partition in _many(queue.part("capacities"), "queueCapacitiesByPartition"):
+        label = partition.text("partitionName") or DEFAULT
+        for key in ("absoluteCapacity", "absoluteMaxCapacity", "absoluteUsedCapacity"):
+            declared[f"{key} of {label}"] = _number(partition, key)
+        for key in ("effectiveMinResource", "effectiveMaxResource"):
+            declared[f"{key} of {label}"] = _resources(partition.part(key))
+    return Usage(
+        {label: _resources(each.part("used")) for label, each in zip(labels, usages, strict=True)},
+        {label: _resources(each.part("pending")) for label, each in zip(labels, usages, strict=True)},
+        len(_many(queue.part("users"), "user")),
+        _number(queue, "userLimitFactor") if "userLimitFactor" in queue.value else None,
+        queue.flag("preemptionDisabled", False),
+        queue.whole("queuePriority", 0, least=-(2**31)),
+        declared,
+    )
+
+
+def _many(part: Part, key: str) -> list[Part]:
+    """Return the objects there; older servers write a list of one as an object."""
+    return [part.part(key)] if isinstance(part.value.get(key), Mapping) else part.parts(key)
+
+
+def _resources(part: Part) -> dict[str, Fraction]:
+    """Return the amounts of a ResourceInfo by resource, those of 0 too."""
+    modern = _many(part.part("resourceInformations"), "resourceInformation")
+    if modern:
+        return {each.text("name"): _number(each, "value") for each in modern}
+    return {new: _number(part, old) for old, new in _MODERN.items() if old in part.value}
+
+
+def _number(part: Part, key: str) -> Fraction:
+    found = part.value.get(key)
+    place = f"{part.place}, {key}"
+    number = _NOTHING if found is None else exact(found, place)
+    require(number >= 0 or key == "userLimitFactor", shown(found), place, "Give a number that is not negative")
+    return number

@@ -1,0 +1,84 @@
+"""The smallest reclaim, beside every other set of gangs."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+from math import ceil
+
+import hypothesis.strategies as st
+from hypothesis import given, settings
+
+from fairopt.audit.books import Books
+from fairopt.audit.mending import Reclaim, smallest
+from fairopt.problem import Entitlements, Gangs, Market
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> tuple[Books, int, list[int]]:
+    """Users in groups inside groups, with at most nine running gangs of one type, and how many GPUs are needed."""
+    users = [f"u{i}" for i in range(draw(st.integers(1, 4)))]
+    groups = {user: draw(st.sampled_from(["g", "h", "top"])) for user in users} | {"g": "top", "h": "top"}
+    own = draw(st.lists(st.tuples(st.sampled_from(users), st.integers(1, 5), st.booleans()), min_size=1, max_size=9))
+    gangs = Gangs.of(
+        [user for user, _, _ in own],
+        [gpus for _, gpus, _ in own],
+        users=users,
+        types=["T"],
+        on=["T"] * len(own),
+        preemptible=[may for _, _, may in own],
+    )
+    guarantee = {name: [draw(st.integers(0, 8))] for name in [*users, "g", "h"] if draw(st.booleans())}
+    owed = Entitlements.of(users, ["T"], group=groups, groups=["g", "h", "top"], guarantee=guarantee, gangs=gangs)
+    there = sum(gpus for _, gpus, _ in own)
+    market = Market.of([[1]] * len(users), [there], users=users, types=["T"], entitlements=owed)
+    return Books(market), draw(st.integers(1, there)), [i for i in range(len(users)) if draw(st.booleans())] or [0]
+
+
+def cost(books: Books, stopped: tuple[int, ...]) -> tuple[int, int, int]:
+    """GPUs below what nodes are owed and hold, GPUs stopped, gangs stopped: by the definition."""
+    taken = [0] * len(books.said.nodes)
+    for gang in stopped:
+        for node in books.said.path(int(books.gangs.user[gang])):
+            taken[node] += int(books.gangs.gpus[gang])
+    below = 0
+    for node, gpus in enumerate(taken):
+        held, owed = books.held[node, 0], books.owed[node, 0]
+        below += ceil(max(0, min(held, owed) - (held - gpus)))  # a part of a GPU counts as one
+    return below, sum(int(books.gangs.gpus[gang]) for gang in stopped), len(stopped)
+
+
+@given(clusters())
+@settings(max_examples=300, deadline=None)
+def test_no_other_set_of_gangs_is_smaller(given_: tuple[Books, int, list[int]]) -> None:
+    books, needed, users = given_
+    gangs = books.gangs
+    may = [g for g in range(len(gangs)) if gangs.preemptible[g] and gangs.user[g] in users]
+    sets = chain.from_iterable(combinations(may, size) for size in range(len(may) + 1))
+    best = min((cost(books, each) for each in sets if sum(gangs.gpus[list(each)]) >= needed), default=None)
+    found = smallest(books, 0, needed, users, {})
+    if best is None:
+        assert found.stops is None
+        return
+    assert found.stops is not None
+    chosen = tuple(gangs.names.index(each.gang) for each in found.stops)
+    assert set(chosen) <= set(may)
+    assert cost(books, chosen) == best
+    assert (sum(found.below.values()), found.gpus) == best[:2]
+
+
+def test_gpus_of_no_listed_gang_are_taken_one_by_one() -> None:
+    owed = Entitlements.of(["A"], ["T"], guarantee={"A": [1]}, held={"A": [6]}, fixed={"A": [2]})
+    books = Books(Market.of([[1]], [6], users=["A"], types=["T"], entitlements=owed))
+    assert str(smallest(books, 0, 3, [0], {})) == "reclaim 3 T: stop 3 GPUs of no listed gang of A"
+    assert smallest(books, 0, 5, [0], {}) == Reclaim("T", 5, None)
+
+
+def test_of_equal_gangs_the_one_of_low_priority_stops() -> None:
+    gangs = Gangs.of(
+        ["A"] * 3, [2] * 3, users=["A"], types=["T"], on=["T"] * 3, tier=[5, 1, 5], names=["high", "low", "other"]
+    )
+    books = Books(
+        Market.of([[1]], [6], users=["A"], types=["T"], entitlements=Entitlements.of(["A"], ["T"], gangs=gangs))
+    )
+    [stopped] = smallest(books, 0, 1, [0], {}).stops or ()
+    assert stopped.gang == "low"

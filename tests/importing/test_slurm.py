@@ -1,0 +1,233 @@
+"""Slurm's files: what each says, all of them together, and what is wrong with broken ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairopt.errors import BadInput
+from fairopt.importing import job_csv, sacct, slurm
+from fairopt.importing.slurm_values import duration, gpus_of, gres, hosts, moment, tres
+from fairopt.program import INFINITY
+from fairopt.testing.data_suites import Import, importer_suite
+
+SAMPLES = Path(slurm.__file__).parent.parent / "datasets" / "clusters" / "slurm"
+TEXT = [SAMPLES / name for name in ("sshare.txt", "assoc.txt", "nodes.txt", "qos.txt", "partitions.txt", "jobs.txt")]
+JSON = [SAMPLES / name for name in ("sshare.json", "assoc.json", "nodes.json", "qos.txt", "squeue.json")]
+EVERY = sorted(SAMPLES.iterdir())
+COMMANDS = {
+    path.name: path for path in EVERY if path.name not in ("nodes.txt", "nodes.json", "qos.txt", "partitions.txt")
+}
+
+
+@pytest.mark.parametrize("name", ["sshare.txt", "sshare.json", "assoc.txt", "assoc.json", "jobs.txt", "squeue.txt"])
+def test_each_file_alone_conforms(name: str) -> None:
+    importer_suite().run([Import(slurm.read, SAMPLES / name)]).require_complete()
+
+
+def test_the_trace_conforms() -> None:
+    importer_suite().run([Import(sacct.read, SAMPLES / "sacct.txt")]).require_complete()
+
+
+def test_sshare_alone_is_enough_for_tree_shares_usage_and_what_it_declares() -> None:
+    found = slurm.read(SAMPLES / "sshare.txt")
+    owed = found.problem.entitlements
+    users = "root/root hep/ada hep/bo astro/cem astro/dia vision/eve vision/fay nlp/gil nlp/ada"
+    assert " ".join(owed.users) == users
+    assert [owed.nodes[node] for node in owed.path(owed.node("hep/ada"))] == ["hep/ada", "hep", "physics", "root"]
+    assert [int(owed.borrow_weight[owed.node(name)]) for name in ("physics", "ml", "vision/eve", "nlp/ada")] == [
+        *(40, 60, 10, 5)
+    ]
+    assert owed.usage[owed.node("physics")] == 13_500_000
+    parent = owed.node("astro/cem")
+    assert (owed.tier[parent], owed.borrow_weight[parent]) == (1, 0)  # Fairshare=parent
+    assert found.problem.types == ("GPU",)
+    assert any("no node is listed" in each.why for each in found.unplaced)
+    assert found.declared["nlp/ada"]["LevelFS"] == INFINITY
+    assert found.declared["hep/bo"]["FairShare"] == Fraction("0.666667")
+    assert slurm.read(SAMPLES / "sshare.txt", gpus=32).problem.capacity.tolist() == [32]
+
+
+def test_text_and_json_say_the_same() -> None:
+    assert slurm.read(SAMPLES / "sshare.txt").problem == slurm.read(SAMPLES / "sshare.json").problem
+    assert slurm.read(SAMPLES / "assoc.txt").problem == slurm.read(SAMPLES / "assoc.json").problem
+    with_nodes = slurm.read(SAMPLES / "assoc.txt", SAMPLES / "nodes.txt").problem
+    assert with_nodes == slurm.read(SAMPLES / "assoc.txt", SAMPLES / "nodes.json").problem
+
+
+@pytest.mark.parametrize("files", [TEXT, JSON])
+def test_all_files_make_one_market(files: list[Path]) -> None:
+    market = slurm.read(*files).problem
+    owed = market.entitlements
+    assert dict(zip(market.types, market.capacity, strict=True)) == {"a100": 8, "h100": 16}  # h3 is drained
+    a100, h100, anyone = (owed.columns.index(name) for name in ("a100", "h100", "gres/gpu:any"))
+    assert owed.cap[owed.node("ml"), h100] == owed.cap[owed.node("physics"), anyone] == 12
+    assert owed.cap[owed.node("astro"), a100] == 4
+    assert owed.cap[owed.node("astro"), owed.columns.index("mem:any")] == 512 * 1024**3
+    assert owed.held[owed.users.index("hep/ada"), a100] == 3
+    gangs = owed.gangs
+    by_name = dict(zip(gangs.names, range(len(gangs)), strict=True))
+    assert "110" not in by_name  # held by its user
+    assert gangs.allowed[by_name["108"]].tolist() == [True, True]  # gres/gpu without a type
+    assert gangs.tier[by_name["102"]] == 100
+    assert gangs.preemptible[by_name["106"]]
+    assert not gangs.preemptible[by_name["102"]]
+
+
+def test_billing_weights_are_rates() -> None:
+    assert slurm.read(*TEXT).problem.entitlements.rate.tolist() == [4, Fraction("12.15")]
+
+
+def test_a_pending_array_is_its_tasks() -> None:
+    gangs = slurm.read(SAMPLES / "squeue.txt", SAMPLES / "nodes.txt").problem.entitlements.gangs
+    assert [name for name in gangs.names if name.startswith("111")] == ["111_1", "111_2", "111_3"]
+
+
+def test_everything_that_has_no_place_is_named() -> None:
+    for path in EVERY:
+        if path.suffix == ".txt" and path.name not in ("nodes.txt", "jobs.txt", "partitions.txt"):
+            files = {path, SAMPLES / "sshare.txt"}
+            header = path.read_text().splitlines()[0].lower().split("|")
+            rows = [line.split("|") for line in path.read_text().splitlines()[1:]]
+            said = " ".join(f"{each.place} {each.value}".lower() for each in slurm.read(*sorted(files)).unplaced)
+            taken = {"account", "user", "share", "grptres", "name", "priority", "preempt", "cluster", "id", "partition"}
+            taken |= {"rawshares", "normshares", "rawusage", "normusage", "effectvusage", "fairshare", "levelfs"}
+            taken |= {"jobid", "state", "qos", "submit", "submit_time", "reqtres", "alloctres", "nodelist"}
+            taken |= {"nodelist(reason)", "tres_per_node"}
+            for column, name in enumerate(header):
+                if name not in taken and any(row[column].strip() for row in rows):
+                    assert name.replace("start_time", "start") in said, (path.name, name)
+
+
+def test_sacct_is_a_trace() -> None:
+    found = sacct.read(SAMPLES / "sacct.txt")
+    jobs = found.problem.jobs
+    row = jobs.names.index("92")  # ran 1-02:03:04 until it was cancelled
+    assert jobs.work[row] == 93784
+    assert (jobs.arrival[row], jobs.gpus[row], jobs.tenant_of(row)) == (3600, 4, "vision")
+    assert jobs.throughput[jobs.names.index("94")].tolist() == [1, 1]  # no type said
+    assert "93" not in jobs.names  # cancelled before it ran
+    assert "95" not in jobs.names  # no GPU
+    assert any("90.batch" in each.value for each in found.unplaced)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_any_table_of_jobs_is_a_trace(tmp_path: Path, separator: str) -> None:
+    rows = [["Job", "VC", "When", "Run time", "num_gpus", "gpu_type"]]
+    rows += [
+        ["a", "x", "2026-01-01T00:00:00", "00:30:00", "2", "V100"],
+        ["b", "y", "2026-01-01T00:01:00", "90", "1", ""],
+    ]
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join(separator.join(row) for row in rows))
+    with pytest.raises(BadInput, match=r"no column says the submit.*columns=\{'submit'"):
+        job_csv.read(path)
+    jobs = job_csv.read(path, {"submit": "When"}).problem.jobs
+    assert (jobs.arrival.tolist(), jobs.work.tolist(), jobs.gpus.tolist()) == ([0, 60], [1800, 90], [2, 1])
+
+
+def test_values() -> None:
+    assert duration("1-02:03:04", "") == 93784
+    assert duration("02:03.500", "") == 123
+    assert moment("2026-11-22T08:30:00", "") == 1795336200
+    assert gpus_of(tres("cpu=4,gres/gpu=6,gres/gpu:a100=4", ""), "") == {"a100": 4, "GPU": 2}
+    assert gres("gpu:4", "") == gres("gres/gpu=4", "") == gres("gpu:4(S:0)", "") == {"GPU": 4}
+    assert hosts("n[08-10]x,y", "") == ["n08x", "n09x", "n10x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Account|User|RawShares\nroot||1\n ml|a|x\n", r"line 3, RawShares: got 'x'"),
+        ("Account|User|RawShares\nroot||1\n ml|a\n", r"line 3: 2 cells for 3 columns"),
+        ("Account|User|RawShares\nroot|a|1\nroot|a|1\n", r"line 3: this association stands twice"),
+        ("Account|User|RawShares\nroot||1\n", r"no user associations.*sshare -alP"),
+        ("Account User RawShares\n", r"line 1: got .*Give what one of these prints: sshare -alP"),
+        ("Account|User|Share|GrpTRES\nml|a|1|gres/gpu=x\n", r"line 2, GrpTRES: got 'gres/gpu=x'"),
+        ("Cluster|Account|User|Share\na|ml|u|1\nb|ml|u|1\n", r"got the clusters a, b.*cluster='a'"),
+        ("Account|User|Share|ParentName\na||1|b\nb||1|a\na|u|1|\n", r"in a circle of accounts"),
+        ("JobID|Account|User|State|AllocTRES\n1|a|u|RUNNING|gres/gpu=1.5\n", r"line 2, TRES, GPU: got 3/2 GPUs"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, text: str, what: str) -> None:
+    path = tmp_path / "slurm.txt"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=r"slurm\.txt.*" + what):
+        slurm.read(path)
+
+
+def _answers(reader: Callable[[Path], object], path: Path) -> None:
+    with suppress(BadInput):
+        reader(path)
+
+
+MANGLED = st.sampled_from(
+    ["", "-1", "inf", "nan", "parent", "9" * 50, "1e400", "(null)", "[", "=", "é", "\x00", "gpu:", "a[1-"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_broken_text_is_an_answer_or_bad_input(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    sample = data.draw(st.sampled_from([path for path in EVERY if path.suffix == ".txt"]))
+    lines = sample.read_text().splitlines()
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        mark = "|" if "|" in lines[at] else "="
+        cells = lines[at].split(mark)
+        cells[data.draw(st.integers(0, len(cells) - 1))] = data.draw(MANGLED)
+        lines[at : at + 1] = data.draw(
+            st.sampled_from([[], [lines[at]] * 2, [mark.join(cells)], [mark.join(cells[1:])]])
+        )
+        lines = lines or [""]
+    path = tmp_path_factory.mktemp("slurm") / sample.name
+    path.write_text("\n".join(lines), encoding="utf-8")
+    for reader in (slurm.read, sacct.read, job_csv.read):
+        _answers(reader, path)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_broken_json_is_an_answer_or_bad_input(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    sample = data.draw(st.sampled_from([path for path in EVERY if path.suffix == ".json"]))
+    value = json.loads(sample.read_text())
+    at, way = value, data.draw(st.integers(1, 8))
+    for _ in range(way):
+        inside = [
+            each for each in (at.values() if isinstance(at, dict) else at) if isinstance(each, dict | list) and each
+        ]
+        if not inside:
+            break
+        at = data.draw(st.sampled_from(inside))
+    deep: object = []
+    for _ in range(data.draw(st.sampled_from([1, 50, 3000]))):
+        deep = [deep]
+    strange = data.draw(st.one_of(MANGLED, st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.just(deep)))
+    place = data.draw(st.sampled_from(sorted(at) if isinstance(at, dict) else range(len(at))))
+    at[place] = strange
+    path = tmp_path_factory.mktemp("slurm") / sample.name
+    try:
+        path.write_text(json.dumps(value))
+    except RecursionError:
+        return
+    _answers(slurm.read, path)
+
+
+def test_a_large_file_is_read_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "sacct.txt"
+    with path.open("w") as out:
+        out.write("JobID|Account|User|Submit|Elapsed|State|AllocTRES\n")
+        out.writelines(
+            f"{n}|a{n % 7}|u|2026-01-01T00:{n % 60:02}:00|00:01:00|COMPLETED|gres/gpu=1\n" for n in range(20_000)
+        )
+    jobs = sacct.read(path).problem.jobs
+    assert len(jobs) == 20_000
+    assert np.all(np.diff(jobs.arrival.astype(float)) >= 0)
