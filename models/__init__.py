@@ -47,3 +47,4 @@ from fairopt.models.sia.sia import Sia as Sia
 from fairopt.models.volcano.capacity import VolcanoCapacity as VolcanoCapacity
 from fairopt.models.volcano.hdrf import VolcanoHdrf as VolcanoHdrf
 from fairopt.models.volcano.proportion import VolcanoProportion as VolcanoProportion
+from fairopt.models.yarn.capacity import YarnCapacity as YarnCapacity

@@ -76,8 +76,8 @@ def chosen(
             )
         return solver
     general: Backend = Exact() if exact else Highs()
-    if entitled and not exact and not policy.needs <= general.capabilities:
-        general = Clarabel()
+    if entitled and not policy.needs <= general.capabilities:
+        general = Clarabel()  # as with methods that may answer in floats: `Allocation.exact` tells
     fits = policy.has_program and policy.needs <= general.capabilities
     methods = [method for method in policy.methods if not (exact and method.number is float)]
     if entitled and policy.has_program:
@@ -264,7 +264,8 @@ def _require_heeded(policy: Policy, problem: Any) -> None:
             raise NotCapable(f"{policy.name} decides by entitlements, and this market says none")
         return
     if missed := sorted(each.value for each in problem.entitlements.said - policy.heeds):
-        remedy = "Market.plain() leaves entitlements out"
+        needs_some = Trait.ENTITLED in policy.traits  # without any it would refuse, too
+        remedy = "leave these out" if needs_some else "Market.plain() leaves entitlements out"
         raise NotCapable(f"{policy.name} does not heed {', '.join(missed)}, which this market has; {remedy}")
 
 

@@ -49,8 +49,9 @@ class _Queue:
 
     def pop(self) -> Work | None:
         """Return the head: the one that waits for its preemptions, else the first whose like did not fail."""
-        if self.sticky is not None:
-            first, self.sticky = self.sticky, None
+        first: Work | None = self.sticky
+        self.sticky = None
+        if first is not None:
             return first
         while self.heap:
             work = heapq.heappop(self.heap)[1]
@@ -80,7 +81,7 @@ def run(state: State, waiting: Iterable[Work]) -> Outcome:
     clock = max((work.admitted for each in state.running.values() for work in each.values()), default=0)
     digest, preemptors, tried = 0, [], -1
     while True:
-        heads = [work for queue in list(queues) if (work := queues[queue].pop()) is not None]
+        heads = [head for queue in list(queues) if (head := queues[queue].pop()) is not None]
         if not heads and tried < len(outcome.admitted):
             tried = len(outcome.admitted)  # a head of a strict queue is tried again, whatever happened
             strict = [queue for queue in queues if state.rules(queue).queueing is Queueing.STRICT]

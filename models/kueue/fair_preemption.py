@@ -48,8 +48,9 @@ def _candidates(state: State, work: Work, columns: set[int]) -> dict[int, list[W
     if work.queue in state.running:
         collect(work.queue, rules.within)
     if rules.reclaim is not Preempts.NEVER:
-        for queue in state.queues_below(quotas.paths[work.queue][-1]):
-            if queue != work.queue and quotas.over_any(queue, columns):
+        root = quotas.paths[work.queue][-1]
+        for queue in sorted({node for column in columns for node in quotas.above[column] if node in state.running}):
+            if queue != work.queue and quotas.paths[queue][-1] == root:
                 collect(queue, rules.reclaim)
     return found
 
@@ -93,23 +94,23 @@ class _Offenders:
         for child in self.below.get(cohort, ()):
             if child in self.pruned:
                 continue
-            share = quotas.share(child)
+            share, borrows = quotas.order(child), quotas.borrows(child)
             if child in self.below:
-                if not share.borrowing and child not in self.own_path:
+                if not borrows and child not in self.own_path:
                     self.pruned.add(child)
-                elif cohort_share is None or share.order >= cohort_share:
-                    best_cohort, cohort_share = child, share.order
-            elif (not share.borrowing and child != self.queue) or not self.candidates[child]:
+                elif cohort_share is None or share >= cohort_share:
+                    best_cohort, cohort_share = child, share
+            elif (not borrows and child != self.queue) or not self.candidates[child]:
                 self.pruned.add(child)
             elif (
                 queue_share is None
-                or share.order > queue_share
+                or share > queue_share
                 or (
-                    share.order == queue_share
+                    share == queue_share
                     and self.order(self.candidates[child][0]) < self.order(self.candidates[best_queue or 0][0])
                 )
             ):
-                best_queue, queue_share = child, share.order
+                best_queue, queue_share = child, share
         if best_cohort is None and best_queue is None:
             self.pruned.add(cohort)
             return None
@@ -149,14 +150,17 @@ def _first(
                 return True, targets, {}
             continue
         mine, theirs = offenders.sides(queue)
-        new_share, old_share = quotas.share(mine).order, quotas.share(theirs).order
+        new_share, old_share = quotas.order(mine), quotas.order(theirs)
+        if new_share > old_share:  # taking something away only lowers theirs, so neither rule lets any of them go
+            retry.setdefault(queue, []).extend(own)
+            own.clear()
         while own:
             gone = own.pop(0)
             if strategy is Strategy.INITIAL_SHARE:
                 passed = new_share < old_share
             else:
                 with state.without([gone]):
-                    passed = new_share <= quotas.share(theirs).order
+                    passed = new_share <= quotas.order(theirs)
             if not passed:
                 retry.setdefault(queue, []).append(gone)
                 continue
@@ -174,7 +178,7 @@ def _second(state: State, work: Work, needs: Needs, retry: dict[int, list[Work]]
     for queue in offenders:
         gone = retry[queue].pop(0)
         mine, theirs = offenders.sides(queue)
-        if state.quotas.share(mine).order < state.quotas.share(theirs).order:
+        if state.quotas.order(mine) < state.quotas.order(theirs):
             state.remove(gone)
             targets.append(Target(gone, FAIR))
             if _fits(state, work, needs):

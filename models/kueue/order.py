@@ -95,13 +95,12 @@ class _Tournament:
         """Return what `less` compares, for a node with its nominee's usage added."""
         quotas, entry = self.state.quotas, self.nominee[node]
         more = _arriving(self.state, entry, node)
-        share = quotas.share(node, more)
         borrows = False
         if self.state.nominal_first:
             arriving = dict(more)
             borrows = any(quotas.over(node, column, arriving.get(column, 0)) for column, _ in entry.assignment.needs)
         work = entry.work
-        return (borrows, *share.order, -work.priority, work.since, node)
+        return (borrows, *quotas.order(node, more), -work.priority, work.since, node)
 
 
 def _arriving(state: State, entry: Entry, node: int) -> Needs:

@@ -130,13 +130,6 @@ class State:
         for work in reversed(gone):
             self.quotas.add(work.queue, work.usage)
 
-    def queues_below(self, node: int) -> Iterator[int]:
-        """Yield the ClusterQueues below a node that run something, nearest first."""
-        level = [node]
-        while level:
-            yield from (each for each in level if each in self.running)
-            level = [child for each in level for child in self.quotas.children[each]]
-
 
 def satisfies(policy: Preempts, preemptor: Work, candidate: Work) -> bool:
     """Return whether a policy lets one workload preempt another: preemption_policy.go, SatisfiesPreemptionPolicy."""

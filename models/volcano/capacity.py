@@ -111,7 +111,7 @@ class VolcanoCapacity(Computed):
         started, waits = allocate(cluster, Heap(cluster.waits, key), Limits(refused, lambda _: ""))
         if self.reclaim:
             by = _Reclaiming(cluster, quota, self.ancestor_reclaim_level, key)
-            rule = Rule(by.may, by.over, by.yields, by.first)
+            rule = Rule(by.may, by.over, by.yields, by.first, near=bool(self.ancestor_reclaim_level))
             started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
         k = len(owed.types)
         grounds = partial(

@@ -88,8 +88,9 @@ def test_hierarchical_water_filling_has_gavels_levels() -> None:
 
 def test_one_group_is_water_filling() -> None:
     owed = Entitlements.of(NAMES, TYPES, group=dict.fromkeys(NAMES, "all"))
-    found = decide(HierarchicalWaterFilling(), jobs(entitlements=owed), exact=True)
-    assert (found.utilities == decide(WaterFilling(Normaliser.EQUAL_TIME), jobs(), exact=True).utilities).all()
+    flat = decide(WaterFilling(Normaliser.EQUAL_TIME), jobs(), exact=True)
+    for market in (jobs(entitlements=owed), jobs()):
+        assert (decide(HierarchicalWaterFilling(), market, exact=True).utilities == flat.utilities).all()
 
 
 def test_a_group_of_weight_0_rises_when_its_siblings_are_done() -> None:
@@ -115,8 +116,8 @@ def test_groups_lie_inside_each_other_and_floors_are_kept() -> None:
 def test_hierarchical_water_filling_refuses_what_it_cannot_read() -> None:
     with pytest.raises(BadInput, match=r"fifo: got 'e9'"):
         allocate(HierarchicalWaterFilling(fifo=("e9",)), grouped())
-    with pytest.raises(NotCapable, match="this market says none"):
-        allocate("hierarchical-water-filling", jobs())
+    with pytest.raises(BadInput, match=r"fifo: got 'e0'"):
+        allocate(HierarchicalWaterFilling(fifo=("e0",)), jobs())
     with pytest.raises(NotCapable, match="hierarchical-water-filling brings a certificate only"):
         HierarchicalWaterFilling().certify(decide(HierarchicalWaterFilling(), grouped(), exact=True))
 

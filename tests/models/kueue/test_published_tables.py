@@ -46,11 +46,9 @@ def test_shares(row: dict[str, Any]) -> None:
     quotas.add(built.queue["cq"], usage)
     for want in row["want"]:
         node = (built.cohort if want["cohort"] else built.queue)[want["name"]]
-        # the request is asked of every node, as the source does, where the node has the flavor at all
-        listed = [built.columns.index((f, r)) for f, own in built.spec[node]["quotas"].items() for r in own] if node < len(
-            built.queue
-        ) else range(len(built.columns))  # fmt: skip
-        share = quotas.share(node, [each for each in more if each[0] in listed])
+        quotas_of_own = built.spec[node]["quotas"] if node < len(built.queue) else {}
+        listed = [built.columns.index((flavor, each)) for flavor, own in quotas_of_own.items() for each in own]
+        share = quotas.share(node, [each for each in more if want["cohort"] or each[0] in listed])
         if want["name"] == "lending-cq" and more:
             continue  # of its own usage, below
         assert (share.rounded, share.resource, share.borrowing) == (want["value"], want["resource"], want["borrowing"])
