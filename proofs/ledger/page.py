@@ -20,6 +20,7 @@ PAPERS = {
     "kueue": "Kueue, the scheduler (2026)",
     "drf": "Dominant Resource Fairness (NSDI 2011)",
     "karma": "Karma (OSDI 2023)",
+    "kai": "KAI Scheduler (documents and code, 2026)",
     "armada": "Armada (documents and code, 2026)",
 }
 #: What a reader of the paper would get wrong, the gravest first.
