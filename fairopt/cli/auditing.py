@@ -75,6 +75,10 @@ def audit(
         print_json(found.to_json())
     else:
         audit_tables.audit(found, in_full=verbose)
+    if html is not None:
+        from fairopt.audit.page import write_page  # here, so that an audit without one begins sooner
+
+        write_page(found, html, files)
     if certificates is not None:
         evidence_files.write_verdicts(found.market, found.held, found.verdicts, list(found.properties), certificates)
     raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)
