@@ -30,6 +30,7 @@ from fairopt.compare import AllocationRow
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
+from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program, Sense, fractions
 from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Property, Verdict
 from fairopt.properties.misreports.exact_reports import exact_or_none
@@ -52,7 +53,8 @@ def evidence(row: AllocationRow, properties: Sequence[Property]) -> Iterator[Evi
         return
     yield _item("decision", partial(row.policy.certify, decision))
     of_allocations = [each for each in properties if isinstance(each, AllocationProperty)]
-    yield from evidence_of_verdicts(decision.market, decision.shares, row.verdicts, of_allocations)
+    after = decision.leaves(decision.market)
+    yield from evidence_of_verdicts(after, decision.shares, row.verdicts, of_allocations)
     for searched in properties:
         if isinstance(searched, MechanismProperty) and searched.name in row.verdicts:
             verdict = row.verdicts[searched.name]
@@ -88,7 +90,7 @@ def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> Mis
     if truth is None or after is None:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
     # the verifier ranges only over optima that it knows
-    known = not isinstance(policy, Formulated) or policy.verifier_knows_program
+    known = policy.verifier_knows(market) if isinstance(policy, Formulated) else not is_entitled(market)
     if witness.every_optimum and known and policy.choices(truth) is not None:
         of_user = throughput_of(market, user)
         best = extreme(policy, truth, of_user, Sense.MAXIMIZE)
@@ -98,7 +100,7 @@ def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> Mis
     proofs = policy.certify(truth), policy.certify(after)
     if not all(proof.decision for proof in proofs):
         raise NotCapable(f"the certificate of a decision of {policy.name} does not say whose shares it decides")
-    return MisreportProof(market, policy.name, witness.user, witness.report, gain, *proofs)
+    return MisreportProof(market, policy.told(market), witness.user, witness.report, gain, *proofs)
 
 
 def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
@@ -126,7 +128,7 @@ def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibil
 def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bound | MarketBound | Infeasibility:
     """Return the exact certificate of a ``solution`` of the policy's program; `NotCapable` where nothing is proved."""
     program = policy.formulate(market.as_(Fraction), policy.start(market))
-    if not policy.verifier_knows_program or solution.x is None:
+    if not policy.verifier_knows(market) or solution.x is None:
         return certify_solution(program, solution)
     point, value, bound, gap, dual = _worth(program, solution)
     share, others = program.variable("share", point), other_variables(program, point)

@@ -18,6 +18,7 @@ from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst as Shortest
 from fairopt.models.baselines.themis import Themis as Themis
 from fairopt.models.baselines.tiresias import LeastAttainedService as LeastAttainedService
 from fairopt.models.baselines.tiresias import ShortestServiceQueues as ShortestServiceQueues
+from fairopt.models.drf.drf import DominantResourceFairness as DominantResourceFairness
 from fairopt.models.fft.fft import FFT as FFT
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair as GandivaFair
 from fairopt.models.gandiva_fair.lottery import GangAwareLottery as GangAwareLottery
@@ -25,10 +26,14 @@ from fairopt.models.gandiva_fair.lottery import LotteryWithBackfilling as Lotter
 from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading as SecondPriceTrading
 from fairopt.models.gandiva_fair.split_stride import SplitStride as SplitStride
 from fairopt.models.gandiva_fair.stride import GangAwareStride as GangAwareStride
+from fairopt.models.gavel.hierarchical import HierarchicalWaterFilling as HierarchicalWaterFilling
 from fairopt.models.gavel.max_min import MaxMin as MaxMin
+from fairopt.models.gavel.partitions import GavelIsolated as GavelIsolated
+from fairopt.models.gavel.partitions import GavelProportional as GavelProportional
 from fairopt.models.gavel.rounds import GavelRounds as GavelRounds
 from fairopt.models.gavel.water_filling import WaterFilling as WaterFilling
 from fairopt.models.hived.hived import HiveD as HiveD
+from fairopt.models.karma.karma import Karma as Karma
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness as LongTermGpuTimeFairness
 from fairopt.models.nash.nash_welfare import NashWelfare as NashWelfare
 from fairopt.models.nash.partial_allocation import PartialAllocation as PartialAllocation
@@ -38,3 +43,6 @@ from fairopt.models.oef.rounds import OEFRounds as OEFRounds
 from fairopt.models.pal.pal import PAL as PAL
 from fairopt.models.shockwave.shockwave import Shockwave as Shockwave
 from fairopt.models.sia.sia import Sia as Sia
+from fairopt.models.volcano.capacity import VolcanoCapacity as VolcanoCapacity
+from fairopt.models.volcano.hdrf import VolcanoHdrf as VolcanoHdrf
+from fairopt.models.volcano.proportion import VolcanoProportion as VolcanoProportion

@@ -15,9 +15,10 @@ import numpy as np
 
 from fairopt.certificates.parts import Part, Shares
 from fairopt.errors import BadInput
-from fairopt.problem import Market, exact
+from fairopt.problem import Entitlements, Market, exact
+from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.numbers import in_full
-from fairopt.program import INFINITY, Program
+from fairopt.program import INFINITY, Array, Program
 
 SCHEMA = 1
 
@@ -27,15 +28,25 @@ class Certificate:
     """A statement and its proof; the fields of a kind are the keys of its JSON, in exact numbers.
 
     ``kind`` names the statement, as ``proofs/verify.py`` does. A field that is None is left out.
+
+    >>> Certificate.decision
+    False
+    >>> from fairopt.certificates import PropertyProof
+    >>> PropertyProof.kind
+    'property'
     """
 
     kind: ClassVar[str] = ""
     #: Whether it certifies a policy's decision or the range of its choices; other certificates may contain such ones.
     decision: ClassVar[bool] = False
+    #: Whether its ``market`` is told with entitlements and bounds of speedups; others do not speak of these.
+    whole: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON types; every number is an integer or a string "p/q"."""
         body: dict[str, Any] = _written({field.name: getattr(self, field.name) for field in fields(self)})
+        if self.whole and isinstance(self, OfAllocation):
+            body["market"] = market_json(self.market, whole=True)
         return {"schema": SCHEMA, "certificate": self.kind} | body
 
     def write(self, path: str | Path) -> None:
@@ -75,7 +86,11 @@ def every_certificate(of: type[Certificate] = Certificate) -> Iterator[type[Cert
 
 
 def certificate_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of all kinds of certificates; it describes their form, not their truth."""
+    """Return the JSON Schema (draft 2020-12) of all kinds of certificates; it describes their form, not their truth.
+
+    >>> certificate_schema()['$defs']['version']
+    {'type': 'integer', 'const': 1}
+    """
     text = resources.files("fairopt.certificates").joinpath("certificate.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     forms: dict[str, list[dict[str, Any]]] = {}
@@ -115,7 +130,18 @@ _PARTS = {Market: "market", Program: "program"}
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """Return the JSON object of a certificate file. Errors: `BadInput` where it is no JSON of this schema."""
+    """Return the JSON object of a certificate file. Errors: `BadInput` where it is no JSON of this schema.
+
+    >>> from tempfile import NamedTemporaryFile
+    >>> from fairopt.certificates import PropertyProof
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> proof = PropertyProof(market, market.equal_split(), 'sharing_incentive', 'HOLDS')
+    >>> file = NamedTemporaryFile()
+    >>> proof.write(file.name)
+    >>> read_certificate(file.name)['certificate']
+    'property'
+    """
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -146,21 +172,61 @@ def _written(value: Any) -> Any:
     return in_full(exact(value, "certificate", tiny=True))
 
 
-def market_json(market: Market) -> dict[str, Any]:
-    """Return a market with the keys of market files, a user for each row (job type), and every number a string."""
+def market_json(market: Market, *, whole: bool = False) -> dict[str, Any]:
+    """Return a market with the keys of market files, a user for each row (job type), and every number a string.
+
+    ``whole``: with entitlements, and with the bounds of speedups that are not known.
+    """
     market = market.as_(Fraction)
     users = []
     for i, name in enumerate(market.users):
-        row = {"name": name, "speedup": [in_full(value) for value in market.speedup[i]]}
+        row: dict[str, Any] = {"name": name, "speedup": [in_full(value) for value in market.speedup[i]]}
         row |= {} if market.weight[i] == 1 else {"weight": in_full(market.weight[i])}
         row |= {} if market.limit[i] == INFINITY else {"demand": in_full(market.limit[i])}
+        if whole and not market.known[i]:
+            row |= {name: _ends(each[i]) for name, each in zip(("least", "most"), market.ends, strict=True)}
         users.append(row)
     capacity = [in_full(value) for value in market.capacity]
-    return {"schema": 1, "types": list(market.types), "capacity": capacity, "user": users}
+    told: dict[str, Any] = {"schema": 1, "types": list(market.types), "capacity": capacity, "user": users}
+    owed = market.entitlements if whole else None
+    return told if owed is None else told | {"entitlements": entitlements_json(owed)}
+
+
+def _ends(row: Array) -> list[str | None]:
+    return [None if value == INFINITY else in_full(value) for value in row]
+
+
+def entitlements_json(owed: Entitlements) -> dict[str, Any]:
+    """Return entitlements, users before groups; null is infinity, or nobody above. Of gangs those that are pending."""
+    gangs = owed.gangs
+    return {
+        "groups": list(owed.groups),
+        "in": [None if over == TOP else owed.nodes[over] for over in owed.parent.tolist()],
+        "goods": [good._asdict() for good in owed.goods],
+        "stock": [in_full(value) for value in owed.stock],
+        **{name: [_ends(row) for row in getattr(owed, name)] for name in ("guarantee", "cap", "held", "fixed")},
+        "borrow_weight": [in_full(value) for value in owed.borrow_weight],
+        "tier": owed.tier.tolist(),
+        "pending": [
+            {
+                "user": owed.users[gangs.user[gang]],
+                "gpus": int(gangs.gpus[gang]),
+                "types": [owed.types[j] for j in np.flatnonzero(gangs.allowed[gang])],
+                "other": {name: in_full(each) for name, each in zip(gangs.resources, gangs.other[gang], strict=True)},
+            }
+            for gang in np.flatnonzero(gangs.pending)
+        ],
+    }
 
 
 def market_digest(market: Market) -> str:
-    """Return 128 bits of SHA-256 of a market in lowest terms, as ``proofs/verify.py`` does in `Market.canonical`."""
+    """Return 128 bits of SHA-256 of a market in lowest terms, as ``proofs/verify.py`` does in `Market.canonical`.
+
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> market_digest(market)
+    '6db21dbf1c96231afaa6d57e57bf4f9a'
+    """
     told = market_json(market)
     users = [[u["name"], u["speedup"], u.get("weight", "1"), u.get("demand")] for u in told["user"]]
     text = json.dumps(["market", told["types"], told["capacity"], users], separators=(",", ":"))

@@ -31,7 +31,20 @@ from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
 
 #: The properties that are decided by evaluating their definition.
-PROPERTIES = ["feasibility", "sharing_incentive", "envy_freeness", "work_conservation", "adjacent_types"]
+PROPERTIES = [
+    "feasibility",
+    "sharing_incentive",
+    "envy_freeness",
+    "work_conservation",
+    "adjacent_types",
+    "guarantee_kept",
+    "cap_kept",
+    "guarantee_incentive",
+    "nobody_starves_while_lent",
+    "whole_gpu_conservation",
+    "group_fairness",
+    "envy_within_peers",
+]
 MostOfEach: TypeAlias = Annotated[
     Sequence[Certificate], Part(rows_of("extreme"), "The most that each user gets at any optimum, in order.")
 ]
@@ -40,16 +53,33 @@ TRADES = {"type": "array", "items": {"$ref": "#/$defs/trade"}}
 
 @dataclass(frozen=True, eq=False)
 class PropertyProof(OfAllocation):
-    """``property`` (a name) holds or fails for ``allocation`` by its definition; ``answer`` is HOLDS or FAILS."""
+    """``property`` (a name) holds or fails for ``allocation`` by its definition; ``answer`` is HOLDS or FAILS.
+
+    Where speedups of the market are known only within bounds, it is so for all of them, or it DEPENDS.
+
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> PropertyProof(market, market.equal_split(), 'envy_freeness', 'HOLDS').to_json()['answer']
+    'HOLDS'
+    """
 
     kind: ClassVar[str] = "property"
+    whole: ClassVar[bool] = True
     property: Annotated[str, Part({"enum": PROPERTIES}, "The property, by name.")]
-    answer: Annotated[str, Part({"enum": ["HOLDS", "FAILS"]}, "Whether it holds.")]
+    answer: Annotated[str, Part({"enum": ["HOLDS", "FAILS", "DEPENDS"]}, "Whether it holds, for all speedups.")]
+    speedups: Annotated[Array, Part("table", "Speedups at which it holds, where it depends on them.")] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class EnvyProof(OfAllocation):
-    """``user`` would get more out of the shares of ``envied``, by weight, than out of its own."""
+    """``user`` would get more out of the shares of ``envied``, by weight, than out of its own.
+
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> all_to_u1 = [[1, 1], [0, 0], [0, 0]]
+    >>> EnvyProof(market, all_to_u1, 'u2', 'u1').to_json()['envied']
+    'u1'
+    """
 
     kind: ClassVar[str] = "envy"
     user: User
@@ -62,6 +92,12 @@ class Dominance(OfAllocation):
 
     With ``optima``, no optimum of a policy is Pareto-efficient. These are an `Extreme` for each user, in order: the
     most that the user gets at any optimum.
+
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> half = market.equal_split() / 2
+    >>> Dominance(market, half, better=market.equal_split()).to_json()['certificate']
+    'dominance'
     """
 
     kind: ClassVar[str] = "dominance"
@@ -74,6 +110,10 @@ class ParetoProof(OfAllocation):
     """``allocation`` maximises the sum of throughputs by positive ``weights`` (n,): it is Pareto-efficient.
 
     The proof is the dual solution: ``prices`` (k,) of GPUs, and ``rents`` (n,), the duals of the users' demands.
+
+    >>> market = Market.of([[1, 2]], [1, 1])
+    >>> ParetoProof(market, [[1, 1]], weights=[1], prices=[1, 2]).to_json()['prices']
+    [1, 2]
     """
 
     kind: ClassVar[str] = "pareto_weights"
@@ -87,6 +127,14 @@ class Optimality(Certificate):
     """``allocation`` (n, k) is optimal for the program that ``policy`` makes of the market; ``value`` is its objective.
 
     ``duals`` are entries [block, index..., value]; ``variables`` are the values of the other variables.
+
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> from fairopt import allocate
+    >>> from fairopt.models import MaxMin
+    >>> decision = allocate('max-min', market, 'exact')
+    >>> print(MaxMin().certify(decision).value)
+    54/49
     """
 
     kind: ClassVar[str] = "optimality"
@@ -106,7 +154,14 @@ class Optimality(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class MarketBound(Certificate):
-    """``allocation`` is feasible for the policy's program, with objective ``value``; no other exceeds ``bound``."""
+    """``allocation`` is feasible for the policy's program, with objective ``value``; no other exceeds ``bound``.
+
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> equal = market.equal_split()
+    >>> MarketBound(market, 'max-efficiency', equal, value=3, bound=5, gap=2, duals=[]).to_json()['gap']
+    2
+    """
 
     kind: ClassVar[str] = "bound"
     market: Market
@@ -121,7 +176,15 @@ class MarketBound(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class WaterFillingProof(OfAllocation):
-    """``allocation`` is lexicographically max-min; ``rounds`` of water filling are {"level", "fixed", "duals"}."""
+    """``allocation`` is lexicographically max-min; ``rounds`` of water filling are {"level", "fixed", "duals"}.
+
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> from fairopt import allocate
+    >>> from fairopt.models import WaterFilling
+    >>> len(WaterFilling().certify(allocate('water-filling', market, exact=True)).rounds)
+    1
+    """
 
     kind: ClassVar[str] = "levels"
     decision: ClassVar[bool] = True
@@ -130,7 +193,12 @@ class WaterFillingProof(OfAllocation):
 
 @dataclass(frozen=True, eq=False)
 class NashEquilibrium(OfAllocation):
-    """``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all buy their best bundle."""
+    """``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all buy their best bundle.
+
+    >>> market = Market.of([[1, 2]], [1, 1])
+    >>> NashEquilibrium(market, [[1, 1]], prices=['1/3', '2/3']).to_json()['prices']
+    ['1/3', '2/3']
+    """
 
     kind: ClassVar[str] = "equilibrium"
     decision: ClassVar[bool] = True
@@ -143,6 +211,9 @@ class PartialAllocationProof(OfAllocation):
 
     ``together`` is {"allocation", "prices"} of the equilibrium with all users, ``apart`` the same without each user in
     turn.
+
+    >>> PartialAllocationProof.kind, PartialAllocationProof.decision
+    ('partial', True)
     """
 
     kind: ClassVar[str] = "partial"
@@ -156,7 +227,13 @@ class PartialAllocationProof(OfAllocation):
 
 @dataclass(frozen=True, eq=False)
 class ComputedAllocation(OfAllocation):
-    """``allocation`` is the result of ``trades`` from the equal split; without trades (None) it is the equal split."""
+    """``allocation`` is the result of ``trades`` from the equal split; without trades (None) it is the equal split.
+
+    >>> from fairopt.datasets import oef_example
+    >>> market = oef_example()
+    >>> ComputedAllocation(market, market.equal_split()).to_json()['certificate']
+    'trace'
+    """
 
     kind: ClassVar[str] = "trace"
     decision: ClassVar[bool] = True
@@ -169,6 +246,9 @@ class Extreme(Certificate):
 
     With ``sense`` "minimize", instead of "maximize", it is at least ``value``. ``of`` certifies the decision;
     ``allocation`` attains the value.
+
+    >>> Extreme.kind, Extreme.decision
+    ('extreme', True)
     """
 
     kind: ClassVar[str] = "extreme"
@@ -196,6 +276,9 @@ class MisreportProof(Certificate):
 
     ``truth`` and ``lie`` certify the two decisions; or, as `Extreme` certificates, the most that the user gets at any
     optimum on the truth, and the least at any optimum on the lie.
+
+    >>> MisreportProof.kind
+    'misreport'
     """
 
     kind: ClassVar[str] = "misreport"

@@ -61,7 +61,17 @@ Gap: TypeAlias = Annotated[Fraction, Part("amount", "The gap; 0 proves the point
 
 
 def row_duals(program: Program, dual: Array) -> list[list[Any]]:
-    """Return the duals that are not zero as entries [block, index..., value]."""
+    """Return the duals that are not zero as entries [block, index..., value].
+
+    >>> import numpy as np
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation('one')
+    >>> x = p.variable('x')
+    >>> p.constrain('most', x <= 3)
+    >>> p.maximize(x)
+    >>> row_duals(p.program(), np.array([Fraction(1)]))
+    [['most', Fraction(1, 1)]]
+    """
     entries: list[list[Any]] = []
     for block in program.row_blocks:
         for position, value in enumerate(dual[block.span]):
@@ -73,11 +83,25 @@ def row_duals(program: Program, dual: Array) -> list[list[Any]]:
 
 
 def bare_duals(dual: Array) -> list[list[Any]]:
-    """Return the duals of a bare program that are not zero as entries ["row", number, value]."""
+    """Return the duals of a bare program that are not zero as entries ["row", number, value].
+
+    >>> import numpy as np
+    >>> bare_duals(np.array([Fraction(0), Fraction(2)]))
+    [['row', 1, Fraction(2, 1)]]
+    """
     return [["row", r, value] for r, value in enumerate(dual) if value]
 
 
 def other_variables(program: Program, x: Array) -> dict[str, Fraction] | None:
-    """Return the values of the variables beside the shares, by name; None where there are none."""
+    """Return the values of the variables beside the shares, by name; None where there are none.
+
+    >>> import numpy as np
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation('one')
+    >>> x = p.variable('x')
+    >>> p.maximize(x)
+    >>> other_variables(p.program(), np.array([Fraction(1)]))
+    {'x': Fraction(1, 1)}
+    """
     found = {block.name: x[block.first] for block in program.variable_blocks if block.name != "share"}
     return found or None

@@ -26,6 +26,15 @@ class Bound(Certificate):
 
     ``gap`` is the difference; with a gap of 0 the point is optimal. ``duals`` are entries ["row", number, value] for
     the objective maximised.
+
+    >>> from fairopt.backends.exact import Exact
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation('one')
+    >>> x = p.variable('x', lower=0, upper=3)
+    >>> p.maximize(2 * x)
+    >>> program = p.program()
+    >>> print(Bound.of_optimum(program, Exact().solve(program)).value)
+    6
     """
 
     kind: ClassVar[str] = "bound"
@@ -51,6 +60,9 @@ class OutsideDecision(Certificate):
 
     ``shares`` (n, k) are the positions of the share variables. It proves what it says of the program, which the
     policy's author wrote. Whether that is the policy's program, the verifier cannot decide, and says so.
+
+    >>> OutsideDecision.kind, OutsideDecision.decision
+    ('bound', True)
     """
 
     kind: ClassVar[str] = "bound"
@@ -80,7 +92,11 @@ class OutsideDecision(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Infeasibility(Certificate):
-    """No point satisfies the rows and bounds of ``program``: ``duals`` are multipliers that contradict them."""
+    """No point satisfies the rows and bounds of ``program``: ``duals`` are multipliers that contradict them.
+
+    >>> Infeasibility.kind
+    'infeasibility'
+    """
 
     kind: ClassVar[str] = "infeasibility"
     program: Program
@@ -89,7 +105,13 @@ class Infeasibility(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class UnreachableUtilities(Certificate):
-    """No feasible allocation of ``market`` gives these users these throughputs: ``at_least`` of (user, throughput)."""
+    """No feasible allocation of ``market`` gives these users these throughputs: ``at_least`` of (user, throughput).
+
+    >>> market = Market.of([[1, 2]], [1, 1])
+    >>> duals = [['capacity', 0, 1], ['capacity', 1, 2], ['at_least', 0, -1]]
+    >>> UnreachableUtilities(market, [('u1', 4)], duals).to_json()['at_least']
+    [['u1', 4]]
+    """
 
     kind: ClassVar[str] = "infeasibility"
     market: Market

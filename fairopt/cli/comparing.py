@@ -116,7 +116,7 @@ def compare(
     sys.set_int_max_str_digits(0)
     problem = kind.read(file, context.params)
     policies = wanted_policies(policy_names, kind.decided)
-    wanted = wanted_properties(property_names, type(problem))
+    wanted = wanted_properties(property_names, problem)
     effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
     how = {"effort": effort, "limit": limit, **kind.how(context.params)}
     rows, interrupted = _rows(problem, policies, wanted, how)

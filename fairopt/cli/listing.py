@@ -103,15 +103,21 @@ def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
     return [each for each in listed if issubclass(each.problem, problem)]
 
 
-def wanted_properties(names: list[str] | None, problem: type | None = None) -> list[Property]:
-    """Return the named properties, or all on a `Market`, `Setting` or `Batch` (None: on anything); else `BadInput`."""
+def wanted_properties(names: list[str] | None, problem: object = None) -> list[Property]:
+    """Return the named properties, or all that are asked of ``problem``; `BadInput` for one on another kind of problem.
+
+    ``problem``: a `Market`, `Setting` or `Batch`, or one of these classes; None for anything.
+    """
     made = chosen(names, discovery.PROPERTIES, discovery.property_)
     if problem is None:
         return made
-    fit = [each for each in made if issubclass(problem, each.problem)]
+    kind = problem if isinstance(problem, type) else type(problem)
+    fit = [each for each in made if issubclass(kind, each.problem)]
+    if not names and kind is not problem:
+        fit = [each for each in fit if each.asked_of(problem)]
     if names and len(fit) < len(made):
         other = next(each for each in made if each not in fit)
-        known = ", ".join(each.name for each in discovery.properties(problem))
+        known = ", ".join(each.name for each in discovery.properties(kind))
         remedy = f"Here: {known}"
         raise BadInput(f"{other.name} is a property of {_with_article(other.of)}", place="--property", remedy=remedy)
     return fit
@@ -121,7 +127,7 @@ def _with_article(noun: str) -> str:
     return f"{'an' if noun.startswith(tuple('aeiou')) else 'a'} {noun}"
 
 
-def outcome_properties(names: list[str] | None, problem: type) -> list[OutcomeProperty]:
+def outcome_properties(names: list[str] | None, problem: object) -> list[OutcomeProperty]:
     """Return those of `wanted_properties` that an outcome can have; `BadInput` where one was named that cannot."""
     wanted = wanted_properties(names, problem)
     for each in wanted if names else ():

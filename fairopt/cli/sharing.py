@@ -142,7 +142,7 @@ def verify(
         return scheduling.verify(market, allocation, property_names, json_=json_, tolerance=slack, exact=exact)
     problem = read_market(market, types or ())
     shares = read_allocation(allocation, problem)
-    asked = outcome_properties(property_names, Market)
+    asked = outcome_properties(property_names, problem)
     exact = exact or certificates is not None
     evidence_files.require_empty(certificates)
     with tables.working("checking"):

@@ -237,7 +237,7 @@ def _asked(problem: object, given: AnyProperty | Sequence[AnyProperty] | None) -
     """Return the properties that are asked for: all on such a problem where none is given."""
     if given is None:
         if known := discovery.properties(type(problem)):
-            return known
+            return [each for each in known if each.asked_of(problem)]
         remedy = "Give a Market, a Setting or a Batch"
         raise BadInput(f"got a {type(problem).__name__}", place="problem", remedy=remedy)
     asked = [discovery.property_of(each) for each in _several(given)]

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
-from fairopt.problem.files.storage import AnyPath
+from fairopt.problem.files.storage import AnyPath, naming
 
 
 class Unplaced(NamedTuple):
@@ -44,5 +44,6 @@ def read_with(importer: Callable[..., Any], paths: Sequence[AnyPath]) -> Importe
     if len(paths) != most and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
         remedy = "Give it the files it takes; `fairopt import NAME FILE` takes one, unless the importer says otherwise"
         raise BadInput(f"{len(paths)} files", place="FILE", remedy=remedy)
-    found = importer(*paths)
+    with naming(", ".join(map(str, paths))):
+        found = importer(*paths)
     return found if isinstance(found, Imported) else Imported(found)

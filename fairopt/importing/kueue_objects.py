@@ -8,12 +8,11 @@ from typing import Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput, NotCapable
-from fairopt.importing.kueue_quotas import own_part
-from fairopt.problem.entitled_rows import TOP
+from fairopt.problem.entitled_rows import TOP, own_part
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import in_full
-from fairopt.program import INFINITY
+from fairopt.program import INFINITY, Array
 
 VERSION = "kueue.x-k8s.io/v1beta2"
 
@@ -35,9 +34,10 @@ def emit(before: Market, after: Market, resource: str = "nvidia.com/gpu") -> str
     old, new = before.entitlements, after.entitlements
     if old is None or new is None:
         raise NotCapable("Kueue's objects are made of entitlements, and this market says none")
-    was, now = ({name: _said(owed, node) for node, name in enumerate(owed.nodes)} for owed in (old, new))
+    was, now = (_said(owed) for owed in (old, new))
+    own = own_part(new.guarantee, new.children)
     yaml = library("yaml", "Kueue's objects", "import")
-    made = [_object(new, node, resource) for node, name in enumerate(new.nodes) if was.get(name) != now[name]]
+    made = [_object(new, node, own[node], resource) for node, name in enumerate(new.nodes) if was.get(name) != now[name]]
     gone = [
         f"# gone: kubectl delete {'clusterqueue' if name in old.users else 'cohort'} {_called(name)}\n"
         for name in old.nodes
@@ -46,15 +46,18 @@ def emit(before: Market, after: Market, resource: str = "nvidia.com/gpu") -> str
     return "".join(gone) + (yaml.safe_dump_all(made, sort_keys=False) if made else "")
 
 
-def _said(owed: Entitlements, node: int) -> tuple[Any, ...]:
-    """Return what an object says of a node."""
-    parent = int(owed.parent[node])
-    return (
-        None if parent == TOP else owed.nodes[parent],
-        owed.borrow_weight[node],
-        own_part(owed)[node].tolist(),
-        *((_limit(owed, node, at), _lending(owed, node, at)) for at in range(len(owed.columns))),
-    )
+def _said(owed: Entitlements) -> dict[str, tuple[Any, ...]]:
+    """Return what objects say of each node, by name."""
+    own = own_part(owed.guarantee, owed.children)
+    return {
+        name: (
+            None if owed.parent[node] == TOP else owed.nodes[owed.parent[node]],
+            owed.borrow_weight[node],
+            own[node].tolist(),
+            *((_limit(owed, node, at), _lending(owed, node, at)) for at in range(len(owed.columns))),
+        )
+        for node, name in enumerate(owed.nodes)
+    }
 
 
 def _called(name: str) -> str:
@@ -78,20 +81,19 @@ def _lending(owed: Entitlements, node: int, at: int) -> Fraction | None:
     return owed.guarantee[node, at] - owed.reserve[node, at] if owed.reserve[node, at] > 0 else None
 
 
-def _object(owed: Entitlements, node: int, resource: str) -> dict[str, Any]:
+def _object(owed: Entitlements, node: int, own: Array, resource: str) -> dict[str, Any]:
     name, parent, user = owed.nodes[node], int(owed.parent[node]), node < len(owed.users)
     spec: dict[str, Any] = {}
     if parent != TOP:
         spec["cohortName" if user else "parentName"] = _called(owed.nodes[parent])
     spec["fairSharing"] = {"weight": _number(owed.borrow_weight[node])}
-    spec["resourceGroups"] = list(_groups(owed, node, resource))
+    spec["resourceGroups"] = list(_groups(owed, node, own, resource))
     kind = "ClusterQueue" if user else "Cohort"
     return {"apiVersion": VERSION, "kind": kind, "metadata": {"name": name if user else _called(name)}, "spec": spec}
 
 
-def _groups(owed: Entitlements, node: int, resource: str) -> Iterable[dict[str, Any]]:
+def _groups(owed: Entitlements, node: int, own: Array, resource: str) -> Iterable[dict[str, Any]]:
     """Yield the resource groups: flavors that share a resource are in one group, and list the same resources."""
-    own = own_part(owed)[node]
     pairs = [(resource, kind) for kind in owed.types] + [(good.resource, good.flavor) for good in owed.goods]
     user = node < len(owed.users)
     listed = {
@@ -125,6 +127,6 @@ def _quota(owed: Entitlements, node: int, at: int | None, name: str, own: Any) -
 
 def _number(value: Fraction) -> str:
     """Return a quantity: whole, or in thousandths. Errors: `NotCapable` for what neither can say."""
-    if value == INFINITY or (value * 1000).denominator != 1:
+    if value == INFINITY or value < 0 or (value * 1000).denominator != 1:
         raise NotCapable(f"a quota of {value} is no quantity: Kueue's are multiples of 1/1000")
     return in_full(value) if value.denominator == 1 else f"{in_full(value * 1000)}m"

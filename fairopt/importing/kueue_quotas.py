@@ -7,15 +7,11 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from fairopt.errors import BadInput, NotCapable, require
+from fairopt.errors import BadInput, require
 from fairopt.importing.fields import Part
 from fairopt.importing.quantities import quantity
 from fairopt.problem.entitled_rows import Good
-from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.numbers import shown
-from fairopt.program import Array
 
 #: Resources that are taken for GPUs and the like.
 _GPUS = re.compile(r"gpu|/mig-|tpu|npu|gaudi|neuron|ascend|accelerator", re.IGNORECASE)
@@ -169,18 +165,3 @@ class Columns:
             for good, own in owner.quotas.items():
                 total[str(self.name(good))] += own.nominal
         return total
-
-
-def own_part(owed: Entitlements) -> Array:
-    """Return each node's own quota (N, k + g): a Cohort's is the guarantee of the whole less that of its members.
-
-    Errors: `NotCapable` for a group that has less than its members together, which no Cohort says.
-    """
-    own = owed.guarantee.copy()
-    for node, below in enumerate(owed.children):
-        for child in below:
-            own[node] = own[node] - owed.guarantee[child]
-    for node, column in np.argwhere(own < 0)[:1]:
-        said = f"{owed.guarantee[node, column]} of {owed.columns[column]} for {owed.nodes[node]!r}"
-        raise NotCapable(f"a Cohort has what its members have and more, and {said} is less than that")
-    return own

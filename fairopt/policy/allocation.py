@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 
 from fairopt.backends.optimal_face import FLOAT_SLACK
 from fairopt.backends.solution import Status
 from fairopt.policy.decision import Decision
+from fairopt.policy.grounds import Grounds
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.problem.tables import Grid, Tabular
@@ -60,6 +61,12 @@ class Allocation(Decision, Tabular):
     def utilities(self) -> Array:
         """Each user's throughput (n,) in its own units."""
         return self.market.as_(Fraction if self.exact else float).utility(self.shares)
+
+    def leaves(self, market: Market) -> Market:
+        """Return ``market`` after the decision: where a scheduler's rule says which gangs run, they do."""
+        if not isinstance(self.evidence, Grounds) or market.entitlements is None:
+            return market
+        return replace(market, entitlements=market.entitlements.running(self.evidence.gangs))
 
 
 def same_utilities(decision: Allocation, name: str, part: Array | None = None) -> Program:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, TypedDict, Unpack, overload
 
 from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
+from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
 from fairopt.deadline import left
@@ -23,6 +24,7 @@ from fairopt.policy.policy import Policy, Trait
 from fairopt.policy.schedule import Schedule
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
+from fairopt.problem.floors import is_entitled
 
 _log = logging.getLogger(__name__)
 #: The most speedups of a market that is decided in rationals where floats failed: seconds, not hours.
@@ -38,12 +40,15 @@ def chosen(
     *,
     exact: bool = False,
     vertex: bool = False,
+    entitled: bool = False,
 ) -> Chosen:
     """Return who solves: ``solver`` if the policy can use it, else the policy's best way.
 
     The best way is the first of its methods that supports the ``options`` and, with ``exact``, does not answer in
     floats; else HiGHS, or `Exact` with ``exact``. With ``vertex`` these two are tried first, because their answers have
-    a basis. Errors: `NotCapable`; `BadInput` for a name in place of a solver.
+    a basis. With ``entitled`` the problem has entitlements: a policy's methods solve its program without them, so that
+    a back end is the best way (Clarabel, where HiGHS cannot). Errors: `NotCapable`; `BadInput` for a name in place of a
+    solver.
 
     >>> from fairopt.models import MaxMin
     >>> chosen(MaxMin()).name, chosen(MaxMin(), exact=True).name, chosen(MaxMin(), Highs()).name
@@ -57,6 +62,9 @@ def chosen(
         if solver not in policy.methods:
             known = ", ".join(method.name for method in policy.methods) or "none"
             raise NotCapable(f"{policy.name} has no method {solver!r}; it has {known}")
+        if entitled and policy.has_program:
+            remedy = "leave it out, or give a back end"
+            raise NotCapable(f"{solver.name}, {policy.name}'s own method, heeds no entitlements: {remedy}")
         _heeds(policy, solver, given)
     elif solver is not None and not policy.has_program:
         without = f"it has no program for {solver.name}, so leave it out"
@@ -68,8 +76,12 @@ def chosen(
             )
         return solver
     general: Backend = Exact() if exact else Highs()
+    if entitled and not exact and not policy.needs <= general.capabilities:
+        general = Clarabel()
     fits = policy.has_program and policy.needs <= general.capabilities
     methods = [method for method in policy.methods if not (exact and method.number is float)]
+    if entitled and policy.has_program:
+        methods = []
     for method in () if vertex and fits else methods:
         if method.capabilities >= given.keys():
             return method
@@ -93,6 +105,7 @@ def session(
     *,
     exact: bool = False,
     vertex: bool = False,
+    entitled: bool = False,
     warm: bool = False,
     start: Solution | None = None,
 ) -> Session:
@@ -106,7 +119,7 @@ def session(
     >>> session(MaxMin()).solver.name
     'prices'
     """
-    found = chosen(policy, solver, options, exact=exact, vertex=vertex)
+    found = chosen(policy, solver, options, exact=exact, vertex=vertex, entitled=entitled)
     _log.debug("%s: %s solves, %s", policy.name, found.name, "its best way" if solver is None else "as asked")
     if solver is None and (options is None or not options.given()):
         options = policy.solver_options
@@ -163,21 +176,24 @@ def decide(
         raise TypeError(f"decide() got an unexpected keyword argument {min(unknown)!r}")
     _require_heeded(policy, problem)
     left()
-    at = how.get("at")
+    at, entitled = how.get("at"), is_entitled(problem)
     if at is None:
         exact, vertex = how.get("exact", False), how.get("vertex", False)
-        at = session(policy, solver, how.get("options"), exact=exact, vertex=vertex)
+        at = session(policy, solver, how.get("options"), exact=exact, vertex=vertex, entitled=entitled)
+    elif entitled:
+        chosen(policy, at.solver, entitled=True)
     state = policy.start(problem) if state is None else state
     try:
         decision = policy.decide(problem, state, at)
     except NotSolved as failure:
         asked = solver or how.get("at") or (how.get("options") or Options()).given()
         small = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
-        if asked or not small or at.solver.number is not float or Trait.EXACT not in policy.traits:
+        by_program = not entitled or policy.needs <= Exact.capabilities
+        if asked or not (small and by_program) or at.solver.number is not float or Trait.EXACT not in policy.traits:
             raise
         # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
         _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
-        at = session(policy, exact=True)
+        at = session(policy, exact=True, entitled=entitled)
         decision = policy.decide(problem, state, at)
     wanted = "an Allocation of a Market, a Schedule of a Queue, a Plan of a Batch"
     require_returned(isinstance(decision, Decision), decision, f"{type(policy).__name__}.decide", wanted)
@@ -197,8 +213,14 @@ def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False)
     >>> print(decide_next(market).objective, decide_next(market.misreport("u1", [1, 3])).objective)
     21/4 16/3
     """
-    at = session(policy, solver, exact=exact, warm=True)
-    return lambda problem: decide(policy, problem, at=at)
+    opened: list[Session] = []
+
+    def decide_next(problem: Market) -> Allocation:
+        if not opened:
+            opened.append(session(policy, solver, exact=exact, entitled=is_entitled(problem), warm=True))
+        return decide(policy, problem, at=opened[0])
+
+    return decide_next
 
 
 def decide_each(

@@ -19,6 +19,7 @@ from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Seconds
 from fairopt.policy.policy import Policy
 from fairopt.problem import Market
+from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program
 
 
@@ -26,8 +27,8 @@ class Formulated(Policy):
     """A share policy that is a program: a subclass implements `formulate`; `decide` is the same for all.
 
     ``verifier_knows_program`` says that ``proofs/verify.py`` builds the program from the market itself, with the names
-    that `formulate` gives to rows and variables. Otherwise a certificate holds the program itself. The policy's
-    ``methods`` solve the same program.
+    that `formulate` gives to rows and variables. Otherwise, and where the market has entitlements, a certificate holds
+    the program itself. The policy's ``methods`` solve the same program, without entitlements.
 
     >>> from fairopt import allocate
     >>> from fairopt.problem.share_variables import shares_of
@@ -138,6 +139,10 @@ class Formulated(Policy):
         found = self.solved(decision)
         return None if found is None else with_optimum(*found)
 
+    def verifier_knows(self, market: Market) -> bool:
+        """Whether ``proofs/verify.py`` builds the program of this market: never one with floors and caps."""
+        return self.verifier_knows_program and not is_entitled(market)
+
     def certify(self, decision: Allocation) -> Certificate:
         """Return the primal and dual solutions, which prove each other optimal, or the method's own exact evidence."""
         if isinstance(decision.solver, ProgramMethod):
@@ -150,9 +155,9 @@ class Formulated(Policy):
             why = "and programs with integers have none" if integer else "decide with the exact back end"
             raise NotCapable(f"this decision of {self.name} was made without duals; {why}")
         solution = self._with_its_shares(decision, program, solution)
-        if self.verifier_knows_program:
+        if self.verifier_knows(decision.market):
             return Optimality.of(decision.market, self.name, program, solution)
-        return OutsideDecision.of(decision.market, self.name, program, solution)
+        return OutsideDecision.of(decision.market, self.told(decision.market), program, solution)
 
 
 class Computed(Policy):

@@ -19,6 +19,7 @@ from fairopt.errors import NotCapable
 from fairopt.policy.allocation import Allocation, same_utilities
 from fairopt.policy.decision import Decision
 from fairopt.problem import Entitled, Market
+from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program
 
 
@@ -172,6 +173,13 @@ class Policy(ABC):
     def choices(self, decision: Any) -> Program | None:
         """Return the same set of allocations as `optimal_face`, with the rows that ``proofs/verify.py`` expects."""
         return self.optimal_face(decision)
+
+    def told(self, market: Market) -> str:
+        """Return the name under which certificates speak of its decisions on ``market``.
+
+        The verifier knows policies of the house by their names, with their own options and without entitlements.
+        """
+        return f"{self.name} with entitlements" if is_entitled(market) else self.name
 
     def certify(self, decision: Any) -> Certificate:
         """Return the evidence that an exact ``decision`` is this policy's, for ``proofs/verify.py`` to check.

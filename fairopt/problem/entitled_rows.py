@@ -130,3 +130,16 @@ def held_by(gangs: Gangs, users: int, types: tuple[str, ...], goods: tuple[Good,
             if good is not None:
                 out[gangs.user[gang], good] += gangs.other[gang, at]
     return cast(out, Fraction)
+
+
+def own_part(guarantee: Array, children: Sequence[Sequence[int]]) -> Array:
+    """Return each node's own guarantee (N, k + g): of a group, what it has beyond its members together.
+
+    Negative where the members are promised more than their group has; 0 where both are infinite.
+    """
+    own = guarantee.copy()
+    for node, below in enumerate(children):
+        for at in range(own.shape[1] if below else 0):
+            members = sum((guarantee[child, at] for child in below), Fraction(0))
+            own[node, at] = Fraction(0) if members == INFINITY else guarantee[node, at] - members
+    return own

@@ -50,7 +50,8 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
         holds = verdict.answer is Answer.HOLDS
         return OverOptima(verdict, verdict, *((decision.shares, None) if holds else (None, decision.shares)))
     # where throughputs are not linear on the face, only what follows from one optimum is known
-    return property.over(optima) if optima.uses_all() else AllocationProperty.over(property, optima)
+    known = decision.market.known.all() or not property.needs_speedups
+    return property.over(optima) if optima.uses_all() and known else AllocationProperty.over(property, optima)
 
 
 @dataclass(frozen=True)

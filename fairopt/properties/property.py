@@ -73,6 +73,10 @@ class Property(ABC):
     of: ClassVar[str]
     short: ClassVar[str] = ""
 
+    def asked_of(self, problem: object) -> bool:
+        """Whether the property is asked on a problem where nobody names it."""
+        return isinstance(problem, self.problem)
+
     @abstractmethod
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of a `Market`'s `Allocation`, a `Setting`'s `History` or a `Batch`'s `Plan`, within ``effort``."""
@@ -120,6 +124,29 @@ class OutcomeProperty(Property):
         exact = exact and not reason and bool(fails or case is None or case.slack >= 0)
         witness = case.witness if fails and case is not None else None
         return Verdict(self.name, answer, margin, unit, exact, effort, witness, reason=reason)
+
+
+def _positive(market: Market) -> Market:
+    """Return the market with a speedup that may be any from 0 on stated as a positive one."""
+    least, most = market.ends
+    opened = (market.speedup == 0) & (least < most)
+    return replace(market, speedup=np.where(opened, np.minimum(most, 1), market.speedup)) if opened.any() else market
+
+
+def nothing_known(market: Market) -> Array:
+    """Return of which users (n,) the market knows no speedup at all."""
+    least, most = market.ends
+    return np.asarray(((least == 0) & (most == INFINITY)).all(axis=1))
+
+
+def unknown_speedups(market: Market) -> str:
+    """Return, as the reason why something could not be decided, whose speedups are not known, or within bounds only."""
+    nothing = nothing_known(market)
+    of = np.flatnonzero(nothing if nothing.any() else ~market.known)
+    names = ", ".join(market.users[user] for user in of[:5]) + (f" and {len(of) - 5} others" if len(of) > 5 else "")
+    if nothing.any():
+        return f"not asked: the speedups of {names} are not known"
+    return f"the speedups of {names} are known only within bounds"
 
 
 def slack_allowed(tolerance: Number | None, *, exact: bool) -> Number:
@@ -201,15 +228,18 @@ class AllocationProperty(OutcomeProperty):
     problem = Market
     of = "allocation"
     instances: ClassVar[tuple[CitedInstance, ...]]
+    #: Whether it depends on how fast users are, and not only on where they run.
+    needs_speedups: ClassVar[bool] = True
 
     def judge(self, policy: Policy, problem: Market, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of the shares that ``policy`` decided on."""
-        return self.check(problem, outcome.shares)
+        return self.verify(problem, outcome)
 
     def verify(self, problem: Market, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide of anybody's shares, or of those of an `Allocation`; see `check`."""
-        shares = outcome.shares if isinstance(outcome, Allocation) else outcome
-        return self.check(problem, shares, tolerance=tolerance)
+        if isinstance(outcome, Allocation):
+            return self.check(outcome.leaves(problem), outcome.shares, tolerance=tolerance)
+        return self.check(problem, outcome, tolerance=tolerance)
 
     def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.
@@ -226,7 +256,9 @@ class AllocationProperty(OutcomeProperty):
             raise BadInput(f"got {given[user, column]}", place=place, remedy="Give a finite number")
         exact = problem.exact and given.dtype == object
         market, shares = (problem, given) if exact else (problem.as_(float), given.astype(float))
-        verdict = self._check(market, shares, slack_allowed(tolerance, exact=exact))
+        market = _positive(market)
+        decide = self._within_bounds if self.needs_speedups and not market.known.all() else self._check
+        verdict = decide(market, shares, slack_allowed(tolerance, exact=exact))
         require_returned(isinstance(verdict, Verdict), verdict, f"{type(self).__name__}._check", "a Verdict")
         return verdict
 
@@ -242,7 +274,7 @@ class AllocationProperty(OutcomeProperty):
         """Return the evidence of an exact ``verdict`` on exact ``shares``. Errors: `NotCapable` for one in floats."""
         if not verdict.exact or shares.dtype != object:
             raise NotCapable(f"{self.name} was decided in floats, and floats prove nothing")
-        return self._certificate(market.as_(Fraction), shares, verdict)
+        return self._certificate(_positive(market.as_(Fraction)), shares, verdict)
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         """Return the evidence; for most properties the verifier just evaluates the definition.
@@ -256,6 +288,10 @@ class AllocationProperty(OutcomeProperty):
     @abstractmethod
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         """Decide; ``market`` and ``shares`` are both exact or both floats."""
+
+    def _within_bounds(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        """Decide for all speedups that are possible, where not all are known."""
+        return Verdict.undecided(self.name, unknown_speedups(market))
 
     def _by_slack(
         self, market: Market, slack: Number, size: Number, tolerance: Number, *, unit: str, effort: str, witness: Any

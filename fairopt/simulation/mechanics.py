@@ -27,9 +27,13 @@ class Mechanics(Short):
       store in advance.
 
     Times are in the trace's unit. Subclass and override `speed` or `setup` for another model of a cluster.
+    Errors: `BadInput` for a negative time, and for a factor that is not above 0 and at most 1.
 
     Source: FFT Sec. 2.2 (state and operation overhead), 4.4.2 (datasets); OEF Sec. 4.4 (the slowest type limits the
     others).
+
+    >>> print(Mechanics(restart=60).restart)
+    60
     """
 
     restart: Fraction = Fraction(0)
@@ -127,7 +131,12 @@ def length_of(length: object) -> Fraction:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Setting(Short):
-    """What policies of rounds are compared on; ``length`` is that of a round, in the trace's unit of time."""
+    """What policies of rounds are compared on; ``length`` is that of a round, in the trace's unit of time.
+
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> print(Setting(philly_cluster(), philly_trace(), length=600).length)
+    600
+    """
 
     cluster: Cluster
     trace: Trace

@@ -14,7 +14,11 @@ from fairopt.program import INFINITY, Array
 
 
 class Request(NamedTuple):
-    """A job that is to run: its row, and the types that its GPUs may have (one, unless types may mix)."""
+    """A job that is to run: its row, and the types that its GPUs may have (one, unless types may mix).
+
+    >>> Request(0, (1,)).gpu_types
+    (1,)
+    """
 
     row: int
     gpu_types: tuple[int, ...]
@@ -44,7 +48,10 @@ class Requests(Sequence[Request]):
 
 
 class Placement(Protocol):
-    """A way to choose hosts. Jobs that cannot be placed are left out of the answer; nothing is overbooked."""
+    """A way to choose hosts. Jobs that cannot be placed are left out of the answer; nothing is overbooked.
+
+    >>> placement: Placement = Consolidated()
+    """
 
     def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
         """Return the `Spots` of those of ``requests`` that fit into ``free`` (H,), which is not changed."""
@@ -59,6 +66,14 @@ class Consolidated:
     (the one that it ran on last, where there is a choice), else onto the emptiest hosts.
 
     Source: ASTRAEA Sec. 5 (consolidated placement); OEF Sec. 4.3 (priority for jobs with more workers).
+
+    >>> from fractions import Fraction
+    >>> from fairopt.simulation import begin, present
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> queue = present(begin(cluster), trace, cluster, Fraction(300))
+    >>> dict(Consolidated().place(queue, [Request(0, (0,))], cluster.gpus))
+    {0: ((0, 1),)}
     """
 
     def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
@@ -197,6 +212,14 @@ def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_thr
 
     Jobs that hold a lease are left out (they run anyway), and their GPUs are not available. ``skip`` False stops at the
     first job that does not fit, so that no job overtakes it.
+
+    >>> from fractions import Fraction
+    >>> from fairopt.simulation import begin, present
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> queue = present(begin(cluster), trace, cluster, Fraction(300))
+    >>> choose(queue, range(len(queue)))[0]
+    Request(row=0, gpu_types=(1,))
     """
     left: list[int] = queue.room.tolist()
     rows = order if isinstance(order, np.ndarray) else np.array(list(order), dtype=np.int64)
@@ -267,7 +290,16 @@ def _all_get(asked: Array, sizes: Array, left: list[int]) -> int:
 
 
 def placed(queue: Queue, requests: Sequence[Request], placement: Placement) -> Placements:
-    """Return the placements of one round: jobs with leases stay where they are, ``requests`` go where they fit."""
+    """Return the placements of one round: jobs with leases stay where they are, ``requests`` go where they fit.
+
+    >>> from fractions import Fraction
+    >>> from fairopt.simulation import begin, present
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> queue = present(begin(cluster), trace, cluster, Fraction(300))
+    >>> dict(placed(queue, [Request(0, (0,))], Consolidated()))
+    {0: ((0, 1),)}
+    """
     kept = np.flatnonzero(queue.holds)
     answer = placement.place(queue, requests, queue.working - queue.held_at(kept))
     if isinstance(answer, Placements):

@@ -19,7 +19,11 @@ from fairopt.program import Number, short_text
 
 
 class Change(enum.Enum):
-    """How a job comes to its GPUs in a round."""
+    """How a job comes to its GPUs in a round.
+
+    >>> Change.MIGRATE.value
+    'migrate'
+    """
 
     STAY = "stay"  # it ran on these GPUs in the round before
     START = "start"  # it never ran before
@@ -41,6 +45,14 @@ class JobRun:
     * ``remaining``: work left afterwards. ``lease``: until when the GPUs are its own.
     * ``completed``: whether it is done, at ``end``. ``lost``: whether a host failed at ``end``, and the round's work
       with it: a job saves its state at the boundaries of rounds only.
+
+    >>> from fairopt.models import FirstInFirstOut
+    >>> from fairopt.simulation import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> [record] = run(FirstInFirstOut(), trace, cluster, length=300, rounds=1)
+    >>> record.ran[0].job, record.ran[0].spots
+    ('ph010133', (('P100-1', 1),))
     """
 
     job: str
@@ -66,7 +78,11 @@ class JobRun:
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """Where a job stands between two rounds; the columns of `Queue`, for one job."""
+    """Where a job stands between two rounds; the columns of `Queue`, for one job.
+
+    >>> JobState(remaining=5, attained=0, setup=0, last=(), running=False, lease=0, started=None).remaining
+    5
+    """
 
     remaining: Number
     attained: Number
@@ -83,6 +99,14 @@ class Snapshot:
 
     ``present`` is keyed by the job's row in the trace, ``arrived`` counts the rows that came so far, ``state`` is the
     policy's own, ``idle`` counts the rounds since anything ran, anybody came, or a host failed or came back.
+
+    >>> from fairopt.models import FirstInFirstOut
+    >>> from fairopt.simulation import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> [record] = run(FirstInFirstOut(), trace, cluster, length=300, rounds=1)
+    >>> record.after.index, record.after.arrived
+    (1, 1)
     """
 
     index: int
@@ -102,6 +126,14 @@ class Round:
     ``usable`` is GPUs on working hosts; ``misfits`` maps jobs that can run on no type of the cluster to the reason;
     ``costs`` are the policy's terms. ``seconds`` is what deciding took, and the only thing that differs between two
     runs. ``after`` is where the next round starts.
+
+    >>> from fairopt.models import FirstInFirstOut
+    >>> from fairopt.simulation import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> [record] = run(FirstInFirstOut(), trace, cluster, length=300, rounds=1)
+    >>> record.index, len(record.ran), record.waiting
+    (0, 1, ())
     """
 
     index: int
@@ -140,7 +172,16 @@ SNAPSHOT_SCHEMA = 2
 
 
 def snapshot_text(snapshot: Snapshot) -> str:
-    """Return a snapshot as one line of JSON. Errors: `TypeError` for a state that could not be read back."""
+    """Return a snapshot as one line of JSON. Errors: `TypeError` for a state that could not be read back.
+
+    >>> from fairopt.models import FirstInFirstOut
+    >>> from fairopt.simulation import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> [record] = run(FirstInFirstOut(), trace, cluster, length=300, rounds=1)
+    >>> snapshot_text(record.after)[:38]
+    '{"schema": 2, "snapshot": {"index": 1,'
+    """
     return json.dumps({"schema": SNAPSHOT_SCHEMA, "snapshot": snapshot_to_json(snapshot)})
 
 
@@ -151,7 +192,16 @@ def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def snapshot_from(text: str, states: Sequence[type]) -> Snapshot:
-    """Return the snapshot of a text; ``states`` are classes of the policy's state. Errors: `BadInput` for any other."""
+    """Return the snapshot of a text; ``states`` are classes of the policy's state. Errors: `BadInput` for any other.
+
+    >>> from fairopt.models import FirstInFirstOut
+    >>> from fairopt.simulation import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> [record] = run(FirstInFirstOut(), trace, cluster, length=300, rounds=1)
+    >>> snapshot_from(snapshot_text(record.after), states=[]) == record.after
+    True
+    """
     try:
         data = json.loads(text)
         schema, body = data["schema"], data["snapshot"]

@@ -31,7 +31,11 @@ PATIENCE = 10_000
 
 
 class Stalled(FairoptError, RuntimeError):
-    """Jobs wait, but nothing runs and nothing will change; the message names the jobs."""
+    """Jobs wait, but nothing runs and nothing will change; the message names the jobs.
+
+    >>> issubclass(Stalled, RuntimeError)
+    True
+    """
 
 
 def run(
@@ -55,6 +59,13 @@ def run(
 
     Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
     Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
+
+    >>> from fairopt.models import FirstInFirstOut
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> [record] = run(FirstInFirstOut(), trace, cluster, length=300, rounds=1)
+    >>> len(record.ran), record.waiting
+    (1, ())
     """
     number: type = Fraction if trace.jobs.exact else float
     step = length_of(length)
@@ -92,7 +103,13 @@ def ask(policy: Policy, snapshot: Snapshot, queue: Queue, at: Session) -> tuple[
 
 
 def begin(cluster: Cluster, number: type = Fraction) -> Snapshot:
-    """Return the snapshot before anything happened."""
+    """Return the snapshot before anything happened.
+
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> begin(cluster).index
+    0
+    """
     return Snapshot(0, number(0), 0, {}, (frozenset(),) * len(cluster.hosts))
 
 
@@ -129,7 +146,15 @@ def check_goes_on(after: Snapshot, trace: Trace, cluster: Cluster) -> None:
 
 
 def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> tuple[Snapshot, Queue] | None:
-    """Return the next round in which jobs can run or have just come, as snapshot and queue; None if there is none."""
+    """Return the next round in which jobs can run or have just come, as snapshot and queue; None if there is none.
+
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> from fractions import Fraction
+    >>> moved, queue = next_queue(begin(cluster), trace, cluster, Fraction(300))
+    >>> len(queue)
+    1
+    """
     queue = present(snapshot, trace, cluster, length)
     if len(queue.misfits) < len(queue) or len(queue) > len(snapshot.present):
         return snapshot, queue
@@ -152,7 +177,14 @@ def rounds_until(coming: Number, now: Number, length: Number) -> int:
 
 
 def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> Queue:
-    """Return the queue of the round after ``snapshot``: the jobs present, new arrivals included."""
+    """Return the queue of the round after ``snapshot``: the jobs present, new arrivals included.
+
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> from fractions import Fraction
+    >>> len(present(begin(cluster), trace, cluster, Fraction(300)))
+    1
+    """
     jobs, now = trace.jobs, snapshot.now
     arrived = bisect_right(jobs.arrival, now, lo=snapshot.arrived)
     fresh = range(snapshot.arrived, arrived)
@@ -187,7 +219,17 @@ def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) 
 
 
 def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mechanics) -> Round:
-    """Return the record of the round in which ``schedule`` is carried out. Errors: `BrokenSchedule`."""
+    """Return the record of the round in which ``schedule`` is carried out. Errors: `BrokenSchedule`.
+
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> from fractions import Fraction
+    >>> from fairopt import decide
+    >>> from fairopt.models import FirstInFirstOut
+    >>> queue = present(begin(cluster), trace, cluster, Fraction(300))
+    >>> advance(begin(cluster), trace, decide(FirstInFirstOut(), queue), Mechanics()).index
+    0
+    """
     refuse_broken(schedule)
     queue = schedule.queue
     jobs, hosts = queue.jobs, queue.cluster.hosts

@@ -57,12 +57,22 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
 def _verdicts(decision: Allocation, random: Random) -> Iterator[Sample]:
     market = decision.market
     mixed = decision.shares[random.sample(range(len(market.users)), len(market.users))]
-    for asked in random.sample(properties(Market), 3):
+    for asked in random.sample([each for each in properties(Market) if each.asked_of(market)], 3):
         if not isinstance(asked, AllocationProperty):
             continue
         for shares in (decision.shares, mixed * random.choice([1, Fraction(1, 2), 2])):
             verdict = asked.check(market, shares)
             yield Sample(f"{asked.name} {verdict.answer.value}", asked.certify(market, shares, verdict))
+
+
+def of_entitlements(market: Market, random: Random) -> Iterator[Sample]:
+    """Yield what holds and fails of what users of a market with entitlements hold, and of a half of what there is."""
+    assert market.entitlements is not None
+    for shares in (market.entitlements.held[:, : len(market.types)], market.equal_split() * Fraction(1, 2)):
+        for asked in properties(Market):
+            if isinstance(asked, AllocationProperty) and asked.asked_of(market) and random.random() < 0.5:
+                verdict = asked.check(market, shares)
+                yield Sample(f"{asked.name} {verdict.answer.value}", asked.certify(market, shares, verdict))
 
 
 def _dominance(policy: Policy, decision: Allocation) -> Iterator[Sample]:

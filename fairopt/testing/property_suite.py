@@ -20,7 +20,7 @@ from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Answer, Effort, MechanismProperty
 from fairopt.properties.lattice import contradictions
-from fairopt.testing.samples import sample_markets
+from fairopt.testing.samples import entitled_markets, sample_markets
 from fairopt.testing.suite import Suite, Traits, checks_of
 
 
@@ -38,8 +38,8 @@ class VerdictChecks(ABC):
     """Checks of properties of outcomes; a case is what such a property checks."""
 
     @abstractmethod
-    def _cases(self) -> Iterable[tuple[Any, ...]]:
-        """Return exact cases, on some of which the property fails."""
+    def _cases(self, each: Any) -> Iterable[tuple[Any, ...]]:
+        """Return exact cases on which the property is asked, on some of which it fails."""
 
     @abstractmethod
     def _case(self, instance: Any) -> tuple[Any, ...]:
@@ -64,7 +64,7 @@ class VerdictChecks(ABC):
     def witness_refutes_by_the_bare_definition(self, each: Any) -> None:
         """Guards against witnesses that do not show what they are said to show."""
         failed = 0
-        for case in (*self._cases(), *map(self._case, each.instances)):
+        for case in (*self._cases(each), *map(self._case, each.instances)):
             verdict = each.check(*case)
             if verdict.answer is Answer.FAILS:
                 failed += 1
@@ -76,14 +76,14 @@ class VerdictChecks(ABC):
 
     def margin_agrees_with_answer(self, each: Any) -> None:
         """Guards against margins whose sign says something else than the answer."""
-        for case in self._cases():
+        for case in self._cases(each):
             verdict = each.check(*case)
             fails = verdict.margin is not None and verdict.margin < 0
             assert fails == (verdict.answer is Answer.FAILS), verdict
 
     def verdict_is_json(self, each: Any) -> None:
         """Guards against witnesses that cannot be printed, and against NaN in JSON."""
-        for case in self._cases():
+        for case in self._cases(each):
             verdict = each.check(*case)
             for exact in (False, True):
                 text = json.dumps(verdict.to_json(exact=exact), allow_nan=False)
@@ -101,8 +101,8 @@ class VerdictChecks(ABC):
 class AllocationChecks(VerdictChecks):
     """The checks of properties of allocations."""
 
-    def _cases(self) -> Iterator[tuple[Market, Array]]:
-        return cases()
+    def _cases(self, each: AllocationProperty) -> Iterator[tuple[Market, Array]]:
+        return (case for case in cases() if each.asked_of(case[0]))
 
     def _case(self, instance: Any) -> tuple[Market, Array]:
         return instance.market, instance.allocation
@@ -110,7 +110,7 @@ class AllocationChecks(VerdictChecks):
     def exact_and_float_agree_away_from_the_boundary(self, each: AllocationProperty) -> None:
         """Guards against strict float comparisons: 28 of 40 right HiGHS answers were once called envious by 2.7e-15."""
         compared = 0
-        for market, shares in cases():
+        for market, shares in self._cases(each):
             exact, rounded = each.check(market, shares), each.check(market, shares.astype(float))
             assert exact.exact
             assert exact.margin is not None
@@ -121,28 +121,34 @@ class AllocationChecks(VerdictChecks):
 
     def units_do_not_matter(self, each: AllocationProperty) -> None:
         """Guards against checkers that compare throughputs of different users, who have units of their own."""
-        for market, shares in cases():
+        for market, shares in self._cases(each):
             factors = {user: Fraction(10 ** (3 * i), 7) for i, user in enumerate(market.users)}
             assert each.check(market, shares).answer is each.check(market.rescaled(factors), shares).answer
+
+    def is_undecided_where_it_is_not_asked(self, each: AllocationProperty) -> None:
+        """Guards against a property that holds of what the market says nothing of."""
+        for market, shares in cases():
+            if not each.asked_of(market):
+                assert each.check(market, shares).answer is Answer.UNDECIDED
 
     def lattice_is_respected(self, each: AllocationProperty) -> None:
         """Guards against one checker contradicting another (no envy and nothing left over give sharing incentive)."""
         others = {other.name: other for other in (*of_allocations(), each)}
-        for market, shares in cases():
+        for market, shares in self._cases(each):
             verdicts = {name: other.check(market, shares) for name, other in others.items()}
             broken = contradictions(verdicts, demands=market.demand is not None)
             assert not broken, f"{broken} on {shares.tolist()}"
 
     def leaves_the_allocation_alone(self, each: AllocationProperty) -> None:
         """Guards against checkers that normalise in place."""
-        for market, shares in cases():
+        for market, shares in self._cases(each):
             before = shares.copy()
             each.check(market, shares)
             assert np.array_equal(before, shares)
 
 
 def cases() -> Iterator[tuple[Market, Array]]:
-    """Yield exact markets with exact allocations: fair, lopsided, wasteful, traded, with demands and zeros."""
+    """Yield exact markets with exact allocations: fair, lopsided, wasteful, traded, with demands, and entitled."""
     random = np.random.default_rng(7)
     for market in sample_markets(25, seed=21, users=(2, 4), types=(1, 3), demands=True):
         n, k = market.shape
@@ -156,6 +162,11 @@ def cases() -> Iterator[tuple[Market, Array]]:
         over = market.equal_split().copy()
         over[0, 0] = over[0, 0] + Fraction(1, 3)
         yield market, over
+    for market in entitled_markets(40, seed=23):
+        held, k = market.entitlements.held, len(market.types)  # type: ignore[union-attr]
+        yield market, held[:, :k]
+        yield market, np.asarray(held[::-1, :k] * Fraction(1))
+        yield market, market.equal_split()
 
 
 _SMALL = Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])

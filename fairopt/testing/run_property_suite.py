@@ -35,7 +35,7 @@ def run_property_suite() -> Suite[RunProperty]:
 class RunChecks(VerdictChecks):
     """The checks of properties of runs."""
 
-    def _cases(self) -> Iterator[tuple[History]]:
+    def _cases(self, each: RunProperty) -> Iterator[tuple[History]]:
         return ((history,) for history in cases())
 
     def _case(self, instance: RunInstance) -> tuple[History]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
 import numpy as np
 
-from fairopt.problem import Market
+from fairopt.problem import Entitlements, Gangs, Good, Market
 from fairopt.program import Array
 
 
@@ -66,6 +67,49 @@ def _make_alike(random: np.random.Generator, speedup: Array, capacity: Array) ->
     spare = random.integers(k)
     if (np.delete(speedup, spare, axis=1) > 0).any(axis=1).all():
         capacity[spare] = 0
+
+
+def entitled_markets(count: int, *, seed: int = 0) -> Iterator[Market]:
+    """Yield ``count`` exact markets with entitlements: two to four users, up to three types, and at times CPU too.
+
+    Users are in one of two groups, in a group of a group, or in none. Guarantees may be more than there is, gangs run
+    or wait on one type or on several.
+    """
+    random = np.random.default_rng(seed)
+    for market in sample_markets(count, seed=seed, users=(2, 4), types=(1, 3), weights=False):
+        n, k = market.shape
+
+        def some(low: int, high: int, k: int = k) -> list[int]:
+            return [int(each) for each in random.integers(low, high + 1, k)]
+
+        goods = {Good("cpu", "all"): 9} if random.random() < 0.3 else {}
+        nodes = (*market.users, "team", "part", "company")
+        group = {user: str(random.choice(["team", "part"])) for user in market.users if random.random() < 0.8}
+        size = int(random.integers(1, 6))
+        allowed = [[t for t in market.types if random.random() < 0.6] or [market.types[0]] for _ in range(size)]
+        gangs = Gangs.of(
+            [str(user) for user in random.choice(market.users, size)],
+            random.integers(1, 5, size).tolist(),
+            users=market.users,
+            types=market.types,
+            allowed=allowed,
+            on=[types[0] if random.random() < 0.5 else None for types in allowed],
+            preemptible=(random.random(size) < 0.8).tolist(),
+            other={"cpu": random.integers(0, 4, size).tolist()},
+        )
+        owed = Entitlements.of(
+            market.users,
+            market.types,
+            group=group | {"team": "company", "part": "company"},
+            groups=nodes[n:],
+            goods=goods,
+            guarantee={user: some(0, 4) for user in market.users},
+            cap={node: some(1, 6) for node in nodes if random.random() < 0.4},
+            borrow_weight={node: int(random.integers(0, 4)) for node in nodes},
+            tier={node: int(random.integers(0, 2)) for node in nodes if random.random() < 0.3},
+            gangs=gangs if random.random() < 0.8 else None,
+        )
+        yield replace(market, entitlements=owed)
 
 
 def _primes(count: int) -> list[int]:

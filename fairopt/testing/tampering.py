@@ -18,15 +18,17 @@ from operator import getitem
 from random import Random
 from typing import Any, TypeAlias
 
+from fairopt.certificates.decisions import PROPERTIES
+
 Place: TypeAlias = tuple[str | int, ...]
 TINY = Fraction(1, 10**9)
 NUMBER = re.compile(r"-?\d+(/\d+)?")
 #: What a word at the end of a place may be changed to; at any other place a word is the name of a user or of a type.
 WORDS = {
-    "answer": ["HOLDS", "FAILS"],
+    "answer": ["HOLDS", "FAILS", "DEPENDS"],
     "sense": ["maximize", "minimize"],
     "policy": ["max-efficiency", "oef-noncooperative", "oef-cooperative", "max-min", "water-filling", "nash-welfare"],
-    "property": ["feasibility", "sharing_incentive", "envy_freeness", "work_conservation", "adjacent_types"],
+    "property": PROPERTIES,
     "certificate": ["optimality", "levels", "equilibrium", "trace", "envy", "dominance", "bound", "infeasibility"],
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
+from fairopt.problem.floors import FLOORS_AND_CAPS
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation, Program
 
@@ -13,7 +14,8 @@ from fairopt.program import Formulation, Program
 class MaxEfficiency(Formulated):
     """Maximise the users' total throughput and nothing else.
 
-    Throughputs of different users are added up: give speedups in common units (`Market.normalised`).
+    Throughputs of different users are added up: give speedups in common units (`Market.normalised`). Users and groups
+    get at least their floors and at most their caps (`fairopt.problem.floors`).
 
     Source: OEF Eq. (4).
     """
@@ -21,6 +23,7 @@ class MaxEfficiency(Formulated):
     name = "max-efficiency"
     source = "OEF, Middleware 2024, Eq. (4)"
     verifier_knows_program = True
+    heeds = FLOORS_AND_CAPS
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("pareto_efficiency", "OEF Sec. 2.3.2: a dominating allocation would have a larger total"),)
     examples = (

@@ -35,6 +35,12 @@ class Levelled(Protocol):
     level_variable: ClassVar[str]
     equal: ClassVar[bool]
 
+    def told(self, market: Market) -> str:
+        """Return the name under which certificates speak of it."""
+
+    def verifier_knows(self, market: Market) -> bool:
+        """Whether the verifier writes this program."""
+
     def rate(self, market: Market) -> Array:
         """Return each user's throughput at t = 1 (n,), in the number type of the market."""
 
@@ -79,7 +85,12 @@ class PriceMethod(ProgramMethod):
         )
 
     def certify(self, policy: Levelled, decision: Allocation) -> MarketBound:
-        """Return an exact allocation near the decision's, a bound by its prices, and the gap."""
+        """Return an exact allocation near the decision's, a bound by its prices, and the gap.
+
+        Errors: `NotCapable` where the verifier does not know the program.
+        """
+        if not policy.verifier_knows(decision.market):
+            raise NotCapable(f"the verifier has no program of {policy.told(decision.market)}: decide without prices")
         return exact_bound(policy, decision)
 
 

@@ -15,6 +15,7 @@ from fairopt.backends import Session
 from fairopt.backends.solution import not_negative
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.common.shares_of_queue import JobMarket
+from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.models.gavel.objectives import ObjectiveOptimum, throughput
 from fairopt.problem.share_variables import shares_of
 from fairopt.problem.throughput import usable
@@ -35,8 +36,9 @@ class FinishTimeFairness:
     rho_m(X) = (elapsed_m + remaining_m / throughput_m(X)) / isolated_m, with elapsed the time since the job arrived.
     With ``whole`` False isolated_m is elapsed_m plus the time that the remaining work would take on the job's equal
     share of the cluster, by weight among the jobs present. With True it is the time that all of its work would take
-    there. Both agree for a job that has just arrived. The source's own scheduler takes neither: to the time for the
-    remaining work it adds what the work done so far would have taken on the equal shares of then (docs/validation.md).
+    there. Both agree for a job that has just arrived. ``normaliser`` says what it gets there where its share has more
+    GPUs than its gang; the source's scheduler has "isolated", and takes another time: to that for the remaining work it
+    adds what the work done so far would have taken on the equal shares of then (docs/validation.md).
 
     For a ratio r given, "rho_m <= r for all m" is "throughput_m >= remaining_m / (r isolated_m - elapsed_m)": linear.
     If no job has waited yet, that is one exact program. Otherwise the least r is a root of a rational function, and in
@@ -49,6 +51,7 @@ class FinishTimeFairness:
 
     tolerance: Fraction = Fraction(1, 10**6)
     whole: bool = False
+    normaliser: Normaliser = Normaliser.OWN_PARTITION
 
     def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
         """Return shares within ``tolerance`` of the least largest ratio. Errors: `NotCapable` without duals."""
@@ -89,7 +92,7 @@ class FinishTimeFairness:
 
     def isolated(self, jobs: JobMarket) -> Array:
         """Return the time (n,) from arrival to completion that each job is compared with."""
-        alone = jobs.market.fair_utility()
+        alone = self.normaliser.of(jobs.market)
         return np.asarray(jobs.work / alone if self.whole else jobs.elapsed + jobs.remaining / alone)
 
     @staticmethod

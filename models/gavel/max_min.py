@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from fairopt.models.common.levels import PriceMethod
+from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
+from fairopt.problem.floors import FLOORS_AND_CAPS
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Number, Program
 
 
+@dataclass(frozen=True)
 class MaxMin(Formulated):
     """Maximise the least ratio of a user's throughput to that of its equal share of the cluster.
 
     Gavel bounds the sum of a job's time fractions by one; with GPUs instead of fractions that is the user's
-    ``demand``, and a market without demands has no such bound.
+    ``demand``, and a market without demands has no such bound. Users and groups get at least their floors and at most
+    their caps (`fairopt.problem.floors`). Ratios are then those to the equal share all the same; a group is bounded as
+    a whole, and its members are not compared with each other first.
+
+    ``normaliser``: what throughputs are compared with, "own-partition", "equal-time" or "isolated" (`Normaliser`).
 
     Source: Gavel, OSDI 2020, Sec. 4.1; OEF Sec. 2.4.
     """
+
+    normaliser: Normaliser = Normaliser.OWN_PARTITION
 
     name = "max-min"
     source = "Gavel, OSDI 2020, Sec. 4.1"
@@ -26,6 +36,7 @@ class MaxMin(Formulated):
     methods = (PriceMethod(),)
     level_variable = "least_ratio"
     equal = False
+    heeds = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("sharing_incentive", "OEF Table 1; the equal split has ratio 1"),)
     examples = (
@@ -49,7 +60,7 @@ class MaxMin(Formulated):
         p = Formulation(self.name)
         share = shares_of(p, problem)
         least = p.variable("least_ratio")
-        ratio = (problem.speedup * share).sum(axis=1) / problem.fair_utility()
+        ratio = (problem.speedup * share).sum(axis=1) / self.rate(problem)
         p.maximize(least, equation="min_l E_l / E_l(equal)", source="Gavel Sec. 4.1")
         p.constrain(
             "least_ratio",
@@ -61,8 +72,8 @@ class MaxMin(Formulated):
         return p.program()
 
     def rate(self, market: Market) -> Array:
-        """Return each user's throughput on its equal share (n,)."""
-        return market.fair_utility()
+        """Return the throughput (n,) that each user's is compared with."""
+        return self.normaliser.of(market)
 
     def worth(self, market: Market) -> Number:
         """Return the least ratio at t = 1."""
@@ -70,4 +81,13 @@ class MaxMin(Formulated):
 
     def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
         """Return the duals of the ratios' rows: minus each user's worth, since a need lowers the optimum."""
-        return "least_ratio", -values * market.fair_utility()
+        return "least_ratio", -values * self.rate(market)
+
+    def verifier_knows(self, market: Market) -> bool:
+        """Whether ``proofs/verify.py`` builds the program: only with its own normaliser."""
+        return super().verifier_knows(market) and self.normaliser is Normaliser.OWN_PARTITION
+
+    def told(self, market: Market) -> str:
+        """Return the name for certificates, with the normaliser where it is not the verifier's."""
+        other = "" if self.normaliser is Normaliser.OWN_PARTITION else f", {self.normaliser.value}"
+        return super().told(market) + other

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from fairopt.backends import Method, Session
-from fairopt.backends.solution import Solution, not_negative
+from fairopt.backends.solution import Solution, Status, not_negative
 from fairopt.errors import BadInput, require
 from fairopt.methods.level import LevelWarmStart
 from fairopt.models.common.levels import PriceMethod
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.max_min import MaxMin
+from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.problem import Market
 from fairopt.problem.numbers import exact
 from fairopt.problem.share_variables import shares_of
@@ -92,21 +93,22 @@ class MaxMinShare(LinearObjective):
 
     Weights scale the equal share. Value: the least ratio. Where no back end is asked for it is found by prices of the
     types, without a program of all jobs (`fairopt.methods.level`). Of several optima, that gives nobody more than the
-    least ratio as long as it can be raised for all.
+    least ratio as long as it can be raised for all. ``normaliser`` is that of `MaxMin`.
 
     Source: Gavel, OSDI 2020, Sec. 4.1.
     """
 
     method = PriceMethod()
+    normaliser: Normaliser = Normaliser.OWN_PARTITION
 
     def formulate(self, jobs: JobMarket) -> Program:
         """Return the max-min program on the jobs."""
-        return MaxMin().formulate(jobs.market, None)
+        return MaxMin(self.normaliser).formulate(jobs.market, None)
 
     def by_prices(self, jobs: JobMarket, solve: Session, prices: tuple[float, ...], value: float) -> ObjectiveOptimum:
         """Return the shares, found by prices of the types; see `ByPrices.by_prices`."""
         start = (jobs.market.types, LevelWarmStart(np.array(prices), value)) if prices else None
-        solution = solve.answer(MaxMin(), jobs.market, start)
+        solution = solve.answer(MaxMin(self.normaliser), jobs.market, start)
         assert solution.objective is not None
         assert solution.bound is not None
         _, last = solution.warm_start
@@ -207,14 +209,14 @@ class LeastCost(LinearObjective):
         y = p.variable("share", market.shape, lower=0, labels=(market.users, market.types))
         s = p.variable("scale", lower=0)
         gained = throughput(market, y) / jobs.fastest() * market.weight
-        price = self._prices(market)
+        price = _prices(market, self.cost)
         p.maximize(gained.sum(), equation="sum_m throughput_m(y)", source="Gavel Sec. 4.2")
         p.constrain("money", (price * y).sum() == 1, equation="sum_mj c_j y_mj = 1", source="Charnes and Cooper 1962")
         p.constrain("capacity", y.sum(axis=0) - market.capacity * s <= 0, labels=(market.types,))
         p.constrain("demand", y.sum(axis=1) - market.limit * s <= 0, labels=(market.users,))
         runs = market.speedup > 0
         p.constrain("runs", (y <= 0).where(~runs), labels=(market.users, market.types))
-        promised = market.fair_utility() * self._number(market, self.least, "least")
+        promised = market.fair_utility() * _number(market, self.least, "least")
         p.constrain("promised", throughput(market, y) - promised * s >= 0, labels=(market.users,))
         return p.program()
 
@@ -223,15 +225,58 @@ class LeastCost(LinearObjective):
         y = not_negative(program.variable("share", point))
         return np.asarray(y * jobs.market.largest_multiple(y))
 
-    def _prices(self, market: Market) -> Array:
-        strange = self.cost.keys() - set(market.types)
-        if strange:
-            raise BadInput(f"got {min(strange)!r}", place="cost", remedy=f"The types are {', '.join(market.types)}")
-        prices = [self._number(market, self.cost.get(name, 1), f"cost of {name!r}") for name in market.types]
-        require(min(prices) > 0, min(prices), "cost", "Give a positive cost for each type")
-        return np.array(prices, dtype=object if market.exact else float)
 
-    @staticmethod
-    def _number(market: Market, value: object, place: str) -> Number:
-        number = exact(value, place)
-        return number if market.exact else float(number)
+@dataclass(frozen=True)
+class ThroughputByCost(LinearObjective):
+    """The most throughput, a GPU's counted over its price: max over X of sum_mj T_mj X_mj / cost_j.
+
+    Throughputs of different jobs are added up in the jobs' own units, as in the source's scheduler; its paper has the
+    quotient of the sums, which is `LeastCost`. ``cost``: of a GPU for a unit of time, by the type's name; 1 by default.
+    ``deadline``: seconds from arrival, by the job's name (the source's service-level objectives); a job whose deadline
+    has not passed gets the throughput that meets it. Where not all can be met, none is promised, as in the source.
+    Value: the weighted sum.
+
+    Source: scheduler/policies/max_sum_throughput.py, `ThroughputNormalizedByCostSumWithPerfSLOs` (commit c4fa4009).
+    """
+
+    cost: Mapping[str, object] = field(default_factory=dict)
+    deadline: Mapping[str, object] = field(default_factory=dict)
+
+    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
+        """Return the shares that keep all deadlines, else those without."""
+        kept = not self.deadline or solve(self.formulate(jobs)).status is not Status.INFEASIBLE
+        return super().shares(jobs, solve) if kept else replace(self, deadline={}).shares(jobs, solve)
+
+    def formulate(self, jobs: JobMarket) -> Program:
+        """Return the program."""
+        p = Formulation("gavel, throughput by cost")
+        market = jobs.market
+        share = shares_of(p, market)
+        worth = market.speedup / _prices(market, self.cost)
+        p.maximize((worth * share).sum(), equation="sum_mj T_mj X_mj / c_j", source="Gavel's max_sum_throughput.py")
+        known = zip(market.users, jobs.elapsed, strict=True)
+        left = [_number(market, self.deadline.get(name, 0), f"deadline of {name!r}") - gone for name, gone in known]
+        late = np.array([0 if each <= 0 else each for each in left], dtype=market.speedup.dtype)
+        need = np.where(late > 0, jobs.remaining / np.where(late > 0, late, 1), 0)
+        p.constrain(
+            "in_time",
+            (throughput(market, share) >= need).where(late > 0),
+            equation="throughput_m >= remaining_m / time left_m",
+            source="Gavel's max_sum_throughput.py",
+            labels=(market.users,),
+        )
+        return p.program()
+
+
+def _prices(market: Market, cost: Mapping[str, object]) -> Array:
+    strange = cost.keys() - set(market.types)
+    if strange:
+        raise BadInput(f"got {min(strange)!r}", place="cost", remedy=f"The types are {', '.join(market.types)}")
+    prices = [_number(market, cost.get(name, 1), f"cost of {name!r}") for name in market.types]
+    require(min(prices) > 0, min(prices), "cost", "Give a positive cost for each type")
+    return np.array(prices, dtype=object if market.exact else float)
+
+
+def _number(market: Market, value: object, place: str) -> Number:
+    number = exact(value, place)
+    return number if market.exact else float(number)

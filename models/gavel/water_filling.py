@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.water_filling import FillingResult, fill
+from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
 from fairopt.problem import Market
+from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import ROUNDING, Array, Formulation, Program
 
@@ -61,6 +63,7 @@ class FillingByPrices(Method):
     number = float
 
 
+@dataclass(frozen=True)
 class WaterFilling(Formulated):
     """The lexicographic completion of max-min: maximise the least ratio, then the second least, and so on.
 
@@ -73,19 +76,27 @@ class WaterFilling(Formulated):
     Its own method (`fairopt.methods.water_filling.solve`) solves each round by prices and needs about as many rounds as
     there are types. The program needs a round for each demand that limits only its own user.
 
+    Users and groups get at least their floors and at most their caps (`fairopt.problem.floors`); these are rows and
+    bounds of every round's program, so what duals say of bottlenecks stays true. No certificate is written then.
+
+    ``normaliser``: what throughputs are compared with, "own-partition", "equal-time" or "isolated" (`Normaliser`).
+
     Source: Gavel, OSDI 2020, Sec. 4.3 (there with a mixed-integer program); Radunovic and Le Boudec, A Unified
     Framework for Max-Min and Min-Max Fairness, 2007.
     """
 
+    normaliser: Normaliser = Normaliser.OWN_PARTITION
+
     name = "water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
-    methods = (FillingByPrices(),)
+    methods: ClassVar[tuple[Method, ...]] = (FillingByPrices(),)
+    heeds = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
-    claims = (
+    claims: ClassVar[tuple[Claim, ...]] = (
         Claim("sharing_incentive", "the first level is at least 1"),
         Claim("pareto_efficiency", "Radunovic and Le Boudec 2007, Sec. II"),
     )
-    examples = (
+    examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Gandiva_fair Fig. 1: C can use 2 GPUs only, and the rest goes to A and B",
             Market.of([[1], [1], [1]], capacity=[8], demand=[4, 4, 2], users=["A", "B", "C"]),
@@ -104,16 +115,28 @@ class WaterFilling(Formulated):
         p = Formulation(self.name)
         share = shares_of(p, problem)
         least = p.variable("least_ratio")
-        ratio = (problem.speedup * share).sum(axis=1) / problem.fair_utility()
+        ratio = (problem.speedup * share).sum(axis=1) / self._fair(problem)
         p.maximize(least, equation="min over open l of E_l / E_l(equal)", source="Gavel Sec. 4.3")
         p.constrain(
             "least_ratio",
-            ratio >= np.where(levels.fixed, 0, 1) * least + levels.level,
+            ratio >= self._rising(problem, levels) * least + levels.level,
             equation="E_l / E_l(equal) >= t, or its level once fixed",
             source="Gavel Sec. 4.3",
             labels=(problem.users,),
         )
         return p.program()
+
+    def _fair(self, problem: Market) -> Array:
+        """Return the throughput (n,) that each user's is compared with."""
+        return self.normaliser.of(problem)
+
+    def _rising(self, problem: Market, levels: WaterLevels) -> Array:
+        """Return how fast each user's ratio rises in the next round (n,), 0 for one that keeps what it has."""
+        return np.where(levels.fixed, 0, 1)
+
+    def _raised(self, levels: WaterLevels, rising: Array, reached: Any, stuck: Array) -> Array:
+        """Return the levels (n,) after a round; who is still open has none."""
+        return np.where(stuck, np.asarray(reached), levels.level)
 
     @staticmethod
     def _nothing_fixed(problem: Market) -> WaterLevels:
@@ -133,15 +156,15 @@ class WaterFilling(Formulated):
             solution = solve.optimum(program)
             if solution.dual is None:
                 raise NotCapable(f"{solve.backend.name} returns no duals, which {self.name} finds its bottlenecks by")
-            open_ = ~levels.fixed
-            push = np.abs(solution.dual[program.row_block("least_ratio").span]) * open_
-            least = 0 if program.exact else 0.5 / int(open_.sum())
+            rising = self._rising(market, levels)
+            push = np.abs(solution.dual[program.row_block("least_ratio").span]) * rising
+            least = 0 if program.exact else 0.5 / int((rising > 0).sum())
             stuck = (push > 0) & (push >= min(least, push.max()))
             if not stuck.any():
                 raise NotSolved(f"{solution.backend} returned duals that hold nobody down", solution)
             reached = program.value(solution.point)
             levels = WaterLevels(
-                np.where(stuck, np.asarray(reached), levels.level),
+                self._raised(levels, rising, reached, stuck),
                 np.where(stuck, len(levels.pushes) + 1, levels.fixed_in),
                 (*levels.pushes, row_duals(program, solution.dual)),
             )
@@ -160,8 +183,8 @@ class WaterFilling(Formulated):
         """Fill by prices, in floats; the evidence is the `WaterLevels`, with what is proved of each round."""
         begun = perf_counter()
         market = problem.as_(float)
-        filled = fill(market.speedup, market.capacity, market.fair_utility(), market.demand)
-        proven = _proven(filled, market)
+        filled = fill(market.speedup, market.capacity, self._fair(market), market.demand)
+        proven = _proven(filled, market, self._fair(market))
         return Allocation(
             self.name,
             problem,
@@ -183,16 +206,19 @@ class WaterFilling(Formulated):
         p = Formulation(f"optima of {self.name}")
         share = shares_of(p, market)
         own = (market.speedup * share).sum(axis=1)
-        p.constrain("levels", own >= levels.level * market.fair_utility(), labels=(market.users,))
+        p.constrain("levels", own >= levels.level * self._fair(market), labels=(market.users,))
         return p.program()
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the certificate: the level of each round, with duals that prove its users to be bottlenecks.
 
         A decision by prices on an exact market is solved again in Fractions. If the ratios agree up to rounding, the
-        certificate is that of the exact allocation. Errors: `NotCapable` where the market is in floats or large, or the
-        decision is a back end's in floats.
+        certificate is that of the exact allocation. Errors: `NotCapable` where the market is in floats or large, or has
+        entitlements, or the decision is a back end's in floats, or by another normaliser.
         """
+        if is_entitled(decision.market) or self.normaliser is not Normaliser.OWN_PARTITION:
+            why = "only with own partitions, and without entitlements; max-min does"
+            raise NotCapable(f"{self.name} brings a certificate {why}")
         if decision.method is not None:
             decision = self._in_fractions(decision)
         self._require_exact(decision)
@@ -229,9 +255,8 @@ def _of_the_least(filled: FillingResult, first: Solution) -> Solution | None:
     return None
 
 
-def _proven(filled: FillingResult, market: Market) -> tuple[Solution, ...]:
+def _proven(filled: FillingResult, market: Market, fair: Array) -> tuple[Solution, ...]:
     """Return the proven bounds of each round, with duals for the rows of the policy's program."""
-    fair = market.fair_utility()
     found = []
     for each in filled.rounds:
         duals = {"capacity": each.prices, "least_ratio": each.values * fair}

@@ -15,11 +15,10 @@ from fairopt.program import INFINITY, Number
 
 @dataclass
 class Outcome:
-    """What a cycle did: jobs that started and that were stopped, and in words why others wait, by gang."""
+    """What a cycle did, by gang: jobs that started, those that were stopped and why, and whom it looked at."""
 
     started: dict[int, Job] = field(default_factory=dict)
     stopped: dict[int, str] = field(default_factory=dict)
-    waits: dict[int, str] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
 
 
@@ -45,16 +44,29 @@ class Cycle:
 
     def run(self) -> Outcome:
         """Play the cycle."""
-        for job in Order(self._pool, list(self._waiting.values())):
+        pool, least = (
+            self._pool,
+            [min((job.takes[r] for job in self._pool.waiting), default=0) for r in range(len(self._pool.free))],
+        )
+        for job in Order(pool, pool.waiting):
             self.outcome.order.append(job.gang)
-            why = self._pool.blocked(job)
-            if why:
-                self.outcome.waits[job.gang] = why
-            else:
+            if pool.fits(job):
                 self._start(job)
-        self._evict(self._reclaim)
-        self._evict(self._preempt)
+            elif any(amount > free for amount, free in zip(least, pool.free, strict=True)):
+                break  # nothing fits any more
+        self._evict(self._reclaim, lambda job: not self._undue(job))
+        self._evict(self._preempt, self._outranks)
         return self.outcome
+
+    def why(self, job: Job) -> str:
+        """Return in words why a job waits after the cycle."""
+        why = self._pool.blocked(job) or "it is looked at again in the next cycle"
+        return f"{why}; {self._undue(job) or 'no other queue holds enough beyond what it is owed'}"
+
+    @property
+    def waiting(self) -> list[Job]:
+        """The jobs that wait after the cycle, but for those that were stopped in it."""
+        return list(self._waiting.values())
 
     # -- bookkeeping -----------------------------------------------------------------------------------------------
     def _keep(self, job: Job, change: int = 1) -> None:
@@ -74,7 +86,6 @@ class Cycle:
         self._keep(job)
         del self._waiting[job.gang]
         self.outcome.started[job.gang] = job
-        self.outcome.waits.pop(job.gang, None)
 
     def _take(self, job: Job) -> None:
         self._pool.stop(job)
@@ -85,43 +96,46 @@ class Cycle:
         self._keep(job)
 
     # -- evicting --------------------------------------------------------------------------------------------------
-    def _evict(self, attempt: Callable[[Job], bool]) -> None:
-        """Go through the jobs that wait; none that asks for as much as one that failed in its queue is tried."""
+    def _evict(self, attempt: Callable[[Job], bool], may: Callable[[Job], bool]) -> None:
+        """Try jobs that wait and ``may``; none that asks for as much as one that failed in its queue is tried."""
         failed: dict[tuple[int, int, bool], list[Amounts]] = {}
-        for job in Order(self._pool, list(self._waiting.values())):
+        for job in Order(self._pool, [each for each in self._waiting.values() if may(each)]):
             known = failed.setdefault((job.queue, job.tier, job.preemptible), [])
-            if not any(all(a >= b for a, b in zip(job.takes, other, strict=True)) for other in known):
-                if not attempt(job):
-                    known.append(job.takes)
+            known_to_fail = any(all(a >= b for a, b in zip(job.takes, other, strict=True)) for other in known)
+            if not known_to_fail and not attempt(job):
+                known.append(job.takes)
 
     def _settle(self, job: Job, taken: list[Job], allowed: Callable[[list[Job]], bool], words: str) -> bool:
         """Start a job in the place of those taken, if that is allowed; give back who need not go."""
         needed = [each for each in reversed(taken) if not self._spared(each, job)]
-        if self._pool.blocked(job) or not allowed(needed):
+        if not self._pool.fits(job) or not allowed(needed):
             for each in needed:
                 self._give_back(each)
             return False
         for each in needed:
-            why = f"{words} {self._names[job.gang]!r} of {self._pool.names[job.queue]!r}"
-            self.outcome.waits[each.gang] = why
-            if self.outcome.started.pop(each.gang, None) is None:
-                self.outcome.stopped[each.gang] = why
+            self.outcome.started.pop(each.gang, None)
+            by = f"{self._names[job.gang]!r} of {self._pool.names[job.queue]!r}"
+            self.outcome.stopped[each.gang] = f"{words} {by}"
         self._start(job)
         return True
 
     def _spared(self, victim: Job, job: Job) -> bool:
         """Whether the job can start with the victim given back, which then is done."""
         self._give_back(victim)
-        if self._pool.blocked(job):
+        if not self._pool.fits(job):
             self._take(victim)
             return False
         return True
 
     # -- preempting ------------------------------------------------------------------------------------------------
+    def _outranks(self, job: Job) -> bool:
+        running = self._victims.get(job.queue, [])
+        return any(each.tier < job.tier for each in running[-1:]) and not self._pool.over_quota(job)
+
     def _preempt(self, job: Job) -> bool:
         """Take from jobs of lower priority in the same queue; return whether the job starts. Source: preempt.go."""
         pool, taken = self._pool, list[Job]()
-        while not pool.over_quota(job) and pool.blocked(job):
+        while not pool.fits(job):
             running = self._victims.get(job.queue, [])
             if not running or running[-1].tier >= job.tier:
                 break
@@ -133,21 +147,17 @@ class Cycle:
     def _reclaim(self, job: Job) -> bool:
         """Take from other queues what they hold beyond their share; return whether the job starts."""
         pool = self._pool
-        if why := self._undue(job):
-            self.outcome.waits[job.gang] += f"; {why}"
+        if self._undue(job):
             return False
         reach = _Reach(pool, job)
         taken: list[Job] = []
-        while pool.blocked(job):
+        while not pool.fits(job):
             victim = self._victim(reach)
             if victim is None:
                 break
             taken.append(victim)
             self._take(victim)
-        if taken and self._settle(job, taken, lambda some: self._bounded(job, some), "it was reclaimed for"):
-            return True
-        self.outcome.waits[job.gang] += "; no other queue holds enough beyond what it is owed"
-        return False
+        return bool(taken) and self._settle(job, taken, lambda some: self._bounded(job, some), "it was reclaimed for")
 
     def _undue(self, job: Job) -> str:
         """Return in words why a job is not owed what others hold; "" where it is. Source: CanReclaimResources."""

@@ -5,7 +5,7 @@ All amounts are in the unit in which KAI counts: GPUs, thousandths of a core, by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -69,7 +69,7 @@ def over_quota(amount: Number, given: Sequence[Number], claims: Sequence[Claim],
     over go, one to each queue, to the largest remainders. Source: resource_division.go, divideOverQuotaResource.
     """
     shares = list(given)
-    remainders: list[Mapping[int, Number]] = []
+    remainders: list[dict[int, Number]] = []
     tiers = sorted({claim.tier for claim in claims}, reverse=True)
     for tier in tiers:
         amount, remainder = _by_weight(amount, shares, claims, [q for q, c in enumerate(claims) if c.tier == tier], k)

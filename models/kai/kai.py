@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairopt.models.kai.cycle import Cycle
 from fairopt.models.kai.division import ratio
-from fairopt.models.kai.pool import Pool
+from fairopt.models.kai.pool import Pool, Totals
 from fairopt.policy import Claim, Computed, Grounds, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.numbers import amount, whole
@@ -74,28 +75,30 @@ class Kai(Computed):
         """Return the GPUs (n, k) that queues hold after the cycles, and why."""
         owed = problem.entitlements
         assert owed is not None  # ENTITLED: no market without comes here
-        number = type(problem.capacity[0])
+        number = Fraction if problem.capacity.dtype == object else float
         gangs, n, k = owed.gangs, len(owed.users), len(owed.types)
         order: dict[str, None] = {}
         stopped: dict[str, str] = {}
         waits: dict[str, str] = {}
         fair = np.zeros((len(owed.nodes), k), dtype=object)
         share = dict.fromkeys(owed.nodes, number(0))
+        last = k - 1 - np.argmax(gangs.allowed[:, ::-1], axis=1)  # the type after which a gang waits for good
         for cycle in range(self.cycles):
-            before, now = gangs, owed.running(gangs) if cycle else owed
+            before, now = gangs, Totals(owed.running(gangs) if cycle else owed)
+            waits.clear()
             for j in range(k):
                 pool = Pool(problem, now, gangs, j, self.k)
-                outcome = Cycle(pool, gangs.names, self.saturation).run()
+                play = Cycle(pool, gangs.names, self.saturation)
+                outcome = play.run()
                 on = gangs.on.copy()
                 on[list(outcome.started)] = j
                 on[list(outcome.stopped)] = -1
                 gangs = gangs.placed(on)
-                for gang in outcome.started:
-                    waits.pop(gangs.names[gang], None)
-                    stopped.pop(gangs.names[gang], None)
                 order.update(dict.fromkeys(gangs.names[gang] for gang in outcome.order))
-                stopped.update({gangs.names[gang]: why for gang, why in outcome.stopped.items()})
-                waits.update({gangs.names[gang]: why for gang, why in outcome.waits.items()})
+                gone = {gangs.names[gang]: why for gang, why in outcome.stopped.items()}
+                stopped.update(gone)
+                waits.update(gone)
+                waits.update({gangs.names[job.gang]: play.why(job) for job in play.waiting if last[job.gang] == j})
                 fair[:, j] = pool.shares[0]
                 for node, name in enumerate(owed.nodes):
                     if pool.shares[0][node] or pool.allocated[0][node]:
@@ -104,5 +107,16 @@ class Kai(Computed):
             if (gangs.on == before.on).all():
                 break
         held = owed.held[:, :k] - owed.gangs.held(n) + gangs.held(n)
+        ran = {
+            name for name, was, now in zip(gangs.names, owed.gangs.on, gangs.on, strict=True) if was >= 0 and now < 0
+        }
         unit = "GPUs held over the fair share, in the pool where that is most"
-        return held, Grounds(gangs, unit, share, cast(fair, number), tuple(order), waits, stopped)
+        return held, Grounds(
+            gangs,
+            unit,
+            share,
+            cast(fair, number),
+            tuple(order),
+            waits,
+            {name: why for name, why in stopped.items() if name in ran},
+        )

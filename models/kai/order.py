@@ -11,7 +11,7 @@ from fairopt.problem.entitled_rows import TOP
 
 
 class Order:
-    """The jobs that wait, in the order in which the scheduler looks at them.
+    """Jobs, given by place, in the order in which the scheduler looks at them.
 
     A queue is compared by what it would hold with the first of its jobs; its place is found anew after each of its
     jobs, whether that started or not. Source: job_order_by_queue.go at d5bc503a.
@@ -20,7 +20,7 @@ class Order:
     def __init__(self, pool: Pool, jobs: Sequence[Job]) -> None:
         self._pool = pool
         self._jobs: dict[int, list[Job]] = {}
-        for job in sorted(jobs, key=lambda job: job.place, reverse=True):
+        for job in reversed(jobs):
             self._jobs.setdefault(job.queue, []).append(job)
         self._heaps: dict[int, list[Any]] = {}
         nodes = {node for queue in self._jobs for node in pool.paths[queue]}

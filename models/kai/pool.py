@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from fairopt.models.kai.division import Claim, divided, ratio
+from fairopt.models.kai.division import Claim, divided
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.program import INFINITY, Array, Number
 
@@ -21,15 +19,43 @@ Amounts = Sequence[Number]
 
 
 class Job(NamedTuple):
-    """A gang in a pool: its place among the market's gangs, its queue, and what it takes of each resource."""
+    """A gang: its number in the market, its queue, and what it takes of each resource of a pool.
+
+    ``place``: where it stands in its queue; the highest priority comes first, then the eldest.
+    """
 
     gang: int
     queue: int
     takes: Amounts
     tier: int
     preemptible: bool
-    #: where it stands in its queue: the highest priority first, then the eldest
-    place: tuple[Number, ...]
+    place: int
+
+
+class Totals:
+    """What all pools have in common: what every queue (N, k + g) holds with those below it, and the gangs as jobs."""
+
+    def __init__(self, owed: Entitlements) -> None:
+        self.owed, self.held, self.fixed = owed, owed.total(owed.held), owed.total(owed.fixed)
+        self._jobs: dict[tuple[str, ...], list[Job]] = {}
+
+    def jobs(self, resources: tuple[str, ...]) -> list[Job]:
+        """Return all gangs with what they take of the given resources, in KAI's order within a queue."""
+        if resources not in self._jobs:
+            gangs = self.owed.gangs
+            amounts = [gangs.gpus.tolist()]
+            for resource in resources[1:]:
+                column = (
+                    gangs.other[:, gangs.resources.index(resource)] if resource in gangs.resources else gangs.gpus * 0
+                )
+                amounts.append([whole(each * UNITS.get(resource, 1)) for each in column.tolist()])
+            users, takes = gangs.user.tolist(), list(zip(*amounts, strict=True))
+            tiers, kept = gangs.tier.tolist(), gangs.preemptible.tolist()
+            self._jobs[resources] = [
+                Job(gang, users[gang], takes[gang], tiers[gang], kept[gang], place)
+                for place, gang in enumerate(gangs.order().tolist())
+            ]
+        return self._jobs[resources]
 
 
 class Pool:
@@ -39,7 +65,8 @@ class Pool:
     Source: proportion.go at d5bc503a, createQueueResourceAttrs, updateQueuesCurrentResourceUsage, setFairShare.
     """
 
-    def __init__(self, market: Market, owed: Entitlements, gangs: Gangs, gpu_type: int, k: Number) -> None:
+    def __init__(self, market: Market, totals: Totals, gangs: Gangs, gpu_type: int, k: Number) -> None:
+        owed = totals.owed
         own = [j for j, good in enumerate(owed.goods) if good.flavor == owed.types[gpu_type]]
         self.type = gpu_type
         self.resources = ("GPUs", *(owed.goods[j].resource for j in own))
@@ -56,15 +83,15 @@ class Pool:
         self.children, self.tops = owed.children, owed.tops
         self.paths = [list(owed.path(node)) for node in range(len(owed.nodes))]
         self.deserved, self.limit = scaled(owed.guarantee), scaled(owed.cap)
-        self.allocated, self.fixed = scaled(owed.total(owed.held)), scaled(owed.total(owed.fixed))
+        self.allocated, self.fixed = scaled(totals.held), scaled(totals.fixed)
         self.total = [whole(each * unit) for each, unit in zip(there, self.units, strict=True)]
         self.free = [
             each - sum(row[q] for q in self.tops) for each, row in zip(self.total, self.allocated, strict=True)
         ]
-        here = np.flatnonzero((gangs.on == gpu_type) | (gangs.pending & gangs.allowed[:, gpu_type]))
-        jobs = self._jobs(gangs, here)
-        self.waiting = [job for job in jobs if gangs.pending[job.gang]]
-        self.running = [job for job in jobs if not gangs.pending[job.gang]]
+        running, may = gangs.on == gpu_type, gangs.pending & gangs.allowed[:, gpu_type]
+        jobs = totals.jobs(self.resources)
+        self.waiting = [job for job in jobs if may[job.gang]]
+        self.running = [job for job in jobs if running[job.gang]]
         weights = [whole(each) for each in owed.borrow_weight.tolist()]
         self.shares = [
             self._fair_shares(r, weights, owed.usage.tolist() if r == 0 else None, k)
@@ -72,26 +99,14 @@ class Pool:
         ]
         self._places: dict[int, _Place] = {}
 
-    def _jobs(self, gangs: Gangs, here: Array) -> list[Job]:
-        """Return what the gangs take of this pool."""
-        amounts = [gangs.gpus[here].tolist()]
-        for resource, unit in zip(self.resources[1:], self.units[1:], strict=True):
-            known = resource in gangs.resources
-            column = gangs.other[here, gangs.resources.index(resource)].tolist() if known else [0] * len(here)
-            amounts.append([whole(each * unit) for each in column])
-        tiers, since = gangs.tier[here].tolist(), gangs.since[here].tolist()
-        kept, users = gangs.preemptible[here].tolist(), gangs.user[here].tolist()
-        return [
-            Job(gang, users[at], tuple(row[at] for row in amounts), tiers[at], kept[at], (-tiers[at], since[at], gang))
-            for at, gang in enumerate(here.tolist())
-        ]
-
     def _fair_shares(self, r: int, weights: list[Number], usage: list[Number] | None, k: Number) -> list[Number]:
         """Divide the pool among the top queues, and each one's share among those below it."""
-        request = self.allocated[r].copy()
+        request, asked = self.allocated[r].copy(), dict[int, Number]()
         for job in self.waiting:
-            for node in self.paths[job.queue] if job.takes[r] else ():
-                request[node] += job.takes[r]
+            asked[job.queue] = asked.get(job.queue, 0) + job.takes[r]
+        for queue, amount in asked.items():
+            for node in self.paths[queue]:
+                request[node] += amount
         shares: list[Number] = [0] * len(request)
         level = [(self.total[r], self.tops)]
         while level:
@@ -139,6 +154,20 @@ class Pool:
                     return f"{found} {self.said(r, most[r][node])}, of which it {how} {self.said(r, held[r][node])}"
         return ""
 
+    def fits(self, job: Job) -> bool:
+        """Whether a job can start as things are."""
+        for r, amount in enumerate(job.takes):
+            if amount:
+                if amount > self.free[r]:
+                    return False
+                limit, deserved = self.limit[r], self.deserved[r]
+                for node in self.paths[job.queue]:
+                    if limit[node] < self.allocated[r][node] + amount:
+                        return False
+                    if not job.preemptible and deserved[node] < self.fixed[r][node] + amount:
+                        return False
+        return True
+
     def blocked(self, job: Job) -> str:
         """Return in words why a job cannot start as things are; "" where it can."""
         if why := self.over_limit(job) or self.over_quota(job):
@@ -150,7 +179,8 @@ class Pool:
 
     def said(self, r: int, amount: Number) -> str:
         """Return an amount in words, in the market's unit."""
-        found = amount / self.units[r] if isinstance(amount, float) else Fraction(amount) / self.units[r]
+        unit = self.units[r]
+        found = amount if unit == 1 else amount / unit if isinstance(amount, float) else Fraction(amount) / unit
         return f"{found} {self.resources[r]}"
 
     # -- comparing queues ------------------------------------------------------------------------------------------
@@ -165,21 +195,17 @@ class Pool:
 
         Queues that hold no more than their fair share of something come first, then those whose job is within
         their quota, then by priority, then those that may hold what they would hold, then by dominant share with the
-        job and without it, then those that may hold less, then the eldest.
+        job and without it, then those that may hold less, then the eldest. Shares are compared in floats, as there.
         Source: queue_order.go, GetQueueOrderResult.
         """
         own = self.place(node)
         with_job = [held + more for held, more in zip(own.held, takes, strict=True)] if takes else own.held
         then = [held - less for held, less in zip(own.held, gives, strict=True)] if gives else with_job
-        return (
-            own.over_share,
-            not all(held <= self.deserved[r][node] for r, held in enumerate(with_job)),
-            -self.tiers[node],
-            any(held > 0 and may == 0 for held, may in zip(with_job, own.may, strict=True)),
-            self._dominant(own, then),
-            self._dominant(own, own.held),
-            _Smaller(own.may, node),
-        )
+        beyond = strange = False
+        for held, owed, may in zip(with_job, own.deserved, own.may, strict=True):
+            beyond = beyond or held > owed
+            strange = strange or (may == 0 < held)
+        return (own.over_share, beyond, own.tier, strange, own.dominant(then), own.share, own.last)
 
     def place(self, node: int) -> _Place:
         """Return what a queue holds and may hold; kept until one of its jobs starts or stops."""
@@ -188,23 +214,32 @@ class Pool:
             rows = range(len(self.resources))
             held = [self.allocated[r][node] for r in rows]
             may = [self.allocatable(r, node) for r in rows]
+            parts = [self.total[r] if most == INFINITY else most for r, most in enumerate(may)]
             over = all(self.shares[r][node] < held[r] for r in rows)
-            found = self._places[node] = _Place(held, may, over)
+            owed = [self.deserved[r][node] for r in rows]
+            found = self._places[node] = _Place(held, may, owed, parts, over, -self.tiers[node], _Smaller(may, node))
+            found.share = found.dominant(held)
         return found
 
-    def _dominant(self, own: _Place, held: Amounts) -> Number:
-        """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""
-        parts = []
-        for r, amount in enumerate(held):
-            may = self.total[r] if own.may[r] == INFINITY else own.may[r]
-            parts.append(ratio(amount, may) if may else amount * NO_SHARE)
-        return max(parts)
 
+@dataclass
+class _Place:
+    """What decides of a queue's place among its siblings."""
 
-class _Place(NamedTuple):
     held: Amounts
     may: Amounts
+    deserved: Amounts
+    parts: Amounts
     over_share: bool
+    tier: int
+    last: _Smaller
+    share: float = 0.0
+
+    def dominant(self, held: Amounts) -> float:
+        """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""
+        return max(
+            float(amount / most if most else amount * NO_SHARE) for amount, most in zip(held, self.parts, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -224,4 +259,4 @@ class _Smaller:
 
 def whole(value: Number) -> Number:
     """Return the same number as an int where it is a Fraction without a fraction: that is faster."""
-    return value.numerator if getattr(value, "denominator", 0) == 1 else value
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends import Capability, Method, Session
+from fairopt.backends import Capability, Highs, Method, Session
+from fairopt.backends.exact.bound import exact_bound
 from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
 from fairopt.certificates import Certificate, NashEquilibrium
 from fairopt.deadline import left
@@ -19,6 +20,7 @@ from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demand
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
 from fairopt.problem import Market
+from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Program, cast, log_sum
 
@@ -47,6 +49,11 @@ class NashWelfare(Policy):
     within its own tolerance for a back end. Shares are also floats where the exact computation fails;
     `Allocation.exact` tells.
 
+    With entitlements, users and groups get at least their floors and at most their caps (`fairopt.problem.floors`). A
+    conic back end solves, in floats, and a linear program proves the answer: the objective is concave, so that no
+    allocation is better than sum_i w_i u_i / u_i(shares) can be made, less the sum of weights. That is ``upper``; the
+    conditions of Karush, Kuhn and Tucker hold where nothing is left. There is no equilibrium then, and no certificate.
+
     A market in floats gets floats: its exact answer, rounded, where there is one. The solution of a decision in floats
     has ``lower`` and ``upper``, proven bounds on the maximum that count rounding.
 
@@ -61,6 +68,7 @@ class NashWelfare(Policy):
     source = "Eisenberg and Gale, Annals of Mathematical Statistics 1959"
     methods = (InteriorPoint(),)
     needs = frozenset({Capability.LOGARITHMS})
+    heeds = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("envy_freeness", "Varian 1974: equal budgets buy each other's bundles", assumes="no demands"),
@@ -79,6 +87,8 @@ class NashWelfare(Policy):
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Solve in floats, then make it exact; the evidence is the `Equilibrium`."""
         left()
+        if is_entitled(problem):
+            return self._bounded(problem, solve)
         drafts = self._own(problem) if solve.method is not None else iter([self._by_backend(problem, solve)])
         solving = certifying = 0.0
         for draft in drafts:
@@ -153,6 +163,25 @@ class NashWelfare(Policy):
             evidence=evidence,
             seconds=Seconds(build=built - begun, solve=perf_counter() - built),
         )
+
+    def _bounded(self, problem: Market, solve: Session) -> Allocation:
+        """Solve with floors and caps, and prove how good the answer is; there are no prices as evidence."""
+        draft = self._by_backend(problem, solve)
+        assert draft.solution is not None
+        draft.solution.require_optimal()
+        market, begun = problem.as_(float), perf_counter()
+        utility = (market.speedup * draft.shares).sum(axis=1)
+        objective = float(market.weight @ np.log(utility))
+        p = Formulation(f"{self.name}, gradient")
+        p.maximize((shares_of(p, market) * (market.speedup * (market.weight / utility)[:, None])).sum())
+        program = p.program()
+        best = Highs().solve(program).require_optimal()
+        bound = exact_bound(program, best.point, best.dual).bound
+        gap = INFINITY if bound is None else max(0.0, float(bound - Fraction(float(market.weight.sum()))))
+        effort = {GAP_PER_WEIGHT: gap / float(market.weight.sum())}
+        solution = replace(draft.solution, upper=objective + gap, effort=effort)
+        seconds = replace(draft.seconds, certify=perf_counter() - begun)
+        return replace(draft, solution=solution, objective=objective, evidence=None, seconds=seconds)
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the prices at which the exact shares are every user's best bundle."""

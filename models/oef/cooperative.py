@@ -18,6 +18,7 @@ from fairopt.methods.envy_free import EnvyFreeResult, envy_free_shares
 from fairopt.models.common.levels import by_prices
 from fairopt.policy import Allocation, Claim, Example, Formulated, Trait
 from fairopt.problem import Market
+from fairopt.problem.floors import CAPS_ONLY
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Program, fractions
 
@@ -87,7 +88,8 @@ class CooperativeOEF(Formulated):
     As printed, Eq. (10c) compares a user with itself. It is read as in the proof of Theorem 5.1, with the other user's
     shares on the right. Throughputs of different users are added up: give speedups in common units
     (`Market.normalised`). With demands, (10c) counts all GPUs of the other user, also those beyond the user's demand.
-    That is stricter than envy-freeness, and GPUs may stay idle.
+    That is stricter than envy-freeness, and GPUs may stay idle. Caps of users and groups are read in the same way.
+    Guarantees are refused: two users with unequal ones mostly leave no envy-free allocation.
 
     The program has n^2 rows. Its own method (`EnvyFreeMethod`) needs few of them, and proves bounds on the optimum. Its
     shares are envy-free up to rounding.
@@ -99,6 +101,7 @@ class CooperativeOEF(Formulated):
     source = "OEF, Middleware 2024, Eq. (10)"
     verifier_knows_program = True
     methods = (EnvyFreeMethod(),)
+    heeds = CAPS_ONLY
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (
         Claim("envy_freeness", "OEF Theorem 5.1"),

@@ -7,6 +7,7 @@ from typing import Any
 from fairopt.models.common.levels import PriceMethod
 from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
+from fairopt.problem.floors import CAPS_ONLY
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Number, Program
 
@@ -21,7 +22,9 @@ class NonCooperativeOEF(Formulated):
     """Maximise total throughput subject to equal throughput, by weight, for all users.
 
     The common throughput per unit of weight is a variable, so that there are n equations instead of the n^2 printed.
-    Throughputs of different users are compared: give speedups in common units (`Market.normalised`).
+    Throughputs of different users are compared: give speedups in common units (`Market.normalised`). As a demand does,
+    a cap of one user or group holds down all. Guarantees are refused: a user with more than the others reach leaves no
+    allocation with equal throughputs.
 
     Source: OEF Eq. (9); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
     """
@@ -32,6 +35,7 @@ class NonCooperativeOEF(Formulated):
     methods = (PriceMethod(),)
     level_variable = "level"
     equal = True
+    heeds = CAPS_ONLY
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("strategy_proofness", "OEF Theorem 5.4 with the definition of Sec. 2.3.1 (1)", misreport="larger"),

@@ -38,8 +38,11 @@ class Ranking:
         return tuple(Fraction(rank, len(self.rank)) for rank in self.rank)
 
 
-def level_fair_shares(tree: Tree) -> list[Number | None]:
-    """Return LF = S / U of each association (N,), as they are and exactly.
+def level_fair_shares(tree: Tree, *, rounded: bool = False) -> list[Number | None]:
+    """Return LF = S / U of each association (N,), exactly; or ``rounded``, as the code has it on x86.
+
+    There S is a double, of 53 bits, and U and S / U have the 64 bits of a long double, so that level fair-shares that
+    are equal come out different where the bits that S lost are not those that U lost.
 
     Source: Slurm 284c3b95, src/plugins/priority/multifactor/fair_tree.c, _calc_assoc_fs and
     _ft_set_assoc_usage_efctv: U is usage over the account's usage, 0 where that is 0; LF is 0 without shares, infinity
@@ -57,23 +60,40 @@ def level_fair_shares(tree: Tree) -> list[Number | None]:
             level.append(INFINITY if node < tree.users else None)
         elif not part:
             level.append(Fraction(0))
+        elif not (whole and used):
+            level.append(INFINITY)
+        elif rounded:
+            level.append(to_bits(to_bits(part, 53) / to_bits(Fraction(used) / Fraction(whole), 64), 64))
         else:
-            level.append(part * Fraction(whole) / Fraction(used) if whole and used else INFINITY)
+            level.append(part * Fraction(whole) / Fraction(used))
     return level
 
 
-def fair_tree(tree: Tree, ties: Ties = Ties.CODE) -> Ranking:
+def to_bits(number: Fraction, bits: int) -> Fraction:
+    """Return the positive number rounded to that many binary digits, halves to even.
+
+    >>> to_bits(Fraction(1, 10), 53) == Fraction(0.1)
+    True
+    """
+    shift = bits - number.numerator.bit_length() + number.denominator.bit_length()
+    scaled = number * Fraction(2) ** shift  # of one bit more at most, which decides how far to shift
+    if scaled >= 2**bits:
+        shift, scaled = shift - 1, scaled / 2
+    return Fraction(round(scaled)) / Fraction(2) ** shift
+
+
+def fair_tree(tree: Tree, ties: Ties = Ties.CODE, *, rounded: bool = False) -> Ranking:
     """Return the ranking of all users: level by level from the root, the highest level fair-share first.
 
     Source: Slurm 284c3b95, fair_tree.c, _calc_tree_fs; `Ties.CODE` as _count_tied_accounts is written (it stops at the
-    first account), `Ties.DOCUMENTED` as doc/html/fair_tree.shtml says. Fair shares are compared exactly: the code has
-    them in long double, where numbers that are equal may differ in the last bit.
+    first account), `Ties.DOCUMENTED` as doc/html/fair_tree.shtml says. Level fair-shares are exact, or
+    ``rounded`` as in `level_fair_shares`.
 
     >>> two = Tree.of((4, 4, 5, 5, ROOT, ROOT), (1,) * 6, (1, 9, 1, 9, 10, 10), users=4)
     >>> [str(each) for each in fair_tree(two).factor], [str(each) for each in fair_tree(two, Ties.DOCUMENTED).factor]
     (['1', '3/4', '3/4', '1/4'], ['1', '1/2', '1', '1/2'])
     """
-    level = level_fair_shares(tree)
+    level = level_fair_shares(tree, rounded=rounded)
     rank, count = [0] * tree.users, tree.users
     order: list[int] = []
 

@@ -17,6 +17,9 @@ PAPERS = {
     "fft": "FFT (2025)",
     "ltgf": "ASTRAEA, long-term GPU-time fairness (2022)",
     "astraea": "Astraea, posted prices (2023)",
+    "drf": "Dominant Resource Fairness (NSDI 2011)",
+    "karma": "Karma (OSDI 2023)",
+    "armada": "Armada (documents and code, 2026)",
 }
 #: What a reader of the paper would get wrong, the gravest first.
 UNEXPECTED = (Ruling.REFUTED, Ruling.INCONSISTENT, Ruling.QUALIFIED, Ruling.NOT_DECIDABLE_HERE)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from .bounds import COMPARED, in_use, within_bounds
 from .decisions import (
     DECISIONS,
     GRAIN,
@@ -25,6 +26,8 @@ from .decisions import (
     read_allocation,
     require_bound,
 )
+from .entitled import PROPERTIES as OF_ENTITLEMENTS
+from .entitled import read_entitled
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .programs import (
     MOST_TERMS,
@@ -95,18 +98,28 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     ),
     "work_conservation": (work_conservation, "no GPU is idle that somebody who wants more could run on"),
     "adjacent_types": (adjacent_types, "nobody holds two types, and none of a type between them"),
+    **OF_ENTITLEMENTS,
 }
 
 
 def property_(data: Entry) -> Proved:
     """A property holds or fails by its bare definition."""
-    told = data.fields("market allocation property answer")
-    market, shares = read_allocation(told, feasible=False)
+    told = data.fields("market allocation property answer", "speedups")
+    market = read_market(told["market"], whole=True)
+    owed = told["market"].value.get("entitlements")
+    place = Entry(owed, f"{told['market'].place}, entitlements")
+    market = replace(market, entitled=read_entitled(place, market.users, market.types))
+    shares = read_table(told["allocation"], market)
     name = told["property"].choice(PROPERTIES)
     if name != "feasibility":
         _require_worth(shares)
     holds, meaning = PROPERTIES[name]
-    answer = "HOLDS" if holds(market, shares) else "FAILS"
+    if market.bounds and name in COMPARED:
+        answer = within_bounds(market, shares, name, told["speedups"], holds)
+    else:
+        _require_certain(market, shares, name)
+        require(told["speedups"].value is None, "speedups", "they are of no use here")
+        answer = "HOLDS" if holds(market, shares) else "FAILS"
     if told["answer"].value != answer:
         raise Rejected(f"{name} does not get {brief(told['answer'].value)}")
     note = f"it means: {meaning}"
@@ -114,7 +127,18 @@ def property_(data: Entry) -> Proved:
         there = [repr(kind) for kind, gpus in zip(market.types, market.capacity, strict=True) if gpus]
         note += f", in the order {', '.join(there)} (types without GPUs do not count)"
     impossible = "" if name == "feasibility" else _impossible(market, shares)
-    return Proved(f"{name} {answer.lower()} for the allocation{impossible}", market, shares, note)
+    said = f"{name} {answer.lower()} for the allocation"
+    if answer == "DEPENDS":
+        said = f"{name} holds for the allocation at some speedups within the bounds, and fails at others"
+    elif market.bounds and name in COMPARED:
+        said += ", at all speedups within the bounds"
+    return Proved(f"{said}{impossible}", market, shares, note)
+
+
+def _require_certain(market: Market, shares: Table, name: str) -> None:
+    """Reject what may depend on speedups that are not known."""
+    if name == "work_conservation" and any(in_use(market, i, shares[i]) is None for i in market.bounds):
+        raise Rejected("which GPUs are in use depends on the speedups")
 
 
 def _require_worth(shares: Table) -> None:

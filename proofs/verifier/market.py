@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .reading import Entry, Number, digest, distinct, require, shown, summed
 
+if TYPE_CHECKING:
+    from .entitled import Entitled
+
 Table = list[list[Fraction]]  #: a row for each user, a column for each type
+Bound = tuple[Fraction, Number]  #: the least and the most that a speedup may be; from 0 on: any positive one
 ZERO, ONE = Fraction(0), Fraction(1)
 #: A market or an allocation of at most so many numbers is printed in full.
 MOST_SHOWN = 12
@@ -22,6 +26,8 @@ class Market:
     """Users with speedups, a weight and a demand (the most GPUs in use at once), and GPUs of several types.
 
     ``speedup[i][j]`` is user i's throughput on one GPU of type j; ``capacity[j]`` is how many there are.
+    ``entitled`` is what users and groups are guaranteed, may take, hold and ask for, where that is told.
+    ``bounds`` are those of the speedups of users of whom they are not known.
     """
 
     users: list[str]
@@ -30,6 +36,8 @@ class Market:
     capacity: list[Fraction]
     weight: list[Fraction]
     demand: list[Number]
+    entitled: Entitled | None = None
+    bounds: dict[int, list[Bound]] = field(default_factory=dict)
 
     @cached_property
     def weights(self) -> Fraction:
@@ -101,7 +109,12 @@ class Market:
         """Name the market: its digest, and all of it where it is small."""
         rows = list(zip(self.users, self.speedup, self.weight, self.demand, strict=True))
         users = [[name, row_exactly(row), exactly(weight), exactly(most)] for name, row, weight, most in rows]
-        told = f"market {digest(['market', self.types, row_exactly(self.capacity), users])}: "
+        canonical: list[Any] = ["market", self.types, row_exactly(self.capacity), users]
+        canonical += [] if self.entitled is None else [self.entitled.canonical()]
+        if self.bounds:
+            canonical.append([[i, [list(map(exactly, b)) for b in row]] for i, row in self.bounds.items()])
+        told = f"market {digest(canonical)}: " + ("" if self.entitled is None else f"{self.entitled}; ")
+        told += f"speedups of {len(self.bounds)} users known within bounds; " if self.bounds else ""
         if len(self.users) * len(self.types) > MOST_SHOWN:
             return f"{told}{len(self.users)} users, {len(self.types)} types"
         gpus = [f"{shown(there)} {name!r}" for there, name in zip(self.capacity, self.types, strict=True)]
@@ -153,12 +166,16 @@ def table_shown(table: Table) -> str:
     return ", ".join(map(row_shown, table)) if small else digest_of(table)
 
 
-def read_market(entry: Entry) -> Market:
-    """Return the market of an object with the keys of fairopt's market files; one entry a user."""
-    told = entry.fields("schema types capacity user")
+def read_market(entry: Entry, *, whole: bool = False) -> Market:
+    """Return the market of an object with the keys of fairopt's market files; one entry a user.
+
+    ``whole``: speedups may be known within bounds, and there may be entitlements, which the caller reads.
+    """
+    told = entry.fields("schema types capacity user", "entitlements" if whole else "")
     told["schema"].version()
     types = distinct([each.name() for each in told["types"].items()], told["types"].place)
-    users = [each.fields("name speedup", "weight demand") for each in told["user"].items()]
+    may = "weight demand least most" if whole else "weight demand"
+    users = [each.fields("name speedup", may) for each in told["user"].items()]
     market = Market(
         users=distinct([user["name"].name() for user in users], told["user"].place),
         types=types,
@@ -170,9 +187,23 @@ def read_market(entry: Entry) -> Market:
     require(users and types, entry.place, "there are no users, or no types")
     require(min(market.capacity) >= 0, entry.place, "a capacity is negative")
     require(min(map(min, market.speedup)) >= 0, entry.place, "a speedup is negative")
+    for i, user in enumerate(users if whole else []):
+        if user["least"].value is not None or user["most"].value is not None:
+            market.bounds[i] = _bounds(user, market.speedup[i])
     for i, name in enumerate(market.users):
         require(market.equal_share(i) > 0, entry.place, f"{name!r} can run nowhere")
     return market
+
+
+def _bounds(user: Entry, speedup: list[Fraction]) -> list[Bound]:
+    least = [each.amount() for each in user["least"].items(len(speedup))]
+    most = [inf if each.value is None else each.amount() for each in user["most"].items(len(speedup))]
+    ends = list(zip(least, most, strict=True))
+    inside = all(low <= speed <= high for (low, high), speed in zip(ends, speedup, strict=True))
+    require(inside, user.place, "a speedup is not within its bounds")
+    stated = all(speed for (_, high), speed in zip(ends, speedup, strict=True) if high)
+    require(stated, user.place, "a speedup is 0 that may be any positive one")
+    return ends
 
 
 def _amount_or(absent: Any, entry: Entry) -> Any:

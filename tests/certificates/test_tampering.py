@@ -20,8 +20,8 @@ from fairopt.proofs.verifier import market, programs
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
 from fairopt.testing.certificate_kinds.examples import Untrue
-from fairopt.testing.certificate_samples import Sample, of_market, of_programs
-from fairopt.testing.samples import sample_markets
+from fairopt.testing.certificate_samples import Sample, of_entitlements, of_market, of_programs
+from fairopt.testing.samples import entitled_markets, sample_markets
 from fairopt.testing.tampering import Tampering, changes, places, tampered
 
 #: A certificate with at most so many places has all of them changed where a run is thorough.
@@ -81,6 +81,7 @@ def test_a_change_is_rejected_or_leaves_the_statement_true(part: int, conformanc
     if part == 0:
         markets.append(NOT_PARETO_EFFICIENT)
     samples = [*(sample for market in markets for sample in of_market(market, random)), *of_programs(random, 20)]
+    samples += [each for market in entitled_markets(4, seed=part) for each in of_entitlements(market, random)]
     counted = attack(samples, random, 2)
     assert counted["certificates"] >= 50
     assert counted["rejected"] > counted["accepted and true"] > 0
@@ -102,7 +103,8 @@ def test_a_change_of_what_is_worked_out_by_hand(part: int, conformance: Callable
 def test_a_thousand_certificates(part: int, conformance: Callable[[object], None]) -> None:
     random = Random(100 + part)
     markets = sample_markets(2, seed=200 + part, users=(2, 5), types=(2, 4), most=9, demands=True)
-    samples = (sample for market in markets for sample in of_market(market, random))
+    samples = [sample for market in markets for sample in of_market(market, random)]
+    samples += [each for market in entitled_markets(20, seed=100 + part) for each in of_entitlements(market, random)]
     counted = attack([*samples, *of_programs(random, 20)], random, 6, thorough=True)
     assert counted["certificates"] >= 84  # a twelfth of a thousand
     conformance(told(f"campaign {part + 1:2}/{SLOW}", counted))

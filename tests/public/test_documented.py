@@ -23,7 +23,9 @@ ROOT = Path(__file__).parents[2]
 #: The packages all of whose public names are documented in full.
 PACKAGES = (
     "",
-    *(f".{name}" for name in ["backends", "compare", "datasets", "policy", "problem", "program", "properties"]),
+    *(f".{name}" for name in ["backends", "certificates", "compare", "datasets", "policy", "problem", "program"]),
+    ".properties",
+    ".simulation",
 )
 
 

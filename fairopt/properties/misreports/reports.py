@@ -14,6 +14,7 @@ from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved, require_returned
 from fairopt.policy import Allocation, Formulated, Policy, chosen, decide, session
 from fairopt.problem import Market
+from fairopt.problem.floors import is_entitled
 from fairopt.problem.throughput import capped_value
 from fairopt.program import Array, Program
 from fairopt.program.batched import formulated, numbers_of
@@ -36,7 +37,8 @@ class Reports:
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
         self.policy, self.market = policy, problem.as_(float)
-        self._solver = chosen(policy, vertex=True) if truth is None else truth.solver or chosen(policy)
+        known = None if truth is None else truth.solver
+        self._solver = known or chosen(policy, vertex=truth is None, entitled=is_entitled(problem))
         self.truth = decide(policy, self.market, self._solver) if truth is None else truth
         self.own = self.market.utility(self.truth.shares.astype(float))
         self.fair = self.market.fair_utility()
@@ -94,7 +96,7 @@ class Reports:
         if not isinstance(policy, Formulated) or type(policy).decide is not Formulated.decide:
             return None  # more than one program
         made = self.truth if isinstance(self._solver, Highs) else None
-        if made is None and self._solver != chosen(policy):
+        if made is None and self._solver != chosen(policy, entitled=is_entitled(self.market)):
             return None  # another back end was asked for
         made = made or decide(policy, self.market, vertex=True)
         program, solution = made.program, made.solution

@@ -11,7 +11,7 @@ from fairopt.problem import Market
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import ANYTHING, LARGER, SMALLER, Found, Misreports, MisreportSearch
-from fairopt.properties.property import Effort, MechanismProperty
+from fairopt.properties.property import Effort, MechanismProperty, unknown_speedups
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
 #: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
@@ -57,6 +57,8 @@ class StrategyProofness(MechanismProperty):
         self, policy: Policy, problem: Market, *, effort: Effort | None = None, truth: Allocation | None = None
     ) -> Verdict:
         """Search kind by kind in floats; the best are then decided like the truth, exactly as rational reports."""
+        if not problem.known.all():
+            return Verdict.undecided(self.name, unknown_speedups(problem))
         effort = effort or Effort()
         if truth is None and problem.exact:
             truth = exact_or_none(policy, problem)

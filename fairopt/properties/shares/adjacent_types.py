@@ -56,6 +56,7 @@ class AdjacentTypes(AllocationProperty):
     short = "AT"
     source = "OEF Theorem 5.2"
     definition = "if x_la > 0 and x_lc > 0 for types a < c, then x_lb > 0 for every type b between them"
+    needs_speedups = False
     instances = (
         CitedInstance(
             "each user's types follow one another", THREE_TYPES, [[1, "1/2", 0], [0, "1/2", 1]], Answer.HOLDS
@@ -73,7 +74,7 @@ class AdjacentTypes(AllocationProperty):
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         columns = [market.types.index(name) for name in self.order or market.types]
-        return super()._certificate(market.select_types(columns), shares[:, columns], verdict)
+        return super()._certificate(market.plain().select_types(columns), shares[:, columns], verdict)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         columns = self._columns(market)

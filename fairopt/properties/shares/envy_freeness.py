@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
@@ -17,9 +18,10 @@ from fairopt.problem import Market, worth
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.over_optima import Slack, linear
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
+from fairopt.properties.property import CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.within_bounds import LinearInSpeedups, in_use
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Envy:
         return f"{self.user} gets {got}; with the shares of {self.envied}, by weight, it would get {theirs}"
 
 
-class EnvyFreeness(AllocationProperty):
+class EnvyFreeness(LinearInSpeedups):
     """Nobody gets more out of another's shares, scaled by the two weights, than out of its own.
 
     Source: OEF Sec. 2.3.1 (2), Eq. (10c); weights Sec. 4.2.3 (weight w is w copies).
@@ -64,14 +66,14 @@ class EnvyFreeness(AllocationProperty):
     )
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        if verdict.answer is Answer.HOLDS:
+        if verdict.answer is not Answer.FAILS or not market.known.all():
             return super()._certificate(market, shares, verdict)
         return EnvyProof(market, shares, verdict.witness.user, verdict.witness.envied)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         own, fair = market.utility(shares), market.fair_utility()
         left()
-        users, others = _closest_to_envy(market.as_(float), shares.astype(float))
+        users, others = _closest_to_envy(market.as_(float), shares.astype(float), self.pairs(market))
         value = _value(market, shares, users, others)
         left()
         at = int(np.argmin((own[users] - value) / fair[users]))
@@ -82,9 +84,19 @@ class EnvyFreeness(AllocationProperty):
             fair[i],
             tolerance,
             unit=f"throughput of {market.users[i]}",
-            effort=f"{len(own) * (len(own) - 1)} pairs of users",
+            effort=f"{int(self.pairs(market).sum())} pairs of users",
             witness=Envy(market.users[i], market.users[other], own[i], value[at]),
         )
+
+    def pairs(self, market: Market) -> Array:
+        """Return which users (n, n) are compared with which: everybody with everybody else."""
+        return ~np.eye(len(market.users), dtype=bool)
+
+    def compared(self, market: Market, shares: Array) -> Iterator[tuple[int, Array | None, Array | None]]:
+        """Yield each user with its shares and those of another, scaled by weight, both as far as it uses them."""
+        for i, other in np.argwhere(self.pairs(market)).tolist():
+            theirs = shares[other] * (market.weight[i] / market.weight[other])
+            yield i, in_use(market, i, shares[i]), in_use(market, i, theirs)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
@@ -103,15 +115,15 @@ def _value(market: Market, shares: Array, users: Array, others: Array) -> Array:
     return capped_value(market.speedup[users], theirs, None if market.demand is None else market.demand[users])
 
 
-def _closest_to_envy(market: Market, shares: Array) -> tuple[Array, Array]:
-    """Return the pairs (user, other) among which that with the least relative slack is, whatever was rounded.
+def _closest_to_envy(market: Market, shares: Array, pairs: Array) -> tuple[Array, Array]:
+    """Return those of ``pairs`` (n, n) among which that with the least relative slack is, whatever was rounded.
 
     Exact shares may have thousands of digits; floats say of most pairs that another is tighter.
     """
-    n, k = shares.shape
-    if n == 1:  # a user is compared with itself where there is no other
+    k = shares.shape[1]
+    users, others = np.nonzero(pairs)
+    if not len(users):  # a user is compared with itself where there is no other
         return np.array([0]), np.array([0])
-    users, others = np.nonzero(~np.eye(n, dtype=bool))
     own, value = market.utility(shares)[users], _value(market, shares, users, others)
     # sums of k terms, a few roundings each; with demands, differences of sums of GPUs at the fastest speed
     held = np.abs(shares).sum(axis=1)

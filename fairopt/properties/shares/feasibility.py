@@ -58,6 +58,7 @@ class Feasibility(AllocationProperty):
     short = "F"
     source = "OEF Eq. (9b)"
     definition = "sum_l x_lj <= m_j for every type j, and no share is negative"
+    needs_speedups = False
     instances = (
         CitedInstance("OEF Eq. (1)", OEF_EXAMPLE, EQUATION_1, Answer.HOLDS),
         CitedInstance(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,9 +12,10 @@ from fairopt.policy import Optima
 from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.over_optima import Slack, linear
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
+from fairopt.properties.property import CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_5, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.within_bounds import LinearInSpeedups, in_use
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class WorseOff:
         return f"{self.user} gets {got}; its equal share is worth {own}"
 
 
-class SharingIncentive(AllocationProperty):
+class SharingIncentive(LinearInSpeedups):
     """Each user gets at least the throughput of its weight's part of every type.
 
     Source: OEF Sec. 2.3.1 (3); weights as in Gandiva_fair Sec. 2.1.
@@ -60,6 +62,11 @@ class SharingIncentive(AllocationProperty):
         witness = WorseOff(market.users[worst], own[worst], fair[worst])
         unit, slack, size = f"throughput of {witness.user}", own[worst] - fair[worst], fair[worst]
         return self._by_slack(market, slack, size, tolerance, unit=unit, effort=f"{len(own)} users", witness=witness)
+
+    def compared(self, market: Market, shares: Array) -> Iterator[tuple[int, Array | None, Array | None]]:
+        """Yield each user with its shares and its part of every type, both as far as it uses them."""
+        split = market.equal_split()
+        return ((i, in_use(market, i, shares[i]), in_use(market, i, split[i])) for i in range(len(market.users)))
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""

@@ -12,6 +12,7 @@ from fairopt.properties.property import AllocationProperty, CitedInstance
 from fairopt.properties.shares.cited import EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import sizes
 from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.within_bounds import in_use
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Idle:
         i, j = market.users.index(self.user), market.types.index(self.type)
         more = shares[i].copy()
         more[j] = more[j] + min(self.idle, 1)
-        in_use = sum(usable(market.speedup, shares, market.demand)[:, j].tolist())
-        return in_use < market.capacity[j] and worth(market, i, more) > worth(market, i, shares[i])
+        used = sum(usable(market.speedup, shares, market.demand)[:, j].tolist())
+        return used < market.capacity[j] and worth(market, i, more) > worth(market, i, shares[i])
 
     def __str__(self) -> str:
         return f"{number_text(self.idle)} GPUs of {self.type} idle; {self.user} could use them"
@@ -54,6 +55,11 @@ class WorkConservation(AllocationProperty):
             "OEF Eq. (2) with half of a GPU taken away", OEF_EXAMPLE, [[1, 0], [0, "1/2"], [0, 0]], Answer.FAILS
         ),
     )
+
+    def _within_bounds(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        if all(in_use(market, i, shares[i]) is not None for i in np.flatnonzero(~market.known).tolist()):
+            return self._check(market, shares, tolerance)
+        return super()._within_bounds(market, shares, tolerance)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         used = usable(market.speedup, shares, market.demand)

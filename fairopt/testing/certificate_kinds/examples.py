@@ -9,6 +9,7 @@ tested against it: every certificate that it accepts must be true.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -18,8 +19,8 @@ from fairopt.backends.exact import Exact
 from fairopt.certificates.decisions import on_shares
 from fairopt.discovery import POLICIES, load
 from fairopt.policy import Allocation, Policy
-from fairopt.problem import Market, market_from_dict
-from fairopt.program import Array, Program, Sense
+from fairopt.problem import Entitlements, Gangs, Good, Market, market_from_dict
+from fairopt.program import INFINITY, Array, Program, Sense
 from fairopt.properties.misreports.exact_reports import exact_or_none
 from fairopt.testing.certificate_samples import fractions
 
@@ -79,8 +80,45 @@ def require(holds: object, otherwise: str) -> None:
 
 def market_of(data: Mapping[str, Any]) -> Market:
     """Return the market of a certificate; a null says that a weight or demand is left out."""
-    users = [{key: value for key, value in user.items() if value is not None} for user in data["market"]["user"]]
-    return market_from_dict({**data["market"], "user": users})
+    users = [
+        {key: value for key, value in user.items() if value is not None and key not in ("least", "most")}
+        for user in data["market"]["user"]
+    ]
+    told = {key: value for key, value in data["market"].items() if key != "entitlements"}
+    market, owed = market_from_dict({**told, "user": users}), data["market"].get("entitlements")
+    if any("least" in user for user in data["market"]["user"]):
+        rows = [[user.get(key, user["speedup"]) for user in data["market"]["user"]] for key in ("least", "most")]
+        least, most = ([[INFINITY if x is None else Fraction(x) for x in row] for row in each] for each in rows)
+        market = replace(market, least=np.array(least, dtype=object), most=np.array(most, dtype=object))
+    return market if owed is None else replace(market, entitlements=_entitlements(market, owed))
+
+
+def _entitlements(market: Market, told: Mapping[str, Any]) -> Entitlements:
+    nodes, goods = (*market.users, *told["groups"]), [Good(**each) for each in told["goods"]]
+    known, pending = (*market.types, *map(str, goods)), told["pending"]
+
+    def rows(key: str) -> dict[str, Any]:
+        return {node: dict(zip(known, row, strict=True)) for node, row in zip(nodes, told[key], strict=False)}
+
+    resources = {name for gang in pending for name in gang.get("other") or {}}
+    gangs = Gangs.of(
+        [gang["user"] for gang in pending],
+        [gang["gpus"] for gang in pending],
+        users=market.users,
+        types=market.types,
+        allowed=[gang["types"] for gang in pending],
+        other={name: [(gang.get("other") or {}).get(name, 0) for gang in pending] for name in resources},
+    )
+    return Entitlements.of(
+        market.users,
+        market.types,
+        group={node: over for node, over in zip(nodes, told["in"], strict=True) if over is not None},
+        groups=told["groups"],
+        goods=dict(zip(goods, told["stock"], strict=True)),
+        gangs=gangs,
+        **{key: rows(key) for key in ("guarantee", "cap", "held", "fixed")},
+        **{key: dict(zip(nodes, told[key], strict=True)) for key in ("borrow_weight", "tier")},
+    )
 
 
 def shares_of(data: Mapping[str, Any], market: Market, key: str = "allocation") -> Array:

@@ -1,0 +1,191 @@
+"""Properties for all speedups within bounds: they hold for all, fail for all, or depend, with the boundary.
+
+What a property of this module compares is linear in each user's own speedups as long as the GPUs in use do not depend
+on these. So over a box of speedups the least and the most are at its ends, exactly, and where a user's answer changes a
+small linear program finds speedups at which all holds.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
+from fairopt.certificates import Certificate, PropertyProof
+from fairopt.deadline import left
+from fairopt.errors import NotCapable
+from fairopt.problem import Market, usable
+from fairopt.program import INFINITY, Array, Formulation, Number, fractions, number_text, objects
+from fairopt.properties.property import AllocationProperty, nothing_known, unknown_speedups
+from fairopt.properties.verdict import Answer, Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class SpeedupsThatHold:
+    """Speedups (n, k) within the bounds at which the property holds."""
+
+    speedups: Array
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Speedups of a user at which the answer changes: there it holds, and further on it fails."""
+
+    user: str
+    speedups: tuple[tuple[str, Number], ...]
+
+    def __str__(self) -> str:
+        at = " and ".join(f"{number_text(speed)} on {name}" for name, speed in self.speedups)
+        return f"on the speedups of {self.user}: at {at} it changes"
+
+
+class LinearInSpeedups(AllocationProperty):
+    """A property that compares, for each user, the worth of what it uses with that of what it would use.
+
+    >>> from fairopt.properties import SharingIncentive
+    >>> market = Market.of([[1, 2], [1, 3]], [1, 1], least=[[1, 1], [1, 3]], most=[[1, 4], [1, 3]])
+    >>> verdict = SharingIncentive().check(market, [[1, "1/4"], [0, "3/4"]])
+    >>> print(verdict.answer.value, "|", verdict.boundary)
+    DEPENDS | on the speedups of u1: at 1 on T1 and 2 on T2 it changes
+    """
+
+    needs_speedups = True
+
+    @abstractmethod
+    def compared(self, market: Market, shares: Array) -> Iterable[tuple[int, Array | None, Array | None]]:
+        """Yield a user, what it uses (k,), and what must not be worth more to it; None where speedups decide of that.
+
+        For every user, and every other with which it is compared.
+        """
+
+    def _within_bounds(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        stated = self._check(market, shares, tolerance)
+        if stated.answer is Answer.UNDECIDED:
+            return stated
+        told, given = market.as_(Fraction), fractions(shares)
+        slack = Fraction(tolerance) * told.equal_split()
+        rows, unsure = defaultdict[int, list[Array]](list), set[int]()
+        for user, uses, would in self.compared(told, given):
+            left()
+            if uses is None or would is None:
+                unsure.add(user)
+            else:
+                rows[user].append(uses - would + slack[user])
+        holding = told.speedup.copy()
+        changes, fails, least = list[tuple[int, Array]](), False, list[tuple[Number, int]]()
+        for user, each in rows.items():
+            ends = told.ends[0][user], told.ends[1][user]
+            worst = [lowest(row, *ends) for row in each]
+            least.append((min(worst), user))
+            if min(worst) >= 0:
+                continue
+            found = holds_at(np.array(each), *ends)
+            fails = fails or found is None
+            if found is not None:
+                holding[user] = found
+                changes.append((user, changes_at(np.array(each), found, *ends)))
+        effort = f"all speedups within the bounds, {stated.effort}"
+        if fails:  # as it does at the speedups that are stated
+            return replace(stated, effort=effort)
+        if unsure:
+            names = ", ".join(market.users[user] for user in sorted(unsure)[:5])
+            return Verdict.undecided(self.name, f"which GPUs {names} would use depends on the speedups", effort=effort)
+        if not rows:  # there is nobody to compare with
+            return stated
+        margin, tightest = min(least)
+        verdict = replace(stated, effort=effort, witness=None, margin=None, answer=Answer.HOLDS)
+        if not changes:
+            return replace(verdict, margin=margin, unit=f"throughput of {market.users[tightest]}")
+        nothing = nothing_known(market)
+        bounded = [each for each in changes if not nothing[each[0]]]
+        if not bounded:
+            return Verdict.undecided(self.name, unknown_speedups(market), effort=effort)
+        user, row = bounded[0]
+        boundary = Boundary(market.users[user], tuple(zip(market.types, row.tolist(), strict=True)))
+        shown = SpeedupsThatHold(holding)
+        exact = market.exact and shares.dtype == object and not tolerance
+        return replace(verdict, answer=Answer.DEPENDS, boundary=boundary, evidence=shown, exact=exact)
+
+    def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        if market.known.all():
+            return super()._certificate(market, shares, verdict)
+        if verdict.answer is Answer.FAILS and not any(
+            self._never(market, *each) for each in self.compared(market, shares)
+        ):
+            raise NotCapable("no comparison fails for all speedups alone; several together have no certificate")
+        holds = verdict.evidence.speedups if isinstance(verdict.evidence, SpeedupsThatHold) else None
+        return PropertyProof(market, shares, self.name, verdict.answer.value, holds)
+
+    def _never(self, market: Market, user: int, uses: Array | None, would: Array | None) -> bool:
+        if uses is None or would is None:
+            return False
+        least, most = market.ends[0][user], market.ends[1][user]
+        best = -lowest(would - uses, least, most)
+        opened = bool(((least == 0) & (most > 0) & (uses < would)).any())
+        return bool(best < 0 or (best == 0 and opened))
+
+
+def in_use(market: Market, user: int, bundle: Array) -> Array | None:
+    """Return which of a bundle's GPUs (k,) a user uses, whatever its speedups are; None where these decide.
+
+    >>> market = Market.of([[1, 2]], [2, 2], demand=[3], least=[[0, 0]], most=[[None, None]])
+    >>> in_use(market, 0, np.array([1, 2])).tolist(), in_use(market, 0, np.array([2, 2]))
+    ([1, 2], None)
+    """
+    limit = market.limit[user]
+    runs = np.where(market.ends[1][user] > 0, bundle, 0)
+    if runs.sum() <= limit:
+        return runs
+    if market.known[user]:
+        return usable(market.speedup[user], bundle, np.array(limit, dtype=bundle.dtype))
+    return None
+
+
+def lowest(row: Array, least: Array, most: Array) -> Number:
+    """Return the least of ``row`` (k,) times speedups between ``least`` and ``most`` (k,); minus infinity for no end.
+
+    >>> lowest(np.array([1, -1]), np.array([1, 1]), np.array([2, 3]))
+    -2
+    """
+    terms = [each * (low if each > 0 else high) for each, low, high in zip(row, least, most, strict=True) if each]
+    return -INFINITY if -INFINITY in terms else sum(terms)
+
+
+def holds_at(rows: Array, least: Array, most: Array) -> Array | None:
+    """Return speedups (k,) between ``least`` and ``most`` at which no row (m, k) is below 0; None where there are none.
+
+    A speedup whose least is 0 is positive.
+    """
+    opened = (least == 0) & (most > 0)
+    p = Formulation("speedups at which it holds")
+    speed = p.variable("speedup", (len(least),), lower=least, upper=most)
+    inside = p.variable("inside", (1,), lower=0, upper=1)
+    p.maximize(inside.sum())
+    p.constrain("holds", objects(Fraction(0) for _ in rows) <= rows @ speed)
+    p.constrain("positive", (speed - inside >= 0).where(opened))
+    program = p.program()
+    solution = Exact().solve(program)
+    if solution.status is not Status.OPTIMAL or solution.point[-1] == 0:
+        return None
+    found: Array = program.variable("speedup", solution.point)
+    return found
+
+
+def changes_at(rows: Array, holding: Array, least: Array, most: Array) -> Array:
+    """Return the last speedups (k,) at which no row (m, k) is below 0, from those ``holding`` to others that fail."""
+    row = next(each for each in rows if lowest(each, least, most) < 0)
+    failing = holding.copy()
+    for j in sorted(np.flatnonzero(row != 0).tolist(), key=lambda j: most[j] == INFINITY):
+        if row[j] > 0 or most[j] < INFINITY:
+            failing[j] = least[j] if row[j] > 0 else most[j]
+        elif (now := (row * failing).sum()) >= 0:
+            failing[j] += (now + 1) / -row[j]
+    pairs = zip(rows @ holding, rows @ failing, strict=True)
+    part = min(before / (before - after) for before, after in pairs if after < 0)
+    return np.asarray(holding + part * (failing - holding))

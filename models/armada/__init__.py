@@ -1,0 +1,1 @@
+"""Armada: fair shares of queues, capped by what they demand."""

@@ -1,0 +1,212 @@
+"""Scheduling cycles, one after another, until nothing changes.
+
+Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/scheduler.go (schedule, nominate, processEntry,
+updateAssignmentIfNeeded, quotaResourcesToReserve) and pkg/cache/queue/cluster_queue.go (requeueIfNotPresent).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from fairopt.models.kueue.flavors import Assignment, Mode, assign
+from fairopt.models.kueue.order import Entry, in_order
+from fairopt.models.kueue.quotas import Needs
+from fairopt.models.kueue.state import Preempts, Queueing, State, Target, Work
+
+_Place = tuple[int, int, int]
+#: How often the same workloads run, and the same wait for their preemptions, before that is called a circle.
+AGAIN = 4
+
+
+@dataclass
+class Outcome:
+    """What the cycles did: who was admitted in which order, who was stopped for whom and why, and whether in a circle.
+
+    ``circle``: the workloads that went on to preempt each other when the same state came again.
+    """
+
+    admitted: list[Work] = field(default_factory=list)
+    stopped: dict[int, tuple[Work, Work, str]] = field(default_factory=dict)
+    circle: list[Work] = field(default_factory=list)
+    cycles: int = 0
+
+
+class _Queue:
+    """Workloads of a ClusterQueue that wait: a heap, those set aside, and the one that waits for its preemptions."""
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[_Place, Work]] = []
+        self.aside: list[Work] = []
+        self.failed: set[object] = set()
+        self.sticky: Work | None = None
+
+    def push(self, work: Work) -> None:
+        heapq.heappush(self.heap, ((-work.priority, work.since, work.number), work))
+
+    def pop(self) -> Work | None:
+        """Return the head: the one that waits for its preemptions, else the first whose like did not fail."""
+        if self.sticky is not None:
+            first, self.sticky = self.sticky, None
+            return first
+        while self.heap:
+            work = heapq.heappop(self.heap)[1]
+            if (work.priority, work.kind) not in self.failed:
+                return work
+            self.aside.append(work)  # SchedulingEquivalenceHashing
+        return None
+
+    def again(self) -> None:
+        """Take those that were set aside back: something was released."""
+        for work in self.aside:
+            self.push(work)
+        self.aside, self.failed = [], set()
+
+
+def run(state: State, waiting: Iterable[Work]) -> Outcome:
+    """Play cycles until no workload is admitted or stopped any more; the state is changed.
+
+    A preempted workload waits again and may be admitted later. Where the same state comes again, preemption is a
+    circle: from then on nobody preempts, and the outcome names who did.
+    """
+    queues: dict[int, _Queue] = {}
+    for work in waiting:
+        queues.setdefault(work.queue, _Queue()).push(work)
+    outcome = Outcome()
+    seen: Counter[object] = Counter()
+    clock = max((work.admitted for each in state.running.values() for work in each.values()), default=0)
+    digest, preemptors, tried = 0, [], -1
+    while True:
+        heads = [work for queue in list(queues) if (work := queues[queue].pop()) is not None]
+        if not heads and tried < len(outcome.admitted):
+            tried = len(outcome.admitted)  # a head of a strict queue is tried again, whatever happened
+            strict = [queue for queue in queues if state.rules(queue).queueing is Queueing.STRICT]
+            for queue in strict:
+                queues[queue].again()
+            continue
+        if not heads:
+            return outcome
+        outcome.cycles += 1
+        entries = [Entry(work, assign(state, work)) for work in heads]
+        cycle = _Cycle(state, queues, outcome, clock + outcome.cycles)
+        for entry in in_order(state, entries):
+            cycle.process(entry)
+        cycle.finish()
+        for work in cycle.moved:
+            digest ^= Random(f"{work.number} {work.flavor}").getrandbits(64)
+        for target in cycle.stopped:
+            digest ^= Random(f"{target.work.number} {target.work.flavor}").getrandbits(64)
+            target.work.flavor = None
+            queues.setdefault(target.work.queue, _Queue()).push(target.work)
+        if cycle.preemptors:
+            preemptors += cycle.preemptors
+            sticky = (queue.sticky.number for queue in queues.values() if queue.sticky is not None)
+            now = (digest, *sorted(sticky))
+            seen[now] += 1
+            if seen[now] == AGAIN:
+                outcome.circle = list(dict.fromkeys(preemptors))
+                state.preempts = False
+
+
+class _Cycle:
+    """One cycle: what is added to the usage for its own time, and who is stopped at its end."""
+
+    def __init__(self, state: State, queues: dict[int, _Queue], outcome: Outcome, clock: int) -> None:
+        self.state, self.queues, self.outcome, self.clock = state, queues, outcome, clock
+        self.stopped: list[Target] = []
+        self.victims: dict[int, Work] = {}
+        self.reserved: list[tuple[int, Needs]] = []
+        self.moved: list[Work] = []
+        self.preemptors: list[Work] = []
+
+    def process(self, entry: Entry) -> None:
+        """Admit a workload, preempt for it, or put it back: processEntry."""
+        work, found = entry
+        if self._overlaps(found.targets):
+            with self.state.without(self.victims.values()):
+                found = assign(self.state, work, [found.flavor])
+            if found.mode is Mode.FIT:  # DeferredFit: it waits for the preemptions of others
+                self._reserve(work.queue, found.needs)
+                self._stick(work)
+                return
+        if found.mode is Mode.NO_FIT:
+            self._aside(work)
+        elif found.mode is not Mode.FIT and not found.targets:
+            if self.state.rules(work.queue).reclaim is not Preempts.ANY:  # it cannot always reclaim
+                self._reserve(work.queue, self._to_reserve(work, found))
+            self._aside(work)
+        elif self._overlaps(found.targets) or not self._fits(work, found):
+            self.queues[work.queue].push(work)  # skipped: it is tried again in the next cycle
+        elif found.targets:
+            for target in found.targets:
+                self.victims[target.work.number] = target.work
+                self.outcome.stopped[target.work.number] = (target.work, work, target.reason)
+            self.stopped += found.targets
+            self._reserve(work.queue, found.needs)
+            self._stick(work)
+            self.preemptors.append(work)
+        else:
+            work.flavor, work.admitted = found.flavor, self.clock
+            self.state.add(work)
+            self.moved.append(work)
+            self.outcome.admitted.append(work)
+            self.outcome.stopped.pop(work.number, None)
+
+    def finish(self) -> None:
+        """Release what was reserved, and stop the targets."""
+        for queue, needs in reversed(self.reserved):
+            self.state.quotas.remove(queue, needs)
+        for target in self.stopped:
+            self.state.remove(target.work)
+        if self.stopped:
+            paths = self.state.quotas.paths
+            roots = {paths[target.work.queue][-1] for target in self.stopped}
+            for node, waiting in self.queues.items():
+                if paths[node][-1] in roots:
+                    waiting.again()
+
+    def _overlaps(self, targets: Sequence[Target]) -> bool:
+        return any(target.work.number in self.victims for target in targets)
+
+    def _fits(self, work: Work, found: Assignment) -> bool:
+        gone = {**self.victims, **{target.work.number: target.work for target in found.targets}}
+        with self.state.without(gone.values()):
+            return self.state.quotas.fits(work.queue, found.needs)
+
+    def _reserve(self, queue: int, needs: Needs) -> None:
+        self.state.quotas.add(queue, needs)
+        self.reserved.append((queue, needs))
+
+    def _to_reserve(self, work: Work, found: Assignment) -> Needs:
+        """Return what is held back for a workload that cannot preempt: quotaResourcesToReserve."""
+        quotas, queue = self.state.quotas, work.queue
+        kept = []
+        for column, amount in found.needs:
+            left = quotas.nominal[queue][column] - quotas.usage[queue][column]
+            limit = quotas.borrowing[queue][column]
+            if not found.borrows:
+                amount = max(0, min(amount, left))
+            elif limit is not None:
+                amount = min(amount, left + limit)
+            kept.append((column, amount))
+        return kept
+
+    def _stick(self, work: Work) -> None:
+        own = self.queues[work.queue]
+        if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
+            own.sticky = work
+        else:
+            own.push(work)
+
+    def _aside(self, work: Work) -> None:
+        """Set a workload aside until something is released; where it blocks, all behind it with it."""
+        own = self.queues[work.queue]
+        own.aside.append(work)
+        if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
+            own.failed.add((work.priority, work.kind))
+        else:
+            own.aside += [each for _, each in own.heap]
+            own.heap.clear()

@@ -1,0 +1,138 @@
+"""Which flavor a workload gets, and whether it fits, must preempt, or waits.
+
+Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/flavorassigner/flavorassigner.go (findFlavorForPodSets,
+fitsResourceQuota, isPreferred, shouldTryNextFlavor) and preemption/preemption_oracle.go.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fairopt.models.kueue.classic_preemption import classic_targets
+from fairopt.models.kueue.fair_preemption import fair_targets
+from fairopt.models.kueue.quotas import Needs
+from fairopt.models.kueue.state import Preempts, Preference, Rules, Search, State, Target, Work
+
+
+class Mode(enum.IntEnum):
+    """How a request can be met, worst first: granularMode."""
+
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
+    RECLAIM = 3
+    FIT = 4
+
+
+@dataclass
+class Assignment:
+    """A flavor for a workload: the mode, how far it borrows, what it takes, and what lacks room."""
+
+    mode: Mode = Mode.NO_FIT
+    flavor: int = -1
+    borrows: int = 0
+    needs: Needs = ()
+    lacks: set[int] = field(default_factory=set)
+    targets: list[Target] = field(default_factory=list)
+
+
+def targets_of(state: State, work: Work, needs: Needs, columns: set[int]) -> list[Target]:
+    """Return who is preempted for a workload: getTargets."""
+    find = fair_targets if state.fair else classic_targets
+    return find(state, work, needs, columns)
+
+
+def assign(state: State, work: Work, flavors: Iterable[int] | None = None) -> Assignment:
+    """Return the flavor that a workload gets in this state, with the targets of its preemption."""
+    rules = state.rules(work.queue)
+    best, best_level = Assignment(), (Mode.NO_FIT, 0)
+    for flavor in work.needs if flavors is None else flavors:
+        found, level = _try(state, work, flavor, rules)
+        if not _try_next(level, rules):
+            best, best_level = found, level
+            break
+        if _better(level, best_level, rules):
+            best, best_level = found, level
+    if best.mode is Mode.NO_FIT:
+        return Assignment()
+    _elsewhere(state, work, best, rules)
+    if best.mode not in (Mode.FIT, Mode.NO_FIT) and _preempts(state, rules):
+        best.targets = targets_of(state, work, best.needs, best.lacks)
+    return best
+
+
+def _try(state: State, work: Work, flavor: int, rules: Rules) -> tuple[Assignment, tuple[Mode, int]]:
+    """Return what a flavor would be like, and its level: the worst of its resources."""
+    own = work.needs[flavor][0]
+    level = (Mode.FIT, 0)
+    made = Assignment(Mode.FIT, flavor, 0, own)
+    for column, amount in own:
+        one = _quota(state, work, column, amount, rules)
+        made.borrows = max(made.borrows, one[1])
+        if _better(level, one, rules):
+            level = one
+        if one[0] is Mode.NO_FIT:
+            break
+        if one[0] is not Mode.FIT:
+            made.lacks.add(column)
+    made.mode = level[0]
+    return made, level
+
+
+def _elsewhere(state: State, work: Work, made: Assignment, rules: Rules) -> None:
+    """Add the resources of other resource groups, which have one flavor each."""
+    for column, amount in work.needs[made.flavor][1]:
+        mode, borrows = _quota(state, work, column, amount, rules)
+        made.borrows = max(made.borrows, borrows)
+        made.mode = min(made.mode, mode)
+        if mode not in (Mode.FIT, Mode.NO_FIT):
+            made.lacks.add(column)
+    made.needs = (*made.needs, *work.needs[made.flavor][1])
+
+
+def _quota(state: State, work: Work, column: int, amount: int, rules: Rules) -> tuple[Mode, int]:
+    """Return how an amount of one resource can be had, and how far it borrows: fitsResourceQuota."""
+    quotas, queue = state.quotas, work.queue
+    if amount > quotas.potential[queue][column]:
+        return Mode.NO_FIT, 0
+    borrows, may_reclaim = quotas.lowest_that_fits(queue, column, amount)
+    if amount <= quotas.available(queue, column):
+        return Mode.FIT, borrows
+    while_borrowing = rules.borrow_within is not Preempts.NEVER or (state.fair and rules.reclaim is not Preempts.NEVER)
+    if quotas.nominal[queue][column] < amount and not may_reclaim and not while_borrowing:
+        return Mode.NO_FIT, borrows
+    if not _preempts(state, rules):
+        return Mode.NO_CANDIDATES, borrows
+    targets = targets_of(state, work, [(column, amount)], {column})  # SimulatePreemption
+    if not targets:
+        return Mode.NO_CANDIDATES, borrows
+    with state.without([target.work for target in targets]):
+        borrows, _ = quotas.lowest_that_fits(queue, column, amount)
+    return (Mode.PREEMPT if any(each.work.queue == queue for each in targets) else Mode.RECLAIM), borrows
+
+
+def _preempts(state: State, rules: Rules) -> bool:
+    return state.preempts and not (rules.within is Preempts.NEVER and rules.reclaim is Preempts.NEVER)
+
+
+def _better(a: tuple[Mode, int], b: tuple[Mode, int], rules: Rules) -> bool:
+    """Return whether level a is better than b: isPreferred."""
+    if a[0] is Mode.NO_FIT or b[0] is Mode.NO_FIT:
+        return a[0] is not Mode.NO_FIT
+    if (a[0] is Mode.NO_CANDIDATES) != (b[0] is Mode.NO_CANDIDATES):
+        return b[0] is Mode.NO_CANDIDATES
+    if rules.preference is Preference.BORROWING:
+        return (a[0], -a[1]) > (b[0], -b[1])
+    return (-a[1], a[0]) > (-b[1], b[0])
+
+
+def _try_next(level: tuple[Mode, int], rules: Rules) -> bool:
+    """Return whether the next flavor is tried, too: shouldTryNextFlavor."""
+    mode, borrows = level
+    if mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
+        return True
+    if mode in (Mode.PREEMPT, Mode.RECLAIM) and rules.can_preempt is Search.TRY_NEXT:
+        return True
+    return borrows > 0 and rules.can_borrow is Search.TRY_NEXT

@@ -1,0 +1,199 @@
+"""Kueue: which workloads are admitted and preempted, by quotas, cohorts and dominant resource shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput, require
+from fairopt.models.kueue.cycles import Outcome, run
+from fairopt.models.kueue.markets import quotas_of, works_of
+from fairopt.models.kueue.quotas import Quotas
+from fairopt.models.kueue.state import Preempts, Preference, Queueing, Rules, Search, State, Strategy, Work
+from fairopt.policy import Claim, Computed, Example, Trait
+from fairopt.policy.grounds import Grounds
+from fairopt.problem import Entitled, Entitlements, Gangs, Market
+from fairopt.program import Array, objects
+
+#: Source: preemption.go, HumanReadablePreemptionReasons.
+REASONS = {
+    "InClusterQueue": "prioritization in the ClusterQueue",
+    "InCohortReclamation": "reclamation within the cohort",
+    "InCohortFairSharing": "Fair Sharing within the cohort",
+    "InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
+}
+
+
+def _borrowing() -> Market:
+    """Two teams in a cohort, 9 and 12; who asks first may have all 21."""
+    users, types = ["team-a-cq", "team-b-cq"], ["default-flavor"]
+    gangs = Gangs.of(["team-a-cq"] * 7, [3] * 7, users=users, types=types)
+    owed = Entitlements.of(
+        users, types, group=dict.fromkeys(users, "team-ab"), guarantee={users[0]: [9], users[1]: [12]}, gangs=gangs
+    )
+    return Market.of([[1], [1]], [21], users=users, types=types, entitlements=owed)
+
+
+@dataclass(frozen=True)
+class Kueue(Computed):
+    """Kueue's scheduling cycles on what runs and waits now, until nothing changes any more.
+
+    A user is a ClusterQueue, a group a Cohort, a type a flavor of GPUs, a gang a workload. In each cycle every
+    ClusterQueue offers its first workload: highest priority, then oldest. It takes the first flavor that fits, within
+    the quota or borrowed from the cohorts. A workload that does not fit may preempt others, which wait again.
+
+    * ``fair_sharing``: whether shares decide who comes next and who is preempted. A share is the largest, over
+      resources, of what a node borrows to what could be lent to it, times 1000, by weight; at weight 0 it is infinite.
+      Otherwise (classic) who needs not borrow comes first, then priority, then age.
+    * ``strategies``: when fair sharing preempts: first rule S2-a, then S2-b.
+    * ``reclaim_within_cohort`` (Never, LowerPriority, Any), ``within_cluster_queue`` (Never, LowerPriority,
+      LowerOrNewerEqualPriority), ``borrow_within_cohort`` (Never, LowerPriority; classic only) with
+      ``max_priority_threshold``: who may be preempted.
+    * ``when_can_borrow``, ``when_can_preempt`` (MayStopSearch, TryNextFlavor), ``preference``: the search for a flavor.
+    * ``queueing``: StrictFIFO or BestEffortFIFO.
+    * ``prioritize_non_borrowing``, ``preempt_within_nominal``: Kueue's feature gates FairSharingPrioritizeNonBorrowing
+      and FairSharingPreemptWithinNominal.
+
+    The options are the same for all ClusterQueues, with the source's defaults: without fair sharing or preemption.
+
+    Readings. "Admitted most recently" is asked for most recently, since a market does not say when a gang started.
+    The search for a flavor starts at the first in each cycle. What else is not modelled: docs/schedulers/kueue.md.
+
+    Source: kubernetes-sigs/kueue ff69552e79ad21652c36caa97038382e55625cf7, pkg/scheduler and pkg/cache/scheduler; the
+    functions are cited where they are; KEP-1714 (fair sharing), KEP-79 (hierarchical cohorts).
+    """
+
+    name = "kueue"
+    source = "Kueue, github.com/kubernetes-sigs/kueue"
+    traits = frozenset({Trait.ENTITLED, Trait.EXACT})
+    heeds = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS})
+    claims = (
+        Claim("", "docs/concepts/fair_sharing, proof", words="two workloads do not preempt each other in turn"),
+        Claim("", "KEP-1714, Story 3", words="300 GPUs go 150 and 150 to cohorts, then 30, 30 and 90 by weight"),
+    )
+    examples = (
+        Example(
+            "docs/concepts/cluster_queue, Cohort: quotas of 9 and 12, and one team may use up to 9+12 = 21",
+            _borrowing(),
+            shares=[[21], [0]],
+        ),
+    )
+
+    fair_sharing: bool = False
+    strategies: tuple[Strategy, ...] = (Strategy.FINAL_SHARE, Strategy.INITIAL_SHARE)
+    reclaim_within_cohort: Preempts = Preempts.NEVER
+    within_cluster_queue: Preempts = Preempts.NEVER
+    borrow_within_cohort: Preempts = Preempts.NEVER
+    max_priority_threshold: int | None = None
+    when_can_borrow: Search = Search.MAY_STOP
+    when_can_preempt: Search = Search.TRY_NEXT
+    preference: Preference = Preference.BORROWING
+    queueing: Queueing = Queueing.BEST_EFFORT
+    prioritize_non_borrowing: bool = True
+    preempt_within_nominal: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what Kueue's API refuses."""
+        for name, refused in (
+            ("reclaim_within_cohort", {Preempts.LOWER_OR_NEWER}),
+            ("within_cluster_queue", {Preempts.ANY}),
+            ("borrow_within_cohort", {Preempts.LOWER_OR_NEWER, Preempts.ANY}),
+        ):
+            own = getattr(self, name)
+            known = ", ".join(each.value for each in Preempts if each not in refused)
+            require(own not in refused, own.value, name, f"Give {known}")
+        if self.fair_sharing and self.borrow_within_cohort is not Preempts.NEVER:
+            remedy = "Kueue has it without fair sharing only: leave out one of them"
+            raise BadInput(f"got {self.borrow_within_cohort.value}", place="borrow_within_cohort", remedy=remedy)
+        two = (Strategy.FINAL_SHARE, Strategy.INITIAL_SHARE)
+        require(self.strategies in (two, two[:1], two[1:]), len(self.strategies), "strategies",
+                "Give LessThanOrEqualToFinalShare, LessThanInitialShare, or both in this order")  # fmt: skip
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+        """Return the GPUs that each user holds afterwards (n, k), and why."""
+        owed = problem.entitlements
+        assert owed is not None
+        owed = owed.as_(Fraction)
+        quotas, units = quotas_of(owed)
+        works = works_of(owed, units)
+        cluster = State(quotas, self._rules, self.fair_sharing, self.strategies,
+                        self.preempt_within_nominal, self.prioritize_non_borrowing)  # fmt: skip
+        for work in works:
+            if work.flavor is not None:
+                cluster.running.setdefault(work.queue, {})[work.number] = work
+        outcome = run(cluster, [work for work in works if work.flavor is None])
+        gangs = owed.gangs.placed(np.array([-1 if work.flavor is None else work.flavor for work in works], int))
+        n, k = problem.shape
+        shares = owed.held[:, :k] + objects(gangs.held(n).ravel() - owed.gangs.held(n).ravel()).reshape(n, k)
+        return shares if problem.exact else shares.astype(float), _grounds(owed, gangs, quotas, units, works, outcome)
+
+    def _rules(self, queue: int) -> Rules:
+        return Rules(
+            self.within_cluster_queue,
+            self.reclaim_within_cohort,
+            self.borrow_within_cohort,
+            self.max_priority_threshold,
+            self.when_can_borrow,
+            self.when_can_preempt,
+            self.preference,
+            self.queueing,
+        )
+
+
+def _grounds(
+    owed: Entitlements, gangs: Gangs, quotas: Quotas, units: Array, works: list[Work], outcome: Outcome
+) -> Grounds:
+    ran = set(np.flatnonzero(~owed.gangs.pending).tolist())
+    told: dict[object, str] = {}
+    waits, stopped = {}, {}
+    circle = {work.number for work in outcome.circle}
+    for work in works:
+        if work.flavor is not None:
+            continue
+        if work.number in outcome.stopped and work.number in ran:
+            _, preemptor, reason = outcome.stopped[work.number]
+            by = owed.nodes[preemptor.queue]
+            stopped[work.name] = f"stopped for {preemptor.name!r} of {by!r}: {REASONS[reason]}"
+        if work.kind not in told:
+            told[work.kind] = _why(owed, quotas, units, work)
+        again = (
+            "; it and others preempt each other in a circle, so preemption ends here" if work.number in circle else ""
+        )
+        waits[work.name] = told[work.kind] + again
+    return Grounds(
+        gangs,
+        "dominant resource share: what is borrowed to what could be lent, times 1000, by weight",
+        share={
+            name: float("inf") if (own := quotas.share(node)).infinite else own.value
+            for node, name in enumerate(owed.nodes)
+        },
+        owed=owed.guarantee[:, : len(owed.types)],
+        order=tuple(work.name for work in outcome.admitted),
+        waits=waits,
+        stopped=stopped,
+    )
+
+
+def _why(owed: Entitlements, quotas: Quotas, units: Array, work: Work) -> str:
+    """Return why a workload waits, by flavor."""
+    queue, said = owed.nodes[work.queue], []
+    for own, apart in work.needs.values():
+        for column, amount in (*own, *apart):
+            free, most = quotas.available(work.queue, column), quotas.potential[work.queue][column]
+            if amount <= free:
+                continue
+            unit = units[column]
+            used, quota = quotas.usage[work.queue][column], quotas.nominal[work.queue][column]
+            held = f"{queue!r} uses {_number(used, unit)} of a quota of {_number(quota, unit)}"
+            if amount > most:
+                held = f"{queue!r} can have {_number(most, unit)} at most, with all that it may borrow"
+            said.append(f"{owed.columns[column]}: asks for {_number(amount, unit)}, {_number(free, unit)} left; {held}")
+            break
+    return ". ".join(said) or "it fits now, and was tried before others left"
+
+
+def _number(amount: int, unit: int) -> str:
+    return f"{amount // unit}" if amount % unit == 0 else f"{amount / unit:g}"

@@ -1,0 +1,112 @@
+"""A market with entitlements as Kueue's quotas and workloads, in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from fairopt.errors import NotCapable
+from fairopt.models.kueue.quotas import UNLIMITED, Needs, Quotas
+from fairopt.models.kueue.state import Work
+from fairopt.problem import Entitlements
+from fairopt.problem.entitled_rows import Good, own_part
+from fairopt.program import INFINITY, Array
+
+#: What the GPUs of all types are called, as the resource that they are.
+GPU = "gpu"
+
+
+def quotas_of(owed: Entitlements) -> tuple[Quotas, Array]:
+    """Return the quotas, with what is held besides gangs in use, and the units of each column.
+
+    A guarantee is a nominal quota (a group's less that of its members), a cap less the guarantee a borrowing limit, a
+    guarantee less the reserve a lending limit. An amount times its column's unit is an integer; flavors of a resource
+    have one unit. Errors: `NotCapable` for what no ClusterQueue or Cohort says.
+    """
+    own = own_part(owed.guarantee, owed.children)
+    for broken, what in ((own < 0, "less than its members together"), (owed.cap < owed.guarantee, "a cap below it")):
+        for node, column in np.argwhere(broken)[:1]:
+            said = f"{owed.nodes[node]!r} has a guarantee of {owed.guarantee[node, column]} {owed.columns[column]}"
+            raise NotCapable(f"Kueue has no such quota: {said}, and {what}")
+    resource = [GPU] * len(owed.types) + [good.resource for good in owed.goods]
+    tables = (own, owed.cap, owed.reserve, owed.held)
+    unit_of = dict.fromkeys(resource, 1)
+    for column, name in enumerate(resource):
+        parts = {each.denominator for table in tables for each in table[:, column] if each != INFINITY}
+        unit_of[name] = lcm(unit_of[name], *parts)
+    for at, name in enumerate(owed.gangs.resources):
+        if name in unit_of:
+            unit_of[name] = lcm(unit_of[name], *{each.denominator for each in owed.gangs.other[:, at]})
+    units = [unit_of[name] for name in resource]
+
+    def whole(row: Array) -> list[int]:
+        return [UNLIMITED if each == INFINITY else int(each * unit) for each, unit in zip(row, units, strict=True)]
+
+    rows = range(len(owed.nodes))
+    guaranteed, caps, reserves = (
+        [whole(table[node]) for node in rows] for table in (owed.guarantee, owed.cap, owed.reserve)
+    )
+    quotas = Quotas(
+        owed.parent.tolist(),
+        resource,
+        [whole(own[node]) for node in rows],
+        [
+            [None if limit == UNLIMITED else limit - least for limit, least in zip(caps[n], guaranteed[n], strict=True)]
+            for n in rows
+        ],
+        [
+            [None if kept == 0 else least - kept for kept, least in zip(reserves[n], guaranteed[n], strict=True)]
+            for n in rows
+        ],
+        [Fraction(each) for each in owed.borrow_weight],
+    )
+    for user, row in enumerate(owed.held):
+        quotas.add(user, [(column, amount) for column, amount in enumerate(whole(row)) if amount])
+    return quotas, np.array(units, dtype=object)
+
+
+def works_of(owed: Entitlements, units: Array) -> list[Work]:
+    """Return the gangs as workloads, in their order."""
+    gangs = owed.gangs
+    at = {good: len(owed.types) + column for column, good in enumerate(owed.goods)}
+    # of each resource and type: the column, and whether it is of another flavor
+    column_of = [
+        [(owed.good(resource, kind), at.get(Good(resource, name)) is None) for kind, name in enumerate(owed.types)]
+        for resource in gangs.resources
+    ]
+    moments = {moment: place for place, moment in enumerate(sorted(set(gangs.since)))}
+    kinds: dict[object, tuple[int, Mapping[int, tuple[Needs, Needs]]]] = {}
+    works = []
+    for number, name in enumerate(gangs.names):
+        gpus, other = int(gangs.gpus[number]), gangs.other[number]
+        same = (int(gangs.user[number]), gpus, tuple(other), gangs.allowed[number].tobytes())
+        if same not in kinds:
+            needs = {}
+            for kind in np.flatnonzero(gangs.allowed[number]).tolist():
+                own: list[tuple[int, int]] = [(kind, gpus * units[kind])] if gpus else []
+                apart: list[tuple[int, int]] = []
+                for place, amount in enumerate(other):
+                    column, elsewhere = column_of[place][kind]
+                    if column is not None and amount:
+                        (apart if elsewhere else own).append((column, int(amount * units[column])))
+                needs[kind] = (own, apart)
+            kinds[same] = len(kinds), needs
+        on, since = int(gangs.on[number]), moments[gangs.since[number]]
+        works.append(
+            Work(
+                name,
+                int(gangs.user[number]),
+                int(gangs.tier[number]),
+                since,
+                number,
+                kinds[same][1],
+                kind=kinds[same][0],
+                preemptible=bool(gangs.preemptible[number]),
+                admitted=since,
+                flavor=on if on >= 0 else None,
+            )
+        )
+    return works

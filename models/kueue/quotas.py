@@ -1,0 +1,209 @@
+"""`Quotas`: the tree of ClusterQueues and Cohorts, what each may have, and what is in use.
+
+Amounts are integers, so that shares are compared exactly. Nodes are numbers, ClusterQueues and Cohorts alike; columns
+are pairs of a resource and a flavor.
+
+Source: kubernetes-sigs/kueue ff69552e, pkg/cache/scheduler/resource_node.go and fair_sharing.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from fairopt.problem.entitled_rows import TOP
+
+#: What an infinite quota counts as. Source: pkg/resources, Amount: int64 saturates.
+UNLIMITED = 2**63 - 1
+#: The share of a borrower of weight 0, in a status.
+MOST_SHARE = 2**63 - 1
+Needs = Sequence[tuple[int, int]]
+
+
+class Share(NamedTuple):
+    """A dominant resource share; shares compare as tuples do (`CompareDRS` in fair_sharing.go).
+
+    ``infinite``: it borrows at weight 0, and comes after all who do not. ``value``: the ratio of what is borrowed to
+    what could be lent, times 1000, by weight where that is not 0. ``resource``: the dominant one.
+    """
+
+    infinite: bool
+    value: Fraction
+    resource: str = ""
+    borrowing: bool = False
+
+    @property
+    def order(self) -> tuple[bool, Fraction]:
+        """What is compared."""
+        return self[:2]
+
+    @property
+    def rounded(self) -> int:
+        """As a status has it: `roundedWeightedShare`."""
+        return MOST_SHARE if self.infinite else -(-self.value.numerator // self.value.denominator)
+
+
+NOTHING = Share(False, Fraction(0))
+
+
+class Quotas:
+    """A forest of quotas, and the usage in it.
+
+    ``parent``: of each node, -1 at a root. ``resource``: the resource of each column. ``nominal``: each node's own
+    quota. ``borrowing`` and ``lending``: limits, None for none. ``weight``: 0 is an infinite share.
+    """
+
+    def __init__(
+        self,
+        parent: Sequence[int],
+        resource: Sequence[str],
+        nominal: Sequence[Sequence[int]],
+        borrowing: Sequence[Sequence[int | None]],
+        lending: Sequence[Sequence[int | None]],
+        weight: Sequence[Fraction],
+    ) -> None:
+        self.parent, self.nominal, self.borrowing, self.weight = parent, nominal, borrowing, weight
+        self.resources = sorted(set(resource))
+        self.resource = [self.resources.index(each) for each in resource]
+        nodes, self.width = range(len(parent)), len(resource)
+        self.paths = [tuple(self._up(node)) for node in nodes]
+        self.children: list[list[int]] = [[] for _ in nodes]
+        for node in nodes:
+            if parent[node] != TOP:
+                self.children[parent[node]].append(node)
+        deepest_first = sorted(nodes, key=lambda node: -len(self.paths[node]))
+        #: updateCohortResourceNode: own quota, and of each child what is not its local quota.
+        self.subtree = [list(row) for row in nominal]
+        self.local = [[0] * self.width for _ in nodes]
+        self.height = [0] * len(parent)  # getNodeHeight
+        for node in deepest_first:
+            for column, limit in enumerate(lending[node]):
+                if limit is not None:
+                    self.local[node][column] = max(0, self.subtree[node][column] - limit)
+            over = parent[node]
+            if over != TOP:
+                self.height[over] = max(self.height[over], self.height[node] + 1)
+                for column in range(self.width):
+                    self.subtree[over][column] += self.subtree[node][column] - self.local[node][column]
+        self.potential = [[0] * self.width for _ in nodes]
+        for node in reversed(deepest_first):
+            for column in range(self.width):
+                self.potential[node][column] = self._potential(node, column)
+        # calculateLendable: what each node's parent could have of each resource, all flavors together
+        summed = [self._by_resource(row) for row in self.potential]
+        self.lendable = [summed[over] if over != TOP else [0] * len(self.resources) for over in parent]
+        self.usage = [[0] * self.width for _ in nodes]
+        self.borrowed = [[0] * len(self.resources) for _ in nodes]
+
+    def _up(self, node: int) -> Iterable[int]:
+        while node != TOP:
+            yield node
+            node = self.parent[node]
+
+    def _by_resource(self, row: Sequence[int]) -> list[int]:
+        total = [0] * len(self.resources)
+        for column, amount in enumerate(row):
+            total[self.resource[column]] += amount
+        return total
+
+    def _potential(self, node: int, column: int) -> int:
+        """Return the most that a node could have if nothing were in use: `potentialAvailable`."""
+        over, limit = self.parent[node], self.borrowing[node][column]
+        if over == TOP:
+            return self.subtree[node][column]
+        most = self.local[node][column] + self.potential[over][column]
+        return most if limit is None else min(most, self.subtree[node][column] + limit)
+
+    # -- usage ---------------------------------------------------------------------------------------------------
+    def add(self, node: int, needs: Needs) -> None:
+        """Add usage, at the node and above it beyond what is local: `addUsage`."""
+        for column, amount in needs:
+            for at in self.paths[node]:
+                room = max(0, self.local[at][column] - self.usage[at][column])
+                self._use(at, column, amount)
+                if amount <= room:
+                    break
+                amount -= room
+
+    def remove(self, node: int, needs: Needs) -> None:
+        """Take usage away: `removeUsage`."""
+        for column, amount in needs:
+            for at in self.paths[node]:
+                above = self.usage[at][column] - self.local[at][column]
+                self._use(at, column, -amount)
+                if above <= 0:
+                    break
+                amount = min(amount, above)
+
+    def _use(self, node: int, column: int, amount: int) -> None:
+        usage, quota = self.usage[node], self.subtree[node][column]
+        before = usage[column] - quota
+        after = before + amount
+        usage[column] += amount
+        if after > 0 or before > 0:
+            self.borrowed[node][self.resource[column]] += max(0, after) - max(0, before)
+
+    # -- asking --------------------------------------------------------------------------------------------------
+    def available(self, node: int, column: int) -> int:
+        """Return how much more a node may take without preemption: `Available`, at least 0."""
+        free = 0
+        for at in reversed(self.paths[node]):
+            used, local = self.usage[at][column], self.local[at][column]
+            if self.parent[at] == TOP:
+                free = self.subtree[at][column] - used
+                continue
+            limit = self.borrowing[at][column]
+            if limit is not None:
+                stored = self.subtree[at][column] - local
+                free = min(free, stored - max(0, used - local) + limit)
+            free += max(0, local - used)
+        return max(0, free)
+
+    def fits(self, node: int, needs: Needs) -> bool:
+        """Return whether all of it is available."""
+        return all(amount <= self.available(node, column) for column, amount in needs)
+
+    def over(self, node: int, column: int, more: int = 0) -> bool:
+        """Return whether usage, with ``more``, is above the quota: `BorrowingWith`."""
+        return self.usage[node][column] + more > self.subtree[node][column]
+
+    def over_any(self, node: int, columns: Iterable[int]) -> bool:
+        """Return whether usage is above the quota in any of the columns: not `IsWithinNominalInResources`."""
+        return any(self.usage[node][column] > self.subtree[node][column] for column in columns)
+
+    def share(self, node: int, more: Needs = ()) -> Share:
+        """Return the dominant resource share of a node, with ``more`` in use there: `dominantResourceShare`."""
+        if self.parent[node] == TOP:
+            return NOTHING
+        borrowed = self.borrowed[node]
+        if more:
+            borrowed = borrowed[:]
+            for column, amount in more:
+                before = self.usage[node][column] - self.subtree[node][column]
+                borrowed[self.resource[column]] += max(0, before + amount) - max(0, before)
+        best, at, lendable, borrowing = Fraction(0), -1, self.lendable[node], False
+        for number, amount in enumerate(borrowed):  # resources by name: the first of equals is the dominant one
+            if amount > 0:
+                borrowing = True
+                if lendable[number] > 0:
+                    ratio = Fraction(1000 * amount, lendable[number])
+                    if ratio > best:
+                        best, at = ratio, number
+        if not best:
+            return Share(False, best, "", True) if borrowing else NOTHING
+        weight = self.weight[node]
+        return Share(not weight, best / weight if weight else best, self.resources[at], True)
+
+    def lowest_that_fits(self, node: int, column: int, amount: int) -> tuple[int, bool]:
+        """Return the height of the lowest subtree with room in its quota, and whether it is smaller than the tree.
+
+        Source: hierarchical_preemption.go, FindHeightOfLowestSubtreeThatFits.
+        """
+        if not self.over(node, column, amount) or self.parent[node] == TOP:
+            return 0, self.parent[node] != TOP
+        for at in self.paths[node]:
+            if at != node and not self.over(at, column, amount):
+                return self.height[at], self.parent[at] != TOP
+            amount -= max(0, self.local[at][column] - self.usage[at][column])
+        return self.height[self.paths[node][-1]], False

@@ -1,0 +1,161 @@
+"""What the rule moves about: workloads, the rules of their ClusterQueues, and who runs where."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fairopt.models.kueue.quotas import Needs, Quotas
+
+
+class Preempts(enum.Enum):
+    """Which workloads may be preempted. Source: clusterqueue_types.go, PreemptionPolicy."""
+
+    NEVER = "Never"
+    LOWER_PRIORITY = "LowerPriority"
+    LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
+    ANY = "Any"
+
+
+class Search(enum.Enum):
+    """Whether the search for a flavor may stop. Source: clusterqueue_types.go, FlavorFungibilityPolicy."""
+
+    MAY_STOP = "MayStopSearch"
+    TRY_NEXT = "TryNextFlavor"
+
+
+class Preference(enum.Enum):
+    """Which flavor is best where none fits without both. Source: clusterqueue_types.go, FlavorFungibilityPreference."""
+
+    BORROWING = "BorrowingOverPreemption"
+    PREEMPTION = "PreemptionOverBorrowing"
+
+
+class Queueing(enum.Enum):
+    """Whether a workload that waits blocks later ones. Source: clusterqueue_types.go, QueueingStrategy."""
+
+    BEST_EFFORT = "BestEffortFIFO"
+    STRICT = "StrictFIFO"
+
+
+class Strategy(enum.Enum):
+    """When fair sharing may preempt. Source: preemption/fairsharing/strategy.go, rules S2-a and S2-b of KEP-1714."""
+
+    FINAL_SHARE = "LessThanOrEqualToFinalShare"
+    INITIAL_SHARE = "LessThanInitialShare"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a ClusterQueue's spec says beyond quotas, with the source's defaults."""
+
+    within: Preempts = Preempts.NEVER
+    reclaim: Preempts = Preempts.NEVER
+    borrow_within: Preempts = Preempts.NEVER
+    threshold: int | None = None
+    can_borrow: Search = Search.MAY_STOP
+    can_preempt: Search = Search.TRY_NEXT
+    preference: Preference = Preference.BORROWING
+    queueing: Queueing = Queueing.BEST_EFFORT
+
+
+@dataclass(eq=False)
+class Work:
+    """A workload: its ClusterQueue (a node), priority, when it was asked for, and what it takes by flavor.
+
+    ``needs`` has a flavor's own columns first and those of other flavors apart: (of the flavor, elsewhere).
+    ``number`` breaks ties; workloads of one ``kind`` take the same. ``admitted`` is when it got its quota; ``flavor``
+    where it runs, None while it waits.
+    """
+
+    name: str
+    queue: int
+    priority: int
+    since: int
+    number: int
+    needs: Mapping[int, tuple[Needs, Needs]]
+    kind: int = 0
+    preemptible: bool = True
+    admitted: int = 0
+    flavor: int | None = None
+
+    @property
+    def usage(self) -> Needs:
+        """What it takes where it runs."""
+        assert self.flavor is not None
+        return (*self.needs[self.flavor][0], *self.needs[self.flavor][1])
+
+
+class Target(NamedTuple):
+    """A workload to be preempted, and why, in the source's words."""
+
+    work: Work
+    reason: str
+
+
+@dataclass
+class State:
+    """Who runs where; quotas with the usage of those; and each ClusterQueue's rules."""
+
+    quotas: Quotas
+    rules: Callable[[int], Rules]
+    fair: bool
+    strategies: Sequence[Strategy] = (Strategy.FINAL_SHARE, Strategy.INITIAL_SHARE)
+    #: Feature gates FairSharingPreemptWithinNominal and FairSharingPrioritizeNonBorrowing, on since 0.17.
+    within_nominal: bool = True
+    nominal_first: bool = True
+    preempts: bool = True
+    running: dict[int, dict[int, Work]] = field(default_factory=dict)
+
+    def add(self, work: Work) -> None:
+        """Let a workload run on its flavor."""
+        self.quotas.add(work.queue, work.usage)
+        self.running.setdefault(work.queue, {})[work.number] = work
+
+    def remove(self, work: Work) -> None:
+        """Take a running workload's usage away; it keeps its flavor."""
+        self.quotas.remove(work.queue, work.usage)
+        del self.running[work.queue][work.number]
+
+    @contextmanager
+    def without(self, works: Iterable[Work]) -> Iterator[None]:
+        """Leave the usage of some running workloads out for a while: `SimulateWorkloadUsageRemoval`."""
+        gone = list(works)
+        for work in gone:
+            self.quotas.remove(work.queue, work.usage)
+        yield
+        for work in reversed(gone):
+            self.quotas.add(work.queue, work.usage)
+
+    def queues_below(self, node: int) -> Iterator[int]:
+        """Yield the ClusterQueues below a node that run something, nearest first."""
+        level = [node]
+        while level:
+            yield from (each for each in level if each in self.running)
+            level = [child for each in level for child in self.quotas.children[each]]
+
+
+def satisfies(policy: Preempts, preemptor: Work, candidate: Work) -> bool:
+    """Return whether a policy lets one workload preempt another: preemption_policy.go, SatisfiesPreemptionPolicy."""
+    if not candidate.preemptible or policy is Preempts.NEVER:
+        return False
+    if policy is Preempts.ANY or preemptor.priority > candidate.priority:
+        return True
+    equal = preemptor.priority == candidate.priority
+    return policy is Preempts.LOWER_OR_NEWER and equal and preemptor.since < candidate.since
+
+
+def first_to_go(queue: int) -> Callable[[Work], tuple[bool, int, int, int]]:
+    """Return the order of candidates: other ClusterQueues' first, lowest priority, most recently admitted.
+
+    Source: common/ordering.go, CandidatesOrdering; without workloads that are being evicted, and LocalQueues.
+    """
+    return lambda work: (work.queue == queue, work.priority, -work.admitted, work.number)
+
+
+def uses(work: Work, columns: set[int]) -> bool:
+    """Return whether a running workload uses any of the columns: WorkloadUsesResources."""
+    return any(column in columns for column, _ in work.usage)

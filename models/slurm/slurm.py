@@ -1,0 +1,166 @@
+"""Slurm's two rules as policies: Fair Tree, and multifactor with the classic fair-share factor."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairopt.errors import require
+from fairopt.models.slurm.classic import classic_factors
+from fairopt.models.slurm.priority import Exponential, Weights, order
+from fairopt.models.slurm.ranking import Ties, fair_tree
+from fairopt.models.slurm.starting import start
+from fairopt.models.slurm.tree import Tree
+from fairopt.policy import Claim, Computed, Trait
+from fairopt.policy.grounds import Grounds
+from fairopt.problem import Entitled, Market
+from fairopt.program import INFINITY, Array, Number, cast, objects
+
+#: What a rule finds: a factor for each user, the value of each association, and users in its order.
+Found = tuple[Sequence[Fraction | Exponential], Sequence[Number | None], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class SlurmQueue(Computed):
+    """What Slurm starts next: pending jobs by priority, within GrpTRES and the free GPUs.
+
+    A user of the market is an association; `borrow_weight` is RawShares, `usage` RawUsage (decayed), `cap` GrpTRES;
+    tier 1 with weight 0 is Fairshare=parent; a gang's tier is the priority of its QOS. What runs is not stopped.
+    Guarantees and reserves, which Slurm has not, are refused. ``backfill``: a job may start although one before it
+    waits for GPUs. ``weight_fairshare``, ``weight_qos``, ``weight_age``, ``max_age`` (seconds): as in slurm.conf; all
+    weights 0, as there, no sum is made, and jobs go by fair-share factor, then QOS, then submission.
+
+    `Grounds.owed` is each association's part of every type by shares down the tree: what usage is compared with, no
+    quota. Errors: `BadInput` for other options.
+    """
+
+    backfill: bool = False
+    weight_fairshare: int = 0
+    weight_qos: int = 0
+    weight_age: int = 0
+    max_age: int = 604_800
+
+    traits: ClassVar[frozenset[Trait]] = frozenset({Trait.ENTITLED, Trait.EXACT, Trait.UNIT_FREE, Trait.DETERMINED})
+    heeds: ClassVar[frozenset[Entitled]] = frozenset({Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
+    unit: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.backfill, bool), self.backfill, "backfill", "Give true or false")
+        self.weights  # noqa: B018  checks them
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of multifactor."""
+        return Weights(self.weight_fairshare, self.weight_qos, self.weight_age, self.max_age)
+
+    @abstractmethod
+    def find(self, tree: Tree) -> Found:
+        """Return the factor of each user, the value of each association, and the users in the rule's order."""
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+        """Return the GPUs (n, k) that users hold after the jobs that can start have started, and why."""
+        owed = problem.entitlements
+        assert owed is not None
+        tree, nodes = Tree.from_entitlements(owed)
+        factor, value, users = self.find(tree)
+        on, waits = start(problem, order(owed.gangs, factor, self.weights), backfill=self.backfill)
+        gangs = owed.gangs.placed(np.array(on, dtype=np.int64))
+        after = owed.running(gangs).held[:, : len(problem.types)]
+        names = owed.nodes
+        part: dict[int, Fraction] = dict(zip(nodes, tree.machine_part(), strict=True))
+        parts = objects(part.get(node, Fraction(1)) for node in range(len(names)))
+        grounds = Grounds(
+            gangs,
+            self.unit,
+            share={names[node]: each for node, each in zip(nodes, value, strict=True) if each is not None},
+            owed=np.multiply.outer(parts, cast(problem.capacity, Fraction)),
+            order=tuple(names[user] for user in users),
+            waits=waits,
+        )
+        return cast(after, Fraction if problem.exact else float), grounds
+
+    def factors(self, market: Market) -> Mapping[str, Fraction | Exponential]:
+        """Return the fair-share factor of every user, as `sshare` prints it in the column FairShare."""
+        owed = market.entitlements
+        assert owed is not None
+        return dict(zip(owed.users, self.find(Tree.from_entitlements(owed)[0])[0], strict=True))
+
+
+_PAGE = "Slurm 284c3b95, doc/html/fair_tree.shtml"
+
+
+@dataclass(frozen=True)
+class FairTree(SlurmQueue):
+    """Fair Tree: LF = S / U at every level, users ranked depth first, FairShare = rank over the number of users.
+
+    ``ties``: `Ties.CODE` does what the code does with sibling accounts of the same level fair-share, which is not
+    what its page says; `Ties.DOCUMENTED` what the page says. ``rounded``: level
+    fair-shares as the code rounds them on x86, where some that are equal come out different. The value of an
+    association is LevelFS.
+
+    Source: Slurm 284c3b95, src/plugins/priority/multifactor/fair_tree.c; doc/html/fair_tree.shtml.
+    """
+
+    ties: Ties = Ties.CODE
+    rounded: bool = False
+
+    name = "slurm-fair-tree"
+    source = "Slurm, Fair Tree Fairshare Algorithm (Cox and Morrison, 2014)"
+    unit = "level fair-share"
+    claims = (
+        Claim("", _PAGE, words="all users from a higher priority account receive a higher fair share factor"),
+        Claim("", f"{_PAGE}, Ties", words="sibling accounts with the same Level Fairshare have their children merged"),
+        Claim("", f"{_PAGE}, Overview", words="the highest ranked user receives a 1.0 fairshare value"),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        told = ", ".join(f"Ties.{each.name}" for each in Ties)
+        require(isinstance(self.ties, Ties), self.ties, "ties", f"Give {told}")
+        require(isinstance(self.rounded, bool), self.rounded, "rounded", "Give true or false")
+
+    def find(self, tree: Tree) -> Found:
+        """Return FairShare of users, LevelFS of associations, and the ranking."""
+        ranking = fair_tree(tree, self.ties, rounded=self.rounded)
+        return ranking.factor, ranking.level, ranking.order
+
+
+@dataclass(frozen=True)
+class Multifactor(SlurmQueue):
+    """Multifactor priority with the classic fair-share factor 2 ** (-U / S / d) (PriorityFlags=NO_FAIR_TREE).
+
+    ``dampening``: d, FairShareDampeningFactor. Factors are irrational; they are compared by their exponents, which are
+    rational, and the whole part of a weighted sum is exact. The value of an association is its factor, in floats.
+
+    Source: Slurm 284c3b95, src/plugins/priority/multifactor/priority_multifactor.c; doc/html/classic_fair_share.shtml,
+    doc/html/priority_multifactor.shtml.
+    """
+
+    dampening: int = 1
+
+    name = "slurm-multifactor"
+    source = "Slurm, Multifactor Priority Plugin, and Classic Fairshare Algorithm"
+    unit = "fair-share factor"
+    claims = (
+        Claim(
+            "",
+            "Slurm 284c3b95, doc/html/classic_fair_share.shtml, Simplified Fair-Share Formula",
+            words="a factor of 0.5: the user's jobs have used exactly the portion of the machine allocated to them",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fits = isinstance(self.dampening, int) and not isinstance(self.dampening, bool) and 1 <= self.dampening <= 65535
+        require(fits, self.dampening, "dampening", "Give a whole number from 1 to 65535")
+
+    def find(self, tree: Tree) -> Found:
+        """Return the classic factors, and users by them."""
+        factors = classic_factors(tree, self.dampening)
+        users = sorted(range(tree.users), key=lambda user: factors[user].exponent)
+        return factors[: tree.users], [float(each) if each.exponent < INFINITY else 0.0 for each in factors], users

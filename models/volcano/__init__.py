@@ -1,0 +1,1 @@
+"""Volcano's rules: proportion, capacity, and hierarchical dominant resource fairness."""

@@ -1,0 +1,114 @@
+"""Volcano's action "allocate": the queue that comes first starts its first job, and takes its turn again."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
+
+from fairopt.models.volcano.cluster import Amounts, Cluster, Job
+
+
+class Turns(Protocol):
+    """Whose turn it is, among the queues with jobs that wait."""
+
+    def next(self) -> int | None:
+        """Return the queue that comes first, which then has no turn; None where nobody has."""
+
+    def back(self, queue: int) -> None:
+        """Give a queue a turn again, by what it holds now."""
+
+    def started(self, queue: int, job: Job, way: int) -> None:
+        """Take notice that a job of a queue runs now."""
+
+
+class Heap:
+    """Turns by a key of each queue, the least first; in a tie the queue that is listed first.
+
+    Source: volcano pkg/scheduler/framework/session_plugins.go, QueueOrderFn; ties go by time of creation there.
+    """
+
+    def __init__(self, queues: Iterable[int], key: Callable[[int], tuple[Any, ...]]) -> None:
+        self._key = key
+        self._heap = [(*key(queue), queue) for queue in queues]
+        heapq.heapify(self._heap)
+
+    def next(self) -> int | None:
+        """Return the queue with the least key."""
+        return heapq.heappop(self._heap)[-1] if self._heap else None
+
+    def back(self, queue: int) -> None:
+        """Give a queue a turn again."""
+        heapq.heappush(self._heap, (*self._key(queue), queue))
+
+    def started(self, queue: int, job: Job, way: int) -> None:
+        """A queue's key is read when it gets its turn back."""
+
+
+class Limits(NamedTuple):
+    """What stops a queue. ``job`` says why it may not start what takes so much, ``queue`` why it starts nothing."""
+
+    job: Callable[[int, Amounts], str]
+    queue: Callable[[int], str]
+
+
+def allocate(cluster: Cluster, turns: Turns, limits: Limits) -> tuple[list[str], dict[str, str]]:
+    """Start jobs while any fits; return the names of those that started, in order, and why the others wait.
+
+    A job that does not fit is passed over, and the queue goes on with its next. Nodes are not looked at: a job fits
+    where the whole cluster has enough that is free.
+
+    Source: volcano pkg/scheduler/actions/allocate/allocate.go, allocateResources.
+    """
+    started: list[str] = []
+    waits: dict[str, str] = {}
+    while (queue := turns.next()) is not None:
+        jobs = cluster.waits[queue]
+        if why := limits.queue(queue):
+            waits |= {job.name: why for job in jobs}
+            cluster.starves.setdefault(queue, []).extend(jobs)
+            continue
+        job = jobs.popleft()
+        way, why = _way(cluster, limits, queue, job)
+        if way is None:
+            waits[job.name] = why
+            cluster.starves.setdefault(queue, []).append(job)
+        else:
+            cluster.start(job, way)
+            started.append(job.name)
+            turns.started(queue, job, way)
+        if jobs:
+            turns.back(queue)
+    return started, waits
+
+
+def _way(cluster: Cluster, limits: Limits, queue: int, job: Job) -> tuple[int | None, str]:
+    why = "no type is allowed"
+    for way, takes in job.ways.items():
+        why = limits.job(queue, takes)
+        if why:
+            continue
+        lacking = cluster.lacks(takes)
+        if not lacking:
+            return way, ""
+        free = cluster.said({column: cluster.free[column] for column in lacking})
+        why = f"{free} free, and it takes {cluster.said({column: takes[column] for column in lacking})}"
+    return None, why
+
+
+def within(cluster: Cluster, queue: int, most: list[Any], takes: Amounts, called: str) -> str:
+    """Say why a queue that holds more after taking ``takes`` would have more than ``most``; "" where it would not."""
+    held = cluster.held[queue]
+    for column, amount in takes.items():
+        if held[column] + amount > most[column]:
+            has = f"{cluster.names[queue]!r} holds {cluster.said({column: held[column]})}, {called} {most[column]}"
+            return f"{has}, and it takes {cluster.said({column: amount})}"
+    return ""
+
+
+def share(held: list[Any], owed: list[Any]) -> Any:
+    """Return the largest part of what a queue is owed that it holds, over what it is owed any of; 0 for nothing.
+
+    Source: volcano pkg/scheduler/plugins/proportion/proportion.go, updateQueueAttrShare; api/helpers, Share.
+    """
+    return max((has / due for has, due in zip(held, owed, strict=True) if due > 0), default=0)

@@ -1,0 +1,207 @@
+"""Volcano's plugin "capacity": what queues deserve is given by type, in a tree of queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
+from fairopt.models.volcano.cluster import Amounts, Cluster, Job, decided, entitlements_of
+from fairopt.models.volcano.reclaim import Left, Rule, reclaim
+from fairopt.policy import Claim, Computed, Grounds, Trait
+from fairopt.problem import Entitled, Market
+from fairopt.problem.entitled_rows import TOP
+from fairopt.program import INFINITY, Array, objects
+
+#: The queue above all others, where there is one: it is no ancestor in the sense of ``ancestorReclaimLevel``.
+ROOT = "root"
+
+
+class Quotas(NamedTuple):
+    """What each node (N, W) deserves, is guaranteed, and may have at most."""
+
+    deserved: list[list[Any]]
+    guarantee: list[list[Any]]
+    most: list[list[Any]]
+
+
+def quotas(
+    total: Sequence[Any], parent: Sequence[int], order: Sequence[int], deserved: Any, guarantee: Any, cap: Any
+) -> Quotas:
+    """Return the quotas that hold: (N, W) each, from those that are given; ``order`` has each node after its parent.
+
+    A node deserves at least its guarantee. It may have at most what the one above may have, without the guarantees of
+    the others there, and at most its capability. With a tree, nothing else bounds those at the top: Volcano's root has
+    no limit, since jobs may be submitted that are larger than the cluster of now. Without one, the total does, and
+    nobody deserves more than it may have.
+
+    Source: volcano at ed72c7c8, pkg/scheduler/plugins/capacity/capacity.go, checkHierarchicalQueue and (no tree)
+    buildQueueAttrs.
+
+    >>> quotas([10], [-1, -1], [0, 1], [[8], [4]], [[2], [3]], [[9], [float("inf")]]).most
+    [[7], [8]]
+    """
+    width, nodes = len(total), range(len(parent))
+    flat = all(over == TOP for over in parent)
+    kept = [list(row) for row in guarantee]
+    owed = [[max(deserved[q][c], kept[q][c]) for c in range(width)] for q in nodes]
+    below: dict[int, list[Any]] = {}
+    for q in nodes:
+        sums = below.setdefault(parent[q], [0] * width)
+        for c in range(width):
+            sums[c] += kept[q][c]
+    most: list[list[Any]] = [[] for _ in nodes]
+    for q in order:
+        over = parent[q]
+        whole = most[over] if over != TOP else list(total) if flat else [INFINITY] * width
+        bound = [whole[c] - below[over][c] + kept[q][c] if whole[c] < INFINITY else INFINITY for c in range(width)]
+        most[q] = [min(max(bound[c], kept[q][c]), cap[q][c]) for c in range(width)]
+        if flat:
+            owed[q] = [max(min(owed[q][c], most[q][c]), kept[q][c]) for c in range(width)]
+    return Quotas(owed, kept, most)
+
+
+@dataclass(frozen=True)
+class VolcanoCapacity(Computed):
+    """Queues start jobs up to their capability; the queue with the smallest part of what it deserves goes first.
+
+    ``guarantee`` is ``deserved``, ``reserve`` ``guarantee.resource``, ``cap`` ``capability``. A queue that deserves
+    nothing goes after all that hold less than they deserve. In a tree, queues are compared where their paths part; what
+    the groups held at the start of the session counts, as in Volcano, where only the share of the leaf is updated.
+    ``reclaim`` plays that action too, which the plugin's guide adds to the default configuration;
+    ``ancestor_reclaim_level`` demands that so many groups above a victim hold more than they deserve.
+
+    Source: volcano-sh/volcano at ed72c7c8, pkg/scheduler/plugins/capacity/capacity.go.
+    """
+
+    reclaim: bool = False
+    ancestor_reclaim_level: int = 0
+
+    name = "volcano-capacity"
+    source = "Volcano, pkg/scheduler/plugins/capacity"
+    traits = frozenset({Trait.ENTITLED, Trait.EXACT})
+    heeds = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
+    claims = (
+        Claim(
+            "",
+            "docs/design/capacity-scheduling.md, Proposal",
+            words="Under no circumstance can the total resource for any resource type in a queue exceed this limit",
+        ),
+    )
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+        """Return the GPUs (n, k) that each queue holds after a session, and why."""
+        owed = entitlements_of(problem)
+        cluster = Cluster.of(problem)
+        tables = (owed.guarantee.tolist(), owed.reserve.tolist(), owed.cap.tolist())
+        quota = quotas(cluster.total, cluster.parent, owed.upwards[::-1], *tables)
+        opening = [_standing(cluster, quota, q) for q in range(len(owed.nodes))]
+
+        def key(queue: int) -> tuple[Any, ...]:
+            above = [opening[node] for node in list(cluster.above(queue))[:0:-1]]
+            return -cluster.tier[queue], *above, _standing(cluster, quota, queue)
+
+        def refused(queue: int, takes: Amounts) -> str:
+            """Source: checkQueueAllocatableHierarchically."""
+            path = cluster.above(queue)
+            return next((why for q in path if (why := within(cluster, q, quota.most[q], takes, "may have"))), "")
+
+        started, waits = allocate(cluster, Heap(cluster.waits, key), Limits(refused, lambda _: ""))
+        if self.reclaim:
+            by = _Reclaiming(cluster, quota, self.ancestor_reclaim_level, key)
+            rule = Rule(by.may, by.over, by.yields, by.first)
+            started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
+        k = len(owed.types)
+        grounds = partial(
+            Grounds,
+            unit="allocated / deserved",
+            share={name: each[0] for name, each in zip(owed.nodes, opening, strict=True)},
+            owed=objects(part for row in quota.deserved for part in row[:k]).reshape(-1, k),
+        )
+        return decided(problem, cluster, grounds, started, waits)
+
+
+def _standing(cluster: Cluster, quota: Quotas, node: int) -> tuple[Any, bool, int]:
+    """Return what nodes beside each other are compared by: the share, whether it deserves nothing, and the place.
+
+    Source: capacity.go, updateQueueAttrShare (without ``deserved`` the share is 1) and compareShareWithDeserved.
+    """
+    owed = quota.deserved[node]
+    bare = not any(owed)
+    return 1 if bare else share(cluster.held[node], owed), bare, node
+
+
+@dataclass(frozen=True)
+class _Reclaiming:
+    """What the plugin says of reclaiming; ``level`` is ``ancestorReclaimLevel``."""
+
+    cluster: Cluster
+    quota: Quotas
+    level: int
+    key: Callable[[int], tuple[Any, ...]]
+
+    def may(self, queue: int, takes: Amounts) -> bool:
+        """Say whether the queue, or a group above it, would then still hold at most what it deserves of something.
+
+        Source: AddPreemptiveFn; LessEqualPartlyWithDimensionZeroFiltered.
+        """
+        if within(self.cluster, queue, self.quota.most[queue], takes, ""):
+            return False
+        return any(self._below(node, takes) for node in (queue, *self._groups(queue)))
+
+    def over(self, queue: int) -> bool:
+        """Say whether it holds of something more than it deserves, or what it deserves nothing of."""
+        held, owed = self.cluster.held[queue], self.quota.deserved[queue]
+        return any(has > due for has, due in zip(held, owed, strict=True))
+
+    def yields(self, queue: int, takes: Amounts, job: Job, has: Amounts, left: Left) -> bool:
+        """Say whether a job may be stopped.
+
+        Its queue keeps its guarantee, and holds more than it deserves of something that the job has. A job that has
+        nothing of what its queue deserves may be stopped at once. Source: AddReclaimableFn.
+        """
+        if not set(takes) & set(has):
+            return False
+        mine = job.queue
+        now, kept = left.get(mine, self.cluster.held[mine]), self.quota.guarantee[mine]
+        if any(now[c] - has.get(c, 0) < kept[c] for c in range(len(kept))):
+            return False
+        if self.level and not self._relevant(has, mine) and self._kin(queue, mine) and not self._relevant(takes, queue):
+            return False
+        return all(
+            not self._relevant(has, node) or self._exceeds(left.get(node, self.cluster.held[node]), has, node)
+            for node in (mine, *(node for node in self._groups(mine) if node not in self._same(queue, mine)))
+        )
+
+    def first(self, queue: int, victim: int) -> Any:
+        """Return the order of victims: near in the tree, then of large share. Source: VictimQueueOrderFn."""
+        shared = set(self.cluster.above(queue)) & set(self.cluster.above(victim))
+        return -len(shared), _negated(self.key(victim))
+
+    def _groups(self, queue: int) -> list[int]:
+        above = list(self.cluster.above(queue))[1 : 1 + self.level]
+        return [node for node in above if self.cluster.names[node] != ROOT]
+
+    def _same(self, one: int, other: int) -> set[int]:
+        """Return the groups that are above both at the same level. Source: getReclaimeeAncestorToCheck."""
+        return {a for a, b in zip(self._groups(one), self._groups(other), strict=False) if a == b}
+
+    def _kin(self, one: int, other: int) -> bool:
+        return bool(set(self._groups(one)) & set(self._groups(other)))
+
+    def _below(self, node: int, takes: Amounts) -> bool:
+        held, owed = self.cluster.held[node], self.quota.deserved[node]
+        return any(held[c] + amount <= owed[c] for c, amount in takes.items())
+
+    def _relevant(self, takes: Amounts, node: int) -> bool:
+        return any(self.quota.deserved[node][c] > 0 for c in takes)
+
+    def _exceeds(self, held: Sequence[Any], has: Amounts, node: int) -> bool:
+        owed = self.quota.deserved[node]
+        return any(held[c] > owed[c] > 0 for c in has)
+
+
+def _negated(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(_negated(each) if isinstance(each, tuple) else -each for each in key)

@@ -1,0 +1,163 @@
+"""Volcano's plugin "proportion": what queues deserve is computed from their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import NotCapable
+from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
+from fairopt.models.volcano.cluster import Amounts, Cluster, decided, entitlements_of
+from fairopt.models.volcano.reclaim import Rule, reclaim
+from fairopt.policy import Claim, Computed, Grounds, Trait
+from fairopt.problem import Entitled, Entitlements, Market
+from fairopt.program import Array, objects
+
+#: Less than this of a resource is none: 0.1 of a thousandth. Source: api/resource_info.go, minResource and IsEmpty.
+NONE = Fraction(1, 10_000)
+
+
+def deserved(
+    total: Sequence[Any],
+    weight: Sequence[Any],
+    request: Sequence[Sequence[Any]],
+    guarantee: Sequence[Sequence[Any]],
+    capability: Sequence[Sequence[Any]],
+    absent: Sequence[Any] | None = None,
+) -> list[list[Any]]:
+    """Return what each queue (n, W) deserves.
+
+    In rounds: what is left is split by weight among the queues that are not met. Each has at most its request and its
+    capability, which is at most the total without the others' guarantees, and at least its guarantee. A queue is met
+    when it deserves all that it requests, or a round gave it nothing. What a queue cannot take goes to the next round.
+
+    ``total`` (W,), ``weight`` (n,), ``absent`` (W,): guarantees of queues without jobs; the others (n, W), infinity for
+    no capability.
+    Source: volcano at ed72c7c8, pkg/scheduler/plugins/proportion/proportion.go, OnSessionOpen.
+
+    >>> deserved([12], [1, 1, 2], [[2], [9], [9]], [[0]] * 3, [[float("inf")]] * 3)
+    [[2], [Fraction(10, 3)], [Fraction(20, 3)]]
+    """
+    n, width = len(weight), len(total)
+    guaranteed = [sum(row[c] for row in guarantee) + (absent[c] if absent else 0) for c in range(width)]
+    most = [
+        [min(max(total[c] - guaranteed[c], 0) + guarantee[q][c], capability[q][c]) for c in range(width)]
+        for q in range(n)
+    ]
+    out: list[list[Any]] = [[0] * width for _ in range(n)]
+    left, open_ = list(total), list(range(n))
+    weights = [Fraction(each) if isinstance(each, int) else each for each in weight]
+    while (whole := sum((weights[q] for q in open_), 0)) > 0:
+        given = [0] * width
+        still = []
+        for q in open_:
+            before, part, met = list(out[q]), weights[q] / whole, True
+            for c in range(width):
+                if before[c] < (limit := min(most[q][c], request[q][c])) and left[c]:
+                    out[q][c] = min(before[c] + left[c] * part, limit)
+                out[q][c] = max(min(out[q][c], request[q][c]), guarantee[q][c])
+                met = met and request[q][c] <= out[q][c]
+                given[c] += out[q][c] - before[c]
+            if not met and out[q] != before:
+                still.append(q)
+        after = [max(left[c] - given[c], 0) for c in range(width)]
+        if all(each < NONE for each in after) or after == left:
+            break
+        left, open_ = after, still
+    return out
+
+
+@dataclass(frozen=True)
+class VolcanoProportion(Computed):
+    """Queues start jobs up to what they deserve by weight, the one with the smallest part of it first.
+
+    A queue's ``borrow_weight`` is its weight, ``reserve`` its ``guarantee.resource``, ``cap`` its ``capability``. What
+    queues deserve is computed, so that a guarantee beyond the reserve (``deserved``) is refused. ``reclaim`` plays that
+    action too, which Volcano's default configuration leaves out.
+
+    Source: volcano-sh/volcano at ed72c7c8, pkg/scheduler/plugins/proportion/proportion.go; pkg/scheduler/util.go
+    (DefaultSchedulerConf).
+    """
+
+    reclaim: bool = False
+
+    name = "volcano-proportion"
+    source = "Volcano, pkg/scheduler/plugins/proportion"
+    traits = frozenset({Trait.ENTITLED, Trait.EXACT})
+    heeds = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.TIERS})
+    claims = (
+        Claim(
+            "",
+            "docs/design/capacity-scheduling.md, Motivation",
+            words="provides capacity scheduling and fair scheduling between multiple queues by weight",
+        ),
+    )
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+        """Return the GPUs (n, k) that each queue holds after a session, and why."""
+        owed = entitlements_of(problem)
+        n = len(owed.users)
+        for user, column in np.argwhere(owed.guarantee[:n] > owed.reserve[:n])[:1]:
+            place = f"{owed.users[user]!r} is guaranteed more of {owed.columns[column]!r} than its reserve"
+            raise NotCapable(f"{place}: {self.name} computes what queues deserve; volcano-capacity takes it as given")
+        cluster = Cluster.of(problem)
+        parts = _deserved(cluster, owed)
+        shares = {owed.users[q]: share(cluster.held[q], parts[q]) for q in range(n)}
+
+        def key(queue: int) -> tuple[Any, ...]:
+            return -cluster.tier[queue], share(cluster.held[queue], parts[queue])
+
+        def refused(queue: int, takes: Amounts) -> str:
+            return within(cluster, queue, parts[queue], takes, "deserves")
+
+        def overused(queue: int) -> str:
+            over = all(due <= has for due, has in zip(parts[queue], cluster.held[queue], strict=True))
+            return f"{cluster.names[queue]!r} holds all that it deserves" if over else ""
+
+        started, waits = allocate(cluster, Heap(cluster.waits, key), Limits(refused, overused))
+        if self.reclaim:
+            rule = Rule(
+                may=lambda queue, takes: not overused(queue) and not refused(queue, takes),
+                over=lambda queue: _over(cluster.held[queue], parts[queue]),
+                yields=lambda _, takes, job, has, left: _over(
+                    left.get(job.queue, cluster.held[job.queue]), parts[job.queue]
+                ),
+                first=lambda _, victim: tuple(-each for each in key(victim)),
+            )
+            started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
+        owes = objects([part for row in parts for part in row[: len(owed.types)]]).reshape(n, -1)
+        grounds = partial(Grounds, unit="allocated / deserved", share=shares, owed=owes)
+        return decided(problem, cluster, grounds, started, waits)
+
+
+def _over(held: Sequence[Any], owed: Sequence[Any]) -> bool:
+    """Say whether a queue holds more than it deserves of something. Source: proportion.go, AddReclaimableFn."""
+    return any(has > due for has, due in zip(held, owed, strict=True))
+
+
+def _deserved(cluster: Cluster, owed: Entitlements) -> list[list[Any]]:
+    """Return what each queue (n, W) deserves; one without jobs takes no part, and deserves nothing."""
+    n, width = len(owed.users), len(cluster.total)
+    request = [list(cluster.held[q]) for q in range(n)]
+    for queue, jobs in cluster.waits.items():
+        for job in jobs:
+            for column, amount in next(iter(job.ways.values())).items():
+                request[queue][column] += amount
+    active = [q for q in range(n) if any(request[q])]
+    there = set(active)
+    absent = [sum(owed.reserve[q, c] for q in range(n) if q not in there) for c in range(width)]
+    rows = deserved(
+        cluster.total,
+        owed.borrow_weight[active].tolist(),
+        [request[q] for q in active],
+        owed.reserve[active].tolist(),
+        owed.cap[active].tolist(),
+        absent,
+    )
+    found = dict(zip(active, rows, strict=True))
+    return [found.get(q, [0] * width) for q in range(n)]

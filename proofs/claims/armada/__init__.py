@@ -1,0 +1,1 @@
+"""What Armada's documents claim of its scheduler."""

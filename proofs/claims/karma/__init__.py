@@ -1,0 +1,1 @@
+"""What the Karma paper and its published library claim."""

@@ -1,0 +1,158 @@
+"""Malformed and hostile files, over all importers: an answer or a typed error, in time and in little memory.
+
+A file is a sample with some of its bytes or of its values changed; `make campaign` tries a thousand for each importer.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import resource
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairopt import discovery
+from fairopt.datasets import dataset_path
+from fairopt.errors import BadInput
+from fairopt.importing.imported import Imported, read_with
+
+SAMPLES = Path(dataset_path("SOURCES.md")).parent / "clusters"
+IMPORTERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
+#: The longest that an importer may think about a file, in seconds, and the most memory that all files may take.
+LONGEST, MOST_BYTES = 5.0, 500 * 1024**2
+STRANGE: list[Any] = [
+    *(None, True, 0, -1, 2**63, 10**60, 1e308, "", " ", "\u0000", "x" * 5000, "-1", "1e999", "NaN", "Infinity"),
+    *("<script>alert(1)</script>", "../../etc/passwd", "100Ei", "-5m", "unlimited", "2026-99-99T00:00:00Z", "٣"),
+    *([], {}, [[]], {"": ""}, [None], ["x"], {"items": []}, {"metadata": {"name": {"a": 1}}}),
+]
+LINES = [
+    "",
+    "|" * 500,
+    "a|b|c",
+    "=",
+    "NodeName=",
+    "\x1b[2J",
+    "1-99:99:99",
+    "gres/gpu:=",
+    "<!DOCTYPE a [<!ENTITY b 'c'>]>",
+]
+
+
+def changed_bytes(data: bytes, draw: random.Random) -> bytes:
+    """Return a text with some bytes changed, cut out, or doubled."""
+    out = bytearray(data)
+    for _ in range(draw.randint(1, 5)):
+        at, width = draw.randrange(max(1, len(out))), draw.choice([1, 1, 2, 20, 500])
+        how = draw.randrange(5)
+        if how == 0:
+            out[at : at + width] = draw.randbytes(width)
+        elif how == 1:
+            del out[at : at + width]
+        elif how == 2:
+            out[at:at] = out[at : at + width]
+        elif how == 3:
+            out[at:at] = draw.choice(LINES).encode() + b"\n"
+        else:
+            out = out[:at] + draw.choice(b'{}[]",:|&*!%<>=\n\t\x00\xff').to_bytes(1, "little") + out[at:]
+    return bytes(out)
+
+
+def changed_values(data: Any, draw: random.Random) -> Any:
+    """Return a document with some values changed, left out, doubled, or put deep inside lists."""
+    out = copy.deepcopy(data)
+    for _ in range(draw.randint(1, 4)):
+        at, key = out, None
+        while isinstance(at, dict | list) and at and (key is None or draw.random() < 0.85):
+            above, key = at, draw.choice(list(at) if isinstance(at, dict) else range(len(at)))
+            at = above[key]
+        if key is None:
+            continue
+        how = draw.randrange(4)
+        if how == 0:
+            above[key] = copy.deepcopy(draw.choice(STRANGE))
+        elif how == 1:
+            del above[key]
+        elif how == 2 and isinstance(above, list):
+            above.extend(copy.deepcopy([at] * draw.choice([1, 50])))
+        else:
+            deep: Any = at
+            for _ in range(draw.choice([1, 90, 120])):
+                deep = [deep]
+            above[key] = deep
+    return out
+
+
+#: Samples that are read together with others.
+BESIDE = {
+    "capacity-scheduler.xml": ("metrics.json",),
+    "absolute.xml": ("metrics.json",),
+    "scheduler.json": ("capacity-scheduler.xml",),
+    "metrics.json": ("capacity-scheduler.xml",),
+}
+
+
+def hostile(name: str, count: int) -> Iterator[tuple[str, bytes]]:
+    """Yield names and contents of files: every sample, changed in bytes, and in values where it is JSON."""
+    draw = random.Random(f"hostile {name}")
+    samples = sorted(path for path in (SAMPLES / name).iterdir() if path.suffix != ".md")
+    parsed = {path: json.loads(path.read_text()) for path in samples if path.suffix == ".json"}
+    for _ in range(count):
+        path = draw.choice(samples)
+        if path in parsed and draw.random() < 0.7:
+            yield path.name, json.dumps(changed_values(parsed[path], draw)).encode()
+        else:
+            yield path.name, changed_bytes(path.read_bytes(), draw)
+
+
+def tried(importer: Callable[..., Any], path: Path, beside: list[Path]) -> str:
+    """Return what an importer says of a file: "read", or the message of its typed error."""
+    begun, refusal = time.process_time(), None
+    try:
+        assert isinstance(read_with(importer, [path, *beside]), Imported)
+    except BadInput as error:
+        refusal = error
+    assert time.process_time() - begun < LONGEST
+    if refusal is None:
+        return "read"
+    said = str(refusal)
+    assert path.name in said, f"the message does not name the file: {said[:300]}"
+    assert refusal.remedy, said[:300]
+    assert len(said) < 2000, said[:2000]
+    return said
+
+
+def try_all(name: str, count: int, folder: Path) -> dict[str, int]:
+    """Return how many files were read and how many refused."""
+    importer = discovery.load(discovery.IMPORTERS, name)
+    counts = {"read": 0, "refused": 0}
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for called, data in hostile(name, count):
+        path = folder / called
+        path.write_bytes(data)
+        try:
+            said = tried(importer, path, [SAMPLES / name / each for each in BESIDE.get(called, ())])
+        except Exception:
+            (folder / f"kept-{called}").write_bytes(data)
+            raise
+        counts["read" if said == "read" else "refused"] += 1
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < MOST_BYTES
+    return counts
+
+
+@pytest.mark.parametrize("name", IMPORTERS)
+def test_a_few_hostile_files(name: str, tmp_path: Path) -> None:
+    counts = try_all(name, 40, tmp_path)
+    assert counts["refused"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", IMPORTERS)
+def test_a_thousand_hostile_files(name: str, tmp_path: Path) -> None:
+    counts = try_all(name, 1000, tmp_path)
+    print(f"{name}: {counts}")
+    assert min(counts.values())

@@ -1,0 +1,177 @@
+"""Gavel's own policies on one instance, as its code (commit c4fa4009) answers it, and what fairopt decides there.
+
+Five gangs on two GPUs of each of three types; ``benchmarks/against_gavel_policies.py`` compares hundreds.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairopt.backends import Highs, Session
+from fairopt.backends.exact import Exact
+from fairopt.by_name import allocate
+from fairopt.configuring import configured
+from fairopt.errors import BadInput, NotCapable
+from fairopt.models import (
+    GavelIsolated,
+    GavelProportional,
+    HierarchicalWaterFilling,
+    MaxMin,
+    PartialAllocation,
+    WaterFilling,
+)
+from fairopt.models.common.shares_of_queue import JobMarket
+from fairopt.models.gavel.fairness import FinishTimeFairness
+from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.objectives import LeastMakespan, ThroughputByCost
+from fairopt.policy import decide
+from fairopt.problem import Entitlements, Market
+from fairopt.proofs.verify import verify
+
+SPEED = np.array([[1, 2, 4], [2, 3, 3], [1, 4, 8], [3, 4, 5], [2, 2, 9]], dtype=object)
+GANG = np.array([1, 2, 4, 1, 2], dtype=object)
+WEIGHT = [2, 1, 1, 3, 1]
+LEFT = np.array([1000, 4000, 9000, 2000, 3000])
+COST = {"k80": F(4, 5), "p100": 2, "v100": F(31, 10)}
+NAMES, TYPES = ["j0", "j1", "j2", "j3", "j4"], ["k80", "p100", "v100"]
+EXACTLY = {"abs": 1e-8}
+
+
+def jobs(weight: Any = WEIGHT, entitlements: Entitlements | None = None) -> Market:
+    """Return the market of the five: speedups are of one GPU, demands are the gangs' sizes."""
+    speed = [[F(each, size) for each in row] for row, size in zip(SPEED, GANG, strict=True)]
+    more: dict[str, Any] = {"demand": GANG.tolist(), "users": NAMES, "types": TYPES, "entitlements": entitlements}
+    return Market.of(speed, [2, 2, 2], weight=weight, **more)
+
+
+def job_market() -> JobMarket:
+    return JobMarket(tuple(range(5)), jobs([1] * 5).as_(float), LEFT.astype(float), LEFT.astype(float), np.zeros(5))
+
+
+def ratios(decision: Any) -> list[float]:
+    """Return throughputs over those of X_equal, times the gangs."""
+    return (decision.utilities * GANG / SPEED.mean(axis=1) * F(1)).astype(float).tolist()
+
+
+def test_max_min_has_gavels_least_ratio() -> None:
+    found = decide(MaxMin(Normaliser.EQUAL_TIME), jobs(), exact=True)
+    assert min(np.array(ratios(found)) / WEIGHT) == pytest.approx(0.416666667, **EXACTLY)
+    # j3 cannot use the part of its weight, and holds all down; with own partitions it is not asked to
+    assert (np.array(ratios(found)) / WEIGHT).tolist() == pytest.approx([5 / 12] * 5)
+    own = decide(MaxMin(), jobs(), exact=True)
+    assert (np.array(ratios(own)) / WEIGHT).tolist() == pytest.approx([90 / 133, 15 / 19, 15 / 19, 5 / 12, 15 / 19])
+
+
+def test_water_filling_has_gavels_levels() -> None:
+    for found in (decide(WaterFilling(Normaliser.EQUAL_TIME), jobs(), Exact()), allocate(equal_time(), jobs())):
+        assert ratios(found) == pytest.approx([12 / 7, 72 / 71, 72 / 71, 5 / 4, 12 / 13], **EXACTLY)
+
+
+def equal_time() -> WaterFilling:
+    return configured(WaterFilling(), ["normaliser=equal-time"])
+
+
+def grouped(**more: Any) -> Market:
+    group = {"j0": "e0", "j1": "e0", "j2": "e1", "j3": "e1", "j4": "e1"}
+    return jobs([2, 1, 1, 1, 1], Entitlements.of(NAMES, TYPES, group=group, groups=["e0", "e1"], **more))
+
+
+def test_hierarchical_water_filling_has_gavels_levels() -> None:
+    """Entity 0 of weight 1 is fair, entity 1 of weight 2 is first in, first out."""
+    found = decide(HierarchicalWaterFilling(fifo=("e1",)), grouped(borrow_weight={"e1": 2}), exact=True)
+    assert ratios(found) == pytest.approx([1.427710843, 0.725903614, 4.283132530, 0.024096386, 0], **EXACTLY)
+
+
+def test_one_group_is_water_filling() -> None:
+    owed = Entitlements.of(NAMES, TYPES, group=dict.fromkeys(NAMES, "all"))
+    found = decide(HierarchicalWaterFilling(), jobs(entitlements=owed), exact=True)
+    assert (found.utilities == decide(WaterFilling(Normaliser.EQUAL_TIME), jobs(), exact=True).utilities).all()
+
+
+def test_a_group_of_weight_0_rises_when_its_siblings_are_done() -> None:
+    group = {"A": "ml", "B": "bio", "C": "bio"}
+    owed = Entitlements.of(list("ABC"), ["H100"], group=group, borrow_weight={"ml": 1, "bio": 0})
+    market = Market.of([[1], [1], [1]], [9], demand=[5, 9, 1], users=list("ABC"), types=["H100"], entitlements=owed)
+    assert decide(HierarchicalWaterFilling(), market, exact=True).shares.ravel().tolist() == [5, 3, 1]
+
+
+def test_groups_lie_inside_each_other_and_floors_are_kept() -> None:
+    group = {"A": "vision", "B": "vision", "C": "ml", "vision": "ml", "D": "bio"}
+    more: dict[str, Any] = {"users": list("ABCD"), "types": ["H100"]}
+    owed = Entitlements.of(list("ABCD"), ["H100"], group=group, borrow_weight={"bio": 3})
+    market = Market.of([[1], [1], [1], [1]], [16], entitlements=owed, **more)
+    assert decide(HierarchicalWaterFilling(), market, exact=True).shares.ravel().tolist() == [1, 1, 2, 12]
+    owed = Entitlements.of(list("ABCD"), ["H100"], group=group, borrow_weight={"bio": 3}, guarantee={"B": [4]})
+    market = Market.of([[1], [1], [1], [1]], [16], entitlements=owed, **more)
+    shares = decide(HierarchicalWaterFilling(), market, exact=True).shares.ravel().tolist()
+    assert shares[1] == 4
+    assert [shares[3] / shares[2], shares[2] / shares[0]] == [6, 2]  # the others as fast as before
+
+
+def test_hierarchical_water_filling_refuses_what_it_cannot_read() -> None:
+    with pytest.raises(BadInput, match=r"fifo: got 'e9'"):
+        allocate(HierarchicalWaterFilling(fifo=("e9",)), grouped())
+    with pytest.raises(NotCapable, match="this market says none"):
+        allocate("hierarchical-water-filling", jobs())
+    with pytest.raises(NotCapable, match="hierarchical-water-filling brings a certificate only"):
+        HierarchicalWaterFilling().certify(decide(HierarchicalWaterFilling(), grouped(), exact=True))
+
+
+def test_objectives_have_gavels_values() -> None:
+    market, highs = job_market(), Session(Highs())
+    own = FinishTimeFairness(normaliser=Normaliser.ISOLATED)
+    assert own.isolated(market) == pytest.approx(LEFT / [2.333333333, 1.6, 1.3, 4, 2.6])
+    theirs = np.array([2.770448549, 1.899736148, 1.54353562, 4.749340369, 3.08707124])  # its throughputs
+    assert own.shares(market, highs).value == pytest.approx((LEFT / theirs / own.isolated(market)).max())
+    theirs = np.array([0.5332771, 2.080196904, 4.667332645, 1.074012226, 1.560421074])
+    longest = (LEFT / theirs).max()
+    assert 0.95 * longest < LeastMakespan().shares(market, highs).value < longest  # Gavel searches within 5%
+
+
+def test_throughput_by_cost_has_gavels_value_and_keeps_deadlines_where_it_can() -> None:
+    market, highs = job_market(), Session(Highs())
+    deadline = {"j1": 3 * 4000 / 3, "j3": 3 * 2000 / 5}
+    found = ThroughputByCost(COST, deadline).shares(market, highs)
+    rates = market.market.utility(found.shares)
+    assert rates == pytest.approx([2, 2.5, 0, 3, 9])
+    least = ThroughputByCost(COST, {"j2": 1800}).shares(market, highs)  # 5 steps a second
+    assert market.market.utility(least.shares)[2] == pytest.approx(5)
+    free = ThroughputByCost(COST).shares(market, highs)
+    too_soon = ThroughputByCost(COST, {"j2": 1200}).shares(market, highs)  # 7.5, and it has 6 at most
+    assert too_soon.value == free.value > least.value
+    with pytest.raises(BadInput, match="cost: got 'a100'"):
+        ThroughputByCost({"a100": 1}).shares(market, highs)
+
+
+def test_rules_without_an_optimiser_have_gavels_throughputs() -> None:
+    found = allocate(GavelIsolated(), jobs([1] * 5), exact=True)
+    assert found.utilities.astype(float).tolist() == pytest.approx([2.333333333, 1.6, 1.3, 4, 2.6])
+    found = allocate(GavelProportional(), jobs(), exact=True)
+    theirs = np.array([2.333333333, 2.666666667, 4.333333333, 4.0, 4.333333333])  # 10 GPUs, where there are 6
+    assert found.utilities.astype(float).tolist() == pytest.approx((theirs * 6 / 10).tolist())
+
+
+def test_partial_allocation_is_gavels_strategy_proof_policy() -> None:
+    found = decide(PartialAllocation(), jobs([1] * 5))
+    theirs = [1.474738278, 1.231974848, 0.757575757, 2.314814814, 1.736111112]
+    assert found.utilities.astype(float).tolist() == pytest.approx(theirs, abs=1e-7)
+
+
+def test_other_normalisers_are_not_certified_as_the_verifiers_own() -> None:
+    policy = MaxMin(Normaliser.EQUAL_TIME)
+    told = policy.certify(decide(policy, jobs(), exact=True)).to_json()
+    assert "author of 'max-min, equal-time' wrote" in verify(told)
+    with pytest.raises(NotCapable, match="the verifier has no program of max-min, equal-time"):
+        policy.certify(allocate(policy, jobs()))
+    with pytest.raises(NotCapable, match="only with own partitions"):
+        equal_time().certify(decide(equal_time(), jobs(), exact=True))
+
+
+def test_a_normaliser_is_given_by_name() -> None:
+    assert configured(MaxMin(), ["normaliser=equal-time"]) == MaxMin(Normaliser.EQUAL_TIME)
+    with pytest.raises(BadInput, match="normaliser: got 'equal'"):
+        configured(MaxMin(), ["normaliser=equal"])

@@ -1,0 +1,244 @@
+"""Share policies on markets with guarantees, caps and groups: floors, caps, who solves, and what is proved."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from fairopt.backends import Highs
+from fairopt.backends.cvxpy import Clarabel, Ecos
+from fairopt.by_name import allocate
+from fairopt.discovery import policies
+from fairopt.errors import BadInput, NotCapable, NotSolved
+from fairopt.evidence import certify_misreport
+from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
+from fairopt.policy import Formulated, decide, follow
+from fairopt.problem import Entitled, Entitlements, Market
+from fairopt.problem.floors import Floors, floors_of
+from fairopt.program import Array
+from fairopt.proofs.verify import verify
+from fairopt.properties.misreports.exact_reports import Misreport
+
+TOLERANCE = 1e-7
+FLOORED = (MaxEfficiency(), MaxMin(), WaterFilling())
+ALL = (*FLOORED, CooperativeOEF(), NonCooperativeOEF())
+
+
+def entitled(seed: int, *, guarantees: bool = True) -> Market:
+    """Return a small random market in a tree of groups; a third of each type is guaranteed to nobody."""
+    random = np.random.default_rng(seed)
+    n, k = random.integers(2, 6), random.integers(1, 4)
+    users, types = [f"u{i}" for i in range(n)], [f"T{j}" for j in range(k)]
+    capacity = random.integers(3, 13, k)
+    speedup = random.integers(1, 9, (n, k)) * (random.random((n, k)) < 0.7)
+    speedup[np.arange(n), random.integers(0, k, n)] = random.integers(1, 9, n)
+    group = {user: ["a", "b"][random.integers(2)] for user in users if random.random() < 0.8} | {"b": "top"}
+    parts = random.dirichlet(np.ones(n + 1), k).T  # of each type: a part for each user, one for nobody
+    own = [[Fraction(int(12 * part * there), 12) for part, there in zip(row, capacity, strict=True)] for row in parts]
+    guarantee: dict[str, Any] = dict(zip(users, own, strict=False)) if guarantees else {}
+    if guarantees:
+        members = [user for user in users if group.get(user) == "a"]
+        guarantee["a"] = [sum(guarantee[user][j] for user in members) + own[-1][j] / 2 for j in range(k)]
+    cap = {user: random.integers(3, 9, k).tolist() for user in users if random.random() < 0.4}
+    if not guarantees:
+        cap["b"] = random.integers(1, 5, k).tolist()
+    owed = Entitlements.of(users, types, group=group, groups=["a", "b"], guarantee=guarantee, cap=cap)
+    demand = [int(each) if random.random() < 0.6 else None for each in random.integers(1, 12, n)]
+    return Market.of(speedup.tolist(), capacity.tolist(), demand=demand, users=users, types=types, entitlements=owed)
+
+
+def members_of(market: Market) -> Array:
+    """Return which users are below which node (N, n)."""
+    owed = market.entitlements
+    assert owed is not None
+    return owed.total(np.eye(len(market.users), dtype=np.int64))
+
+
+def bounded(market: Market, floors: Floors, best: Array, more: list[tuple[Array, float]] = []) -> float:  # noqa: B006
+    """Return the most of a sum of shares (n, k) within floors and caps, by SciPy; minus infinity where there are none.
+
+    ``more``: further rows, each a sum of shares (n, k) and the least that it is.
+    """
+    (n, k), at_most = market.shape, []
+    for node, below in enumerate(members_of(market)):
+        for j in range(k):
+            row = np.zeros((n, k))
+            row[below > 0, j] = 1
+            at_most += [(row, floors.cap[node, j]), (-row, -floors.floor[node, j])]
+    for j in range(k):
+        at_most.append((np.eye(k)[j] * np.ones((n, 1)), floors.lendable[j]))
+    for i in np.flatnonzero(market.limit < np.inf):
+        at_most.append((np.eye(n)[i][:, None] * np.ones(k), market.limit[i]))
+    at_most += [(-row, -least) for row, least in more]
+    sides = [(0, None if runs else 0) for runs in (market.speedup > 0).ravel()]
+    rows, most = np.array([row.ravel() for row, _ in at_most], float), np.array([high for _, high in at_most], float)
+    found = linprog(-np.asarray(best, float).ravel(), A_ub=rows, b_ub=most, bounds=sides)
+    return -found.fun if found.status == 0 else -np.inf
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_floor_is_what_members_can_use_of_a_guarantee(seed: int) -> None:
+    """Type by type, the fastest first, no floor could be higher: SciPy finds the most that members could hold."""
+    market = entitled(seed)
+    owed, found = market.entitlements, floors_of(market)
+    assert owed is not None
+    n, below = len(market.users), members_of(market)
+    promised, open_ = np.minimum(owed.guarantee, found.cap), found.floor.astype(float) * 0
+    free = Floors(open_, found.cap, np.full(market.shape[1], 1e9))
+    for i in range(n):
+        used = market.select([i]).plain().utility([promised[i].tolist()])[0]
+        assert (market.speedup[i] * found.floor[i]).sum() == used  # its fastest GPUs first, up to its demand
+    open_[:n] = found.floor[:n]
+    for group in (node for node in owed.upwards if node >= n):
+        for j in reversed(market.type_order()):
+            most = bounded(market, free, np.where(below[group][:, None] > 0, np.eye(len(market.types))[j], 0))
+            assert float(found.floor[group, j]) == pytest.approx(min(float(promised[group, j]), most), abs=1e-6)
+            open_[group, j] = found.floor[group, j]
+    assert bounded(market, found, market.speedup) > -np.inf
+
+
+@pytest.mark.parametrize("policy", ALL, ids=lambda policy: policy.name)
+def test_floors_and_caps_hold_exactly_and_other_solvers_agree(policy: Formulated) -> None:
+    for seed in range(12):
+        market = entitled(seed, guarantees=policy in FLOORED)
+        floors, below = floors_of(market), members_of(market)
+        found = decide(policy, market, exact=True)
+        held = below @ found.shares
+        assert found.exact
+        assert (floors.floor <= held).all()
+        assert (held <= floors.cap).all()
+        assert (found.shares.sum(axis=0) <= floors.lendable).all()
+        for other in (decide(policy, market), decide(policy, market, Highs()), decide(policy, market, Clarabel())):
+            assert other.method is None
+            assert float(other.objective) == pytest.approx(float(found.objective), rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_optima_are_those_of_scipy(seed: int) -> None:
+    market = entitled(seed)
+    floors, fair = floors_of(market), market.fair_utility()
+    n, k = market.shape
+    best = float(decide(MaxEfficiency(), market, exact=True).objective)
+    assert best == pytest.approx(bounded(market, floors, market.speedup), rel=1e-7)
+    least = float(decide(MaxMin(), market, exact=True).objective)
+    ratios = [np.eye(n)[i][:, None] * (market.speedup[i] / fair[i]).astype(float) for i in range(n)]
+    nothing = np.zeros((n, k))
+    assert bounded(market, floors, nothing, [(row, least - 1e-7) for row in ratios]) > -np.inf
+    assert bounded(market, floors, nothing, [(row, least + 1e-4) for row in ratios]) == -np.inf
+    # water filling: nobody can have more unless one that has no more than it has less
+    filled = decide(WaterFilling(), market, exact=True).utilities / fair
+    for i in range(n):
+        below = [other for other in range(n) if other != i and filled[other] <= filled[i]]
+        others = [(ratios[other], float(filled[other]) - 1e-7) for other in below]
+        assert bounded(market, floors, ratios[i], others) == pytest.approx(float(filled[i]), abs=1e-4)
+
+
+def test_members_make_room_for_each_other_in_a_groups_floor() -> None:
+    """A could take the first type, but then nobody would take the second, on which B cannot run."""
+    users, types = ["A", "B"], ["T1", "T2", "T3"]
+    owed = Entitlements.of(users, types, group={"A": "ml", "B": "ml"}, guarantee={"ml": [1, 1, 0]})
+    speedup = [[4, 3, 0], [4, 0, 1]]
+    market = Market.of(speedup, [1, 1, 1], demand=[1, 1], users=users, types=types, entitlements=owed)
+    assert floors_of(market).floor.tolist() == [[0, 0, 0], [0, 0, 0], [1, 1, 0]]
+    assert allocate("max-min", market, exact=True).shares.tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_nash_welfare_is_proved_within_floors_and_caps() -> None:
+    for seed in range(12):
+        market, policy = entitled(seed), NashWelfare()
+        floors = floors_of(market)
+        found, other = decide(policy, market), decide(policy, market, Ecos())
+        assert found.solver is not None
+        assert found.solution is not None
+        assert found.solver.name == "clarabel"
+        held = members_of(market) @ found.shares
+        assert (floors.floor.astype(float) <= held + 1e-6).all()
+        assert (held <= floors.cap.astype(float) + 1e-6).all()
+        assert float(found.objective) == pytest.approx(float(other.objective), abs=1e-6)
+        assert float(found.objective) <= found.solution.upper + 1e-12  # type: ignore[operator]
+        assert found.solution.upper == pytest.approx(float(found.objective), abs=1e-4)
+    plain = allocate("nash-welfare", two(cap={"A": [8, 4]}).plain(), exact=True)
+    bounded_too = allocate("nash-welfare", two(cap={"A": [8, 4]}))  # a cap that binds nobody
+    assert bounded_too.utilities == pytest.approx(plain.utilities.astype(float), rel=1e-6)
+    with pytest.raises(NotCapable, match="answers in floats only"):
+        allocate("nash-welfare", two(guarantee={"B": [4, 0]}), exact=True)
+    with pytest.raises(NotSolved):
+        allocate("nash-welfare", two(cap={"A": [0, 0]}))  # who may hold nothing has no logarithm
+
+
+def two(**more: Any) -> Market:
+    """Return two users with 8 GPUs of one type and 4 of another."""
+    owed = Entitlements.of(["A", "B"], ["H100", "A100"], **more)
+    return Market.of([[3, 1], [2, 1]], [8, 4], users=["A", "B"], types=["H100", "A100"], entitlements=owed)
+
+
+def test_guarantees_that_do_not_fit_are_named_with_type_and_numbers() -> None:
+    with pytest.raises(BadInput, match=r"guarantee, 'H100': .* add up to 10, and there are only 8"):
+        allocate("max-min", two(guarantee={"A": [6, 0], "B": [4, 0]}))
+    group = {"A": "ml", "B": "ml"}
+    with pytest.raises(BadInput, match=r"'A100': guarantees of the members of 'ml' add up to 4, and its cap is 3"):
+        allocate("max-min", two(guarantee={"A": [6, 2], "B": [2, 2]}, group=group, cap={"ml": [8, 3]}))
+
+
+def test_what_is_reserved_is_lent_to_nobody() -> None:
+    market = two(guarantee={"B": [0, 3]}, reserve={"B": [0, 3]}).misreport("B", [2, 0])  # B cannot use its A100s
+    assert allocate("max-efficiency", market).shares.sum(axis=0).tolist() == [8, 1]
+
+
+def test_a_guarantee_without_bound_is_no_floor() -> None:
+    market = two(guarantee={"A": [None, None], "B": [2, 0]}, cap={"A": [7, 4]})
+    assert floors_of(market).floor.tolist() == [[0, 0], [2, 0]]
+
+
+def test_what_a_policy_does_not_heed_is_refused_by_name() -> None:
+    owed = two(guarantee={"B": [1, 0]}, cap={"B": [6, 4]}, group={"A": "ml"}, tier={"A": 1})
+    for policy in policies(Market):
+        assert Entitled.TIERS not in policy.heeds or not isinstance(policy, Formulated)
+    with pytest.raises(NotCapable, match="max-min does not heed tiers, which"):
+        allocate("max-min", owed)
+    with pytest.raises(NotCapable, match="oef-cooperative does not heed guarantees, tiers, which"):
+        allocate("oef-cooperative", owed)
+    with pytest.raises(NotCapable, match="equal-split does not heed caps, groups, guarantees, tiers"):
+        allocate("equal-split", owed)
+
+
+def test_methods_refuse_entitlements_and_a_back_end_solves_instead() -> None:
+    market = two(guarantee={"B": [4, 0]})
+    for policy in FLOORED:
+        for method in policy.methods:
+            with pytest.raises(NotCapable, match=f"prices, {policy.name}'s own method, heeds no entitlements"):
+                decide(policy, market, method)
+        found = decide(policy, market)
+        assert found.solver is not None
+        assert found.solver.name == "highs"
+        assert follow(policy)(market).shares[1, 0] >= 4 - TOLERANCE
+
+
+@pytest.mark.parametrize("policy", [each for each in ALL if each.name != "water-filling"], ids=lambda each: each.name)
+def test_the_certificate_holds_the_program(policy: Formulated) -> None:
+    market = two(guarantee={"B": [4, 0]} if policy in FLOORED else None, cap={"A": [3, 4]})
+    told = policy.certify(decide(policy, market, exact=True)).to_json()
+    statement = verify(told)
+    assert f"the author of '{policy.name} with entitlements' wrote" in statement
+    with pytest.raises(Exception, match="proved from the market"):  # the plain policy decides otherwise
+        verify(json.loads(json.dumps(told | {"policy": policy.name})))
+    plain = policy.certify(decide(policy, market.plain(), exact=True))
+    assert (plain.allocation != decide(policy, market, exact=True).shares).any()
+
+
+def test_water_filling_says_that_it_has_no_certificate_there() -> None:
+    with pytest.raises(NotCapable, match="only with own partitions, and without entitlements"):
+        WaterFilling().certify(decide(WaterFilling(), two(guarantee={"B": [4, 0]}), exact=True))
+
+
+def test_a_lie_to_an_entitled_market_is_proved() -> None:
+    market, policy = two(guarantee={"B": [4, 0]}), MaxEfficiency()
+    truth, after = (decide(policy, each, exact=True) for each in (market, market.misreport("B", [4, 1])))
+    lie = Misreport.of(market, 1, market.misreport("B", [4, 1]).speedup[1], truth, after)
+    assert lie.gain == 8
+    assert "max-efficiency with entitlements" in verify(certify_misreport(policy, market, lie).to_json())
