@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from fairopt import discovery
 from fairopt.audit.alternatives import Alternative, alternatives, chosen
 from fairopt.audit.books import Books
 from fairopt.audit.declared import DeclaredValue, compared
@@ -23,6 +24,7 @@ from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Answer, Verdict
+from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.verdict import plain
 
 #: The version of the schema of an audit's JSON.
@@ -205,7 +207,8 @@ def audit(
     guarantees, caps = tuple(broken_guarantees(books)), tuple(broken_caps(books))
     needed = tuple(mends(books)) if guarantees else ()
     watch("checking properties")
-    asked = _asked(market) if properties is None else tuple(properties)
+    speeds = bool(speedups or rates or (not source.importer and market.known.all()))
+    asked = _asked(market, speeds=speeds) if properties is None else tuple(properties)
     verdicts = verify(market, books.said.held[:, : books.k], asked) if asked else {}
     return Audit(
         books=books,
@@ -231,5 +234,11 @@ def _source(given: Any, importer: str, watch: Callable[[str], None]) -> Audited:
     return read_source([given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given), importer)
 
 
-def _asked(market: Market) -> tuple[AllocationProperty, ...]:
-    return ()
+def _asked(market: Market, *, speeds: bool) -> tuple[AllocationProperty, ...]:
+    """Return the properties that are asked of what is held: of entitlements; with ``speeds``, all that are."""
+    found = (each for each in discovery.properties(Market) if isinstance(each, AllocationProperty))
+    return tuple(
+        each
+        for each in found
+        if each.asked_of(market) and (speeds or (isinstance(each, EntitlementProperty) and not each.needs_speedups))
+    )

@@ -68,15 +68,19 @@ def compared(
     known = {name: own for name, own in declared.items() if name in books.said.nodes}
     if not known:
         return
-    computed: dict[str, tuple[str, Mapping[str, Number]]] = {}
+    rules: dict[str, list[tuple[str, Mapping[str, Number]]]] = {}
     for policy in policies:
         found = alternative(_as_it_stands(books), policy)
         for what, values in found.grounds.stated.items() if found.grounds is not None else ():
-            computed.setdefault(what, (policy.name, values))
-    for name, own in known.items():
-        for what, stated in own.items():
-            rule, shares = computed.get(what, ("", {}))
-            yield DeclaredValue(name, what, stated, shares.get(name), rule)
+            rules.setdefault(what, []).append((policy.name, values))
+    for what in dict.fromkeys(what for own in known.values() for what in own):
+        stated = {name: own[what] for name, own in known.items() if what in own}
+        sides = [
+            [DeclaredValue(name, what, value, values.get(name), rule) for name, value in stated.items()]
+            for rule, values in rules.get(what, [("", {})])
+        ]
+        # a file does not say which of a scheduler's rules it runs under
+        yield from min(sides, key=lambda rows: sum(row.differs for row in rows))
 
 
 def _as_it_stands(books: Books) -> Market:
