@@ -18,8 +18,14 @@ from fairopt.problem import Market
 from fairopt.program import Array, Number
 from fairopt.properties.verdict import plain
 
-#: On a market with more users or gangs, only the rule of its own scheduler is asked, unless others are named.
+#: On a market with more users or gangs, what takes long is done only where it is asked for.
 MANY_USERS, MANY_GANGS = 200, 2_000
+
+
+def is_large(market: Market) -> bool:
+    """Return whether a market has so many users or gangs that only its own scheduler's rule is asked by itself."""
+    said = market.entitlements
+    return len(market.users) > MANY_USERS or (said is not None and len(said.gangs) > MANY_GANGS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +75,8 @@ def chosen(market: Market, named: Sequence[str | Policy] | None, source: str) ->
     own = own_rules(source)
     said = market.entitlements
     assert said is not None
-    few = len(market.users) <= MANY_USERS and len(said.gangs) <= MANY_GANGS
-    names = [name for name in discovery.names(discovery.POLICIES) if few or name in own]
+    large = is_large(market)
+    names = [name for name in discovery.names(discovery.POLICIES) if name in own or not large]
     found = [discovery.policy(name) for name in names]
     return sorted(
         (each for each in found if Trait.ENTITLED in each.traits and said.said <= each.heeds),

@@ -51,6 +51,14 @@ def audit(
     files: Files,
     importer: From = "",
     policies: Policies = None,
+    properties: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--property",
+            help="A property of what is held; by default those of entitlements, of many users none. May be repeated.",
+            autocompletion=completing.PROPERTIES,
+        ),
+    ] = None,
     speedups: Speedups = None,
     rates: Rates = None,
     json_: AsJson = False,
@@ -70,7 +78,8 @@ def audit(
     if speedups is not None and rates is not None:
         raise BadInput(f"got {rates}, and --speedups too", place="--rates", remedy="Give one of them")
     with tables.working("reading") as watch:
-        found = audited(files, importer=importer, policies=policies, speedups=speedups, rates=rates, watch=watch)
+        how: dict[str, Any] = {"policies": policies, "properties": properties, "speedups": speedups, "rates": rates}
+        found = audited(files, importer=importer, watch=watch, **how)
     if json_:
         print_json(found.to_json())
     else:
