@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fairopt.audit.auditing import Audit, audit, reason_json
 from fairopt.audit.footing import Footing
 from fairopt.audit.settings import SetTo, read_setting, with_settings
@@ -14,7 +16,7 @@ from fairopt.importing.imported import Imported
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.tables import Grid, Tabular
-from fairopt.program import Number
+from fairopt.program import Number, number_text
 from fairopt.properties.verdict import plain
 
 
@@ -44,6 +46,19 @@ class WhatIf(Tabular):
     before: Audit
     after: Audit
     settings: tuple[SetTo, ...] = ()
+
+    @cached_property
+    def implied(self) -> tuple[str, ...]:
+        """The quotas of groups that follow those of their members."""
+        old, new = self.before.books.said, self.after.books.said
+        if not self.settings:
+            return ()
+        asked = {(each.name, each.type) for each in self.settings}
+        return tuple(
+            f"{old.nodes[node]}.{old.columns[j]}.quota={number_text(new.guarantee[node, j])}"
+            for node, j in np.argwhere(old.guarantee != new.guarantee).tolist()
+            if (old.nodes[node], old.columns[j]) not in asked
+        )
 
     @cached_property
     def footings(self) -> tuple[FootingChange, ...]:
@@ -111,6 +126,7 @@ class WhatIf(Tabular):
         return {
             "schema": 1,
             "settings": [str(each) for each in self.settings],
+            "implied": list(self.implied),
             "footings": [
                 each._asdict() | {"before": each.before.value, "after": each.after.value} for each in self.footings
             ],

@@ -214,22 +214,25 @@ def explanation(found: Explanation) -> None:
 
 
 def _sensitivities(found: Explanation) -> None:
-    if found.sensitivities:
-        say("What one more would give it, computed anew:")
-        grid = table_of("policy", "one more of", "gives it", "others")
-        for each in found.sensitivities:
-            gains = ", ".join(f"{gpus:+} {kind}" for kind, gpus in each.gains.items()) or "nothing"
-            what = str(each.change).removesuffix("+=1")
-            grid.add_row(each.policy, what, gains, f"{each.others:+}" if each.others else "")
-        for column in grid.columns:
-            column.justify = "left"
-        say(grid)
+    if not found.sensitivities:
+        return
+    useful = [each for each in found.sensitivities if each.gains or each.others]
+    say("What more would give it, each computed anew:")
+    for policy in dict.fromkeys(each.policy for each in found.sensitivities):
+        for each in useful:
+            if each.policy == policy:
+                say(f"  {policy}, {each}")
+        nothing = [str(each.change) for each in found.sensitivities if each.policy == policy and each not in useful]
+        if nothing:
+            say(f"  {policy}, no difference: {', '.join(nothing)}")
 
 
 def what_if(found: WhatIf) -> None:
     """Print the difference of two audits."""
     for each in found.settings:
         say(f"Changed: {each}")
+    if found.implied:
+        say(f"and with it the groups: {', '.join(found.implied)}")
     if not found.footings:
         say("Nobody stands differently.")
     else:
