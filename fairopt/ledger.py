@@ -6,8 +6,7 @@ function that recomputes both. A stored verdict that no longer follows from the 
 warning.
 
 >>> rows = ledger()
->>> rows[0].paper
-'astraea'
+QQ'astraea'
 """
 
 from __future__ import annotations

@@ -1,0 +1,184 @@
+"""The conformance suite of policies that decide by entitlements: the rules of schedulers, and fair sharing in groups.
+
+>>> from fairopt.testing.rule_suite import installed
+>>> "kueue" in [policy.name for policy in installed()]
+True
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.by_name import allocate
+from fairopt.discovery import policies
+from fairopt.errors import BadInput, NotCapable
+from fairopt.policy import Allocation, Claim, Grounds, Policy, Trait
+from fairopt.problem import Entitled, Entitlements, Market
+from fairopt.problem.entitled_rows import TOP
+from fairopt.problem.gangs import PENDING
+from fairopt.program import INFINITY, Number
+from fairopt.testing.policy_checks import Known, PolicyChecks, suite_of
+from fairopt.testing.samples import entitled_markets
+from fairopt.testing.suite import Suite, requires
+
+
+def rule_suite(expected_failures: Known | None = None) -> Suite[Policy]:
+    """Return the suite; ``expected_failures`` maps a policy's name to {check: measured reason}."""
+    return suite_of("rules", RuleChecks(), expected_failures)
+
+
+def installed() -> list[Policy]:
+    """Return one of each installed policy that decides by entitlements."""
+    return [policy for policy in policies(Market) if Trait.ENTITLED in policy.traits]
+
+
+def stated(market: Market) -> Entitlements:
+    """Return the entitlements of a market that has some."""
+    assert market.entitlements is not None
+    return market.entitlements
+
+
+def only(market: Market, heeded: frozenset[Entitled]) -> Market:
+    """Return the market with nothing else in its entitlements than what is ``heeded``."""
+    owed = stated(market)
+    if Entitled.GROUPS not in heeded:
+        users = len(owed.users)
+        names = ("guarantee", "cap", "reserve", "borrow_weight", "tier", "usage")
+        own: dict[str, Any] = {name: getattr(owed, name)[:users] for name in names}
+        owed = replace(owed, groups=(), parent=np.full(users, TOP), **own)
+    without: dict[Entitled, dict[str, Any]] = {
+        Entitled.GUARANTEES: {"guarantee": owed.guarantee * 0, "reserve": owed.reserve * 0},
+        Entitled.CAPS: {"cap": np.where(owed.cap < INFINITY, INFINITY, owed.cap)},
+        Entitled.TIERS: {"tier": owed.tier * 0},
+    }
+    for what, columns in without.items():
+        owed = owed if what in heeded else replace(owed, **columns)
+    return replace(market, entitlements=owed)
+
+
+def _markets(policy: Policy, count: int, seed: int) -> Iterator[Market]:
+    """Yield markets that say what the policy heeds; every second one has reserves as large as the guarantees."""
+    for number, whole in enumerate(entitled_markets(count, seed=seed)):
+        market = only(whole, policy.heeds)
+        owed = stated(market)
+        yield market if number % 2 else replace(market, entitlements=replace(owed, reserve=owed.guarantee))
+
+
+@dataclass(frozen=True, eq=False)
+class RuleChecks(PolicyChecks):
+    """The checks of rules. A rule starts from what is held, which may be more than it would ever give."""
+
+    def _declared(self, policy: Policy) -> set[Any]:
+        grounds = any(isinstance(found.evidence, Grounds) for _, found in self._decisions(policy, 20))
+        return super()._declared(policy) | set(policy.heeds) | ({"grounds"} if grounds else set())
+
+    def _decisions(self, policy: Policy, count: int, seed: int = 0) -> Iterator[tuple[Market, Allocation]]:
+        for market in _markets(policy, count, seed):
+            with suppress(BadInput, NotCapable):  # guarantees that contradict caps, or that a rule cannot say
+                yield market, allocate(policy, market, exact=Trait.EXACT in policy.traits)
+
+    def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Any, Any]]:
+        yield from self._decisions(policy, 12, seed=13)
+
+    def refuses_a_market_without_entitlements(self, policy: Policy) -> None:
+        """Guards against a rule that makes up what nobody said."""
+        said = ""
+        try:
+            allocate(policy, next(entitled_markets(1)).plain())
+        except NotCapable as refusal:
+            said = str(refusal)
+        assert policy.name in said, "it decides where nothing is said"
+
+    def refuses_what_it_does_not_heed(self, policy: Policy) -> None:
+        """Guards against an answer that breaks what the policy never looked at."""
+        for market in entitled_markets(10, seed=9):
+            missed, said = stated(market).said - policy.heeds, ""
+            if missed:
+                try:
+                    allocate(policy, market)
+                except NotCapable as refusal:
+                    said = str(refusal)
+                assert all(each.value in said for each in missed), f"{said!r} on {market}"
+
+    def answers_some_market(self, policy: Policy) -> None:
+        """Guards against a suite that checks nothing, since every market was refused."""
+        assert len(list(self._decisions(policy, 40))) >= 3
+
+    def gives_out_no_more_than_there_is(self, policy: Policy) -> None:
+        """Guards against overbooked types; what was held before may stay."""
+        for market, found in self._decisions(policy, 30, seed=1):
+            held = stated(market).held[:, : len(market.types)].sum(axis=0)
+            given = found.shares.sum(axis=0)
+            assert (given <= np.maximum(market.capacity, held) + _slack(found)).all(), f"{given} on {market}"
+            assert (found.shares >= -_slack(found)).all()
+
+    @requires(Entitled.CAPS)
+    def keeps_caps(self, policy: Policy) -> None:
+        """Guards against more than a user or a group may hold; what was held before may stay."""
+        for market, found in self._decisions(policy, 30, seed=2):
+            owed, k = stated(market), len(market.types)
+            given, held = owed.total(found.shares), owed.total(owed.held[:, :k])
+            most = np.maximum(owed.cap[:, :k], held)
+            assert (given <= most + _slack(found)).all(), f"{given.tolist()} over {most.tolist()} on {market}"
+
+    def leaves_the_market_alone(self, policy: Policy) -> None:
+        """Guards against rules that write into their input."""
+        for market in _markets(policy, 5, 3):
+            before = copy.deepcopy(market)
+            with suppress(BadInput, NotCapable):
+                allocate(policy, market)
+            assert market == before
+
+    def decides_the_same_twice(self, policy: Policy) -> None:
+        """Guards against unseeded randomness, and against state kept in the object."""
+        for market, found in self._decisions(policy, 10, seed=4):
+            again = allocate(policy, market, exact=found.exact)
+            assert np.array_equal(again.shares, found.shares)
+
+    @requires("grounds")
+    def shares_are_what_the_gangs_and_the_rest_hold(self, policy: Policy) -> None:
+        """Guards against an answer and grounds that speak of different decisions."""
+        for market, found in self._decisions(policy, 20, seed=5):
+            owed, grounds = stated(market), found.evidence
+            after = owed.running(grounds.gangs).held[:, : len(market.types)]
+            assert np.array_equal(after, found.shares), f"{after.tolist()} and {found.shares.tolist()} on {market}"
+            assert grounds.gangs.names == owed.gangs.names
+
+    @requires("grounds")
+    def says_why_a_gang_waits_or_was_stopped(self, policy: Policy) -> None:
+        """Guards against users who are not told why they have nothing."""
+        for market, found in self._decisions(policy, 20, seed=6):
+            before, after = stated(market).gangs, found.evidence.gangs
+            for at, name in enumerate(before.names):
+                ran, runs = before.on[at] != PENDING, after.on[at] != PENDING
+                assert runs or ran or found.evidence.waits.get(name), f"{name} waits, and nobody says why: {market}"
+                assert runs or not ran or found.evidence.stopped.get(name), f"{name} was stopped without a word"
+                assert runs or before.preemptible[at] or not ran, f"{name} was stopped, and may not be"
+                assert not runs or before.allowed[at, after.on[at]], f"{name} runs where it may not"
+
+    @requires("grounds")
+    def names_those_it_compares(self, policy: Policy) -> None:
+        """Guards against values that nobody can look up, and against what is owed in another shape."""
+        for market, found in self._decisions(policy, 10, seed=7):
+            owed, grounds = stated(market), found.evidence
+            assert grounds.unit
+            assert set(grounds.share) <= set(owed.nodes)
+            assert grounds.owed is None or grounds.owed.shape == (len(owed.nodes), len(market.types))
+
+    @requires(Trait.EXACT)
+    def float_agrees_with_fraction(self, policy: Policy) -> None:
+        """Guards against rules that are right in one number type only."""
+        for market, found in self._decisions(policy, 15, seed=8):
+            assert found.exact, "declares exact decisions"
+            floats = allocate(policy, market.as_(float))
+            assert np.allclose(floats.utilities.astype(float), found.utilities.astype(float)), f"on {market}"
+
+
+def _slack(found: Allocation) -> Number:
+    return 0 if found.exact else 1e-6 * (1 + float(np.abs(found.shares).max()))
