@@ -86,7 +86,7 @@ def test_what_cannot_be_decided_is_said_by_the_status(now: Path, fairopt: Callab
     now.write_text(
         two.replace("[6], cap = [8]", "[6, 0]").replace("[2]", "[2, 0]").replace("gpus = 4", 'gpus = 6, on = "A100"', 1)
     )
-    ran = fairopt("audit", now, "--property", "guarantee_incentive")  # which of the types is faster for train?
+    ran = fairopt("audit", now, "--property", "envy_freeness")  # which of the types is faster for train?
     assert ran.status == 4, ran.out
 
 
