@@ -42,7 +42,7 @@ class Boundary:
 
     def __str__(self) -> str:
         at = " and ".join(f"{number_text(speed)} on {name}" for name, speed in self.speedups)
-        return f"on the speedups of {self.user}: at {at} it changes"
+        return f"it changes where {self.user} runs at {at}"
 
 
 class LinearInSpeedups(AllocationProperty):
@@ -52,7 +52,7 @@ class LinearInSpeedups(AllocationProperty):
     >>> market = Market.of([[1, 2], [1, 3]], [1, 1], least=[[1, 1], [1, 3]], most=[[1, 4], [1, 3]])
     >>> verdict = SharingIncentive().check(market, [[1, "1/4"], [0, "3/4"]])
     >>> print(verdict.answer.value, "|", verdict.boundary)
-    DEPENDS | on the speedups of u1: at 1 on T1 and 2 on T2 it changes
+    DEPENDS | it changes where u1 runs at 1 on T1 and 2 on T2
     """
 
     needs_speedups = True
