@@ -220,7 +220,7 @@ def audit(
         caps=caps,
         mends=needed,
         declared=tuple(compared(books, source.imported.declared, rules)),
-        alternatives=tuple(alternatives(books, rules, watch)),
+        alternatives=tuple(alternatives(books, rules, asked, watch)),
         properties=asked,
         verdicts=verdicts,
         rules=tuple(rules),

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fairopt.audit import Audit, Explanation, Footing, NodeFooting, WhatIf
 from fairopt.audit.alternatives import Alternative
-from fairopt.cli.tables import answers, say, table_of
+from fairopt.cli.tables import MARKS, answers, say, table_of
 from fairopt.importing.imported import Unplaced
 from fairopt.program import INFINITY, Number, number_text
 
@@ -149,6 +149,8 @@ def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
             continue
         if not each.gains:
             say(f"  {each.policy}: the same")
+        if each.rounded:
+            say(f"  {each.policy} gives parts of GPUs; here they are whole GPUs and gangs")
         users = sorted(each.gains, key=each.total)
         for heading, names in (
             ("lose", [user for user in users if each.total(user) < 0]),
@@ -160,6 +162,9 @@ def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
                 said = "; ".join(f"{user} {gained(each, user)}" for user in shown)
                 more = f"; and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
                 say(f"  {each.policy}: {heading} {said}{more}")
+        if each.gains and each.verdicts:
+            said = ", ".join(f"{name} {MARKS[own.answer]}" for name, own in each.verdicts.items())
+            say(f"  {each.policy}: then {said}")
 
 
 def gained(found: Alternative, user: str) -> str:
