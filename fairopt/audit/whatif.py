@@ -29,7 +29,7 @@ class FootingChange(NamedTuple):
     after: Footing
 
 
-class Given(NamedTuple):
+class GivenGpus(NamedTuple):
     """How many more GPUs of a type a policy gives a user."""
 
     policy: str
@@ -78,11 +78,11 @@ class WhatIf(Tabular):
                     yield FootingChange(name, kind, was, now)
 
     @cached_property
-    def given(self) -> tuple[Given, ...]:
+    def given(self) -> tuple[GivenGpus, ...]:
         """What policies give differently."""
         return tuple(self._given())
 
-    def _given(self) -> Iterator[Given]:
+    def _given(self) -> Iterator[GivenGpus]:
         later = {each.policy: each for each in self.after.alternatives}
         for old in self.before.alternatives:
             new = later.get(old.policy)
@@ -91,7 +91,7 @@ class WhatIf(Tabular):
             was, now = (_by_name(each.market, row.shares) for each, row in ((self.before, old), (self.after, new)))
             for key in dict.fromkeys((*was, *now)):
                 if was.get(key, 0) != now.get(key, 0):
-                    yield Given(old.policy, *key, was.get(key, 0), now.get(key, 0))
+                    yield GivenGpus(old.policy, *key, was.get(key, 0), now.get(key, 0))
 
     @cached_property
     def reasons(self) -> dict[str, tuple[str, str]]:

@@ -32,13 +32,16 @@ def audit(found: Audit, *, in_full: bool) -> None:
     said = books.said
     groups = f" in {len(said.groups)} groups" if said.groups else ""
     by = f", read by {found.source}" if found.source else ""
-    say(f"{len(said.users)} users{groups}, {gpus}; {len(books.gangs) - pending} gangs run, {pending} wait{by}")
+    runs = len(books.gangs) - pending
+    waits = f"{runs} gang{'' if runs == 1 else 's'} run{'s' if runs == 1 else ''}, {pending} wait{'s' * (pending == 1)}"
+    say(f"{len(said.users)} users{groups}, {gpus}; {waits}{by}")
     if books.by_weight:
         say("Nobody is guaranteed anything: what is owed is the part by weight, and no promise.")
     if not len(books.gangs) and not books.said.held.any():
         say("The files do not say what runs and what waits.")
-    counts = ", ".join(f"{count} {footing.value}" for footing, count in found.counts.items() if count)
-    say(f"Users: {counts}")
+    else:
+        counts = ", ".join(f"{count} {footing.value}" for footing, count in found.counts.items() if count)
+        say(f"Users: {counts}")
     _rows(found, in_full=in_full)
     _past_use(found, in_full=in_full)
     _reasons(found, in_full=in_full)
@@ -47,7 +50,7 @@ def audit(found: Audit, *, in_full: bool) -> None:
     if found.verdicts:
         say("Properties of what is held; GPUs count as if gangs could be divided:")
         answers(found.verdicts)
-    if found.alternatives:
+    if found.books.held.any() or any(each.gains or each.error for each in found.alternatives):
         _alternatives(found.alternatives, in_full=in_full)
     _unplaced(found.unplaced, in_full=in_full)
 
@@ -127,7 +130,7 @@ def _broken(found: Audit, *, in_full: bool) -> None:
             say(f"  Smallest mend: {cap.mend}")
     for mend in found.mends:
         say(f"  Smallest mend: {mend}")
-    if not found.violated and any(row.types for row in found.rows):
+    if not found.violated and not found.books.by_weight:
         say("No guarantee is broken by others' borrowing, and no cap is broken.")
 
 
@@ -135,14 +138,15 @@ def _declared(found: Audit) -> None:
     known = [each for each in found.declared if each.computed is not None]
     wrong = [each for each in known if each.differs]
     if known:
-        differ = f"{len(wrong)} differ:" if wrong else "none differs"
+        differ = "none differs" if not wrong else "1 differs:" if len(wrong) == 1 else f"{len(wrong)} differ:"
         say(f"{len(known)} values that the file states were computed again; {differ}")
     for each in wrong:
         say(f"  {each}")
 
 
 def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
-    say("What policies would give instead, beside what is held:")
+    if rows:
+        say("What policies would give instead, beside what is held:")
     for each in rows:
         if each.error:
             say(f"  {each.policy}: {each.error}")
