@@ -47,7 +47,7 @@ def audit(found: Audit, *, in_full: bool) -> None:
     _reasons(found, in_full=in_full)
     _broken(found, in_full=in_full)
     _declared(found)
-    if found.verdicts:
+    if found.verdicts and found.books.held.any():
         say("Properties of what is held; GPUs count as if gangs could be divided:")
         answers(found.verdicts)
     if found.books.held.any() or any(each.gains or each.error for each in found.alternatives):
