@@ -92,16 +92,22 @@ class SlurmQueue(Computed):
         after = owed.running(gangs).held[:, : len(problem.types)]
         names = owed.nodes
         part: dict[int, Fraction] = dict(zip(nodes, tree.machine_part(), strict=True))
+        shares = {names[node]: each for node, each in zip(nodes, value, strict=True) if each is not None}
         parts = objects(part.get(node, Fraction(1)) for node in range(len(names)))
         grounds = Grounds(
             gangs,
             self.unit,
-            share={names[node]: each for node, each in zip(nodes, value, strict=True) if each is not None},
+            share=shares,
+            stated={"FairShare": dict(zip(owed.users, map(float, factor), strict=True))} | self.further(shares),
             owed=np.multiply.outer(parts, cast(problem.capacity, Fraction)),
             order=tuple(names[user] for user in users),
             waits=waits,
         )
         return cast(after, Fraction if problem.exact else float), grounds
+
+    def further(self, shares: Mapping[str, Number]) -> dict[str, Mapping[str, Number]]:
+        """Return what sshare prints beside FairShare that the rule computes, by column."""
+        return {}
 
     def factors(self, market: Market) -> Mapping[str, Fraction | Exponential]:
         """Return the fair-share factor of every user, as `sshare` prints it in the column FairShare."""
@@ -143,6 +149,10 @@ class SlurmFairTree(SlurmQueue):
         told = ", ".join(f"Ties.{each.name}" for each in Ties)
         require(isinstance(self.ties, Ties), self.ties, "ties", f"Give {told}")
         require(isinstance(self.rounded, bool), self.rounded, "rounded", "Give true or false")
+
+    def further(self, shares: Mapping[str, Number]) -> dict[str, Mapping[str, Number]]:
+        """Return LevelFS."""
+        return {"LevelFS": shares}
 
     def find(self, tree: AssociationTree) -> Found:
         """Return FairShare of users, LevelFS of associations, and the ranking."""
