@@ -20,6 +20,8 @@ PAPERS = {
     "drf": "Dominant Resource Fairness (NSDI 2011)",
     "karma": "Karma (OSDI 2023)",
     "armada": "Armada (documents and code, 2026)",
+    "volcano": "Volcano (documents and code, 2026)",
+    "yarn": "YARN capacity scheduler (documents and code)",
 }
 #: What a reader of the paper would get wrong, the gravest first.
 UNEXPECTED = (Ruling.REFUTED, Ruling.INCONSISTENT, Ruling.QUALIFIED, Ruling.NOT_DECIDABLE_HERE)
