@@ -23,6 +23,8 @@ PAPERS = {
     "karma": "Karma (OSDI 2023)",
     "kai": "KAI Scheduler (documents and code, 2026)",
     "armada": "Armada (documents and code, 2026)",
+    "volcano": "Volcano (documents and code, 2026)",
+    "yarn": "YARN capacity scheduler (documents and code)",
 }
 #: What a reader of the paper would get wrong, the gravest first.
 UNEXPECTED = (Ruling.REFUTED, Ruling.INCONSISTENT, Ruling.QUALIFIED, Ruling.NOT_DECIDABLE_HERE)
