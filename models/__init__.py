@@ -33,7 +33,9 @@ from fairopt.models.gavel.partitions import GavelProportional as GavelProportion
 from fairopt.models.gavel.rounds import GavelRounds as GavelRounds
 from fairopt.models.gavel.water_filling import WaterFilling as WaterFilling
 from fairopt.models.hived.hived import HiveD as HiveD
+from fairopt.models.kai.kai import Kai as Kai
 from fairopt.models.karma.karma import Karma as Karma
+from fairopt.models.kueue.kueue import Kueue as Kueue
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness as LongTermGpuTimeFairness
 from fairopt.models.nash.nash_welfare import NashWelfare as NashWelfare
 from fairopt.models.nash.partial_allocation import PartialAllocation as PartialAllocation
@@ -46,3 +48,4 @@ from fairopt.models.sia.sia import Sia as Sia
 from fairopt.models.volcano.capacity import VolcanoCapacity as VolcanoCapacity
 from fairopt.models.volcano.hdrf import VolcanoHdrf as VolcanoHdrf
 from fairopt.models.volcano.proportion import VolcanoProportion as VolcanoProportion
+from fairopt.models.yarn.capacity import YarnCapacity as YarnCapacity
