@@ -33,6 +33,7 @@ from fairopt.models.gavel.partitions import GavelProportional as GavelProportion
 from fairopt.models.gavel.rounds import GavelRounds as GavelRounds
 from fairopt.models.gavel.water_filling import WaterFilling as WaterFilling
 from fairopt.models.hived.hived import HiveD as HiveD
+from fairopt.models.kai.kai import Kai as Kai
 from fairopt.models.karma.karma import Karma as Karma
 from fairopt.models.kueue.kueue import Kueue as Kueue
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness as LongTermGpuTimeFairness

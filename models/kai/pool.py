@@ -219,6 +219,8 @@ class Pool:
             owed = [self.deserved[r][node] for r in rows]
             found = self._places[node] = _Place(held, may, owed, parts, over, -self.tiers[node], _Smaller(may, node))
             found.share = found.dominant(held)
+            found.over_may = any(each > most for each, most in zip(held, may, strict=True))
+            found.over_quota = any(each > most for each, most in zip(held, owed, strict=True))
         return found
 
 
@@ -234,12 +236,16 @@ class _Place:
     tier: int
     last: _Smaller
     share: float = 0.0
+    over_may: bool = False
+    over_quota: bool = False
 
     def dominant(self, held: Amounts) -> float:
         """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""
-        return max(
-            float(amount / most if most else amount * NO_SHARE) for amount, most in zip(held, self.parts, strict=True)
-        )
+        largest = 0.0
+        for amount, most in zip(held, self.parts, strict=True):
+            part = float(amount / most if most else amount * NO_SHARE)
+            largest = part if part > largest else largest
+        return largest
 
 
 @dataclass(frozen=True)
