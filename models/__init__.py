@@ -35,6 +35,7 @@ from fairopt.models.gavel.water_filling import WaterFilling as WaterFilling
 from fairopt.models.hived.hived import HiveD as HiveD
 from fairopt.models.kai.kai import Kai as Kai
 from fairopt.models.karma.karma import Karma as Karma
+from fairopt.models.kueue.kueue import Kueue as Kueue
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness as LongTermGpuTimeFairness
 from fairopt.models.nash.nash_welfare import NashWelfare as NashWelfare
 from fairopt.models.nash.partial_allocation import PartialAllocation as PartialAllocation

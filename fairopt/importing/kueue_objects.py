@@ -37,7 +37,9 @@ def emit(before: Market, after: Market, resource: str = "nvidia.com/gpu") -> str
     was, now = (_said(owed) for owed in (old, new))
     own = own_part(new.guarantee, new.children)
     yaml = library("yaml", "Kueue's objects", "import")
-    made = [_object(new, node, own[node], resource) for node, name in enumerate(new.nodes) if was.get(name) != now[name]]
+    made = [
+        _object(new, node, own[node], resource) for node, name in enumerate(new.nodes) if was.get(name) != now[name]
+    ]
     gone = [
         f"# gone: kubectl delete {'clusterqueue' if name in old.users else 'cohort'} {_called(name)}\n"
         for name in old.nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,14 +12,19 @@ from fairopt.errors import BadInput
 from fairopt.problem.checks import listed
 from fairopt.problem.columns import limits
 from fairopt.problem.gangs import Gangs
-from fairopt.problem.labels import nearest
+from fairopt.problem.labels import is_pandas, nearest
 from fairopt.problem.numbers import amount
 from fairopt.program import INFINITY, Array, cast, objects
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
 
 #: More levels of groups than this are taken for a mistake.
 DEEPEST = 50
 #: Amounts of one user or group: by type or good, or in the order of the types.
 Row: TypeAlias = "Mapping[str, object] | Sequence[object]"
+#: Rows or values by the name of a user or group.
+ByName: TypeAlias = "Mapping[str, Any] | DataFrame | Series[Any]"
 #: In `Entitlements.parent`: nobody is above.
 TOP = -1
 
@@ -72,28 +77,36 @@ class Nodes(NamedTuple):
             )
         return cast(out, Fraction)
 
-    def table(
-        self, given: Mapping[str, Row] | None, what: str, blank: Any, count: int, *, infinite: bool = False
-    ) -> Array:
+    def table(self, given: ByName | None, what: str, blank: Any, count: int, *, infinite: bool = False) -> Array:
         """Return the amounts (count, k + g) of the first ``count`` nodes; groups beyond them are refused."""
         width = len(self.types) + len(self.goods)
         out = np.empty((count, width), dtype=object)
         out[:] = (
             cast(blank, Fraction) if isinstance(blank, np.ndarray) else blank if blank == INFINITY else Fraction(blank)
         )
-        for name, row in (given or {}).items():
+        for name, row in by_name(given).items():
             node = self.node(name, what)
             if node >= count:
                 raise BadInput(f"{name!r} is a group", place=what, remedy="Give it for users")
             out[node] = self.row(row, name, what, out[node], infinite=infinite)
         return out
 
-    def column(self, given: Mapping[str, object] | None, what: str, blank: Any, read: Callable[..., Any]) -> Array:
+    def column(self, given: ByName | None, what: str, blank: Any, read: Callable[..., Any]) -> Array:
         """Return one value (N,) for each node, ``blank`` where nothing is given."""
         out = objects([blank] * len(self.place))
-        for name, value in (given or {}).items():
+        for name, value in by_name(given).items():
             out[self.node(name, what)] = read(value, f"{name!r}, {what}")
         return out
+
+
+def by_name(given: Any) -> Mapping[str, Any]:
+    """Return what is given of users and groups by their names; of a pandas table or column, what is not NaN."""
+    if is_pandas(given, "DataFrame"):
+        return {str(name): row.dropna().to_dict() for name, row in given.astype(object).iterrows()}
+    if is_pandas(given, "Series"):
+        return {str(name): value for name, value in given.dropna().items()}
+    found: Mapping[str, Any] = {} if given is None else given
+    return found
 
 
 def _unbounded(value: object, infinite: bool) -> bool:

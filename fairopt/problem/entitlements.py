@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name
 from fairopt.problem.columns import Frozen
-from fairopt.problem.entitled_rows import TOP, Good, Nodes, Row, held_by, upwards_of
+from fairopt.problem.entitled_rows import TOP, ByName, Good, Nodes, Row, by_name, held_by, upwards_of
 from fairopt.problem.gangs import Gangs, no_gangs
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import amount, integer
@@ -91,22 +91,22 @@ class Entitlements(Frozen):
         users: Sequence[str],
         types: Sequence[str],
         *,
-        group: Mapping[str, str] | None = None,
+        group: ByName | None = None,
         groups: Sequence[str] = (),
         goods: Mapping[Good, object] | None = None,
-        guarantee: Mapping[str, Row] | None = None,
-        cap: Mapping[str, Row] | None = None,
-        reserve: Mapping[str, Row] | None = None,
-        borrow_weight: Mapping[str, object] | None = None,
-        tier: Mapping[str, object] | None = None,
-        held: Mapping[str, Row] | None = None,
-        fixed: Mapping[str, Row] | None = None,
-        usage: Mapping[str, object] | None = None,
+        guarantee: ByName | None = None,
+        cap: ByName | None = None,
+        reserve: ByName | None = None,
+        borrow_weight: ByName | None = None,
+        tier: ByName | None = None,
+        held: ByName | None = None,
+        fixed: ByName | None = None,
+        usage: ByName | None = None,
         half_life: object = None,
         rate: Row | None = None,
         gangs: Gangs | None = None,
     ) -> Entitlements:
-        """Validate and return entitlements; every mapping is by the name of a user or group.
+        """Validate and return entitlements; every mapping, or pandas table, is by the name of a user or group.
 
         ``group``: the group that a user or group is in. ``groups``: names of groups, where the order matters or one has
         no member. ``goods``: the stock of each. A row of amounts is by type, or by a good's name such as
@@ -115,7 +115,7 @@ class Entitlements(Frozen):
         those take that are not preemptible. Errors: `BadInput` that names the user or group, the key, the value
         and what to do.
         """
-        members = dict(group or {})
+        members = by_name(group)
         above = dict.fromkeys((*groups, *members.values()))
         named = tuple(check_name(name, "group") for name in above)
         both = next((name for name in named if name in set(users)), None)
@@ -134,7 +134,7 @@ class Entitlements(Frozen):
         running = held_by(gangs, n, tuple(types), extra, None)
         immovable = held_by(gangs, n, tuple(types), extra, ~gangs.preemptible)
         owed = called.table(guarantee, "guarantee", 0, len(nodes), infinite=True)
-        given = {called.node(name, "guarantee") for name in guarantee or {}}
+        given = {called.node(name, "guarantee") for name in by_name(guarantee)}
         for node in below_first:
             if node >= n and node not in given:
                 owed[node] = sum(

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, State, Strategy, Target, Work, first_to_go, satisfies, uses
+from fairopt.models.kueue.state import Preempts, QueuedWork, State, Strategy, Target, first_to_go, satisfies, uses
 
 IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
 
 
-def fair_targets(state: State, work: Work, needs: Needs, columns: set[int]) -> list[Target]:
+def fair_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
     """Return who is preempted so that ``work`` can have ``needs``; nobody where that is not possible.
 
     ``columns`` are those that lack room. The state is as before afterwards.
@@ -35,10 +35,10 @@ def fair_targets(state: State, work: Work, needs: Needs, columns: set[int]) -> l
     return targets if fits else []
 
 
-def _candidates(state: State, work: Work, columns: set[int]) -> dict[int, list[Work]]:
+def _candidates(state: State, work: QueuedWork, columns: set[int]) -> dict[int, list[QueuedWork]]:
     """Return who may be preempted, by ClusterQueue, in order: findCandidates."""
     rules, quotas = state.rules(work.queue), state.quotas
-    found: dict[int, list[Work]] = {}
+    found: dict[int, list[QueuedWork]] = {}
 
     def collect(queue: int, policy: Preempts) -> None:
         own = [each for each in state.running[queue].values() if satisfies(policy, work, each) and uses(each, columns)]
@@ -62,7 +62,7 @@ class _Offenders:
     queue. ``candidates`` are used up.
     """
 
-    def __init__(self, state: State, queue: int, candidates: dict[int, list[Work]]) -> None:
+    def __init__(self, state: State, queue: int, candidates: dict[int, list[QueuedWork]]) -> None:
         self.state, self.queue, self.candidates = state, queue, candidates
         self.own_path = set(state.quotas.paths[queue])
         self.order = first_to_go(queue)
@@ -132,12 +132,17 @@ class _Offenders:
 
 
 def _first(
-    state: State, work: Work, needs: Needs, columns: set[int], candidates: dict[int, list[Work]], strategy: Strategy
-) -> tuple[bool, list[Target], dict[int, list[Work]]]:
+    state: State,
+    work: QueuedWork,
+    needs: Needs,
+    columns: set[int],
+    candidates: dict[int, list[QueuedWork]],
+    strategy: Strategy,
+) -> tuple[bool, list[Target], dict[int, list[QueuedWork]]]:
     """Return whether it fits now, who goes, and whom rule S2-b may ask again: runFirstFsStrategy."""
     quotas = state.quotas
     targets: list[Target] = []
-    retry: dict[int, list[Work]] = {}
+    retry: dict[int, list[QueuedWork]] = {}
     offenders = _Offenders(state, work.queue, candidates)
     entitled = state.within_nominal and not quotas.over_any(work.queue, columns)
     for queue in offenders:
@@ -172,7 +177,9 @@ def _first(
     return False, targets, retry
 
 
-def _second(state: State, work: Work, needs: Needs, retry: dict[int, list[Work]], targets: list[Target]) -> bool:
+def _second(
+    state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[QueuedWork]], targets: list[Target]
+) -> bool:
     """Add the targets of rule S2-b, one of each ClusterQueue, and return whether it fits: runSecondFsStrategy."""
     offenders = _Offenders(state, work.queue, retry)
     for queue in offenders:
@@ -187,7 +194,7 @@ def _second(state: State, work: Work, needs: Needs, retry: dict[int, list[Work]]
     return False
 
 
-def _fits(state: State, work: Work, needs: Needs) -> bool:
+def _fits(state: State, work: QueuedWork, needs: Needs) -> bool:
     """Return whether a workload that is counted already would fit: workloadFitsForFairSharing."""
     state.quotas.remove(work.queue, needs)
     fits = state.quotas.fits(work.queue, needs)
@@ -195,7 +202,9 @@ def _fits(state: State, work: Work, needs: Needs) -> bool:
     return fits
 
 
-def fill_back(state: State, work: Work, needs: Needs, targets: list[Target], *, borrowing: bool = True) -> list[Target]:
+def fill_back(
+    state: State, work: QueuedWork, needs: Needs, targets: list[Target], *, borrowing: bool = True
+) -> list[Target]:
     """Return the targets without those that can stay, the last ones first: fillBackWorkloads."""
     for at in range(len(targets) - 2, -1, -1):
         state.add(targets[at].work)
@@ -207,7 +216,7 @@ def fill_back(state: State, work: Work, needs: Needs, targets: list[Target], *, 
     return targets
 
 
-def has_room(state: State, work: Work, needs: Needs, *, borrowing: bool) -> bool:
+def has_room(state: State, work: QueuedWork, needs: Needs, *, borrowing: bool) -> bool:
     """Return whether needs fit, and without borrowing where that is not allowed: workloadFits."""
     quotas = state.quotas
     if not borrowing and any(quotas.over(work.queue, column, amount) for column, amount in needs):

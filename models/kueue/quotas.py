@@ -1,4 +1,4 @@
-"""`Quotas`: the tree of ClusterQueues and Cohorts, what each may have, and what is in use.
+"""`CohortQuotas`: the tree of ClusterQueues and Cohorts, what each may have, and what is in use.
 
 Amounts are integers, so that shares are compared exactly. Nodes are numbers, ClusterQueues and Cohorts alike; columns
 are pairs of a resource and a flavor.
@@ -22,8 +22,8 @@ MOST_SHARE = 2**63 - 1
 Needs = Sequence[tuple[int, int]]
 
 
-class Share(NamedTuple):
-    """A dominant resource share; `Quotas.order` compares those of siblings (`CompareDRS` in fair_sharing.go).
+class DominantShare(NamedTuple):
+    """A dominant resource share; `CohortQuotas.order` compares those of siblings (`CompareDRS` in fair_sharing.go).
 
     ``infinite``: it borrows at weight 0, and comes after all who do not. ``value``: the ratio of what is borrowed to
     what could be lent, times 1000, by weight where that is not 0. ``resource``: the dominant one.
@@ -40,10 +40,10 @@ class Share(NamedTuple):
         return MOST_SHARE if self.infinite else -(-self.value.numerator // self.value.denominator)
 
 
-NOTHING = Share(False, Fraction(0))
+NOTHING = DominantShare(False, Fraction(0))
 
 
-class Quotas:
+class CohortQuotas:
     """A forest of quotas, and the usage in it.
 
     ``parent``: of each node, -1 at a root. ``resource``: the resource of each column. ``nominal``: each node's own
@@ -204,7 +204,7 @@ class Quotas:
         """Return whether a node uses more than its quota of anything; a root never does."""
         return self.parent[node] != TOP and any(self.borrowed[node])
 
-    def share(self, node: int, more: Needs = ()) -> Share:
+    def share(self, node: int, more: Needs = ()) -> DominantShare:
         """Return the dominant resource share of a node, with ``more`` in use there: `dominantResourceShare`."""
         if self.parent[node] == TOP:
             return NOTHING
@@ -218,9 +218,9 @@ class Quotas:
                     if ratio > best:
                         best, at = ratio, number
         if not best:
-            return Share(False, best, "", True) if borrowing else NOTHING
+            return DominantShare(False, best, "", True) if borrowing else NOTHING
         weight = self.weight[node]
-        return Share(not weight, best / weight if weight else best, self.resources[at], True)
+        return DominantShare(not weight, best / weight if weight else best, self.resources[at], True)
 
     def lowest_that_fits(self, node: int, column: int, amount: int) -> tuple[int, bool]:
         """Return the height of the lowest subtree with room in its quota, and whether it is smaller than the tree.

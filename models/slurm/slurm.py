@@ -12,10 +12,10 @@ import numpy as np
 
 from fairopt.errors import require
 from fairopt.models.slurm.classic import classic_factors
-from fairopt.models.slurm.priority import Exponential, Weights, order
+from fairopt.models.slurm.priority import Exponential, PriorityWeights, order
 from fairopt.models.slurm.ranking import Ties, fair_tree
 from fairopt.models.slurm.starting import start
-from fairopt.models.slurm.tree import Tree
+from fairopt.models.slurm.tree import AssociationTree
 from fairopt.policy import Claim, Computed, Trait
 from fairopt.policy.grounds import Grounds
 from fairopt.problem import Entitled, Market
@@ -54,41 +54,47 @@ class SlurmQueue(Computed):
         self.weights  # noqa: B018  checks them
 
     @property
-    def weights(self) -> Weights:
+    def weights(self) -> PriorityWeights:
         """The weights of multifactor."""
-        return Weights(self.weight_fairshare, self.weight_qos, self.weight_age, self.max_age)
+        return PriorityWeights(self.weight_fairshare, self.weight_qos, self.weight_age, self.max_age)
 
     @abstractmethod
-    def find(self, tree: Tree) -> Found:
+    def find(self, tree: AssociationTree) -> Found:
         """Return the factor of each user, the value of each association, and the users in the rule's order."""
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
         """Return the GPUs (n, k) that users hold after the jobs that can start have started, and why."""
         owed = problem.entitlements
         assert owed is not None
-        tree, nodes = Tree.from_entitlements(owed)
+        tree, nodes = AssociationTree.from_entitlements(owed)
         factor, value, users = self.find(tree)
         on, waits = start(problem, order(owed.gangs, factor, self.weights), backfill=self.backfill)
         gangs = owed.gangs.placed(np.array(on, dtype=np.int64))
         after = owed.running(gangs).held[:, : len(problem.types)]
         names = owed.nodes
         part: dict[int, Fraction] = dict(zip(nodes, tree.machine_part(), strict=True))
+        shares = {names[node]: each for node, each in zip(nodes, value, strict=True) if each is not None}
         parts = objects(part.get(node, Fraction(1)) for node in range(len(names)))
         grounds = Grounds(
             gangs,
             self.unit,
-            share={names[node]: each for node, each in zip(nodes, value, strict=True) if each is not None},
+            share=shares,
+            stated={"FairShare": dict(zip(owed.users, map(float, factor), strict=True))} | self.further(shares),
             owed=np.multiply.outer(parts, cast(problem.capacity, Fraction)),
             order=tuple(names[user] for user in users),
             waits=waits,
         )
         return cast(after, Fraction if problem.exact else float), grounds
 
+    def further(self, shares: Mapping[str, Number]) -> dict[str, Mapping[str, Number]]:
+        """Return what sshare prints beside FairShare that the rule computes, by column."""
+        return {}
+
     def factors(self, market: Market) -> Mapping[str, Fraction | Exponential]:
         """Return the fair-share factor of every user, as `sshare` prints it in the column FairShare."""
         owed = market.entitlements
         assert owed is not None
-        return dict(zip(owed.users, self.find(Tree.from_entitlements(owed)[0])[0], strict=True))
+        return dict(zip(owed.users, self.find(AssociationTree.from_entitlements(owed)[0])[0], strict=True))
 
 
 _PAGE = "Slurm 284c3b95, doc/html/fair_tree.shtml"
@@ -124,7 +130,11 @@ class FairTree(SlurmQueue):
         require(isinstance(self.ties, Ties), self.ties, "ties", f"Give {told}")
         require(isinstance(self.rounded, bool), self.rounded, "rounded", "Give true or false")
 
-    def find(self, tree: Tree) -> Found:
+    def further(self, shares: Mapping[str, Number]) -> dict[str, Mapping[str, Number]]:
+        """Return LevelFS."""
+        return {"LevelFS": shares}
+
+    def find(self, tree: AssociationTree) -> Found:
         """Return FairShare of users, LevelFS of associations, and the ranking."""
         ranking = fair_tree(tree, self.ties, rounded=self.rounded)
         return ranking.factor, ranking.level, ranking.order
@@ -159,7 +169,7 @@ class Multifactor(SlurmQueue):
         fits = isinstance(self.dampening, int) and not isinstance(self.dampening, bool) and 1 <= self.dampening <= 65535
         require(fits, self.dampening, "dampening", "Give a whole number from 1 to 65535")
 
-    def find(self, tree: Tree) -> Found:
+    def find(self, tree: AssociationTree) -> Found:
         """Return the classic factors, and users by them."""
         factors = classic_factors(tree, self.dampening)
         users = sorted(range(tree.users), key=lambda user: factors[user].exponent)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.models.common.amounts import light
 from fairopt.models.yarn.ideal import Tree, ideal, order, standing
 from fairopt.policy import Claim, Computed, Grounds, Trait
 from fairopt.problem import Entitled, Entitlements, Market
@@ -57,20 +58,21 @@ class YarnCapacity(Computed):
         assert problem.entitlements is not None
         owed = problem.entitlements
         k = len(owed.types)
-        held = owed.total(owed.held[:, :k]).tolist()
-        on, best = owed.gangs.on.copy(), []
+        held = [light(row) for row in owed.total(owed.held[:, :k]).tolist()]
+        on, best, line = owed.gangs.on.copy(), [], owed.gangs.order()
         stopped: dict[str, str] = {}
         for j in range(k):
             tree = _tree(owed, j, [row[j] for row in held], problem.capacity[j])
             wanted, taken = ideal(tree, self.total_preemption_per_round * problem.capacity[j])
             best.append(wanted)
             if self.preemption:
-                stopped |= self._preempt(owed, j, tree, taken, held, on)
+                stopped |= self._preempt(owed, j, tree, taken, held, on, line)
         share = {name: max(_parts(owed, held, q)) for q, name in enumerate(owed.nodes)}
         waits: dict[str, str] = {}
         started: list[str] = []
+        pending = owed.gangs.pending
         for j in range(k):
-            started += _start(owed, j, held, problem.capacity[j], on, waits)
+            started += _start(owed, j, held, problem.capacity[j], on, waits, line[pending[line]])
         for g in np.flatnonzero(on >= 0):
             waits.pop(owed.gangs.names[g], None)
         gangs = owed.gangs.placed(on)
@@ -80,11 +82,18 @@ class YarnCapacity(Computed):
         return shares + 0 * problem.capacity, grounds
 
     def _preempt(
-        self, owed: Entitlements, j: int, tree: Tree, taken: Sequence[Any], held: list[list[Any]], on: Array
+        self,
+        owed: Entitlements,
+        j: int,
+        tree: Tree,
+        taken: Sequence[Any],
+        held: list[list[Any]],
+        on: Array,
+        line: Array,
     ) -> dict[str, str]:
         """Stop gangs of leaves, the lowest priority and the last first; return why, by name."""
         gangs, stopped = owed.gangs, dict[str, str]()
-        last = [g for g in gangs.order()[::-1] if on[g] == j and gangs.preemptible[g]]
+        last = [g for g in line[::-1] if on[g] == j and gangs.preemptible[g]]
         for q, name in enumerate(owed.users):
             if tree.kept[q] or tree.used[q] <= tree.guaranteed[q] * (1 + self.max_ignored_over_capacity):
                 continue
@@ -103,13 +112,14 @@ class YarnCapacity(Computed):
 def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> Tree:
     n, gangs = len(owed.users), owed.gangs
     asks = [0] * len(owed.nodes)
-    for g in np.flatnonzero(gangs.pending & gangs.allowed[:, j]):
-        if int(np.argmax(gangs.allowed[g])) == j:  # what may run on several types is asked for on the first
-            asks[gangs.user[g]] += int(gangs.gpus[g])
+    first = gangs.allowed.argmax(axis=1)  # what may run on several types is asked for on the first
+    for g in np.flatnonzero(gangs.pending & gangs.allowed[:, j] & (first == j)).tolist():
+        asks[gangs.user[g]] += int(gangs.gpus[g])
     held, fixed = owed.held[:, j], owed.fixed[:, j]
     kept = [bool(q < n and held[q] > 0 and fixed[q] >= held[q]) for q in range(len(owed.nodes))]
     parent, tier = owed.parent.tolist(), owed.tier.tolist()
-    return Tree(parent, owed.guarantee[:, j].tolist(), owed.cap[:, j].tolist(), used, asks, kept, tier, capacity)
+    due, most = light(owed.guarantee[:, j]), light(owed.cap[:, j])
+    return Tree(parent, due, most, used, asks, kept, tier, capacity)
 
 
 def _parts(owed: Entitlements, held: list[list[Any]], q: int) -> list[Any]:
@@ -123,23 +133,24 @@ def _add(owed: Entitlements, held: list[list[Any]], user: int, j: int, gpus: int
 
 
 def _start(
-    owed: Entitlements, j: int, held: list[list[Any]], capacity: Any, on: Array, waits: dict[str, str]
+    owed: Entitlements, j: int, held: list[list[Any]], capacity: Any, on: Array, waits: dict[str, str], line: Array
 ) -> list[str]:
-    """Start pending gangs on one type; return their names in order."""
+    """Start gangs on one type, of those that wait in ``line``; return their names in order."""
     gangs, started = owed.gangs, []
     queues: dict[int, list[int]] = {}
-    for g in gangs.order()[::-1].tolist():
-        if on[g] < 0 and gangs.pending[g] and gangs.allowed[g, j]:
+    for g in line[::-1].tolist():
+        if on[g] < 0 and gangs.allowed[g, j]:
             queues.setdefault(int(gangs.user[g]), []).append(g)
-    free = capacity - sum(held[top][j] for top in owed.tops)
-    turns = _Turns(owed, j, held, queues)
+    free = light([capacity - sum(held[top][j] for top in owed.tops)])[0]
+    most, due = light(owed.cap[:, j]), light(owed.guarantee[:, j])
+    turns = _Turns(owed, j, held, queues, due)
     while (q := turns.next()) is not None:
         g = queues[q].pop()
         gpus = int(gangs.gpus[g])
-        full = next((node for node in owed.path(q) if held[node][j] + gpus > owed.cap[node, j]), None)
+        full = next((node for node in owed.path(q) if held[node][j] + gpus > most[node]), None)
         if full is not None:
             has = f"{owed.nodes[full]!r} uses {held[full][j]} {owed.types[j]}"
-            waits[gangs.names[g]] = f"{has}, may have {owed.cap[full, j]}, and it takes {gpus}"
+            waits[gangs.names[g]] = f"{has}, may have {most[full]}, and it takes {gpus}"
         elif gpus > free:
             waits[gangs.names[g]] = f"{free} {owed.types[j]} free, and it takes {gpus}"
         else:
@@ -154,8 +165,10 @@ def _start(
 class _Turns:
     """Which leaf goes first: on every level the queue that goes first, among those with gangs that wait."""
 
-    def __init__(self, owed: Entitlements, j: int, held: list[list[Any]], queues: dict[int, list[int]]) -> None:
-        self._owed, self._j, self._held, self._queues = owed, j, held, queues
+    def __init__(
+        self, owed: Entitlements, j: int, held: list[list[Any]], queues: dict[int, list[int]], due: list[Any]
+    ) -> None:
+        self._owed, self._j, self._held, self._queues, self._due = owed, j, held, queues, due
         self._heaps: dict[int, list[tuple[Any, int]]] = {}
         self._now: dict[int, Any] = {}
         self._open: dict[int, int] = {}  # how many of those below still have a gang that waits
@@ -185,7 +198,7 @@ class _Turns:
                 self._open[int(self._owed.parent[node])] -= 1
 
     def _push(self, node: int) -> None:
-        due = self._owed.guarantee[node, self._j]
+        due = self._due[node]
         key = (*order(standing(self._held[node][self._j], due), int(self._owed.tier[node])), -due, node)
         self._now[node] = key
         heapq.heappush(self._heaps.setdefault(int(self._owed.parent[node]), []), (key, node))

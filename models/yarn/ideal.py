@@ -8,6 +8,8 @@ from functools import cached_property
 from math import floor, inf
 from typing import Any
 
+from fairopt.models.common.amounts import ratio
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -65,7 +67,7 @@ class Tree:
 
 def standing(has: Any, guaranteed: Any) -> Any:
     """Return the part of its guarantee that a queue has; one without a guarantee comes last."""
-    return has / guaranteed if guaranteed > 0 else inf
+    return ratio(has, guaranteed) if guaranteed > 0 else inf
 
 
 def order(part: Any, tier: int) -> tuple[bool, int, Any]:
@@ -88,8 +90,8 @@ def ideal(tree: Tree, allowed: Any = inf) -> tuple[list[Any], list[Any]]:
     have; a leaf gets no more than its guarantee by preemption. At most ``allowed`` is preempted on each level. What is
     offered is rounded up to whole GPUs; of equals the one listed last is offered first.
 
-    Source: AbstractPreemptableResourceCalculator.java at e7392ed2, computeFixpointAllocation; PreemptableResourceCalculator.java,
-    computeIdealResourceDistribution; TempQueuePerPartition.java, offer and assignPreemption.
+    Source: AbstractPreemptableResourceCalculator.java at e7392ed2, computeFixpointAllocation;
+    PreemptableResourceCalculator.java, computeIdealResourceDistribution; TempQueuePerPartition.java, offer.
     """
     found: list[Any] = [0] * len(tree.parent)
     taken: list[Any] = [0] * len(tree.parent)
@@ -106,7 +108,7 @@ def _level(tree: Tree, over: int, there: Any, found: list[Any], taken: list[Any]
     if poor and left > 0:
         _fill(tree, poor, left, found, even=True)
     needed = sum(max(tree.used[node] - found[node], 0) for node in nodes)
-    scale = allowed / needed if needed > allowed else 1
+    scale = ratio(allowed, needed) if needed > allowed else 1
     for node in nodes:
         least = max(min(tree.used[node] + tree.asks[node], tree.guaranteed[node]), found[node])
         taken[node] = floor(max(tree.used[node] - least, 0) * scale)

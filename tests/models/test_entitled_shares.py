@@ -252,7 +252,7 @@ def test_the_certificate_holds_the_program(policy: Formulated) -> None:
 
 
 def test_water_filling_says_that_it_has_no_certificate_there() -> None:
-    with pytest.raises(NotCapable, match="only with own partitions, and without entitlements"):
+    with pytest.raises(NotCapable, match="no certificate with entitlements"):
         WaterFilling().certify(decide(WaterFilling(), two(guarantee={"B": [4, 0]}), exact=True))
 
 

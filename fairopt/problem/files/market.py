@@ -1,7 +1,8 @@
 """Market files: .toml, .json and .csv, read and written by suffix.
 
 A CSV table is ``user,weight,demand,<type>...`` with a row for each user and one row called ``capacity``, which has a
-number in the column of each type. Cells are separated by commas, semicolons or tabs.
+number in the column of each type. Cells are separated by commas, semicolons or tabs. What users are entitled to has
+columns of its own; see `fairopt.problem.files.entitled_columns`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from fairopt.problem.files.columns import (
     write_document,
 )
 from fairopt.problem.files.csv_table import csv_text, filled, number, read_csv
+from fairopt.problem.files.entitled_columns import cells_of, entitlements_of, is_entitled
 from fairopt.problem.files.entitlements import (
     OF_MARKETS,
     OF_USERS,
@@ -83,6 +85,7 @@ MARKET = document_type(
 )
 CAPACITY = "capacity"
 _OPTIONAL = ("weight", "demand")
+_OTHERS = ("user", *_OPTIONAL)
 #: What people call these two elsewhere: a column of such a name is hardly a GPU type.
 _ELSEWHERE: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -258,7 +261,8 @@ def market_from_csv(text: str, named: Sequence[str] = ()) -> Market:
     ``named``: columns that are GPU types, whatever they are called.
     """
     table = read_csv(text, "user", check_column)
-    types = [name for name in table.header if name not in ("user", *_OPTIONAL)]
+    others = [name for name in table.header if name not in named and (name in _OTHERS or is_entitled(name))]
+    types = [name for name in table.header if name not in others]
     for name in named:
         if name not in types:
             raise BadInput(f"no column is called {shown(name)}", place="--type", remedy=nearest(name, types, "column"))
@@ -272,7 +276,7 @@ def market_from_csv(text: str, named: Sequence[str] = ()) -> Market:
     if capacity is None:
         remedy = "Add the row capacity,... with the GPUs of each type"
         raise BadInput("no row is called 'capacity'", place=f"line {text.rstrip().count(chr(10)) + 1}", remedy=remedy)
-    for name in _OPTIONAL:
+    for name in others[1:]:
         if capacity.values.get(name):
             raise BadInput(f"got {shown(capacity[name])}", place=capacity.at(name), remedy="Leave the cell blank")
     for name in types:
@@ -294,6 +298,7 @@ def market_from_csv(text: str, named: Sequence[str] = ()) -> Market:
         users=[row.name for row in users],
         types=types,
         places=[row.place for row in users],
+        entitlements=entitlements_of(users, table.header, types),
     )
 
 
@@ -308,7 +313,7 @@ def check_column(name: str, place: str) -> None:
     if place.endswith(", column 1") and name != "user":
         remedy = "Start with the header user,<type>,..."
         raise BadInput(f"the first column is {shown(name)}", place=place.removesuffix(", column 1"), remedy=remedy)
-    if name.casefold() in ("user", *_OPTIONAL) and name != name.casefold():
+    if name.casefold() in _OTHERS and name != name.casefold():
         remedy = f"Write {name.casefold()}, in small letters"
         raise BadInput(f"unknown column {shown(name)}", place=place, remedy=remedy)
 
@@ -318,22 +323,24 @@ def market_to_csv(market: Market) -> str:
     if market.owner != market.users:
         remedy = "Write it as .toml or .json; CSV has no job types"
         raise BadInput("a market with job types", place="owner", remedy=remedy)
-    if market.entitlements is not None or market.least is not None:
-        what = "speedups within bounds" if market.entitlements is None else "entitlements"
-        raise BadInput(f"a market with {what}", place="the market", remedy="Write it as .toml or .json")
-    for names, words in ((market.types, ("user", *_OPTIONAL)), (market.users, (CAPACITY,))):
+    entitled = cells_of(market)
+    for names, words in ((market.types, _OTHERS), (market.users, (CAPACITY,))):
         for name in names:
-            if name.casefold() in words or name != name.strip() or (names is market.types and _meant(name)):
+            odd = names is market.types and is_entitled(name)
+            if odd or name.casefold() in words or name != name.strip() or (names is market.types and _meant(name)):
                 remedy = "Write it as .toml or .json, or rename it"
                 raise BadInput(f"the name {shown(name)}", place="names", remedy=remedy)
     there = {"weight": any(market.weight != 1), "demand": any(market.limit != INFINITY)}
     optional = [name for name in _OPTIONAL if there[name]]
     rows: list[list[object]] = []
-    for user, row, weight, limit in zip(market.users, market.speedup, market.weight, market.limit, strict=True):
+    lines = zip(market.users, market.speedup, market.weight, market.limit, strict=True)
+    for at, (user, row, weight, limit) in enumerate(lines):
         cells = {"weight": written(weight, user), "demand": "" if limit == INFINITY else written(limit, user)}
-        rows.append([user, *(cells[name] for name in optional), *(written(value, user) for value in row)])
-    rows.append([CAPACITY, *("" for _ in optional), *(written(amount, CAPACITY) for amount in market.capacity)])
-    return csv_text(["user", *optional, *market.types], rows)
+        more = [column[at] for column in entitled.values()]
+        rows.append([user, *(cells[name] for name in optional), *(written(value, user) for value in row), *more])
+    amounts = [written(amount, CAPACITY) for amount in market.capacity]
+    rows.append([CAPACITY, *("" for _ in optional), *amounts, *("" for _ in entitled)])
+    return csv_text(["user", *optional, *market.types, *entitled], rows)
 
 
 FORMATS: Mapping[str, Format[Market]] = MappingProxyType(

@@ -26,8 +26,8 @@ class UnfairLoan:
     borrower: str
     sibling: str
     type: str
-    borrowed: Number
-    siblings: Number
+    borrowed: tuple[Number, Number]
+    weights: tuple[Number, Number]
 
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether the sibling wants a GPU, and borrows less for its weight than the borrower would with one less."""
@@ -41,10 +41,9 @@ class UnfairLoan:
         return bool(alike and moves and weight[low] * (borrowed - STEP) > weight[high] * other)
 
     def __str__(self) -> str:
-        return (
-            f"move 1 {self.type} from {self.borrower}, which borrows {number_text(self.borrowed)}, to {self.sibling}, "
-            f"which borrows {number_text(self.siblings)} and wants more, by their weights"
-        )
+        loans = zip(self.borrowed, self.weights, strict=True)
+        high, low = (f"which borrows {number_text(loan)} at weight {number_text(weight)}" for loan, weight in loans)
+        return f"move 1 {self.type} from {self.borrower}, {high}, to {self.sibling}, {low} and wants more"
 
 
 class GroupFairness(EntitlementProperty):
@@ -91,9 +90,9 @@ class GroupFairness(EntitlementProperty):
                 high = int(np.argmax(over))
                 if over[high] / stands.size[j] > -worst / size:
                     worst, size = -over[high], stands.size[j]
-                    borrower = owed.nodes[nodes[high]]
-                    pair = borrowed[nodes[high], j], borrowed[low, j]
-                    witness = UnfairLoan(borrower, owed.nodes[low], market.types[j], *pair)
+                    pair = [nodes[high], low]
+                    loans, weights = tuple(borrowed[pair, j]), tuple(owed.borrow_weight[pair])
+                    witness = UnfairLoan(owed.nodes[pair[0]], owed.nodes[low], market.types[j], loans, weights)
         effort = f"{len(families)} groups of siblings of one tier, {len(market.types)} types"
         unit = "GPUs" if witness is None else f"GPUs of {witness.type}"
         return self._by_slack(market, worst, size, tolerance, unit=unit, effort=effort, witness=witness)

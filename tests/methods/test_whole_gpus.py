@@ -1,0 +1,104 @@
+"""Whole GPUs and gangs out of shares: nothing is given out twice, and nobody falls below its share rounded down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import ceil, floor
+
+import numpy as np
+import pytest
+
+from fairopt import allocate, verify
+from fairopt.methods.whole_gpus import whole
+from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.testing.samples import entitled_markets, sample_markets
+
+
+def no_gangs(market: Market) -> Market:
+    owed = market.entitlements
+    assert owed is not None
+    return replace(market, entitlements=replace(owed, gangs=owed.gangs.select([]), held=owed.held * 0))
+
+
+@pytest.mark.parametrize("market", [no_gangs(each) for each in entitled_markets(30, seed=5)], ids=range(30))
+def test_everybody_gets_its_share_rounded_up_or_down(market: Market) -> None:
+    owed = market.entitlements
+    assert owed is not None
+    for part in (Fraction(1), Fraction(5, 7)):
+        shares = np.minimum(market.equal_split() * part, owed.cap[: len(market.users), : len(market.types)])
+        found = whole(market, shares).shares
+        assert all(each.denominator == 1 for each in found.ravel())
+        assert (found.sum(axis=0) <= market.capacity).all()
+        before, after = owed.total(shares), owed.total(found)
+        kept = (before <= owed.cap[:, : len(market.types)]).all(axis=1)
+        for node, j in product(np.flatnonzero(kept), range(len(market.types))):
+            assert after[node, j] <= min(ceil(before[node, j]), owed.cap[node, j])
+        if kept.all():
+            assert all(after[node, j] >= floor(before[node, j]) for node, j in np.ndindex(after.shape))
+
+
+def test_of_each_type_as_many_are_given_out_as_before() -> None:
+    for market in sample_markets(20, seed=3, users=(2, 5)):
+        found = whole(market, market.equal_split())
+        assert (found.shares.sum(axis=0) == market.capacity).all()
+        again = whole(market, market.equal_split())
+        assert (found.shares == again.shares).all()
+        floats = allocate("max-min", market.as_(float)).shares
+        assert (whole(market, floats).shares.sum(axis=0) <= market.capacity).all()
+
+
+def test_a_group_keeps_its_guarantee_though_the_remainders_of_its_users_are_small() -> None:
+    users, group = [f"u{i}" for i in range(5)], {"u0": "team", "u1": "team", "u2": "team"}
+    shares = [["2/5"], ["3/10"], ["3/10"], ["1/2"], ["1/2"]]
+    owed = Entitlements.of(users, ["H100"], group=group, guarantee={"team": [1]})
+    market = Market.of([[1]] * 5, [2], users=users, types=["H100"], entitlements=owed)
+    assert whole(market, shares).shares.ravel().tolist() == [1, 0, 0, 1, 0]
+
+
+TYPES, USERS = ["A100", "H100"], ["a", "b"]
+
+
+def cluster(**more: object) -> Market:
+    gangs = Gangs.of(
+        ["a", "a", "b", "b"],
+        [2, 4, 2, 3],
+        users=USERS,
+        types=TYPES,
+        names=["a-runs", "a-waits", "b-runs", "b-stays"],
+        allowed=[["H100"], ["H100"], ["H100"], None],
+        on=["H100", None, "H100", "H100"],
+        preemptible=[True, True, True, False],
+        **more,  # type: ignore[arg-type]
+    )
+    owed = Entitlements.of(USERS, TYPES, guarantee={"a": [0, 4]}, gangs=gangs)
+    return Market.of([[1, 2]] * 2, [2, 8], users=USERS, types=TYPES, entitlements=owed)
+
+
+def ran(market: Market, shares: list[list[object]]) -> set[str]:
+    found = whole(market, shares).market.entitlements
+    assert found is not None
+    return {name for name, waits in zip(found.gangs.names, found.gangs.pending, strict=True) if not waits}
+
+
+def test_gangs_run_within_what_their_user_has_all_or_nothing() -> None:
+    assert ran(cluster(), [[0, 4], [0, 4]]) == {"a-runs", "b-stays", "b-runs"}  # 4 for a: 2 run, and 4 do not fit
+    assert ran(cluster(), [[0, 5], [0, 3]]) == {"a-runs", "b-stays", "b-runs"}
+    assert ran(cluster(tier=[0, 1, 0, 0]), [[0, 5], [0, 3]]) == {"a-waits", "b-stays"}
+    assert ran(cluster(), [[0, 8], [0, 0]]) == {"a-runs", "b-stays", "b-runs"}  # what cannot be stopped stays
+
+
+def test_what_was_rounded_is_asked_again() -> None:
+    found = whole(cluster(tier=[0, 1, 0, 0]), [[0, "4.5"], [0, "3.5"]])
+    verdicts = verify(found.market, found.shares)
+    assert found.shares.tolist() == [[0, 4], [0, 3]]
+    assert verdicts["guarantee_kept"].holds
+    assert verdicts["whole_gpu_conservation"].holds
+    for market in entitled_markets(40, seed=9):
+        again = whole(market, market.equal_split())
+        verdicts = verify(again.market, again.shares)
+        mine = again.market.entitlements
+        assert mine is not None
+        assert verdicts["feasibility"].holds or (mine.fixed > 0).any()
+        assert not len(mine.gangs) or (mine.held[:, : len(market.types)] == again.shares).all()

@@ -1,0 +1,238 @@
+"""Properties of entitlements: in the words of operators, against brute force, on the decisions of schedulers' rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairopt import compare, verify
+from fairopt.certificates import Certificate
+from fairopt.discovery import property_
+from fairopt.evidence import evidence
+from fairopt.policy import Allocation, Computed, Trait
+from fairopt.policy.grounds import Grounds
+from fairopt.problem import Entitled, Entitlements, Gangs, Good, Market
+from fairopt.proofs.verify import verify as proved
+from fairopt.properties import Answer, Feasibility
+from fairopt.properties.entitlements.cap_kept import CapKept
+from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
+from fairopt.properties.entitlements.group_fairness import GroupFairness
+from fairopt.properties.entitlements.guarantee_kept import GuaranteeKept
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks, most_served
+from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
+from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
+from fairopt.testing.samples import entitled_markets
+
+NAMES = (
+    "guarantee_kept",
+    "cap_kept",
+    "guarantee_incentive",
+    "nobody_starves_while_lent",
+    "whole_gpu_conservation",
+    "group_fairness",
+    "envy_within_peers",
+)
+
+
+def one_type(capacity: int, held: dict[str, int], asked: dict[str, int], **more: Any) -> Market:
+    """Return users of one type, each with a gang that runs and one that waits."""
+    users = list(held)
+    both = [(user, gpus, "H100") for user, gpus in held.items()] + [(user, gpus, None) for user, gpus in asked.items()]
+    gangs = Gangs.of(
+        *zip(*[(u, g) for u, g, _ in both], strict=True), users=users, types=["H100"], on=[o for *_, o in both]
+    )
+    owed = Entitlements.of(users, ["H100"], gangs=gangs, **more)
+    return Market.of([[1]] * len(users), [capacity], users=users, types=["H100"], entitlements=owed)
+
+
+def now(market: Market) -> Any:
+    assert market.entitlements is not None
+    return market.entitlements.held[:, : len(market.types)]
+
+
+# -- in the words of operators -----------------------------------------------------------------------------------------
+def test_a_witness_is_an_action() -> None:
+    assert {name: str(verdict.witness) for name, verdict in verify(TEAMS, NOW, NAMES).items() if not verdict.holds} == {
+        "guarantee_kept": "reclaim 6 H100 from batch for team-a, which holds 2 H100 and is owed 8",
+        "guarantee_incentive": "give team-a 6 H100 of its guarantee: it gets 4, and its guarantee is worth 16",
+        "nobody_starves_while_lent": (
+            "reclaim 6 H100 from batch, which holds more than its own guarantee, for team-a, which holds less and waits"
+        ),
+        "group_fairness": (
+            "move 1 H100 from batch, which borrows 8 at weight 1, to ml, which borrows 0 at weight 1 and wants more"
+        ),
+        "envy_within_peers": "team-b gets 4; with the shares of team-a, by weight, it would get 6",
+    }
+    idle = one_type(10, {"a": 2, "b": 4}, {"a": 6}, guarantee={"a": [8], "b": [2]})
+    assert str(GuaranteeKept().check(idle, now(idle)).witness) == (
+        "give a 4 idle H100 and reclaim 2 H100 from b for a, which holds 2 H100 and is owed 8"
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_market_does_not_say_is_not_asked(name: str) -> None:
+    plain = TEAMS.plain()
+    assert name not in verify(plain, NOW)
+    (row,) = compare(plain, "equal-split")
+    assert name not in row.verdicts
+    verdict = verify(plain, NOW, name)[name]
+    assert (verdict.answer, verdict.margin) == (Answer.UNDECIDED, None)
+    assert verdict.reason.startswith("the market says no ")
+    assert name in verify(TEAMS, NOW)
+
+
+def test_who_asks_for_nothing_is_owed_nothing() -> None:
+    market = one_type(10, {"a": 2, "b": 8}, {}, guarantee={"a": [8], "b": [2]})
+    assert GuaranteeKept().check(market, now(market)).holds
+    waits = one_type(10, {"a": 2, "b": 8}, {"a": 1}, guarantee={"a": [8], "b": [2]})
+    verdict = GuaranteeKept().check(waits, now(waits))
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, -1)
+
+
+def test_a_gang_for_two_types_is_owed_once() -> None:
+    gangs = Gangs.of(["a"], [4], users=["a"], types=["A100", "H100"])
+    owed = Entitlements.of(["a"], ["A100", "H100"], guarantee={"a": [4, 4]}, gangs=gangs)
+    market = Market.of([[1, 2]], [4, 4], users=["a"], types=["A100", "H100"], entitlements=owed)
+    assert [GuaranteeKept().check(market, [row]).margin for row in ([4, 0], [0, 4], [2, 2], [1, 0])] == [0, 0, 0, -3]
+
+
+def test_what_a_group_holds_within_its_guarantee_is_not_lent_to_others() -> None:
+    """b holds 4 beyond its own guarantee, but its group lent nothing: c is owed 2, and nobody has them."""
+    more: dict[str, Any] = {"group": {"a": "g", "b": "g"}, "guarantee": {"a": [4], "b": [2], "c": [2]}}
+    market = one_type(6, {"a": 0, "b": 6, "c": 0}, {"c": 2}, **more)
+    assert NobodyStarvesWhileLent().check(market, now(market)).holds
+    verdict = GuaranteeKept().check(market, now(market))
+    assert str(verdict.witness) == "c holds 0 H100 and is owed 2; nobody has any that can be taken back"
+    within = one_type(6, {"a": 0, "b": 6, "c": 0}, {"a": 2, "c": 2}, **more)
+    assert "from b" in str(NobodyStarvesWhileLent().check(within, now(within)).witness)
+
+
+def test_what_cannot_be_taken_back_starves_nobody() -> None:
+    users = ["a", "b"]
+    gangs = Gangs.of(["b", "a"], [8, 4], users=users, types=["H100"], on=["H100", None], preemptible=[False, True])
+    owed = Entitlements.of(users, ["H100"], guarantee={"a": [4], "b": [4]}, gangs=gangs)
+    market = Market.of([[1]] * 2, [8], users=users, types=["H100"], entitlements=owed)
+    assert NobodyStarvesWhileLent().check(market, now(market)).holds
+    assert not GuaranteeKept().check(market, now(market)).holds
+
+
+@pytest.mark.parametrize(
+    ("weights", "held", "holds"),
+    [
+        ({"a": 3, "b": 1}, (6, 2), True),
+        ({"a": 3, "b": 1}, (5, 3), False),  # with one less b borrows 2 at weight 1, and a 5 at weight 3
+        ({"a": 1, "b": 1}, (5, 4), True),  # up to one GPU
+        ({"a": 1, "b": 1}, (6, 3), False),
+        ({"a": 3, "b": 1}, (4, 4), False),
+        ({"a": 3, "b": 1}, (8, 0), False),
+        ({"a": 1, "b": 0}, (6, 2), False),  # a weight of 0 has no claim
+        ({"a": 0, "b": 1}, (0, 8), True),
+    ],
+)
+def test_siblings_borrow_by_their_weights(weights: dict[str, int], held: tuple[int, int], holds: bool) -> None:
+    users = {"a": held[0], "b": held[1]}
+    market = one_type(9, users, {"a": 9, "b": 9}, borrow_weight=weights)
+    assert GroupFairness().check(market, now(market)).holds == holds
+    apart = one_type(9, users, {"a": 9, "b": 9}, borrow_weight=weights, tier={"a": 1})
+    assert GroupFairness().check(apart, now(apart)).holds
+
+
+def test_a_level_below_the_top_is_fair_too() -> None:
+    group = {"a": "g", "b": "g", "c": "h"}
+    market = one_type(8, {"a": 4, "b": 0, "c": 4}, {"a": 1, "b": 1, "c": 1}, group=group)
+    assert "from a, which borrows 4 at weight 1, to b" in str(GroupFairness().check(market, now(market)).witness)
+    fair = one_type(8, {"a": 2, "b": 2, "c": 4}, {"a": 1, "b": 1, "c": 1}, group=group)
+    assert GroupFairness().check(fair, now(fair)).holds
+
+
+def test_a_gang_fits_whole_gpus_only_within_every_cap_and_the_goods_that_are_left() -> None:
+    def check(**more: Any) -> bool | None:
+        market = one_type(10, {"a": 2, "b": 2}, {"a": 5}, **more)
+        return WholeGpuConservation().check(market, now(market)).holds
+
+    assert check() is False
+    assert check(cap={"a": [6]})
+    assert check(group={"a": "g", "b": "g"}, cap={"g": [8]})
+    gangs = Gangs.of(["a"], [5], users=["a"], types=["H100"], other={"cpu": [9]})
+    owed = Entitlements.of(["a"], ["H100"], goods={Good("cpu", "all"): 8}, gangs=gangs)
+    market = Market.of([[1]], ["9/2"], users=["a"], types=["H100"], entitlements=owed)
+    assert WholeGpuConservation().check(market, [[0]]).holds
+    enough = replace(market, capacity=market.capacity * 2)
+    assert WholeGpuConservation().check(enough, [[0]]).holds  # 9 CPUs for 8
+    plenty = replace(enough, entitlements=replace(owed, stock=owed.stock * 2))
+    assert not WholeGpuConservation().check(plenty, [[0]]).holds
+
+
+def test_goods_have_caps_and_guarantees_too() -> None:
+    gangs = Gangs.of(["a", "a"], [1, 1], users=["a"], types=["H100"], on=["H100", None], other={"cpu": [6, 2]})
+    owed = Entitlements.of(
+        ["a"], ["H100"], goods={Good("cpu", "H100"): 8}, guarantee={"a": {"cpu:H100": 7}}, gangs=gangs
+    )
+    market = Market.of([[1]], [2], users=["a"], types=["H100"], entitlements=owed)
+    verdict = GuaranteeKept().check(market, [[1]])
+    assert (verdict.margin, verdict.unit) == (-1, "cpu:H100")
+    capped = Entitlements.of(["a"], ["H100"], goods={Good("cpu", "H100"): 8}, cap={"a": {"cpu:H100": 5}}, gangs=gangs)
+    over = CapKept().check(replace(market, entitlements=capped), [[1]])
+    assert str(over.witness) == "take 1 cpu:H100 from a, which holds 6 and may hold 5"
+
+
+# -- against brute force -----------------------------------------------------------------------------------------------
+def test_what_is_served_is_the_best_of_all_ways_to_serve_it() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        sets = [tuple(np.flatnonzero(random.random(3) < 0.6).tolist()) or (0,) for _ in range(3)]
+        asked = {types: int(random.integers(1, 4)) for types in sets}
+        room = random.integers(0, 4, 3).tolist()
+        best = 0
+        units = [types for types, amount in asked.items() for _ in range(amount)]
+        for where in product(*((*types, None) for types in units)):
+            used = [where.count(j) for j in range(3)]
+            if all(own <= most for own, most in zip(used, room, strict=True)):
+                best = max(best, sum(used))
+        assert most_served(asked, room) == best
+
+
+def test_who_starves_is_who_is_owed_what_the_largest_lender_has() -> None:
+    for market in entitled_markets(60, seed=4):
+        stands = HeldAndOwed.of(market, now(market))
+        for node, column in np.ndindex(stands.held.shape):
+            most = max(stands.lent(node, column).values(), default=0)
+            if node < len(market.users):
+                assert stands.most_lent[node, column] == most
+        for i, asked in enumerate(asks(market)):
+            assert most_served(asked, now(market)[i].tolist()) <= sum(now(market)[i])
+
+
+# -- decisions of schedulers' rules ------------------------------------------------------------------------------------
+class Reclaims(Computed):
+    """Runs what the teams are owed, as a scheduler's rule would."""
+
+    name = "reclaims"
+    source = "made by hand"
+    problem = Market
+    traits = frozenset({Trait.EXACT, Trait.ENTITLED})
+    heeds = frozenset(Entitled)
+
+    def compute(self, problem: Market, state: Any) -> tuple[Any, Any]:
+        assert problem.entitlements is not None
+        gangs = problem.entitlements.gangs.placed(np.array([1, 1, 0, -1, 1]))
+        return np.array(OWED, dtype=object) * Fraction(1), Grounds(gangs, "nothing")
+
+
+def test_a_rule_is_judged_by_the_gangs_that_it_leaves_running() -> None:
+    (row,) = compare(TEAMS, Reclaims())
+    assert {row.verdicts[name].answer for name in NAMES} >= {Answer.HOLDS}
+    assert all(row.verdicts[name].holds for name in NAMES if name != "envy_within_peers")
+    assert isinstance(row.decision, Allocation)
+    items = {
+        item.name: item.certificate for item in evidence(row, [property_(name) for name in (*NAMES, "feasibility")])
+    }
+    for name in (*NAMES, Feasibility.name):
+        certificate = items[name]
+        assert isinstance(certificate, Certificate)
+        assert "entitlements of 4 users and groups, 1 gangs wait" in proved(certificate.to_json())
