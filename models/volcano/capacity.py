@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fairopt.models.common.amounts import light
 from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
-from fairopt.models.volcano.cluster import Amounts, Cluster, Job, decided, entitlements_of
+from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob, decided, entitlements_of
 from fairopt.models.volcano.reclaim import Left, Rule, reclaim
 from fairopt.policy import Claim, Computed, Grounds, Trait
 from fairopt.problem import Entitled, Market
@@ -95,7 +95,7 @@ class VolcanoCapacity(Computed):
     def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
         """Return the GPUs (n, k) that each queue holds after a session, and why."""
         owed = entitlements_of(problem)
-        cluster = Cluster.of(problem)
+        cluster = VolcanoCluster.of(problem)
         tables = [[light(row) for row in table.tolist()] for table in (owed.guarantee, owed.reserve, owed.cap)]
         quota = quotas(cluster.total, cluster.parent, owed.upwards[::-1], *tables)
         opening = [_standing(cluster, quota, q) for q in range(len(owed.nodes))]
@@ -124,7 +124,7 @@ class VolcanoCapacity(Computed):
         return decided(problem, cluster, grounds, started, waits)
 
 
-def _standing(cluster: Cluster, quota: Quotas, node: int) -> tuple[Any, bool, int]:
+def _standing(cluster: VolcanoCluster, quota: Quotas, node: int) -> tuple[Any, bool, int]:
     """Return what nodes beside each other are compared by: the share, whether it deserves nothing, and the place.
 
     Source: capacity.go, updateQueueAttrShare (without ``deserved`` the share is 1) and compareShareWithDeserved.
@@ -138,7 +138,7 @@ def _standing(cluster: Cluster, quota: Quotas, node: int) -> tuple[Any, bool, in
 class _Reclaiming:
     """What the plugin says of reclaiming; ``level`` is ``ancestorReclaimLevel``."""
 
-    cluster: Cluster
+    cluster: VolcanoCluster
     quota: Quotas
     level: int
     key: Callable[[int], tuple[Any, ...]]
@@ -157,7 +157,7 @@ class _Reclaiming:
         held, owed = self.cluster.held[queue], self.quota.deserved[queue]
         return any(has > due for has, due in zip(held, owed, strict=True))
 
-    def yields(self, queue: int, takes: Amounts, job: Job, has: Amounts, left: Left) -> bool:
+    def yields(self, queue: int, takes: Amounts, job: VolcanoJob, has: Amounts, left: Left) -> bool:
         """Say whether a job may be stopped.
 
         Its queue keeps its guarantee, and holds more than it deserves of something that the job has. A job that has

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from fairopt.models.volcano.allocate import Turns
-from fairopt.models.volcano.cluster import Amounts, Cluster, Job
+from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob
 
 #: What nodes would hold after some of their jobs were stopped, where that differs from now.
 Left = dict[int, list[Any]]
@@ -23,12 +23,12 @@ class Rule(NamedTuple):
 
     may: Callable[[int, Amounts], bool]
     over: Callable[[int], bool]
-    yields: Callable[[int, Amounts, Job, Amounts, Left], bool]
+    yields: Callable[[int, Amounts, VolcanoJob, Amounts, Left], bool]
     first: Callable[[int, int], Any]
     near: bool = False
 
 
-def reclaim(cluster: Cluster, turns: Turns, rule: Rule, waits: dict[str, str]) -> list[str]:
+def reclaim(cluster: VolcanoCluster, turns: Turns, rule: Rule, waits: dict[str, str]) -> list[str]:
     """Stop jobs of other queues where that lets one start which ``waits``; return the names of those that started.
 
     Whole jobs are stopped, only where enough of them are found, and not on single nodes as Volcano does. What starts
@@ -64,9 +64,9 @@ def reclaim(cluster: Cluster, turns: Turns, rule: Rule, waits: dict[str, str]) -
     return started
 
 
-def _running(cluster: Cluster) -> dict[int, list[tuple[Job, Amounts]]]:
+def _running(cluster: VolcanoCluster) -> dict[int, list[tuple[VolcanoJob, Amounts]]]:
     """Return the jobs that may be stopped by queue: of the lowest priority first, and the last that started."""
-    out: dict[int, list[tuple[Job, Amounts]]] = {}
+    out: dict[int, list[tuple[VolcanoJob, Amounts]]] = {}
     for job, way in reversed(cluster.runs.values()):
         if job.preemptible:
             out.setdefault(job.queue, []).append((job, job.ways[way]))
@@ -76,12 +76,16 @@ def _running(cluster: Cluster) -> dict[int, list[tuple[Job, Amounts]]]:
 
 
 def _victims(
-    cluster: Cluster, rule: Rule, queue: int, takes: Amounts, running: dict[int, list[tuple[Job, Amounts]]]
-) -> Sequence[Job] | None:
+    cluster: VolcanoCluster,
+    rule: Rule,
+    queue: int,
+    takes: Amounts,
+    running: dict[int, list[tuple[VolcanoJob, Amounts]]],
+) -> Sequence[VolcanoJob] | None:
     """Return the jobs to stop so that ``takes`` fits: some that have what lacks; None where there are not enough."""
     lacking: dict[int, Any] = {column: takes[column] - cluster.free[column] for column in cluster.lacks(takes)}
     left: Left = {}
-    victims: list[Job] = []
+    victims: list[VolcanoJob] = []
     for other in sorted(running, key=lambda each: rule.first(queue, each)):
         for victim, has in running[other]:
             if not lacking:
