@@ -88,7 +88,7 @@ bench-more: .venv/ready ## what exactness, nearby markets, misreports, rounds an
 notebook: .venv/ready ## run the notebooks again and keep their outputs
 	$(BIN)/python docs/rerun_notebooks.py
 
-transcripts: .venv/ready ## run the sessions of docs/first-ten-minutes again and write what is printed now into the pages
+transcripts: .venv/ready ## run the sessions of docs/first-ten-minutes and of tutorials again and write what is printed now into the pages
 	$(BIN)/python tests/documents/transcripts.py
 
 docs: .venv/docs-ready ## the site, in build/docs: every example on it is run, and any warning is an error

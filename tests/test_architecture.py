@@ -99,7 +99,7 @@ ALLOWED = {
     "schedules": "problem program backends policy",
     "properties": "problem program backends policy methods certificates schedules simulation",
     "compare": "*",
-    "audit": "compare discovery importing policy problem program properties",
+    "audit": "bench compare discovery importing methods policy problem program properties",
     "testing": "*",
     "bench": "codec discovery problem",
     "studies": "backends bench codec configuring discovery plot policy problem program simulation workloads",

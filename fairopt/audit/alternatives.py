@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from fairopt import discovery
 from fairopt.audit.books import Books
-from fairopt.errors import FairoptError
-from fairopt.policy import Policy, Trait, decide
+from fairopt.compare import verify
+from fairopt.errors import FairoptError, NotCapable
+from fairopt.methods.whole_gpus import whole
+from fairopt.policy import Allocation, Policy, Trait, decide
 from fairopt.policy.decide import can_be_exact
 from fairopt.policy.grounds import Grounds
 from fairopt.problem import Market
 from fairopt.program import Array, Number
+from fairopt.properties import AllocationProperty, Verdict
 from fairopt.properties.verdict import plain
 
-#: On a market with more users or gangs, only the rule of its own scheduler is asked, unless others are named.
+_log = logging.getLogger(__name__)
+#: On a market with more users or gangs, what takes long is done only where it is asked for.
 MANY_USERS, MANY_GANGS = 200, 2_000
+
+
+def is_large(market: Market) -> bool:
+    """Return whether a market has so many users or gangs that only its own scheduler's rule is asked by itself."""
+    said = market.entitlements
+    return len(market.users) > MANY_USERS or (said is not None and len(said.gangs) > MANY_GANGS)
 
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """What a policy would give: ``shares`` (n, k), None where it could not decide, for the reason ``error``.
+    """What a policy would give: ``shares`` (n, k) in whole GPUs, None where it could not decide, and why (``error``).
 
     ``gains``: by user and type, what it would get more than it holds; negative for less. ``grounds``: why, of a
-    scheduler's own rule.
+    scheduler's own rule. ``rounded``: whether the policy gives parts of GPUs, which were made whole GPUs and gangs.
+    ``after``: the market with the gangs that run then. ``verdicts``: properties of it, where they were asked.
     """
 
     policy: str
@@ -35,6 +47,9 @@ class Alternative:
     gains: dict[str, dict[str, Number]] = field(default_factory=dict)
     grounds: Grounds | None = None
     error: str = ""
+    rounded: bool = False
+    after: Market | None = None
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     def total(self, user: str) -> Number:
         """Return how many GPUs a user gains in all."""
@@ -47,6 +62,8 @@ class Alternative:
             "policy": self.policy,
             "allocation": None if self.shares is None else plain(self.shares, exact=exact),
             "gains": plain(self.gains, exact=exact),
+            "rounded": self.rounded,
+            "properties": {name: each.to_json(exact=exact) for name, each in self.verdicts.items()},
             "waits": {} if grounds is None else dict(grounds.waits),
             "stopped": {} if grounds is None else dict(grounds.stopped),
             "shares": {} if grounds is None else {"unit": grounds.unit, "of": plain(dict(grounds.share), exact=exact)},
@@ -69,8 +86,8 @@ def chosen(market: Market, named: Sequence[str | Policy] | None, source: str) ->
     own = own_rules(source)
     said = market.entitlements
     assert said is not None
-    few = len(market.users) <= MANY_USERS and len(said.gangs) <= MANY_GANGS
-    names = [name for name in discovery.names(discovery.POLICIES) if few or name in own]
+    large = is_large(market)
+    names = [name for name in discovery.names(discovery.POLICIES) if name in own or not large]
     found = [discovery.policy(name) for name in names]
     return sorted(
         (each for each in found if Trait.ENTITLED in each.traits and said.said <= each.heeds),
@@ -78,11 +95,25 @@ def chosen(market: Market, named: Sequence[str | Policy] | None, source: str) ->
     )
 
 
-def alternatives(books: Books, policies: Sequence[Policy], watch: Callable[[str], None]) -> Iterator[Alternative]:
-    """Yield what each policy gives; ``watch`` is told of each before."""
+def alternatives(
+    books: Books, policies: Sequence[Policy], properties: Sequence[AllocationProperty], watch: Callable[[str], None]
+) -> Iterator[Alternative]:
+    """Yield what each policy gives, with the ``properties`` that this has; ``watch`` is told of each before."""
     for policy in policies:
         watch(f"{policy.name} decides")
-        yield alternative(books.market, policy)
+        found = alternative(books.market, policy)
+        if found.after is not None and properties:
+            found = replace(found, verdicts=verify(found.after, found.shares, properties))
+        yield found
+
+
+def _decided(policy: Policy, market: Market) -> Allocation:
+    if market.exact and can_be_exact(policy):
+        try:
+            return decide(policy, market, exact=True)
+        except NotCapable:
+            _log.info("%s has no exact decision on this market; now in floats", policy.name)
+    return decide(policy, market)
 
 
 def alternative(market: Market, policy: Policy) -> Alternative:
@@ -90,12 +121,16 @@ def alternative(market: Market, policy: Policy) -> Alternative:
     said, k = market.entitlements, len(market.types)
     assert said is not None
     try:
-        decision = decide(policy, market, exact=market.exact and can_be_exact(policy))
+        decision = _decided(policy, market)
     except FairoptError as error:
         return Alternative(policy.name, error=str(error))
-    more = decision.shares - said.held[:, :k]
+    grounds = decision.evidence if isinstance(decision.evidence, Grounds) else None
+    shares, after, rounded = decision.shares, decision.leaves(market), False
+    if grounds is None:
+        made = whole(market, shares)
+        rounded, shares, after = not np.array_equal(made.shares, shares), made.shares, made.market
+    more = shares - said.held[:, :k]
     gains: dict[str, dict[str, Number]] = {}
     for i, j in zip(*np.nonzero(more), strict=True):
         gains.setdefault(market.users[i], {})[market.types[j]] = more[i, j]
-    grounds = decision.evidence if isinstance(decision.evidence, Grounds) else None
-    return Alternative(policy.name, decision.shares, gains, grounds)
+    return Alternative(policy.name, shares, gains, grounds, rounded=rounded, after=after)

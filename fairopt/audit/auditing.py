@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fairopt.audit.alternatives import Alternative, alternatives, chosen
+from fairopt import discovery
+from fairopt.audit.alternatives import Alternative, alternatives, chosen, is_large
 from fairopt.audit.books import Books
 from fairopt.audit.declared import DeclaredValue, compared
 from fairopt.audit.footing import Footing, NodeFooting, footings
@@ -16,6 +17,7 @@ from fairopt.audit.reading import Audited, read_source, with_rates, with_speedup
 from fairopt.audit.reasons import Reason, Reasons
 from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
 from fairopt.compare import verify
+from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, Unplaced
 from fairopt.policy import Policy
 from fairopt.problem import Market
@@ -23,6 +25,7 @@ from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Answer, Verdict
+from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.verdict import plain
 
 #: The version of the schema of an audit's JSON.
@@ -161,7 +164,7 @@ def audit(
     *,
     importer: str = "",
     policies: Sequence[str | Policy] | None = None,
-    properties: Sequence[AllocationProperty] | None = None,
+    properties: Sequence[str | AllocationProperty] | None = None,
     speedups: AnyPath | None = None,
     rates: AnyPath | None = None,
     watch: Callable[[str], None] = lambda doing: None,
@@ -170,8 +173,8 @@ def audit(
 
     ``importer`` names who reads the files, "" for whoever can. ``policies``: who is asked what it would give; None for
     those that decide by entitlements (of many users only the scheduler's own). ``properties``: those that are decided
-    of what is held; None for those that are asked of entitlements, and with ``speedups`` (a table of users and types)
-    or ``rates`` (a number by type) all. ``watch`` is told what is being done.
+    of what is held; None for those that are asked of entitlements (of many users none), and with ``speedups`` (a table
+    of users and types) or ``rates`` (a number by type) all. ``watch`` is told what is being done.
 
     Errors: `BadInput` for files that nobody can read, a market without entitlements, and unknown names.
 
@@ -205,7 +208,8 @@ def audit(
     guarantees, caps = tuple(broken_guarantees(books)), tuple(broken_caps(books))
     needed = tuple(mends(books)) if guarantees else ()
     watch("checking properties")
-    asked = _asked(market) if properties is None else tuple(properties)
+    speeds = bool(speedups or rates or (not source.importer and market.known.all()))
+    asked = _asked(market, properties, speeds=speeds)
     verdicts = verify(market, books.said.held[:, : books.k], asked) if asked else {}
     return Audit(
         books=books,
@@ -216,7 +220,7 @@ def audit(
         caps=caps,
         mends=needed,
         declared=tuple(compared(books, source.imported.declared, rules)),
-        alternatives=tuple(alternatives(books, rules, watch)),
+        alternatives=tuple(alternatives(books, rules, asked, watch)),
         properties=asked,
         verdicts=verdicts,
         rules=tuple(rules),
@@ -231,5 +235,21 @@ def _source(given: Any, importer: str, watch: Callable[[str], None]) -> Audited:
     return read_source([given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given), importer)
 
 
-def _asked(market: Market) -> tuple[AllocationProperty, ...]:
-    return ()
+def _asked(
+    market: Market, named: Sequence[str | AllocationProperty] | None, *, speeds: bool
+) -> tuple[AllocationProperty, ...]:
+    """Return the named properties, else those that are asked of entitlements; with ``speeds``, all that are asked."""
+    made = discovery.properties(Market) if named is None else [discovery.property_of(each) for each in named]
+    found = tuple(each for each in made if isinstance(each, AllocationProperty))
+    if named is not None:
+        if len(found) < len(made):
+            other = next(each.name for each in made if each not in found)
+            raise BadInput(f"{other} is no property of what is held", place="property", remedy="Leave it out")
+        return found
+    large = is_large(market)
+    return tuple(
+        each
+        for each in found
+        if each.asked_of(market)
+        and (speeds or (not large and isinstance(each, EntitlementProperty) and not each.needs_speedups))
+    )

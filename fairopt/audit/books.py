@@ -219,6 +219,12 @@ class Books:
                 found.append(gang)
         return frozenset(found)
 
+    def free_for(self, node: int, gpu_type: int) -> int:
+        """Return the free GPUs of a type that serve no starving gangs of others than a node."""
+        others = (gang for gang in self.served if self.owed_at[gang] != (node, gpu_type))
+        taken = sum(int(self.gangs.gpus[gang]) for gang in others if self.owed_at[gang][1] == gpu_type)
+        return int(self.free[gpu_type]) - taken
+
     def waiting_below(self, node: int) -> list[int]:
         """Return the pending gangs of GPUs of a user, or of all users in a group, in the same order."""
         if node < len(self.said.users):

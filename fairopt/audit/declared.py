@@ -14,7 +14,7 @@ from fairopt.audit.alternatives import alternative
 from fairopt.audit.books import Books
 from fairopt.policy import Policy
 from fairopt.problem import Market
-from fairopt.program import Number, number_text
+from fairopt.program import Number
 
 #: Declared values are printed with few digits; those that differ relatively by less are alike.
 PRINTED = 1e-3
@@ -38,10 +38,24 @@ class DeclaredValue:
         stated, computed = float(self.stated), float(self.computed)  # infinity among them
         return stated != computed and not isclose(stated, computed, rel_tol=PRINTED)
 
+    @property
+    def stated_text(self) -> str:
+        """What the file states, as text."""
+        return _text(self.stated)
+
+    @property
+    def computed_text(self) -> str:
+        """What was computed, as text; "" where nothing was."""
+        return "" if self.computed is None else _text(self.computed)
+
     def __str__(self) -> str:
-        computed = "" if self.computed is None else number_text(self.computed)
-        stated = number_text(self.stated) if isinstance(self.stated, int | float | Fraction) else str(self.stated)
-        return f"{self.name}, {self.what}: the file says {stated}, {self.rule} computes {computed}"
+        said = f"the file says {self.stated_text}, {self.rule} computes {self.computed_text}"
+        return f"{self.name}, {self.what}: {said}"
+
+
+def _text(value: Any) -> str:
+    """Return a number with at most six digits, and anything else as it is."""
+    return f"{float(value):.6g}" if isinstance(value, int | float | Fraction) else str(value)
 
 
 def compared(
@@ -54,15 +68,19 @@ def compared(
     known = {name: own for name, own in declared.items() if name in books.said.nodes}
     if not known:
         return
-    computed: dict[str, tuple[str, Mapping[str, Number]]] = {}
+    rules: dict[str, list[tuple[str, Mapping[str, Number]]]] = {}
     for policy in policies:
         found = alternative(_as_it_stands(books), policy)
         for what, values in found.grounds.stated.items() if found.grounds is not None else ():
-            computed.setdefault(what, (policy.name, values))
-    for name, own in known.items():
-        for what, stated in own.items():
-            rule, shares = computed.get(what, ("", {}))
-            yield DeclaredValue(name, what, stated, shares.get(name), rule)
+            rules.setdefault(what, []).append((policy.name, values))
+    for what in dict.fromkeys(what for own in known.values() for what in own):
+        stated = {name: own[what] for name, own in known.items() if what in own}
+        sides = [
+            [DeclaredValue(name, what, value, values.get(name), rule) for name, value in stated.items()]
+            for rule, values in rules.get(what, [("", {})])
+        ]
+        # a file does not say which of a scheduler's rules it runs under
+        yield from min(sides, key=lambda rows: sum(row.differs for row in rows))
 
 
 def _as_it_stands(books: Books) -> Market:

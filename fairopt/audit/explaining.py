@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairopt.audit.alternatives import Alternative, alternative
+from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules
 from fairopt.audit.auditing import Audit, audit, reason_json
 from fairopt.audit.books import BOUNDLESS, Books
 from fairopt.audit.footing import NodeFooting
@@ -43,7 +43,7 @@ class Loan(NamedTuple):
 
 
 class Sensitivity(NamedTuple):
-    """What one more of something gives a user under a policy: GPUs by type, and what all others lose by it."""
+    """What more of something gives a user under a policy: GPUs by type, and what all others gain by it."""
 
     policy: str
     change: SetTo
@@ -51,9 +51,13 @@ class Sensitivity(NamedTuple):
     others: Number
 
     def __str__(self) -> str:
-        gains = ", ".join(f"{number_text(gpus)} {kind}" for kind, gpus in self.gains.items()) or "nothing"
-        others = f", of which others give up {number_text(-self.others)}" if self.others < 0 else ""
+        gains = ", ".join(f"{_signed(gpus)} {kind}" for kind, gpus in self.gains.items()) or "nothing"
+        others = f"; all others {_signed(self.others)}" if self.others else ""
         return f"{self.change}: {gains}{others}"
+
+
+def _signed(gpus: Number) -> str:
+    return f"{'+' * (gpus > 0)}{number_text(gpus)}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +66,8 @@ class Explanation(Tabular):
 
     ``waits``: its waiting gangs by reason. ``mends``: the smallest reclaim for its own starving gangs. ``loans``: what
     would have to be given to its first waiting gang, type by type. ``sensitivities``: what one more GPU of quota, cap
-    or capacity, or one more of weight, gives it: each was computed by the policy anew.
+    or capacity, or one more of weight, gives it, and where that gives nothing, as many GPUs as its first waiting gang
+    takes: each was computed by the policy anew.
     """
 
     found: Audit
@@ -130,11 +135,14 @@ def explain(
     *,
     importer: str = "",
     policies: Sequence[str | Policy] | None = None,
-    sensitivities: bool = True,
+    sensitivities: bool | None = None,
     watch: Callable[[str], None] = lambda doing: None,
     **how: Any,
 ) -> Explanation:
     """Return how a user or group stands, why, and what would change it; the other arguments are those of `audit`.
+
+    ``sensitivities``: whether the policies decide anew with one GPU more; None for yes, but of many users only where
+    ``policies`` are named.
 
     Errors: `BadInput` for an unknown name, with the nearest, and those of `audit`.
 
@@ -151,6 +159,7 @@ def explain(
     reasons = Reasons(books)
     same: dict[tuple[Any, ...], WaitingGangs] = {}
     waiting = [*books.waiting_below(node)]
+    wanted = sensitivities if sensitivities is not None else policies is not None or not is_large(found.market)
     waiting.sort(key=lambda gang: gang not in books.starving.get(node, {}))
     first = waiting[0] if waiting else None
     for gang in waiting:
@@ -164,7 +173,7 @@ def explain(
         waits=tuple(same.values()),
         mends=tuple(mends(books, node)),
         loans=tuple(_loans(books, reasons, first)) if first is not None else (),
-        sensitivities=tuple(_sensitivities(found, node, watch)) if sensitivities else (),
+        sensitivities=tuple(_sensitivities(found, node, first, watch)) if wanted else (),
     )
 
 
@@ -180,7 +189,7 @@ def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
                 to = number_text(books.held[node, j] + gpus)
                 steps.append(f"raise the cap of {books.said.nodes[node]} from {number_text(cap)} to {to}")
         kept = [] if reasons.is_owed(gang, j) else books.kept_by_others(user, j)
-        free = int(books.free[j])
+        free = books.free_for(books.owed_at[gang][0], j) if reasons.is_owed(gang, j) else int(books.free[j])
         open_to_all = max(0, free - sum(each.gpus for each in kept))
         for other, reserve in kept:
             lent = min(reserve, gpus - open_to_all, free - open_to_all)
@@ -194,26 +203,35 @@ def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
     yield from sorted(found, key=lambda loan: (loan.gpus, len(loan.steps)))
 
 
-def _sensitivities(found: Audit, node: int, watch: Callable[[str], None]) -> Iterator[Sensitivity]:
-    books = found.books
-    users = books.users_in(node)
-    others = np.setdiff1d(np.arange(len(books.said.users)), users)
-    for base in found.alternatives:
-        if base.shares is None:
-            continue
-        for change in _one_more(found, node):
-            watch(f"{base.policy} decides with {change}")
-            try:
-                market = with_settings(books.market, [change])
-            except BadInput:  # a quota that cannot be raised without the cap says nothing by itself
-                continue
-            new = alternative(market, found.rule(base.policy))
-            if new.shares is None:
-                continue
-            more = new.shares - base.shares
-            own = more[users].sum(axis=0)
-            gains = {kind: own[j] for j, kind in enumerate(books.market.types) if own[j]}
-            yield Sensitivity(base.policy, change, gains, more[others].sum() if len(others) else Fraction(0))
+def _sensitivities(found: Audit, node: int, gang: int | None, watch: Callable[[str], None]) -> Iterator[Sensitivity]:
+    """Yield what more gives a node, under the rules of its own scheduler where there are any among the policies."""
+    own = [each for each in found.alternatives if each.policy in own_rules(found.source)]
+    for base in own or found.alternatives:
+        for change in _one_more(found, node) if base.shares is not None else ():
+            one = _with(found, node, base, change, watch)
+            if one is not None and not one.gains and gang is not None and change.type:
+                more = Fraction(int(found.books.gangs.gpus[gang]))
+                one = _with(found, node, base, replace(change, value=more), watch) or one
+            if one is not None:
+                yield one
+
+
+def _with(
+    found: Audit, node: int, base: Alternative, change: SetTo, watch: Callable[[str], None]
+) -> Sensitivity | None:
+    """Return what a change gives; None where it cannot be made alone, such as a quota that is at its cap."""
+    watch(f"{base.policy} decides with {change}")
+    try:
+        new = alternative(with_settings(found.market, [change]), found.rule(base.policy))
+    except BadInput:
+        return None
+    if new.shares is None or base.shares is None:
+        return None
+    users = found.books.users_in(node)
+    more = new.shares - base.shares
+    own = more[users].sum(axis=0)
+    gains = {kind: own[j] for j, kind in enumerate(found.market.types) if own[j]}
+    return Sensitivity(base.policy, change, gains, more.sum() - own.sum())
 
 
 def _one_more(found: Audit, node: int) -> Iterator[SetTo]:

@@ -109,10 +109,11 @@ def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
         ]
         gangs.sort(key=books.place.__getitem__)
         users = sorted({user for gang in gangs for user, _ in books.borrowers(books.owed_at[gang][0], j)})
-        if not users or sum(books.gangs.gpus[gangs]) <= books.free[j]:
+        free = int(books.free[j]) if only is None else books.free_for(only, j)
+        if not users or sum(books.gangs.gpus[gangs]) <= free:
             continue
         helped: list[int] = []
-        total, there = 0, int(books.free[j]) + reclaimable(books, j, users)
+        total, there = 0, free + reclaimable(books, j, users)
         for gang in gangs:
             gpus = int(books.gangs.gpus[gang])
             if total + gpus <= there:
@@ -122,7 +123,7 @@ def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
             user = int(books.gangs.user[gang])
             for node in (user, *books.above(user)):
                 granted[node] = granted.get(node, 0) + int(books.gangs.gpus[gang])
-        needed = (total if helped else int(books.gangs.gpus[gangs[0]])) - int(books.free[j])
+        needed = (total if helped else int(books.gangs.gpus[gangs[0]])) - free
         found = smallest(books, j, needed, users, granted)
         yield Mend(books.market.types[j], tuple(books.gangs.names[gang] for gang in helped), len(gangs), found)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fairopt.audit.auditing import Audit, audit, reason_json
 from fairopt.audit.footing import Footing
 from fairopt.audit.settings import SetTo, read_setting, with_settings
@@ -14,7 +16,7 @@ from fairopt.importing.imported import Imported
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.tables import Grid, Tabular
-from fairopt.program import Number
+from fairopt.program import Number, number_text
 from fairopt.properties.verdict import plain
 
 
@@ -27,7 +29,7 @@ class FootingChange(NamedTuple):
     after: Footing
 
 
-class Given(NamedTuple):
+class GivenGpus(NamedTuple):
     """How many more GPUs of a type a policy gives a user."""
 
     policy: str
@@ -44,6 +46,19 @@ class WhatIf(Tabular):
     before: Audit
     after: Audit
     settings: tuple[SetTo, ...] = ()
+
+    @cached_property
+    def implied(self) -> tuple[str, ...]:
+        """The quotas of groups that follow those of their members."""
+        old, new = self.before.books.said, self.after.books.said
+        if not self.settings:
+            return ()
+        asked = {(each.name, each.type) for each in self.settings}
+        return tuple(
+            f"{old.nodes[node]}.{old.columns[j]}.quota={number_text(new.guarantee[node, j])}"
+            for node, j in np.argwhere(old.guarantee != new.guarantee).tolist()
+            if (old.nodes[node], old.columns[j]) not in asked
+        )
 
     @cached_property
     def footings(self) -> tuple[FootingChange, ...]:
@@ -63,11 +78,11 @@ class WhatIf(Tabular):
                     yield FootingChange(name, kind, was, now)
 
     @cached_property
-    def given(self) -> tuple[Given, ...]:
+    def given(self) -> tuple[GivenGpus, ...]:
         """What policies give differently."""
         return tuple(self._given())
 
-    def _given(self) -> Iterator[Given]:
+    def _given(self) -> Iterator[GivenGpus]:
         later = {each.policy: each for each in self.after.alternatives}
         for old in self.before.alternatives:
             new = later.get(old.policy)
@@ -76,7 +91,7 @@ class WhatIf(Tabular):
             was, now = (_by_name(each.market, row.shares) for each, row in ((self.before, old), (self.after, new)))
             for key in dict.fromkeys((*was, *now)):
                 if was.get(key, 0) != now.get(key, 0):
-                    yield Given(old.policy, *key, was.get(key, 0), now.get(key, 0))
+                    yield GivenGpus(old.policy, *key, was.get(key, 0), now.get(key, 0))
 
     @cached_property
     def reasons(self) -> dict[str, tuple[str, str]]:
@@ -111,6 +126,7 @@ class WhatIf(Tabular):
         return {
             "schema": 1,
             "settings": [str(each) for each in self.settings],
+            "implied": list(self.implied),
             "footings": [
                 each._asdict() | {"before": each.before.value, "after": each.after.value} for each in self.footings
             ],

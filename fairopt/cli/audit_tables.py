@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fairopt.audit import Audit, Explanation, Footing, NodeFooting, WhatIf
 from fairopt.audit.alternatives import Alternative
-from fairopt.cli.tables import answers, say, table_of
+from fairopt.cli.tables import MARKS, answers, say, table_of
 from fairopt.importing.imported import Unplaced
 from fairopt.program import INFINITY, Number, number_text
 
@@ -32,22 +32,25 @@ def audit(found: Audit, *, in_full: bool) -> None:
     said = books.said
     groups = f" in {len(said.groups)} groups" if said.groups else ""
     by = f", read by {found.source}" if found.source else ""
-    say(f"{len(said.users)} users{groups}, {gpus}; {len(books.gangs) - pending} gangs run, {pending} wait{by}")
+    runs = len(books.gangs) - pending
+    waits = f"{runs} gang{'' if runs == 1 else 's'} run{'s' if runs == 1 else ''}, {pending} wait{'s' * (pending == 1)}"
+    say(f"{len(said.users)} users{groups}, {gpus}; {waits}{by}")
     if books.by_weight:
         say("Nobody is guaranteed anything: what is owed is the part by weight, and no promise.")
     if not len(books.gangs) and not books.said.held.any():
         say("The files do not say what runs and what waits.")
-    counts = ", ".join(f"{count} {footing.value}" for footing, count in found.counts.items() if count)
-    say(f"Users: {counts}")
+    else:
+        counts = ", ".join(f"{count} {footing.value}" for footing, count in found.counts.items() if count)
+        say(f"Users: {counts}")
     _rows(found, in_full=in_full)
     _past_use(found, in_full=in_full)
     _reasons(found, in_full=in_full)
     _broken(found, in_full=in_full)
     _declared(found)
-    if found.verdicts:
+    if found.verdicts and found.books.held.any():
         say("Properties of what is held; GPUs count as if gangs could be divided:")
         answers(found.verdicts)
-    if found.alternatives:
+    if found.books.held.any() or any(each.gains or each.error for each in found.alternatives):
         _alternatives(found.alternatives, in_full=in_full)
     _unplaced(found.unplaced, in_full=in_full)
 
@@ -127,7 +130,7 @@ def _broken(found: Audit, *, in_full: bool) -> None:
             say(f"  Smallest mend: {cap.mend}")
     for mend in found.mends:
         say(f"  Smallest mend: {mend}")
-    if not found.violated and any(row.types for row in found.rows):
+    if not found.violated and not found.books.by_weight:
         say("No guarantee is broken by others' borrowing, and no cap is broken.")
 
 
@@ -135,20 +138,23 @@ def _declared(found: Audit) -> None:
     known = [each for each in found.declared if each.computed is not None]
     wrong = [each for each in known if each.differs]
     if known:
-        differ = f"{len(wrong)} differ:" if wrong else "none differs"
+        differ = "none differs" if not wrong else "1 differs:" if len(wrong) == 1 else f"{len(wrong)} differ:"
         say(f"{len(known)} values that the file states were computed again; {differ}")
     for each in wrong:
         say(f"  {each}")
 
 
 def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
-    say("What policies would give instead, beside what is held:")
+    if rows:
+        say("What policies would give instead, beside what is held:")
     for each in rows:
         if each.error:
             say(f"  {each.policy}: {each.error}")
             continue
         if not each.gains:
             say(f"  {each.policy}: the same")
+        if each.rounded:
+            say(f"  {each.policy} gives parts of GPUs; here they are whole GPUs and gangs")
         users = sorted(each.gains, key=each.total)
         for heading, names in (
             ("lose", [user for user in users if each.total(user) < 0]),
@@ -160,6 +166,9 @@ def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
                 said = "; ".join(f"{user} {gained(each, user)}" for user in shown)
                 more = f"; and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
                 say(f"  {each.policy}: {heading} {said}{more}")
+        if each.gains and each.verdicts:
+            said = ", ".join(f"{name} {MARKS[own.answer]}" for name, own in each.verdicts.items())
+            say(f"  {each.policy}: then {said}")
 
 
 def gained(found: Alternative, user: str) -> str:
@@ -214,22 +223,25 @@ def explanation(found: Explanation) -> None:
 
 
 def _sensitivities(found: Explanation) -> None:
-    if found.sensitivities:
-        say("What one more would give it, computed anew:")
-        grid = table_of("policy", "one more of", "gives it", "others")
-        for each in found.sensitivities:
-            gains = ", ".join(f"{gpus:+} {kind}" for kind, gpus in each.gains.items()) or "nothing"
-            what = str(each.change).removesuffix("+=1")
-            grid.add_row(each.policy, what, gains, f"{each.others:+}" if each.others else "")
-        for column in grid.columns:
-            column.justify = "left"
-        say(grid)
+    if not found.sensitivities:
+        return
+    useful = [each for each in found.sensitivities if each.gains or each.others]
+    say("What more would give it, each computed anew:")
+    for policy in dict.fromkeys(each.policy for each in found.sensitivities):
+        for each in useful:
+            if each.policy == policy:
+                say(f"  {policy}, {each}")
+        nothing = [str(each.change) for each in found.sensitivities if each.policy == policy and each not in useful]
+        if nothing:
+            say(f"  {policy}, no difference: {', '.join(nothing)}")
 
 
 def what_if(found: WhatIf) -> None:
     """Print the difference of two audits."""
     for each in found.settings:
         say(f"Changed: {each}")
+    if found.implied:
+        say(f"and with it the groups: {', '.join(found.implied)}")
     if not found.footings:
         say("Nobody stands differently.")
     else:

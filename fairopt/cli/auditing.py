@@ -51,6 +51,14 @@ def audit(
     files: Files,
     importer: From = "",
     policies: Policies = None,
+    properties: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--property",
+            help="A property of what is held; by default those of entitlements, of many users none. May be repeated.",
+            autocompletion=completing.PROPERTIES,
+        ),
+    ] = None,
     speedups: Speedups = None,
     rates: Rates = None,
     json_: AsJson = False,
@@ -70,11 +78,16 @@ def audit(
     if speedups is not None and rates is not None:
         raise BadInput(f"got {rates}, and --speedups too", place="--rates", remedy="Give one of them")
     with tables.working("reading") as watch:
-        found = audited(files, importer=importer, policies=policies, speedups=speedups, rates=rates, watch=watch)
+        how: dict[str, Any] = {"policies": policies, "properties": properties, "speedups": speedups, "rates": rates}
+        found = audited(files, importer=importer, watch=watch, **how)
     if json_:
         print_json(found.to_json())
     else:
         audit_tables.audit(found, in_full=verbose)
+    if html is not None:
+        from fairopt.audit.page import write_page  # here, so that an audit without one begins sooner
+
+        write_page(found, html, files)
     if certificates is not None:
         evidence_files.write_verdicts(found.market, found.held, found.verdicts, list(found.properties), certificates)
     raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)

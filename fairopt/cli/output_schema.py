@@ -4,83 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from fairopt.cli.as_json import DECIDES, SCHEMA
+from fairopt.cli.audit_schema import AUDITING
+from fairopt.cli.schema_parts import (
+    NAMES,
+    NUMBER,
+    NUMBERS,
+    OBJECT,
+    TEXT,
+    TRUTH,
+    VERDICTS,
+    VERSION,
+    Keys,
+    Schema,
+    by_name,
+    listed,
+    object_of,
+    or_null,
+    part,
+)
 from fairopt.ledger import Ruling
 from fairopt.properties import Answer
 
-Schema = dict[str, Any]
-#: What keys hold, and what they mean.
-Keys = Mapping[str, tuple[Mapping[str, Any], str]]
-
-TEXT: Schema = {"type": "string"}
-TRUTH: Schema = {"type": "boolean"}
-OBJECT: Schema = {"type": "object"}
-NUMBER: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^-?\d+(/\d+)?$"}]}
-VERSION: Keys = {"schema": ({"const": SCHEMA}, "The version of this schema.")}
-
-
-def _list(of: Schema) -> Schema:
-    return {"type": "array", "items": of}
-
-
-def _or_null(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def _by_name(of: Schema) -> Schema:
-    return {"type": "object", "additionalProperties": of}
-
-
-def _one(name: str) -> Schema:
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _object(about: str, keys: Keys, optional: Keys = MappingProxyType({})) -> Schema:
-    """Return the schema of an object that has ``keys`` and may have ``optional`` ones, and others of later versions."""
-    described = {name: {**schema, "description": says} for name, (schema, says) in {**keys, **optional}.items()}
-    return {"type": "object", "description": about, "properties": described, "required": list(keys)}
-
-
-NAMES, NUMBERS = _list(TEXT), _list(NUMBER)
-VERDICTS = _by_name(_one("verdict"))
-SECONDS = _object("Seconds.", dict.fromkeys(("build", "solve", "certify"), ({"type": "number"}, "Seconds.")))
+SECONDS = object_of("Seconds.", dict.fromkeys(("build", "solve", "certify"), ({"type": "number"}, "Seconds.")))
 _STATUS: Keys = {
     **VERSION,
     "policy": (TEXT, "Who decided."),
     "status": (TEXT, "`optimal` or `decided`; else why there is no answer."),
 }
 _DECISION: Keys = {
-    "backend": (_or_null(TEXT), "The back end that was asked for, or auto."),
-    "objective": (_or_null(NUMBER), "What is optimised, in the policy's own unit."),
+    "backend": (or_null(TEXT), "The back end that was asked for, or auto."),
+    "objective": (or_null(NUMBER), "What is optimised, in the policy's own unit."),
     "users": (NAMES, "The users, in the order of the rows."),
     "types": (NAMES, "The GPU types, in the order of the columns."),
-    "allocation": (_or_null(_list(NUMBERS)), "GPUs of each type for each user; null without an answer."),
-    "utilities": (_or_null(NUMBERS), "Throughput of each user, in its own unit."),
-    "unique": (_or_null(TRUTH), "Whether no other optimum has other shares; null where nobody asked, or nobody knows."),
+    "allocation": (or_null(listed(NUMBERS)), "GPUs of each type for each user; null without an answer."),
+    "utilities": (or_null(NUMBERS), "Throughput of each user, in its own unit."),
+    "unique": (or_null(TRUTH), "Whether no other optimum has other shares; null where nobody asked, or nobody knows."),
     "seconds": (SECONDS, "What it took."),
 }
 _DECISION_BESIDE: Keys = {
-    "unique_utilities": (_or_null(TRUTH), "The same of utilities."),
-    "solver": (_or_null(TEXT), "Who solved."),
+    "unique_utilities": (or_null(TRUTH), "The same of utilities."),
+    "solver": (or_null(TEXT), "Who solved."),
     "evidence": ({}, "What the policy brings to show that the decision is right."),
-    "proven": (_or_null(OBJECT), "Bounds between which the optimum lies, with the multipliers that prove them."),
+    "proven": (or_null(OBJECT), "Bounds between which the optimum lies, with the multipliers that prove them."),
     "owners": (NAMES, "Whose the users are, where users have several job types."),
-    "raw_status": (_or_null(TEXT), "Without an answer: the solver's own word."),
+    "raw_status": (or_null(TEXT), "Without an answer: the solver's own word."),
     "incumbent": ({}, "Without an answer: the best point that was found."),
     "conflict": (NAMES, "Without an answer: constraints that cannot hold together."),
     "error": (TEXT, "Without an answer: why."),
 }
-METRICS = _object(
+METRICS = object_of(
     "Numbers of an allocation.",
     {
         "total_efficiency": (NUMBER, "The sum of the users' throughputs."),
-        "efficiency": (_by_name(NUMBER), "Throughput of each user."),
-        "ratio_to_equal_split": (_by_name(_or_null(NUMBER)), "Throughput over that of an equal split, of each user."),
+        "efficiency": (by_name(NUMBER), "Throughput of each user."),
+        "ratio_to_equal_split": (by_name(or_null(NUMBER)), "Throughput over that of an equal split, of each user."),
         "jain_index": (NUMBER, "Jain's index of these ratios."),
         "utilisation": (
-            _by_name(_or_null(NUMBER)),
+            by_name(or_null(NUMBER)),
             "Part of the GPUs in use, of each type; null where there are none.",
         ),
         "price_of_fairness": (NUMBER, "The part of the greatest total efficiency that is lost."),
@@ -91,15 +73,15 @@ _RUN: Keys = {
     "mechanics": (OBJECT, "What starting and moving jobs costs."),
     "cluster": (OBJECT, "Types and hosts."),
     "trace": (OBJECT, "Tenants, jobs and outages."),
-    "rounds": (_list(OBJECT), "What happened in each round."),
-    "standing": (_list(OBJECT), "How the jobs that are still there stand."),
+    "rounds": (listed(OBJECT), "What happened in each round."),
+    "standing": (listed(OBJECT), "How the jobs that are still there stand."),
     "outcome": (
-        _object(
+        object_of(
             "How the run ended.",
             {
                 "options": (NAMES, "What --set gave."),
                 "complete": (TRUTH, "Whether every job that can run is done."),
-                "stopped": (_or_null(TEXT), "Why the run ended before that."),
+                "stopped": (or_null(TEXT), "Why the run ended before that."),
             },
         ),
         "How the run ended.",
@@ -108,29 +90,29 @@ _RUN: Keys = {
 }
 _SCHEDULE: Keys = {
     "batch": (OBJECT, "The batch."),
-    "bases": (_list(OBJECT), "The bases of posted prices."),
-    "schedules": (_list(OBJECT), "Which job runs where and when."),
-    "admissions": (_list(OBJECT), "Each decision, in order."),
-    "payments": (_list(OBJECT), "Who pays whom."),
+    "bases": (listed(OBJECT), "The bases of posted prices."),
+    "schedules": (listed(OBJECT), "Which job runs where and when."),
+    "admissions": (listed(OBJECT), "Each decision, in order."),
+    "payments": (listed(OBJECT), "Who pays whom."),
     "options": (NAMES, "What --set gave."),
-    "backend": (_or_null(TEXT), "The back end that was asked for, or auto."),
+    "backend": (or_null(TEXT), "The back end that was asked for, or auto."),
     "revenue": (NUMBER, "The total utility of the jobs that run."),
-    "gains": (_by_name(NUMBER), "Utility less payments, by tenant."),
+    "gains": (by_name(NUMBER), "Utility less payments, by tenant."),
     "unscheduled": (NAMES, "The jobs that do not run."),
     "proven": (TEXT, "What is proven of the plan."),
     "seconds": (SECONDS, "What it took."),
 }
-VERDICT = _object(
+VERDICT = object_of(
     "Whether a property holds.",
     {
         "answer": ({"enum": [each.value for each in Answer]}, "The verdict."),
-        "margin": (_or_null(NUMBER), "By how much; negative where it fails."),
+        "margin": (or_null(NUMBER), "By how much; negative where it fails."),
         "unit": (TEXT, "The margin's unit."),
         "exact": (TRUTH, "Whether no tolerance was used."),
         "witness": ({}, "What shows that it fails; else null."),
         "evidence": ({}, "What shows that it holds; null where the definition does."),
         "effort": (TEXT, "What was looked at."),
-        "reason": (_or_null(TEXT), "Why it could not be decided."),
+        "reason": (or_null(TEXT), "Why it could not be decided."),
         "boundary": ({}, "On what it depends."),
     },
     {
@@ -142,7 +124,7 @@ _COMPARED: Keys = {
     "properties": (VERDICTS, "Verdicts by name."),
     "metrics": ({"anyOf": [METRICS, {"type": "object", "maxProperties": 0}]}, "Of a market: numbers."),
     "measures": (OBJECT, "Of a trace or a batch: what was measured."),
-    "cell_seconds": (_by_name({"type": "number"}), "What each cell of the table took."),
+    "cell_seconds": (by_name({"type": "number"}), "What each cell of the table took."),
 }
 _WRITTEN: Keys = {
     "file": (TEXT, "The file that was written."),
@@ -151,7 +133,7 @@ _WRITTEN: Keys = {
 }
 _UNPLACED: Keys = {
     "unplaced": (
-        _list(_object("What was not taken over.", dict.fromkeys(("place", "value", "why"), (TEXT, "In words.")))),
+        listed(object_of("What was not taken over.", dict.fromkeys(("place", "value", "why"), (TEXT, "In words.")))),
         "What the file says and the problem has no place for.",
     )
 }
@@ -163,14 +145,14 @@ _OPTION: Keys = {
 }
 _LISTED: Keys = {"name": (TEXT, "The name."), "source": (TEXT, "Where it is from.")}
 _BENCH_LISTS: Keys = dict.fromkeys(
-    ("specifications", "tasks", "families of instances", "contenders"), (_list(OBJECT), "By name.")
+    ("specifications", "tasks", "families of instances", "contenders"), (listed(OBJECT), "By name.")
 )
-_ENDS = _object("A number and its interval.", dict.fromkeys(("value", "low", "high"), (_or_null(NUMBER), "Or null.")))
+_ENDS = object_of("A number and its interval.", dict.fromkeys(("value", "low", "high"), (or_null(NUMBER), "Or null.")))
 _SETTING: Keys = dict.fromkeys(("trace", "cluster", "load", "error", "mechanics"), (TEXT, "The label."))
 _MEAN: Keys = {
     **_SETTING,
     **dict.fromkeys(("policy", "measure"), (TEXT, "The name.")),
-    **dict.fromkeys(("value", "low", "high"), (_or_null(NUMBER), "The mean over seeds, and its interval.")),
+    **dict.fromkeys(("value", "low", "high"), (or_null(NUMBER), "The mean over seeds, and its interval.")),
     "seeds": ({"type": "integer"}, "How many runs it is of."),
 }
 _PAIR: Keys = {
@@ -178,7 +160,7 @@ _PAIR: Keys = {
     **dict.fromkeys(("measure", "better", "than"), (TEXT, "What is compared, who is better, than whom.")),
     "sure": (TRUTH, "Whether the family of comparisons allows to say so."),
     **dict.fromkeys(("factor", "difference"), (_ENDS, "By how much; null where it is not known.")),
-    **dict.fromkeys(("p", "p_holm"), (_or_null(NUMBER), "The p-value, alone and among all comparisons.")),
+    **dict.fromkeys(("p", "p_holm"), (or_null(NUMBER), "The p-value, alone and among all comparisons.")),
     "seeds": ({"type": "integer"}, "How many pairs of runs."),
     "verdict": (TEXT, "The same in words."),
 }
@@ -186,44 +168,45 @@ _STUDY: Keys = {
     **VERSION,
     "study": (TEXT, "Its name."),
     **dict.fromkeys(("cells", "missing"), ({"type": "integer"}, "Cells that ended, and those that were not played.")),
-    "failed": (_list(OBJECT), "Cells that ended with an error, and the error."),
+    "failed": (listed(OBJECT), "Cells that ended with an error, and the error."),
     "notes": (NAMES, "What a reader must know before the numbers."),
-    "means": (_list(_object("A policy in a setting.", _MEAN)), "Of each measure that is compared."),
-    "pairs": (_list(_object("Two policies in a setting.", _PAIR)), "Every pair, one family of comparisons."),
+    "means": (listed(object_of("A policy in a setting.", _MEAN)), "Of each measure that is compared."),
+    "pairs": (listed(object_of("Two policies in a setting.", _PAIR)), "Every pair, one family of comparisons."),
 }
 #: What is printed by command; of commands under another one by both names.
 OUTPUTS: Mapping[str, Schema] = MappingProxyType(
     {
-        "solve": _object("An allocation.", {**_STATUS, **_DECISION}, _DECISION_BESIDE),
-        "verify": _object(
+        "solve": object_of("An allocation.", {**_STATUS, **_DECISION}, _DECISION_BESIDE),
+        "verify": object_of(
             "Verdicts on an allocation, a schedule or a recorded run.",
             {**VERSION, "properties": (VERDICTS, "Verdicts by name.")},
             {
                 "metrics": (METRICS, "Of an allocation: numbers."),
                 "accepted": (TRUTH, "Of a schedule: whether it keeps all constraints."),
                 "violations": (NAMES, "Of a schedule: the constraints that it breaks."),
-                "statement": (_or_null(TEXT), "Of a schedule: what was checked."),
+                "statement": (or_null(TEXT), "Of a schedule: what was checked."),
             },
         ),
         "compare": {
             "anyOf": [
-                _object(
+                object_of(
                     "What is said of each policy.",
-                    {**VERSION, "policies": (_by_name(_one("compared")), "By the policy's name.")},
+                    {**VERSION, "policies": (by_name(part("compared")), "By the policy's name.")},
                 ),
-                _one("study"),
+                part("study"),
             ]
         },
-        "policies": _list(_one("policy")),
-        "backends": _list(_one("backend")),
-        "properties": _list(_one("property")),
-        "plugins": _list(_one("plugin")),
-        "datasets": {"anyOf": [_list(_one("dataset")), _one("written")]},
-        "generate": {"anyOf": [_list(_one("generator")), _one("generated")]},
-        "import": _one("written"),
-        "check": _object("What was decided.", {**VERSION, "files": (_list(_one("checked")), "Of each file.")}),
-        "claims": _list(_one("claim")),
-        "lie": _object(
+        **AUDITING,
+        "policies": listed(part("policy")),
+        "backends": listed(part("backend")),
+        "properties": listed(part("property")),
+        "plugins": listed(part("plugin")),
+        "datasets": {"anyOf": [listed(part("dataset")), part("written")]},
+        "generate": {"anyOf": [listed(part("generator")), part("generated")]},
+        "import": part("written"),
+        "check": object_of("What was decided.", {**VERSION, "files": (listed(part("checked")), "Of each file.")}),
+        "claims": listed(part("claim")),
+        "lie": object_of(
             "A misreport that pays, if one was found.",
             {
                 **VERSION,
@@ -236,28 +219,28 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
                 "misreport": (OBJECT, "Who reports what, and what it gains."),
             },
         ),
-        "run": _object("A run.", {**VERSION, "policy": (TEXT, "Who decided."), **_RUN}),
-        "schedule": _object("A plan.", {**VERSION, "policy": (TEXT, "Who decided."), **_SCHEDULE}),
-        "study run": _one("study"),
-        "study merge": _object(
+        "run": object_of("A run.", {**VERSION, "policy": (TEXT, "Who decided."), **_RUN}),
+        "schedule": object_of("A plan.", {**VERSION, "policy": (TEXT, "Who decided."), **_SCHEDULE}),
+        "study run": part("study"),
+        "study merge": object_of(
             "A file of all cells.",
             {**VERSION, "written": (NAMES, "The file."), "cells": ({"type": "integer"}, "How many it holds.")},
         ),
-        "study report": _one("study"),
-        "study list": _list(
-            _object("A study.", {**VERSION, "name": (TEXT, "The name."), "title": (TEXT, "What it is about.")})
+        "study report": part("study"),
+        "study list": listed(
+            object_of("A study.", {**VERSION, "name": (TEXT, "The name."), "title": (TEXT, "What it is about.")})
         ),
-        "bench run": _object("A line of results.", {**VERSION, "kind": (TEXT, "environment or measurement.")}),
-        "bench list": _object("What is installed.", {**VERSION, **_BENCH_LISTS}),
-        "bench report": _one("files"),
-        "bench figures": _one("files"),
+        "bench run": object_of("A line of results.", {**VERSION, "kind": (TEXT, "environment or measurement.")}),
+        "bench list": object_of("What is installed.", {**VERSION, **_BENCH_LISTS}),
+        "bench report": part("files"),
+        "bench figures": part("files"),
     }
 )
 _PARTS: Mapping[str, Schema] = {
-    "study": _object("Who is better, by how much, and how sure.", _STUDY),
+    "study": object_of("Who is better, by how much, and how sure.", _STUDY),
     "verdict": VERDICT,
-    "compared": _object("What is said of one policy.", _STATUS, {**_DECISION, **_DECISION_BESIDE, **_COMPARED}),
-    "policy": _object(
+    "compared": object_of("What is said of one policy.", _STATUS, {**_DECISION, **_DECISION_BESIDE, **_COMPARED}),
+    "policy": object_of(
         "A policy.",
         {
             **VERSION,
@@ -267,11 +250,11 @@ _PARTS: Mapping[str, Schema] = {
             "methods": (NAMES, "Its methods; the first is the default."),
             "program": (TRUTH, "Whether a back end can decide it."),
             "available": (TRUTH, "Whether it can decide here."),
-            "options": (_list(_object("An option.", _OPTION)), "What --set takes."),
-            "claims": (_list(OBJECT), "What its source claims."),
+            "options": (listed(object_of("An option.", _OPTION)), "What --set takes."),
+            "claims": (listed(OBJECT), "What its source claims."),
         },
     ),
-    "backend": _object(
+    "backend": object_of(
         "A back end.",
         {
             **VERSION,
@@ -282,29 +265,29 @@ _PARTS: Mapping[str, Schema] = {
             "numbers": ({"enum": ["floats", "exact rationals"]}, "What it computes in."),
         },
     ),
-    "property": _object(
+    "property": object_of(
         "A property.",
         {**VERSION, **_LISTED, "of": (TEXT, "Of what."), "definition": (TEXT, "The definition.")},
     ),
-    "plugin": _object(
+    "plugin": object_of(
         "What another package brings.",
         {**VERSION, **dict.fromkeys(("group", "name", "value", "package"), (TEXT, "As it is registered."))},
     ),
-    "dataset": _object(
+    "dataset": object_of(
         "A data set.",
         {**VERSION, "name": _LISTED["name"], "kind": (TEXT, "What it is."), "about": (TEXT, "What it is about.")},
     ),
-    "generator": _object(
+    "generator": object_of(
         "A generator of traces.",
         {
             **VERSION,
             **_LISTED,
             "about": (TEXT, "What it is about."),
             "cluster": (TEXT, "The data set of its own cluster; empty where it has none."),
-            "options": (_list(_object("An option.", _OPTION)), "What --set takes."),
+            "options": (listed(object_of("An option.", _OPTION)), "What --set takes."),
         },
     ),
-    "generated": _object(
+    "generated": object_of(
         "A trace that was written.",
         {
             **VERSION,
@@ -313,9 +296,9 @@ _PARTS: Mapping[str, Schema] = {
             "counted": (TEXT, "The speed at which GPU-time is counted: mean or fastest."),
         },
     ),
-    "written": _object("A file that was written.", {**VERSION, **_WRITTEN}, _UNPLACED),
-    "files": _object("Files that were written.", {**VERSION, "written": (NAMES, "The files.")}),
-    "checked": _object(
+    "written": object_of("A file that was written.", {**VERSION, **_WRITTEN}, _UNPLACED),
+    "files": object_of("Files that were written.", {**VERSION, "written": (NAMES, "The files.")}),
+    "checked": object_of(
         "What was decided of a file.",
         {
             "file": (TEXT, "The file."),
@@ -323,20 +306,20 @@ _PARTS: Mapping[str, Schema] = {
             "said": (NAMES, "What was checked, or what is wrong."),
         },
     ),
-    "claim": _object(
+    "claim": object_of(
         "A paper's claim.",
         {
             **VERSION,
             **dict.fromkeys(("id", "paper", "where", "kind", "says", "evidence"), (TEXT, "As in the ledger.")),
-            "table": (_list(OBJECT), "What is printed beside what a study found: claimed, found, interval, holds."),
+            "table": (listed(OBJECT), "What is printed beside what a study found: claimed, found, interval, holds."),
             "verdict": ({"enum": [each.value for each in Ruling]}, "What a computation says of it."),
-            "waits_for": (_or_null(TEXT), "What is missing for a verdict."),
-            "run": (_or_null(TEXT), "The function that computes it."),
-            "seconds": (_or_null({"type": "number"}), "With --run: what it took."),
+            "waits_for": (or_null(TEXT), "What is missing for a verdict."),
+            "run": (or_null(TEXT), "The function that computes it."),
+            "seconds": (or_null({"type": "number"}), "With --run: what it took."),
         },
         {
             "follows": (TRUTH, "With --run: whether the stored verdict follows."),
-            "recomputed": (_or_null(OBJECT), "With --run: what was computed."),
+            "recomputed": (or_null(OBJECT), "With --run: what was computed."),
             "error": (TEXT, "With --run: what stopped it."),
         },
     ),

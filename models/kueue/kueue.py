@@ -170,6 +170,7 @@ def _grounds(
             name: float("inf") if (own := quotas.share(node)).infinite else own.value
             for node, name in enumerate(owed.nodes)
         },
+        stated={"weightedShare": {name: quotas.share(node).rounded for node, name in enumerate(owed.nodes)}},
         owed=owed.guarantee[:, : len(owed.types)],
         order=tuple(work.name for work in outcome.admitted),
         waits=waits,

@@ -36,6 +36,7 @@ def reclaim(cluster: Cluster, turns: Turns, rule: Rule, waits: dict[str, str]) -
     """
     started: list[str] = []
     running = _running(cluster)
+    has = {queue: {column for _, each in jobs for column in each} for queue, jobs in running.items()}
     yielding = {queue for queue in running if rule.over(queue)}
     hopeless: set[Any] = set()
     while (queue := turns.next()) is not None:
@@ -44,7 +45,9 @@ def reclaim(cluster: Cluster, turns: Turns, rule: Rule, waits: dict[str, str]) -
                 shape = frozenset(takes.items())
                 if shape in hopeless or (queue, shape) in hopeless or not rule.may(queue, takes):
                     continue
-                victims = _victims(cluster, rule, queue, takes, {each: running[each] for each in yielding})
+                lacking = cluster.lacks(takes)
+                able = [each for each in yielding if each != queue and not has[each].isdisjoint(lacking)]
+                victims = _victims(cluster, rule, queue, takes, {each: running[each] for each in able})
                 if victims is None:
                     # what is out of reach for a queue that could not yield itself is out of reach for all
                     hopeless.add((queue, shape) if rule.near or queue in yielding else shape)
@@ -75,15 +78,15 @@ def _running(cluster: Cluster) -> dict[int, list[tuple[Job, Amounts]]]:
 def _victims(
     cluster: Cluster, rule: Rule, queue: int, takes: Amounts, running: dict[int, list[tuple[Job, Amounts]]]
 ) -> Sequence[Job] | None:
-    """Return the jobs to stop so that ``takes`` fits; None where there are not enough."""
+    """Return the jobs to stop so that ``takes`` fits: some that have what lacks; None where there are not enough."""
     lacking: dict[int, Any] = {column: takes[column] - cluster.free[column] for column in cluster.lacks(takes)}
     left: Left = {}
     victims: list[Job] = []
-    for other in sorted(running, key=lambda each: rule.first(queue, each)) if lacking else ():
-        for victim, has in running[other] if other != queue else ():
+    for other in sorted(running, key=lambda each: rule.first(queue, each)):
+        for victim, has in running[other]:
             if not lacking:
                 return victims
-            if rule.yields(queue, takes, victim, has, left):
+            if lacking.keys() & has.keys() and rule.yields(queue, takes, victim, has, left):
                 victims.append(victim)
                 for node in cluster.above(other):
                     now = left.setdefault(node, list(cluster.held[node]))

@@ -28,6 +28,9 @@ CALLS = (
     ("compare", "compare @astraea-example --policy fcfs --property budget_balance --json"),
     ("compare", "compare FOLDER/two.csv --cluster @philly-cluster --policy srtf --json"),
     ("compare", "compare FOLDER/two.csv --cluster @philly-cluster --policy srtf --policy tiresias --seeds 3 --json"),
+    ("audit", "audit FOLDER/now.toml --json"),
+    ("explain", "explain FOLDER/now.toml train --json"),
+    ("whatif", "whatif FOLDER/now.toml --set train.H100.quota=4 --json"),
     ("policies", "policies --json"),
     ("policies", "policies fft --json"),
     ("backends", "backends --json"),
@@ -68,6 +71,17 @@ parameters = { users = [3], types = [2] }
 [[contenders]]
 contender = "fairopt"
 label = "fairopt"
+"""
+
+NOW = """
+schema = 1
+types = ["H100"]
+capacity = [8]
+user = [
+  { name = "train", speedup = "unknown", guarantee = [6] },
+  { name = "batch", speedup = "unknown", guarantee = [2] },
+]
+gang = [{ name = "a", user = "train", gpus = 4 }, { name = "b", user = "batch", gpus = 6, on = "H100" }]
 """
 
 
@@ -121,6 +135,7 @@ def made(tmp_path: Path, fairopt: Callable[..., Ran], monkeypatch: pytest.Monkey
     (tmp_path / "shares.json").write_text(json.dumps({"allocation": [[1, 0.25], [0, 0.75]]}))
     (tmp_path / "two.csv").write_text("job_id,submit_s,duration_s,gpus\na,0,100,1\nb,0,400,2\n")
     (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "now.toml").write_text(NOW)
     (tmp_path / "study.toml").write_text(STUDY.replace("FOLDER", str(tmp_path)))
     (tmp_path / "page.md").write_text("<!-- bench goals: begin -->\n<!-- bench goals: end -->\n")
     (tmp_path / "plan.json").write_text(fairopt("schedule", "@astraea-example", "--policy", "fcfs", "--json").out)

@@ -1,4 +1,4 @@
-"""The first ten minutes of four users: each command of their transcripts prints what stands below it."""
+"""The first ten minutes of four users, and two tutorials: each command prints what stands below it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def test_the_transcript_is_what_the_commands_print(page: Path) -> None:
 
 
 def test_there_is_a_transcript_for_each_of_the_four() -> None:
-    assert {page.stem for page in WITH_COMMANDS} == {"researcher", "operator", "solvers", "author"}
+    clusters = {"cluster-kubernetes", "cluster-slurm"}
+    assert {page.stem for page in WITH_COMMANDS} == {"researcher", "operator", "solvers", "author"} | clusters
     for page in WITH_COMMANDS:
         blocks = [block[2] for block in BLOCK.finditer(page.read_text(encoding="utf-8")) if block[1] == "console"]
         assert len([step for block in blocks for step in steps(block)]) >= 5

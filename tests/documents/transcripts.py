@@ -1,10 +1,11 @@
-"""The transcripts of ``docs/first-ten-minutes``: what stands after ``$`` is run, and what stands below is its output.
+"""The transcripts of ``docs/first-ten-minutes`` and of tutorials: after ``$`` stands a command, below it its output.
 
 ``make transcripts`` runs them again and writes the outputs into the pages. A page is one session of bash in an empty
 folder: its blocks ``console`` hold commands (``$``, gone on with by ``>``) and outputs, standard error among them. Its
 blocks with a ``:caption:`` are files, which are written there beforehand, where they stand.
 
-``pip install`` is done by `installing`, without the network. In a comparison all seconds are alike, and
+``pip install`` is done by `installing`, without the network; ``kubectl`` and ``sshare`` print files of
+``fairopt/datasets/clusters``. In a comparison all seconds are alike, and
 spaces at the ends of lines do not count.
 """
 
@@ -20,12 +21,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "first-ten-minutes").glob("*.md"))
+PAGES = sorted(
+    page for where in ("first-ten-minutes/*", "tutorials/cluster-*") for page in ROOT.glob(f"docs/{where}.md")
+)
 BLOCK = re.compile(r"^```(\{[\w-]+\} \S+|console)\n(.*?)^```$", re.M | re.S)
 #: What is printed after each command; no command prints it.
 DONE = "\x1e"
 INSTALL = shlex.join([sys.executable, str(Path(__file__).with_name("installing.py"))])
+CLUSTERS = ROOT / "fairopt" / "datasets" / "clusters"
 BEGIN = f"""exec 2>&1
+kubectl() {{ cat {CLUSTERS}/kueue/cluster.json; }}
+sshare() {{ cat {CLUSTERS}/slurm/sshare.txt; }}
 pip() {{ {INSTALL} "${{@: -1}}" "$SITE"; }}
 done_() {{ local status=$?; printf '{DONE}'; return $status; }}
 """

@@ -1,0 +1,120 @@
+"""The page of an audit: HTML that needs no other file and no network, made from the audit alone."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairopt.audit.auditing import Audit
+from fairopt.audit.footing import Footing, NodeFooting, TypeFooting
+from fairopt.bench.report.page import UNWRITABLE
+from fairopt.discovery import library
+from fairopt.problem.files.storage import naming, write_text
+from fairopt.program import INFINITY, Number, number_text
+from fairopt.properties import Answer
+
+#: The most lines of the table of users, and of every other table.
+LINES, OTHERS = 2_000, 200
+#: How a verdict reads.
+ANSWERS = {
+    Answer.HOLDS: "yes",
+    Answer.FAILS: "no",
+    Answer.NOT_REFUTED: "not refuted",
+    Answer.UNDECIDED: "undecided",
+    Answer.DEPENDS: "depends",
+}
+
+
+class BarLine(NamedTuple):
+    """A line of the table of users: who, how deep in the tree, on which type, and the parts of its bar in percent."""
+
+    row: NodeFooting
+    depth: int
+    own: TypeFooting
+    within: float
+    beyond: float
+    owed_at: float | None
+    broken: bool
+
+
+def write_page(found: Audit, path: str | PathLike[str], files: Sequence[object] = ()) -> None:
+    """Write the page of an audit of ``files``. Errors: `NotInstalled` without Jinja2; `BadInput` for the place."""
+    with naming(path):
+        write_text(path, page(found, files))
+
+
+def page(found: Audit, files: Sequence[object] = ()) -> str:
+    """Return the page; the rest as `write_page`."""
+    lines = list(_lines(found))
+    templates = _templates()
+    script = templates.get_template("audit_page.js").render()
+    text: str = templates.get_template("audit_page.html").render(
+        title=f"Audit of {', '.join(Path(str(file)).name for file in files) or 'a market'}",
+        found=found,
+        books=found.books,
+        footings=list(Footing),
+        lines=lines[:LINES],
+        left_out=max(0, len(lines) - LINES),
+        declared=[each for each in found.declared if each.computed is not None],
+        types=list(zip(found.market.types, found.market.capacity, found.books.free, strict=True)),
+        answers=ANSWERS,
+        most=OTHERS,
+        script=script,
+        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+    )
+    return UNWRITABLE.sub("\ufffd", text)
+
+
+@cache
+def _templates() -> Any:
+    jinja = library("jinja2", "an audit's page")
+    loader = jinja.ChoiceLoader([jinja.PackageLoader(each) for each in (__package__, "fairopt.bench.report")])
+    layout = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja.StrictUndefined}
+    made = jinja.Environment(loader=loader, autoescape=True, **layout)
+    made.filters |= {"gpus": gpus_text, "signed": signed}
+    return made
+
+
+def gpus_text(number: Number) -> str:
+    """Return a number of GPUs as text, rounded where it is not whole; "–" for no bound."""
+    if number == INFINITY:
+        return "–"
+    return number_text(number) if number == int(number) else f"{float(number):.4g}"
+
+
+def signed(number: Number) -> str:
+    """Return a difference of GPUs as text, with its sign."""
+    sign = "+" if number > 0 else "−" if number < 0 else ""
+    return f"{sign}{gpus_text(max(number, -number))}"
+
+
+def _lines(found: Audit) -> Iterator[BarLine]:
+    """Yield the lines of all nodes, each group before its members; none where nothing is held, owed or asked for."""
+    said = found.books.said
+    broken = {(each.name, each.type) for each in found.violations}
+    nodes = [(node, 0) for node in reversed(said.tops)]
+    while nodes:
+        node, depth = nodes.pop()
+        row = found.rows[node]
+        nodes += [(child, depth + 1) for child in reversed(said.children[node])]
+        for own in row.types:
+            if not (own.holds or own.owed or own.asks):
+                continue
+            long = float(
+                max(own.holds, own.owed if own.owed < INFINITY else 0, own.cap if own.cap < INFINITY else 0, 1)
+            )
+            inside = min(own.holds, own.owed)
+            yield BarLine(
+                row,
+                depth,
+                own,
+                100 * float(inside) / long,
+                100 * float(own.holds - inside) / long,
+                None if own.owed == INFINITY else 100 * float(own.owed) / long,
+                (row.name, own.type) in broken,
+            )

@@ -1,0 +1,140 @@
+"""Audits of any small cluster: the definitions hold as they stand, nothing fails, and mends mend."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+
+from fairopt.audit import Cause, Footing, audit, explain
+from fairopt.audit.books import Books
+from fairopt.audit.page import page
+from fairopt.audit.violations import mends
+from fairopt.problem import Entitlements, Gangs, Good, Market
+from fairopt.program import INFINITY
+
+
+@st.composite
+def markets(draw: st.DrawFn) -> Market:
+    users, types = [f"u{i}" for i in range(draw(st.integers(1, 4)))], ["S", "T"]
+    nodes, goods = [*users, "g", "h"], {Good("cpu", "any"): 20} if draw(st.booleans()) else {}
+    count = draw(st.integers(0, 8))
+    on = [draw(st.sampled_from([None, "S", "T"])) for _ in range(count)]
+    gpus = [draw(st.integers(0, 5)) for _ in range(count)]
+    gangs = Gangs.of(
+        [draw(st.sampled_from(users)) for _ in range(count)],
+        gpus,
+        users=users,
+        types=types,
+        on=on,
+        allowed=[[each] if each else draw(st.sampled_from([None, ["S"], ["T"]])) for each in on],
+        tier=[draw(st.integers(0, 2)) for _ in range(count)],
+        preemptible=[draw(st.booleans()) for _ in range(count)],
+        other={"cpu": [draw(st.integers(0, 4)) for _ in range(count)]} if goods else None,
+    )
+    amounts = st.sampled_from([0, 1, 2, 4, 6, Fraction(5, 2), None])
+
+    def some(no: Any) -> dict[str, list[Any]]:
+        return {
+            name: [draw(amounts.filter(lambda each: each is not no)) for _ in types]
+            for name in nodes
+            if draw(st.booleans())
+        }
+
+    owed = Entitlements.of(
+        users,
+        types,
+        groups=["g", "h"],
+        group={name: draw(st.sampled_from(["g", "h"])) for name in users if draw(st.booleans())} | {"h": "g"},
+        goods=goods,
+        guarantee=some(False),
+        cap=some(False),
+        borrow_weight={name: draw(st.integers(0, 3)) for name in nodes},
+        usage={name: draw(st.integers(0, 3)) for name in nodes},
+        gangs=gangs,
+    )
+    held = owed.held[:, :2].sum(axis=0)
+    capacity = [max(1, int(each) + draw(st.integers(-1, 4))) for each in held]
+    return Market.of([[1, 1]] * len(users), capacity, users=users, types=types, entitlements=owed)
+
+
+@given(markets())
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_what_is_said_is_so(market: Market) -> None:
+    found = audit(market, policies=[], properties=[])
+    books, said = found.books, found.books.said
+    gangs = books.gangs
+    json.dumps(found.to_json(exact=True), allow_nan=False)
+    assert "<script>alert" not in page(found)
+    for node, row in enumerate(found.rows):
+        held, owed = books.held[node, :2], books.owed[node, :2]
+        waits = [
+            g for g in range(len(gangs)) if gangs.on[g] < 0 and gangs.gpus[g] and node in said.path(int(gangs.user[g]))
+        ]
+        fits = any(
+            gangs.allowed[g, j]
+            and gangs.gpus[g] <= min(market.capacity[j], owed[j] - held[j])
+            and all(
+                books.held[each, j] + gangs.gpus[g] <= said.cap[each, j]
+                for each in said.path(int(gangs.user[g]))
+                if each == node or node in books.above(each)
+            )
+            for g in waits
+            for j in range(2)
+        )
+        if not said.goods:
+            assert (row.footing is Footing.STARVED) == fits
+        if not fits:
+            assert (row.footing is Footing.BORROWING) == bool((held > owed).any())
+    for name, reason in found.reasons.items():
+        for stop in reason.stops:
+            if stop.cause is Cause.OPEN:
+                j, user = market.types.index(stop.type), said.node(name)
+                assert books.free[j] >= reason.gpus
+                assert all(books.held[each, j] + reason.gpus <= said.cap[each, j] for each in said.path(user))
+    assert found.violated == bool(found.guarantees or (books.held > said.cap).any())
+
+
+@given(markets())
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_mends_mend(market: Market) -> None:
+    """Stop the gangs and start those that are helped: enough GPUs are free, and only what is said is short."""
+    books = Books(market)
+    gangs, said = books.gangs, books.said
+    for mend in mends(books):
+        if mend.reclaim.stops is None or not mend.gangs:
+            continue
+        j, on = market.types.index(mend.type), gangs.on.copy()
+        for each in mend.reclaim.stops:
+            gang = gangs.names.index(each.gang)
+            assert gangs.preemptible[gang]
+            assert gangs.on[gang] == j
+            on[gang] = -1
+        for name in mend.gangs:
+            on[gangs.names.index(name)] = j
+        now = Books(replace(market, entitlements=said.running(gangs.placed(on))))
+        assert now.said.held[:, j].sum() <= max(market.capacity[j], said.held[:, j].sum())
+        due = np.minimum(books.held[:, j], np.where(books.owed[:, j] == INFINITY, books.held[:, j], books.owed[:, j]))
+        missing = {said.nodes[node] for node in np.flatnonzero(now.held[:, j] < due)}
+        assert missing <= set(mend.reclaim.below)
+
+
+@given(markets(), st.integers(0, 3))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_loans_are_enough(market: Market, number: int) -> None:
+    user = market.users[number % len(market.users)]
+    found = explain(market, user, policies=[])
+    json.dumps(found.to_json(), allow_nan=False)
+    books = found.found.books
+    for loan in found.loans:
+        gang, j = books.gangs.names.index(loan.gang), market.types.index(loan.type)
+        free = sum(int(word.split()[3]) for word in loan.steps if word.startswith("free or add"))
+        assert books.gangs.gpus[gang] <= books.free[j] + free
+        for node in books.said.path(int(books.gangs.user[gang])):
+            fits = books.held[node, j] + books.gangs.gpus[gang] <= books.said.cap[node, j]
+            assert fits or any(f"the cap of {books.said.nodes[node]} from" in word for word in loan.steps)

@@ -1,0 +1,230 @@
+"""`fairopt audit`, `explain` and `whatif` on scheduler's files and on markets, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from ran_command import Ran
+
+from fairopt import audit, discovery
+from fairopt.audit import explain, whatif
+from fairopt.errors import BadInput
+from fairopt.importing.imported import Imported
+from fairopt.problem import Entitlements, Gangs, Market
+
+CLUSTERS = Path(str(files("fairopt.datasets") / "clusters"))
+KUEUE = CLUSTERS / "kueue" / "cluster.json"
+SAMPLES = [
+    *([CLUSTERS / "kueue" / name] for name in ("cluster.json", "older.yaml", "story3.yaml")),
+    *([CLUSTERS / "kai" / name] for name in ("cluster.yaml", "snapshot.json")),
+    *([CLUSTERS / "volcano" / name] for name in ("capacity.json", "hdrf.yaml")),
+    [CLUSTERS / "yarn" / "capacity-scheduler.xml", CLUSTERS / "yarn" / "metrics.json"],
+    [CLUSTERS / "slurm" / "sshare.txt"],
+    [CLUSTERS / "slurm" / name for name in ("sshare.txt", "assoc.txt", "nodes.txt", "squeue.txt", "qos.txt")],
+]
+NOW = """
+schema = 1
+types = ["H100"]
+capacity = [8]
+user = [
+  { name = "train", speedup = "unknown", guarantee = [6], cap = [8] },
+  { name = "batch", speedup = "unknown", guarantee = [2] },
+]
+gang = [
+  { name = "a", user = "train", gpus = 4 },
+  { name = "b", user = "batch", gpus = 2, on = "H100" },
+  { name = "c", user = "batch", gpus = 4, on = "H100" },
+]
+"""
+
+
+@pytest.fixture
+def now(tmp_path: Path) -> Path:
+    file = tmp_path / "now.toml"
+    file.write_text(NOW)
+    return file
+
+
+@pytest.mark.parametrize("paths", SAMPLES, ids=lambda paths: "/".join(paths[0].parts[-2:]))
+def test_every_sample_is_recognised_and_its_certificates_are_accepted(
+    paths: list[Path], fairopt: Callable[..., Ran], tmp_path: Path
+) -> None:
+    ran = fairopt("audit", *paths, "--json", "--certificates", tmp_path / "certificates", "--html", tmp_path / "p.html")
+    assert ran.status in (0, 1), ran.err
+    assert ran.data["source"] == paths[0].parts[-2]
+    assert ran.status == int(ran.data["violated"])
+    assert ran.data["unplaced"]
+    checked = fairopt("check", tmp_path / "certificates", "--json")
+    assert checked.status == 0
+    assert {each["status"] for each in checked.data["files"]} == {"accepted"}
+    assert {Path(each["file"]).stem for each in checked.data["files"]} == set(ran.data["properties"])
+    assert (tmp_path / "p.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_words_for_people_and_the_status_for_scripts(now: Path, fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("audit", now, "--policy", "kueue")
+    assert ran.status == 1
+    for words in (
+        "1 STARVED, 1 BORROWING",
+        "train: a (4 GPUs) waits: train is owed 6 more H100, 2 are free, and batch holds 4 more than it is owed",
+        "reclaim 2 H100: stop b of batch. Then a runs",
+        "kueue: ",
+    ):
+        assert words in ran.out
+    text = NOW.replace('{ name = "a", user = "train", gpus = 4 },', "")
+    now.write_text(text)
+    assert fairopt("audit", now).status == 0
+
+
+def test_what_cannot_be_decided_is_said_by_the_status(now: Path, fairopt: Callable[..., Ran]) -> None:
+    two = NOW.replace('["H100"]', '["H100", "A100"]').replace("capacity = [8]", "capacity = [8, 8]")
+    now.write_text(
+        two.replace("[6], cap = [8]", "[6, 0]").replace("[2]", "[2, 0]").replace("gpus = 4", 'gpus = 6, on = "A100"', 1)
+    )
+    ran = fairopt("audit", now, "--property", "envy_freeness")  # which of the types is faster for train?
+    assert ran.status == 4, ran.out
+
+
+def test_rates_and_speedups_make_all_properties_decidable(
+    now: Path, fairopt: Callable[..., Ran], tmp_path: Path
+) -> None:
+    rates, speedups = tmp_path / "rates.toml", tmp_path / "speedups.csv"
+    rates.write_text("H100 = 2\n")
+    speedups.write_text("user,H100\nbatch,1\ntrain,3\n")
+    for option, file in (("--rates", rates), ("--speedups", speedups)):
+        ran = fairopt("audit", now, option, file, "--json")
+        assert ran.data["properties"]["envy_freeness"]["answer"] == "FAILS"
+    both = fairopt("audit", now, "--rates", rates, "--speedups", speedups)
+    assert (both.status, "Give one of them" in both.err) == (2, True)
+    rates.write_text("H200 = 2\n")
+    assert "Did you mean 'H100'?" in fairopt("audit", now, "--rates", rates).err
+
+
+def test_mistakes_are_named_with_what_to_do(now: Path, fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("hello\n")
+    for words, arguments in (
+        ("Did you mean 'train'?", ("explain", now, "trian")),
+        ("Did you mean 'train.H100'?", ("whatif", now, "--set", "trian.H100.quota=8")),
+        ("Did you mean 'quota'?", ("whatif", now, "--set", "train.H100.qota=8")),
+        ("Did you mean 'H100'?", ("whatif", now, "--set", "H10.capacity=8")),
+        ("Write NAME.TYPE.quota=8", ("whatif", now, "--set", "train")),
+        ("got -1", ("whatif", now, "--set", "train.weight=-1")),
+        ("Set train.H100.cap too", ("whatif", now, "--set", "train.H100.quota=9")),
+        ("Give --set, or two files to compare", ("whatif", now)),
+        ("Did you mean kueue?", ("audit", now, "--from", "kueu")),
+        ("Say what it is: --from NAME", ("audit", other)),
+        ("there is no such file", ("audit", tmp_path / "none.json")),
+        ("speedup", ("audit", _without(now, 'speedup = "unknown", '))),
+        ("nothing of entitlements", ("audit", "@oef-eq6")),
+    ):
+        ran = fairopt(*arguments)
+        assert (ran.status, words in ran.err) == (2, True), ran.err
+        assert ran.err.count("\n") == 1
+
+
+def _without(file: Path, words: str) -> Path:
+    other = file.with_name("other.toml")
+    other.write_text(file.read_text().replace(words, ""))
+    return other
+
+
+def test_files_that_several_importers_read_are_nobodys(now: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    market = audit(now, policies=[]).market
+    readers = {"one": lambda path: market, "two": lambda path: Imported(market), "trace": lambda path: 3}
+    monkeypatch.setattr(discovery, "names", lambda group: list(readers))
+    monkeypatch.setattr(discovery, "load", lambda group, name: readers[name])
+    now.rename(now.with_suffix(".dump"))
+    with pytest.raises(BadInput, match="it can be read as of one and two"):
+        audit(now.with_suffix(".dump"), policies=[])
+    assert audit(now.with_suffix(".dump"), importer="two", policies=[], properties=[]).source == "two"
+
+
+def test_explain_says_what_a_gpu_more_gives(now: Path, fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("explain", now, "train", "--policy", "hierarchical-water-filling")
+    assert ran.status == 0
+    assert "Smallest mend: reclaim 2 H100: stop b of batch" in ran.out
+    found = explain(now, "train", policies=["hierarchical-water-filling"])
+    gains = {str(each.change): (each.gains.get("H100", 0), each.others) for each in found.sensitivities}
+    assert gains["H100.capacity+=4"][0] == 0  # it has all that it asks for
+    batch = explain(now, "batch", policies=["hierarchical-water-filling"])
+    assert {str(each.change): each.gains for each in batch.sensitivities}["H100.capacity+=1"] == {"H100": 1}
+
+
+def test_loans_are_the_least_that_lets_a_gang_run(now: Path) -> None:
+    now.write_text(NOW.replace("gpus = 4 },", "gpus = 8 },", 1).replace("cap = [8]", "cap = [7]"))
+    [loan] = explain(now, "train", policies=[]).loans
+    assert str(loan) == "a could run on H100: raise the cap of train from 7 to 8; free or add 6 H100"
+    now.write_text(
+        NOW.replace("gpus = 4 },", "gpus = 8 },", 1).replace("guarantee = [2]", "guarantee = [8], reserve = [8]")
+    )
+    [loan] = explain(now, "train", policies=[]).loans
+    assert loan.steps == ("let batch lend 2 of the 2 H100 that it keeps", "free or add 6 H100")
+
+
+def test_whatif_says_who_stands_differently(now: Path, fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("whatif", now, "--set", "batch.H100.quota=6", "--set", "train.H100.quota=2", "--json")
+    assert ran.status == 0
+    assert [(each["name"], each["after"]) for each in ran.data["footings"]] == [
+        ("train", "WITHIN"),
+        ("batch", "WITHIN"),
+    ]
+    assert ran.data["mended"]
+    back = fairopt("whatif", _without(now, "guarantee = [6], "), now)
+    assert back.status == 1
+    assert "Newly broken:" in back.out
+
+
+def test_settings_of_names_with_dots_and_of_groups() -> None:
+    users, types = ["a.b", "c"], ["T.1"]
+    gangs = Gangs.of(["a.b"], [2], users=users, types=types)
+    given = {"guarantee": {"a.b": [2], "c": [2]}, "group": {"a.b": "g", "c": "g"}}
+    market = Market.of(
+        [[1]] * 2, [4], users=users, types=types, entitlements=Entitlements.of(users, types, gangs=gangs, **given)
+    )
+    found = whatif(market, ["a.b.T.1.quota+=3", "g.weight=2", "T.1.capacity=9", "c.T.1.cap=none"], policies=[])
+    after = found.after.books
+    assert [after.said.guarantee[node, 0] for node in range(3)] == [5, 2, 7]  # the group has what its members have
+    assert found.implied == ("g.T.1.quota=7",)
+    assert (after.market.capacity[0], after.said.borrow_weight[2]) == (9, 2)
+    low = Entitlements.of(users, types, **given | {"guarantee": {"a.b": [2], "c": [2], "g": [1]}})
+    apart = whatif(
+        Market.of([[1]] * 2, [4], users=users, types=types, entitlements=low), ["a.b.T.1.quota=3"], policies=[]
+    )
+    assert apart.after.books.said.guarantee[2, 0] == 1  # a group's own number is its own
+
+
+@pytest.mark.parametrize("name", discovery.names(discovery.EMITTERS))
+def test_a_change_is_written_as_the_scheduler_takes_it(name: str, fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    change = {
+        "kueue": (KUEUE, "vision.h100.quota=24", r"kind: ClusterQueue(?s:.*)name: vision(?s:.*)nominalQuota: '24'"),
+        "kai": (CLUSTERS / "kai" / "cluster.yaml", "llm.h100.quota=8", '"quota": 8'),
+        "slurm": (
+            CLUSTERS / "slurm" / "sshare.txt",
+            "hep/bo.weight=4",
+            "sacctmgr .* name=bo account=hep set fairshare=4",
+        ),
+    }
+    file, setting, written = change[name]
+    ran = fairopt("whatif", file, "--set", setting, "--policy", "kueue", "--emit", name)
+    assert ran.status == 0, ran.err
+    assert re.search(written, ran.out)
+    again = json.loads(fairopt("whatif", file, "--set", setting, "--emit", name, "--json").out)
+    assert again["emitted"] == ran.out
+
+
+def test_values_that_a_file_states_are_computed_again(tmp_path: Path) -> None:
+    text = (CLUSTERS / "slurm" / "sshare.txt").read_text()
+    found = audit(CLUSTERS / "slurm" / "sshare.txt")
+    known = [each for each in found.declared if each.computed is not None]
+    assert {each.what for each in known} == {"FairShare", "LevelFS"}
+    assert not [each for each in known if each.differs]
+    other = tmp_path / "sshare.txt"
+    other.write_text(text.replace("0.555556", "0.777778"))
+    [wrong] = [each for each in audit(other).declared if each.differs]
+    assert str(wrong) == "hep/ada, FairShare: the file says 0.777778, slurm-fair-tree computes 0.555556"
