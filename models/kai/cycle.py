@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import gt
 from typing import Any
 
 from fairopt.models.kai.division import ratio
@@ -158,15 +159,17 @@ class Cycle:
         kept: set[Job] = set()
         left = {job, *taken}
         for each in Order(self._pool, sorted([*self._ahead(left), *left], key=lambda each: each.place)):
-            if each in left and self._pool.fits(each):
-                kept.add(each)
-                if each is job:
-                    self._pool.start(each)
-                else:
-                    self._give_back(each)
+            fits = each in left and self._pool.fits(each)
             left.discard(each)
-            if not left or (each is job and each not in kept):
-                break
+            if not fits:
+                continue
+            kept.add(each)
+            if each is job:
+                self._pool.start(each)
+            else:
+                self._give_back(each)
+            if not any(map(self._pool.fits, left) if job in kept else [self._pool.fits(job)]):
+                break  # what is free only gets less
         if job in kept:
             self._pool.stop(job)
         return kept
@@ -174,21 +177,30 @@ class Cycle:
     def _ahead(self, jobs: set[Job]) -> Iterator[Job]:
         """Yield the jobs that wait before the given ones in their queues, and make these come later.
 
-        That is those that take more of something than all before them: the more a queue's next job takes, the later
-        the queue comes.
+        The more a queue's next job takes, the later the queue comes: of those in a row the one counts that takes the
+        most of everything.
         """
-        last: dict[int, int] = {}
-        for job in jobs:
-            last[job.queue] = max(job.place, last.get(job.queue, 0))
-        for queue, place in last.items():
-            most: Amounts = ()
+        places: dict[int, list[int]] = {}
+        for place, queue in sorted((job.place, job.queue) for job in jobs):
+            places.setdefault(queue, []).append(place)
+        for queue, row in places.items():
+            most: Job | None = None
+            step = 0
             for each in self._asking.get(queue, ()):
-                if each.place >= place:
+                if most is not None and not any(map(gt, each.takes, most.takes)) and each.place < row[-1]:
+                    continue  # it takes no more than one before it
+                if each.gang not in self._waiting or each in jobs:
+                    continue
+                begun = step
+                while step < len(row) and row[step] < each.place:
+                    step += 1
+                if step == len(row):
                     break
-                more = not most or any(a > b for a, b in zip(each.takes, most, strict=True))
-                if more and each not in jobs and each.gang in self._waiting:
-                    most = [max(pair) for pair in zip(each.takes, most or each.takes, strict=True)]
-                    yield each
+                if most is not None and (step > begun or any(map(gt, most.takes, each.takes))):
+                    yield most
+                most = each
+            if most is not None:
+                yield most
 
     # -- preempting ------------------------------------------------------------------------------------------------
     def _outranks(self, job: Job) -> bool:

@@ -165,7 +165,7 @@ HOLES: list[tuple[Any, str, Any, str]] = [
     (market.Market, "feasible", no_capacity, "DOMINANCE"),
     (market.Market, "used", no_demand, "DEMANDING"),
     (market.Market, "out_of_shares", no_weights, "WEIGHTED"),
-    (entitled, "asks", nobody_waits, "SHORT"),
+    (entitled, "asks", nobody_waits, "LENT"),
     (entitled.Standing, "room", no_caps, "OVER"),
     (entitled.Standing, "above", no_guarantees, "RECLAIMED"),
     (bounds, "_least", no_bounds, "UP_TO_2"),
