@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -112,7 +112,7 @@ class VolcanoCapacity(Computed):
         started, waits = allocate(cluster, Heap(cluster.waits, key), Limits(refused, lambda _: ""))
         if self.reclaim:
             by = _Reclaiming(cluster, quota, self.ancestor_reclaim_level, key)
-            rule = Rule(by.may, by.over, by.yields, by.first, near=bool(self.ancestor_reclaim_level))
+            rule = Rule(by.may, by.over, by.yields, by.standing, by.near, local=bool(self.ancestor_reclaim_level))
             started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
         k = len(owed.types)
         grounds = partial(
@@ -142,6 +142,7 @@ class _Reclaiming:
     quota: Quotas
     level: int
     key: Callable[[int], tuple[Any, ...]]
+    _paths: dict[int, set[int]] = field(default_factory=dict)
 
     def may(self, queue: int, takes: Amounts) -> bool:
         """Say whether the queue, or a group above it, would then still hold at most what it deserves of something.
@@ -176,10 +177,18 @@ class _Reclaiming:
             for node in (mine, *(node for node in self._groups(mine) if node not in self._same(queue, mine)))
         )
 
-    def first(self, queue: int, victim: int) -> Any:
-        """Return the order of victims: near in the tree, then of large share. Source: VictimQueueOrderFn."""
-        shared = set(self.cluster.above(queue)) & set(self.cluster.above(victim))
-        return -len(shared), _negated(self.key(victim))
+    def standing(self, victim: int) -> Any:
+        """Return the order of victims' queues: the last to get a turn first. Source: VictimQueueOrderFn."""
+        return _negated(self.key(victim))
+
+    def near(self, queue: int, victim: int) -> int:
+        """Return how many groups are above both. Source: getQueueLevel."""
+        return len(self._above(queue) & self._above(victim))
+
+    def _above(self, queue: int) -> set[int]:
+        if queue not in self._paths:
+            self._paths[queue] = set(self.cluster.above(queue))
+        return self._paths[queue]
 
     def _groups(self, queue: int) -> list[int]:
         above = list(self.cluster.above(queue))[1 : 1 + self.level]

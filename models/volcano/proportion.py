@@ -134,7 +134,8 @@ class VolcanoProportion(Computed):
                 yields=lambda _, takes, job, has, left: _over(
                     left.get(job.queue, cluster.held[job.queue]), parts[job.queue]
                 ),
-                first=lambda _, victim: tuple(-each for each in key(victim)),
+                standing=lambda victim: tuple(-each for each in key(victim)),
+                near=lambda queue, victim: 0,
             )
             started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
         owes = objects([part for row in parts for part in row[: len(owed.types)]]).reshape(n, -1)
