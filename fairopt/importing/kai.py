@@ -11,7 +11,7 @@ from fairopt.importing.documents import Document, found_in, json_documents, zipp
 from fairopt.importing.fields import Part, Places
 from fairopt.importing.imported import Imported
 from fairopt.importing.kai_objects import DEFAULT_POOL, FIELDS, GPUS, POOL, PRODUCT, QUEUE_PRIORITY, SNAPSHOT, UNITS
-from fairopt.importing.kai_pods import Gang, Workloads
+from fairopt.importing.kai_pods import PodGang, Workloads
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.storage import AnyPath, naming
@@ -305,7 +305,7 @@ def _row(amounts: Mapping[str, Any], own: str) -> dict[str, Any]:
     return {own if resource == "gpu" else f"{resource}:{own}": found for resource, found in amounts.items()}
 
 
-def _gangs(gangs: list[Gang], users: list[str], types: tuple[str, ...], own: Mapping[str, str]) -> Gangs:
+def _gangs(gangs: list[PodGang], users: list[str], types: tuple[str, ...], own: Mapping[str, str]) -> Gangs:
     return Gangs.of(
         [gang.group.queue for gang in gangs],
         [gang.takes["gpu"] for gang in gangs],

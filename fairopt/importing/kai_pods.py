@@ -26,7 +26,7 @@ class PodGroup(NamedTuple):
     created: int
 
 
-class Gang(NamedTuple):
+class PodGang(NamedTuple):
     """Pods of one group that start together, and what they take of each resource."""
 
     name: str
@@ -74,7 +74,7 @@ class Workloads:
             require(key not in known, shown(name), f"{kind}, metadata, name", "Give each object once")
             known[key] = part
 
-    def of(self, types: Mapping[str, str]) -> tuple[_Amounts, _Amounts, list[Gang]]:
+    def of(self, types: Mapping[str, str]) -> tuple[_Amounts, _Amounts, list[PodGang]]:
         """Return what each queue holds, the part of it that is not preemptible, and the gangs.
 
         ``types`` are the GPU types by queue; what is of no such queue has no place.
@@ -89,7 +89,7 @@ class Workloads:
                     self._places.note("Pod, pod-group-name", pod.name, owner[1], "no such pod group")
         held: dict[str, dict[str, Fraction]] = {}
         fixed: dict[str, dict[str, Fraction]] = {}
-        gangs: list[Gang] = []
+        gangs: list[PodGang] = []
         for (space, name), group in groups.items():
             if group.queue not in types:
                 why = "no queue without queues below it, in a node pool with GPUs, is called so"
@@ -104,7 +104,7 @@ class Workloads:
             gangs += self._split(f"{space}/{name}" if space else name, group, pods)
         return held, fixed, gangs
 
-    def _split(self, name: str, group: PodGroup, pods: list[_Pod]) -> Iterator[Gang]:
+    def _split(self, name: str, group: PodGroup, pods: list[_Pod]) -> Iterator[PodGang]:
         """Yield the gangs of a group: its first pods together, and each of the others by itself."""
         left, number = group.least, 0
         for runs in (True, False):
@@ -118,7 +118,7 @@ class Workloads:
                     continue
                 takes = {each: sum((p.takes[each] for p in together), Fraction(0)) for each in together[0].takes}
                 number += 1
-                yield Gang(name if number == 1 else f"{name}+{number - 1}", group, runs, takes)
+                yield PodGang(name if number == 1 else f"{name}+{number - 1}", group, runs, takes)
 
     def _group(self, part: Part) -> PodGroup:
         spec, place = part.part("spec"), part.place
