@@ -84,6 +84,16 @@ PAPERS = {
     "armada": Paper(
         "Armada (documents and code of 2026)", "", "A model of the documented cycle; no live cluster was run."
     ),
+    "kueue": Paper(
+        "Kueue (documents and code of 2026)",
+        "",
+        "Its rules for fair sharing on small cohorts; no live cluster was asked.",
+    ),
+    "kai": Paper(
+        "KAI Scheduler (documents and code of 2026)", "", "Division and reclaiming; no live cluster was asked."
+    ),
+    "volcano": Paper("Volcano (documents and code of 2026)", "", "Worked numbers; no live cluster was asked."),
+    "yarn": Paper("YARN capacity scheduler (documents and code)", "", "Worked numbers; no live cluster was asked."),
     "slurm": Paper(
         "Slurm (documents and code of 2026)", "", "Its rules for fair share on small trees; no live cluster was asked."
     ),

@@ -38,7 +38,9 @@ def test_compare_is_exact_and_its_evidence_is_accepted(fairopt: Callable[..., Ra
                     if each["answer"] == "FAILS"
                 ]
             assert all(path.is_file() for path in written), (name, of)
-        assert (tmp_path / name / "decision.json").is_file()
+        unproved = f"no certificate: {name}/decision" in err  # a rule that nothing proves but doing it again
+        assert (tmp_path / name / "decision.json").is_file() is not unproved
+        assert not unproved or name in {"gavel-isolated", "gavel-proportional", "hierarchical-water-filling"}
     count = len(list(tmp_path.rglob("*.json")))
     assert f"{count} certificates" in err
     status, out, _ = fairopt("check", tmp_path)
@@ -166,9 +168,10 @@ def test_every_row_of_the_list_of_claims_stands_in_the_ledger() -> None:
     if not CLAIMS.is_file():
         pytest.skip("the list of claims is not on this machine")
     asked = {row["id"]: row for row in tomllib.loads(CLAIMS.read_text(encoding="utf-8"))["claim"]}
-    assert {row.id for row in ledger()} == set(asked)
-    assert all(row.says.strip() != asked[row.id]["says"] for row in ledger()), "in the project's own words"
-    assert all(row.kind == asked[row.id]["kind"] for row in ledger())
+    rows = {row.id: row for row in ledger()}
+    assert rows.keys() >= asked.keys()  # what schedulers claim is not in that list
+    assert all(rows[name].says.strip() != told["says"] for name, told in asked.items()), "in the project's own words"
+    assert all(rows[name].kind == told["kind"] for name, told in asked.items())
 
 
 def test_a_paper_is_a_folder_of_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ PROPOSED = [
     ("run t.csv --policy oef-", {"oef-rounds"}),
     ("run t.csv --policy fft --set rem", {"remaining="}),
     ("schedule b.toml --policy f", {"fcfs"}),
-    ("compare --property en", {"envy_freeness"}),
+    ("compare --property en", {"envy_freeness", "envy_within_peers"}),
     ("compare --policy f", {"fft", "fcfs", "fifo", "fifo-quota"}),
     ("verify @astraea-s", {"@astraea-small"}),
     ("policies stri", {"stride"}),

@@ -61,7 +61,8 @@ def test_modules_and_groups_are_there(document: Path) -> None:
 @parametrized
 def test_files_are_there(document: Path) -> None:
     named = {path for path in PATH.findall(document.read_text(encoding="utf-8")) if not CAPITALS.search(path)}
-    assert not {path for path in named if not list(ROOT.glob(path))}
+    foreign = ("docs/",) if document.name == "ledger.md" else ()  # it cites the documents of schedulers
+    assert not {path for path in named if not path.startswith(foreign) and not list(ROOT.glob(path))}
 
 
 @parametrized

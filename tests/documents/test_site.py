@@ -15,7 +15,17 @@ from fairopt.ledger import ledger
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-FOLDERS = ("first-ten-minutes", "tutorials", "howto", "concepts", "formats", "papers", "reference", "notebooks")
+FOLDERS = (
+    "first-ten-minutes",
+    "tutorials",
+    "howto",
+    "concepts",
+    "formats",
+    "papers",
+    "reference",
+    "notebooks",
+    "schedulers",
+)
 SCHEMAS = sorted((ROOT / "fairopt").rglob("*.py"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from generate import Problem
-from plan import Step, Written
+from plan import SHARES, Step, Written
 
 #: Commands that need no file.
 LISTS: Sequence[str] = (
@@ -92,6 +92,8 @@ RIGHT = {
     "plan.json": '{"schedules": []}',
 }
 #: What is changed in one of the right files: file, what stands there, what is put there instead, the command.
+#: The policies that the master was made with; those that came since are not asked.
+EVERY = " ".join(f"--policy {name}" for name in SHARES)
 MISTAKES: Sequence[tuple[str, str, str, str]] = (
     ("market.toml", "schema = 1", "schema = 2", "solve market.toml --policy max-min"),
     ("market.toml", "schema = 1\n", "", "solve market.toml --policy max-min"),
@@ -171,8 +173,8 @@ MISTAKES: Sequence[tuple[str, str, str, str]] = (
     ("plan.json", "schedules", "schedule", "verify batch.toml plan.json --json"),
     ("plan.json", "[]", "[1]", "verify batch.toml plan.json"),
     ("plan.json", "", "", "verify batch.toml plan.json --property feasibility"),
-    ("market.toml", "", "", "compare market.toml --json --floats --evaluations 60"),
-    ("market.toml", "", "", "compare market.toml --json --evaluations 60 --every-optimum"),
+    ("market.toml", "", "", f"compare market.toml --json --floats --evaluations 60 {EVERY}"),
+    ("market.toml", "", "", f"compare market.toml --json --evaluations 60 --every-optimum {EVERY}"),
 )
 
 

@@ -102,18 +102,18 @@ def _named(option: str, names: Sequence[str]) -> tuple[str, ...]:
 def _market(number: int, facts: Mapping[str, Any]) -> Iterator[Step | Tampered]:
     market, allocation = facts["market"], facts["allocation"]
     in_turn = [SHARES[(number + shift) % len(SHARES)] for shift in (0, 2, 4, 6, 8)]
-    checked = _named("--property", OF_ALLOCATIONS)
+    every, checked = _named("--policy", SHARES), _named("--property", OF_ALLOCATIONS)
     for policy in in_turn[:4]:
         yield _step("solve", market, "--policy", policy, "--exact", "--unique", "--json")
     for policy in in_turn[3:]:
         yield _step("solve", market, "--policy", policy, "--unique", "--json")
     if number % 4 == 2:
-        yield _step("compare", market, "--json", *checked, "--certificates", "evidence", keep=("evidence",))
+        yield _step("compare", market, "--json", *every, *checked, "--certificates", "evidence", keep=("evidence",))
         yield _step("check", "evidence")
     elif number % 2 == 0:
-        yield _step("compare", market, "--json", "--unique", *checked)
+        yield _step("compare", market, "--json", "--unique", *every, *checked)
     else:
-        yield _step("compare", market, "--json", "--floats", *checked)
+        yield _step("compare", market, "--json", "--floats", *every, *checked)
     yield from _misreports(number, market)
     if number % 4 == 1:
         yield _step("compare", market, "--json", "--every-optimum", *_named("--policy", in_turn[:2]), *checked)
