@@ -47,7 +47,7 @@ def configured(policy: P, settings: Sequence[str], place: str = "--set") -> P:
             raise BadInput("it is given twice", place=called, remedy="Give each option once")
         read = readers.get(name, partial(decode, hints[name], named=_named))
         values[name] = read(value, called)
-    changed: P = replace(policy, **values)  # type: ignore[type-var]
+    changed: P = replace(policy, **values) if values else policy  # type: ignore[type-var]
     return changed
 
 

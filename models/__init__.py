@@ -33,7 +33,9 @@ from fairopt.models.gavel.partitions import GavelProportional as GavelProportion
 from fairopt.models.gavel.rounds import GavelRounds as GavelRounds
 from fairopt.models.gavel.water_filling import WaterFilling as WaterFilling
 from fairopt.models.hived.hived import HiveD as HiveD
+from fairopt.models.kai.kai import Kai as Kai
 from fairopt.models.karma.karma import Karma as Karma
+from fairopt.models.kueue.kueue import Kueue as Kueue
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness as LongTermGpuTimeFairness
 from fairopt.models.nash.nash_welfare import NashWelfare as NashWelfare
 from fairopt.models.nash.partial_allocation import PartialAllocation as PartialAllocation
@@ -43,6 +45,10 @@ from fairopt.models.oef.rounds import OEFRounds as OEFRounds
 from fairopt.models.pal.pal import PAL as PAL
 from fairopt.models.shockwave.shockwave import Shockwave as Shockwave
 from fairopt.models.sia.sia import Sia as Sia
+from fairopt.models.slurm.rounds import SlurmFairTreeRounds as SlurmFairTreeRounds
+from fairopt.models.slurm.slurm import SlurmFairTree as SlurmFairTree
+from fairopt.models.slurm.slurm import SlurmMultifactor as SlurmMultifactor
 from fairopt.models.volcano.capacity import VolcanoCapacity as VolcanoCapacity
 from fairopt.models.volcano.hdrf import VolcanoHdrf as VolcanoHdrf
 from fairopt.models.volcano.proportion import VolcanoProportion as VolcanoProportion
+from fairopt.models.yarn.capacity import YarnCapacity as YarnCapacity

@@ -20,7 +20,7 @@ from fairopt.ledger import Entry, PrintedAndFound, Ruling, ledger
 
 
 class Paper(NamedTuple):
-    """How a paper is called here, the notebook about it, and what its reader should know of our studies."""
+    """How a paper is called here, the notebook about it if any, and what its reader should know of our studies."""
 
     title: str
     notebook: str
@@ -77,11 +77,21 @@ PAPERS = {
         "all of the offline optimum's revenue, convex ones lose most of it while jobs wait for their round "
         "(`astraea-ratio`), and first come, first served over all that is free earns more in both.",
     ),
+    "drf": Paper(
+        "Dominant Resource Fairness (NSDI 2011)", "", "Decided for divisible tasks, as the paper's theorems are."
+    ),
+    "karma": Paper("Karma (OSDI 2023)", "", "Decided on small instances, with the published library's own ties."),
+    "armada": Paper(
+        "Armada (documents and code of 2026)", "", "A model of the documented cycle; no live cluster was run."
+    ),
+    "slurm": Paper(
+        "Slurm (documents and code of 2026)", "", "Its rules for fair share on small trees; no live cluster was asked."
+    ),
 }
 #: What each verdict means, in the order of the table.
 MEANING = {
     Ruling.REPRODUCED: "our computation gives what is printed",
-    Ruling.PROVED: "a proof for all sizes, checked by Coq",
+    Ruling.PROVED: "a proof for all sizes, checked by Coq or by what the row names",
     Ruling.HOLDS_BOUNDED: "decided for every instance up to a stated size",
     Ruling.REFUTED: "an exact counterexample is stored and checked again in every test run",
     Ruling.INCONSISTENT: "the paper contradicts itself; both readings are computed",
@@ -153,10 +163,12 @@ def introduction(paper: str) -> list[nodes.Node]:
     """Return what is to be known of a paper, where there is something, and a line that links its notebook."""
     if paper not in PAPERS:
         return []
+    about = [paragraph(PAPERS[paper].about)] if PAPERS[paper].about else []
+    if not PAPERS[paper].notebook:
+        return [*about]
     target = f"/notebooks/{PAPERS[paper].notebook}"
     link = pending_xref(refdomain="std", reftype="doc", reftarget=target, refexplicit=False, refwarn=True)
     link += nodes.inline(text=target)
-    about = [paragraph(PAPERS[paper].about)] if PAPERS[paper].about else []
     return [*about, nodes.paragraph("", "", nodes.Text("Notebook: "), link)]
 
 

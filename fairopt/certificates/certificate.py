@@ -39,15 +39,20 @@ class Certificate:
     kind: ClassVar[str] = ""
     #: Whether it certifies a policy's decision or the range of its choices; other certificates may contain such ones.
     decision: ClassVar[bool] = False
-    #: Whether its ``market`` is told with entitlements and bounds of speedups; others do not speak of these.
+    #: Whether `tells_whole` is so for the kind.
     whole: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON types; every number is an integer or a string "p/q"."""
         body: dict[str, Any] = _written({field.name: getattr(self, field.name) for field in fields(self)})
-        if self.whole and isinstance(self, OfAllocation):
-            body["market"] = market_json(self.market, whole=True)
+        market = getattr(self, "market", None)
+        if self.tells_whole() and isinstance(market, Market):
+            body["market"] = market_json(market, whole=True)
         return {"schema": SCHEMA, "certificate": self.kind} | body
+
+    def tells_whole(self) -> bool:
+        """Whether its ``market`` is told with entitlements and bounds of speedups; others do not speak of these."""
+        return self.whole
 
     def write(self, path: str | Path) -> None:
         """Write the certificate to a file."""

@@ -290,6 +290,10 @@ class MisreportProof(Certificate):
     truth: Annotated[Certificate, Part("decided", "The decision on the truth, or its best for the user.")]
     lie: Annotated[Certificate, Part("decided", "The decision on the lie, or its worst for the user.")]
 
+    def tells_whole(self) -> bool:
+        """Whether the market is told with its entitlements: as the decisions tell it."""
+        return self.truth.tells_whole()
+
 
 def _optimum(program: Program, solution: Solution) -> dict[str, Any]:
     """Return an exact optimum and its proof as fields; the verifier maximises: duals of a minimisation change sign."""

@@ -13,6 +13,7 @@ from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate
 from fairopt.certificates.parts import BareDuals, Duals, Gap, Objective, Part, Policy, UpTo, bare_duals, rows_of
 from fairopt.problem import Market
+from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program, Sense
 
 Point: TypeAlias = Annotated[
@@ -59,7 +60,8 @@ class OutsideDecision(Certificate):
     """The optimum of a program of an outside policy, which the verifier does not know.
 
     ``shares`` (n, k) are the positions of the share variables. It proves what it says of the program, which the
-    policy's author wrote. Whether that is the policy's program, the verifier cannot decide, and says so.
+    policy's author wrote. Whether that is the policy's program, the verifier cannot decide, and says so. Where the
+    market has entitlements, it does decide that the shares keep the caps, and the guarantees that can be used.
 
     >>> OutsideDecision.kind, OutsideDecision.decision
     ('bound', True)
@@ -76,6 +78,10 @@ class OutsideDecision(Certificate):
     bound: UpTo
     gap: Gap
     duals: BareDuals
+
+    def tells_whole(self) -> bool:
+        """Whether the market is told with its entitlements: where they say something."""
+        return is_entitled(self.market)
 
     @property
     def allocation(self) -> Array:

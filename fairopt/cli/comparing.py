@@ -19,7 +19,7 @@ from fairopt.cli.settings import mechanics_of, read_trace_on
 from fairopt.compare import Row
 from fairopt.compare import compare as compared
 from fairopt.errors import BadInput
-from fairopt.policy import Policy
+from fairopt.policy import Policy, unheeded
 from fairopt.problem import Cluster, Market, Queue, Trace, exact, read_market
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
@@ -116,6 +116,8 @@ def compare(
     sys.set_int_max_str_digits(0)
     problem = kind.read(file, context.params)
     policies = wanted_policies(policy_names, kind.decided)
+    left_out = [] if policy_names else [why for each in policies if (why := unheeded(each, problem))]
+    policies = [each for each in policies if policy_names or not unheeded(each, problem)]
     wanted = wanted_properties(property_names, problem)
     effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
     how = {"effort": effort, "limit": limit, **kind.how(context.params)}
@@ -127,6 +129,8 @@ def compare(
         kind.table(rows, problem, wanted)
         if allocations:
             tables.allocations(row.decision for row in rows if row.decision is not None)
+        if left_out and isinstance(problem, Market) and problem.entitlements is not None:
+            tables.say("\n".join(("Left out:", *(f"  {why}" for why in left_out))))
         if took := comparison_tables.seconds_of(rows, wanted):
             print(took, file=sys.stderr)
     if certificates is not None:

@@ -88,7 +88,7 @@ def _comparison(
     say(KEY)
     for asked in properties:
         efforts = {row.verdicts[asked.name].effort for row in rows if asked.name in row.verdicts}
-        if isinstance(asked, MechanismProperty) and len(efforts) == 1:
+        if isinstance(asked, MechanismProperty) and len(efforts) == 1 and any(efforts):
             say(f"{heads[asked.name]} searched, for each policy: {efforts.pop()}.")
     for row in rows:
         if row.error is not None:

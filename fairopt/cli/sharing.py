@@ -14,7 +14,9 @@ from fairopt.by_name import allocate
 from fairopt.cli import as_json, evidence_files, tables
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
+from fairopt.cli.settings import Settings
 from fairopt.compare import verify as verified
+from fairopt.configuring import configured
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.metrics import metrics
 from fairopt.policy import Uniqueness, uniqueness
@@ -33,6 +35,7 @@ def solve(
     market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
     policy: Annotated[str, policy_option("A policy", Market)],
     backend: Backend = "auto",
+    settings: Settings = None,
     json_: AsJson = False,
     exact: Annotated[
         bool, typer.Option("--exact", help="Decide in rational arithmetic; numbers print as p/q.")
@@ -61,7 +64,7 @@ def solve(
     require_place(certificate, "--certificate")
     problem = read_market(market, types or ())
     problem = problem.normalised() if normalise else problem
-    rule = discovery.policy(policy, Market)
+    rule = configured(discovery.policy(policy, Market), settings or [])
     solver = discovery.solver(rule, backend)
     if exact and solver is not None and solver.number is float:
         raise NotCapable(

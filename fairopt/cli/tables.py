@@ -91,8 +91,9 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
         for name, part in zip(market.types, numbers.utilisation, strict=True)
         if part is not None
     )
+    stated = "" if market.known.all() else "at the speedups as the market states them: "
     say(
-        f"total efficiency {number_text(numbers.total_efficiency)}, price of fairness "
+        f"{stated}total efficiency {number_text(numbers.total_efficiency)}, price of fairness "
         f"{float(numbers.price_of_fairness):.1%}, Jain's index {float(numbers.jain_index):.3f}, in use: {idle}"
     )
 

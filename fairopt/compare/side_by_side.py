@@ -20,7 +20,7 @@ from fairopt.compare.rows import AllocationRow, Compared, PlanRow, Row, RunRow
 from fairopt.deadline import time_limit
 from fairopt.errors import BadInput, FairoptError, require
 from fairopt.metrics import metrics
-from fairopt.policy import Plan, Policy, decide, uniqueness
+from fairopt.policy import Plan, Policy, decide, unheeded, uniqueness
 from fairopt.policy.decide import can_be_exact
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
@@ -128,7 +128,7 @@ def compare(
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
 
     ``policies`` and ``properties``: objects, classes or names, one or several; None for all that are installed for such
-    a problem.
+    a problem; of a market, those that heed its entitlements.
 
     ``how`` says how a problem is decided. All kinds take ``backend``, which may be a name, and ``exact``. A `Market` of
     rationals is decided in rationals unless a ``backend`` is named; with ``exact`` False it becomes one of floats:
@@ -150,7 +150,7 @@ def compare(
     """
     decided = Queue if isinstance(problem, Setting) else type(problem)
     if policies is None:
-        policies = discovery.policies(decided)
+        policies = [each for each in discovery.policies(decided) if not unheeded(each, problem)]
     chosen = [discovery.policy_of(each, decided) for each in _several(policies)]
     solvers = [discovery.solver_of(each, backend) for each in chosen]
     asked = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -79,7 +80,7 @@ def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:
                     got = f"{len(entries)} files of {whole} bytes unpacked, at most 1000 of {allowed}"
                     raise BadInput(got, place="the zip file", remedy="Unpack it, and give the file in it")
                 return {entry.filename: _unpacked(packed, entry) for entry in entries}
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
             remedy = "Give the whole file, without a password"
             raise BadInput(f"not a zip file that can be read: {error}", place="the file", remedy=remedy) from error
 

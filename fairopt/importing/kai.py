@@ -10,7 +10,7 @@ from fairopt.errors import BadInput, require
 from fairopt.importing.documents import Document, found_in, json_documents, zipped
 from fairopt.importing.fields import Part, Places
 from fairopt.importing.imported import Imported
-from fairopt.importing.kai_objects import DEFAULT_POOL, FIELDS, POOL, PRODUCT, QUEUE_PRIORITY, SNAPSHOT, UNITS
+from fairopt.importing.kai_objects import DEFAULT_POOL, FIELDS, GPUS, POOL, PRODUCT, QUEUE_PRIORITY, SNAPSHOT, UNITS
 from fairopt.importing.kai_pods import Gang, Workloads
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
@@ -28,8 +28,6 @@ _LISTS: Mapping[str, str] = {
     "priorityClasses": "PriorityClass",
 }
 _GROUPS: Mapping[str, str] = {"Queue": "scheduling.run.ai/v2", "PodGroup": "scheduling.run.ai/v2alpha2"}
-#: What counts as a GPU. Source: pkg/scheduler/api/resource_info, GPUResourceName and amdGpuResourceName.
-GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 
 
 class _Queue(NamedTuple):

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from fairopt.errors import require
 from fairopt.importing.fields import Part, Places
-from fairopt.importing.kai_objects import GANG_PRIORITY, KEPT_FROM
+from fairopt.importing.kai_objects import GANG_PRIORITY, GPUS, KEPT_FROM
 from fairopt.problem.numbers import exact, shown
 
-_GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 _MIG = "nvidia.com/mig-"
 #: Pods with which KAI reserves and scales; they take no part. Source: pkg/scheduler/conf/global_config.go.
 _UTILITIES = ("kai-resource-reservation", "scaling-pod")
@@ -193,7 +192,7 @@ class Workloads:
                 if resource.startswith(_MIG):
                     portion = True
                     self._places.note(f"Pod, {resource}", pod.place, str(found), "slices of GPUs are not counted")
-                elif resource not in (*_GPUS, "cpu", "memory"):
+                elif resource not in (*GPUS, "cpu", "memory"):
                     self._places.note(f"Pod, {resource}", pod.place, str(found), "a resource that no queue counts")
         require(portion or takes["gpu"].denominator == 1, str(takes["gpu"]), f"{pod.place}, GPUs", "Give whole GPUs")
         return takes, portion
@@ -206,7 +205,7 @@ def _amounts(containers: list[Part]) -> dict[str, Fraction]:
     total = dict.fromkeys(("gpu", "cpu", "memory"), Fraction(0))
     for each in containers:
         for resource, found in each.part("resources").amounts("requests").items():
-            name = "gpu" if resource in _GPUS else resource
+            name = "gpu" if resource in GPUS else resource
             if name in total:
                 total[name] += found
     return total

@@ -12,8 +12,8 @@ from fairopt.importing.documents import found_in
 from fairopt.importing.fields import Part, Places
 from fairopt.importing.imported import Imported
 from fairopt.importing.kueue_fields import KINDS
-from fairopt.importing.kueue_quotas import Columns, Owner, read_owner
-from fairopt.importing.kueue_workloads import Amounts, Flavor, PodSet, Work, read_workload, whole_gpus
+from fairopt.importing.kueue_quotas import FlavorColumns, QuotaOwner, read_owner
+from fairopt.importing.kueue_workloads import Amounts, Flavor, PodSet, ReadWorkload, read_workload, whole_gpus
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.files.storage import AnyPath, naming
@@ -60,23 +60,23 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
 class Objects:
     """What the files hold, by kind."""
 
-    queues: dict[str, Owner] = field(default_factory=dict)
-    cohorts: dict[str, Owner] = field(default_factory=dict)
+    queues: dict[str, QuotaOwner] = field(default_factory=dict)
+    cohorts: dict[str, QuotaOwner] = field(default_factory=dict)
     #: The ClusterQueue of each LocalQueue, and its stop policy; by namespace and name.
     local: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     #: Decayed usage by ClusterQueue, as its LocalQueues say.
     consumed: dict[str, Amounts] = field(default_factory=dict)
     flavors: dict[str, Flavor] = field(default_factory=dict)
-    works: dict[str, Work] = field(default_factory=dict)
+    works: dict[str, ReadWorkload] = field(default_factory=dict)
     nodes: dict[str, tuple[Mapping[str, Any], Amounts]] = field(default_factory=dict)
     workloads: bool = False
 
     @property
-    def owners(self) -> list[Owner]:
+    def owners(self) -> list[QuotaOwner]:
         """All ClusterQueues, then all Cohorts."""
         return [*self.queues.values(), *self.cohorts.values()]
 
-    def called(self, owner: Owner) -> str:
+    def called(self, owner: QuotaOwner) -> str:
         """Return the name of the user or group that an owner is."""
         return self.group(owner.name) if self.cohorts.get(owner.name) is owner else owner.name
 
@@ -149,7 +149,7 @@ def _market(found: Objects, places: Places, resource: str | None) -> Market:
             "Save them with kubectl get clusterqueues,cohorts,localqueues,resourceflavors,workloads,nodes -A -o json"
         )
         raise BadInput("no ClusterQueue", place="kind", remedy=remedy)
-    columns = Columns(found.owners, resource)
+    columns = FlavorColumns(found.owners, resource)
     users = list(found.queues)
     gangs = Gangs.of(**_listed(list(_gangs(found, columns, places)), columns), users=users, types=columns.types)
     total = columns.sums(found.owners)
@@ -191,13 +191,13 @@ def _market(found: Objects, places: Places, resource: str | None) -> Market:
     )
 
 
-def _reserved(queue: Owner, columns: Columns) -> dict[str, Fraction]:
+def _reserved(queue: QuotaOwner, columns: FlavorColumns) -> dict[str, Fraction]:
     """Return what a ClusterQueue's status says that it holds, where the files have no Workloads."""
     named = ((columns.name(good), amount) for good, amount in queue.reserved.items())
     return {name: amount for name, amount in named if name is not None}
 
 
-def _consumed(found: Objects, columns: Columns) -> dict[str, Fraction]:
+def _consumed(found: Objects, columns: FlavorColumns) -> dict[str, Fraction]:
     """Return the decayed usage of what is shared, by ClusterQueue."""
     return {
         user: sum((amounts.get(each, Fraction(0)) for each in columns.resources), Fraction(0))
@@ -240,7 +240,7 @@ def _rows(
     return rows
 
 
-class Gang(NamedTuple):
+class WorkloadGang(NamedTuple):
     """A gang to be: what `Gangs.of` takes of one."""
 
     name: str
@@ -248,11 +248,11 @@ class Gang(NamedTuple):
     gpus: int
     on: str | None
     allowed: tuple[str, ...]
-    work: Work
+    work: ReadWorkload
     other: Amounts
 
 
-def _listed(gangs: list[Gang], columns: Columns) -> dict[str, Any]:
+def _listed(gangs: list[WorkloadGang], columns: FlavorColumns) -> dict[str, Any]:
     resources = sorted({resource for gang in gangs for resource in gang.other if resource in columns.counted})
     return {
         "user": [gang.user for gang in gangs],
@@ -266,7 +266,7 @@ def _listed(gangs: list[Gang], columns: Columns) -> dict[str, Any]:
     }
 
 
-def _gangs(found: Objects, columns: Columns, places: Places) -> Iterator[Gang]:
+def _gangs(found: Objects, columns: FlavorColumns, places: Places) -> Iterator[WorkloadGang]:
     for work in found.works.values():
         local, stopped = found.local.get(work.local_queue, ("", ""))
         queue = found.queues.get(work.admitted or local)
@@ -282,7 +282,9 @@ def _gangs(found: Objects, columns: Columns, places: Places) -> Iterator[Gang]:
             yield from _of_work(work, queue, found, columns, places)
 
 
-def _of_work(work: Work, queue: Owner, found: Objects, columns: Columns, places: Places) -> Iterator[Gang]:
+def _of_work(
+    work: ReadWorkload, queue: QuotaOwner, found: Objects, columns: FlavorColumns, places: Places
+) -> Iterator[WorkloadGang]:
     """Yield the gangs of a Workload: one where a single type can hold all of its GPUs, else one for each pod set."""
     parts: list[tuple[str, int, tuple[str, ...], Amounts]] = []
     for pods in work.pod_sets:
@@ -318,11 +320,11 @@ def _of_work(work: Work, queue: Owner, found: Objects, columns: Columns, places:
             continue
         again = "" if name not in [each[0] for each in parts[:number]] else f"/{number + 1}"
         called = f"{work.name}/{name}{again}" if name else work.name
-        yield Gang(called, queue.name, gpus, allowed[0] if work.admitted else None, allowed, work, other)
+        yield WorkloadGang(called, queue.name, gpus, allowed[0] if work.admitted else None, allowed, work, other)
 
 
 def _types_for(
-    pods: PodSet, work: Work, queue: Owner, resource: str | None, found: Objects, columns: Columns
+    pods: PodSet, work: ReadWorkload, queue: QuotaOwner, resource: str | None, found: Objects, columns: FlavorColumns
 ) -> tuple[str, ...]:
     """Return the types where a pod set runs, or may run; all of them where it takes none of what is shared."""
     if work.admitted:
@@ -338,7 +340,7 @@ def _types_for(
     return allowed or (columns.types if resource is None else ())
 
 
-def _counted_elsewhere(pods: PodSet, columns: Columns, work: Work, places: Places) -> None:
+def _counted_elsewhere(pods: PodSet, columns: FlavorColumns, work: ReadWorkload, places: Places) -> None:
     types = {columns.type_of.get(Good(each, pods.flavors.get(each, ""))) for each in columns.resources} - {None}
     for resource, flavor in pods.flavors.items():
         good = columns.good_of.get(Good(resource, flavor))
@@ -350,7 +352,7 @@ def _counted_elsewhere(pods: PodSet, columns: Columns, work: Work, places: Place
             places.note(f"Workload, flavor of {resource}", work.name, flavor, "here it is counted where the GPUs are")
 
 
-def _tell(found: Objects, columns: Columns, places: Places, total: Mapping[str, Fraction]) -> None:
+def _tell(found: Objects, columns: FlavorColumns, places: Places, total: Mapping[str, Fraction]) -> None:
     """Note what quotas and nodes say that one column for each type cannot."""
     for resource, names in columns.merged.items():
         places.note(f"flavors of {resource}", names[0], ", ".join(names), "no GPU types, and counted together here")

@@ -35,7 +35,7 @@ class Quota(NamedTuple):
         )
 
 
-class Owner(NamedTuple):
+class QuotaOwner(NamedTuple):
     """A ClusterQueue or a Cohort."""
 
     name: str
@@ -47,7 +47,7 @@ class Owner(NamedTuple):
     reserved: dict[Good, Fraction]
 
 
-def read_owner(part: Part) -> Owner:
+def read_owner(part: Part) -> QuotaOwner:
     """Return a ClusterQueue or Cohort of any version. Errors: `BadInput` that names the place."""
     spec, status = part.part("spec"), part.part("status")
     quotas: dict[Good, Quota] = {}
@@ -83,7 +83,7 @@ def read_owner(part: Part) -> Owner:
                 reserved[good] = total
     weight = _quantity(spec.part("fairSharing"), "weight")
     policy = spec.text("stopPolicy", "None")
-    return Owner(
+    return QuotaOwner(
         part.part("metadata").text("name"),
         next((text for key in ("cohortName", "cohort", "parentName", "parent") if (text := spec.text(key))), ""),
         quotas,
@@ -109,14 +109,14 @@ def _quantity(part: Part, key: str) -> Fraction | None:
     return number
 
 
-class Columns:
+class FlavorColumns:
     """Which resource in which flavor is which GPU type, or else which further good.
 
     A type is a flavor with a resource that is shared (``resource``, else all that look like GPUs); where a flavor has
     several such, the type's name has the resource, too. Flavors of another resource that are no type are one good.
     """
 
-    def __init__(self, owners: Sequence[Owner], resource: str | None) -> None:
+    def __init__(self, owners: Sequence[QuotaOwner], resource: str | None) -> None:
         pairs = list(dict.fromkeys(good for owner in owners for good in owner.quotas))
         shared = [good for good in pairs if (good.resource == resource if resource else _GPUS.search(good.resource))]
         if not shared:
@@ -149,7 +149,7 @@ class Columns:
             return self.type_of[good]
         return str(self.good_of[good]) if good in self.good_of else None
 
-    def quotas(self, owner: Owner) -> dict[str, Quota]:
+    def quotas(self, owner: QuotaOwner) -> dict[str, Quota]:
         """Return an owner's quotas by column."""
         found: dict[str, Quota] = {}
         for good, own in owner.quotas.items():
@@ -158,7 +158,7 @@ class Columns:
             found[name] = found[name] + own if name in found else own
         return found
 
-    def sums(self, owners: Iterable[Owner]) -> dict[str, Fraction]:
+    def sums(self, owners: Iterable[QuotaOwner]) -> dict[str, Fraction]:
         """Return the nominal quota of all owners together by column."""
         total = dict.fromkeys((*self.types, *map(str, self.goods)), Fraction(0))
         for owner in owners:

@@ -52,7 +52,7 @@ class PodSet(NamedTuple):
         return not terms or any(all(_matches(each, flavor.labels) for each in term) for term in terms)
 
 
-class Work(NamedTuple):
+class ReadWorkload(NamedTuple):
     """A Workload: whose it is, what it takes and where it is."""
 
     name: str
@@ -63,7 +63,7 @@ class Work(NamedTuple):
     pod_sets: tuple[PodSet, ...]
 
 
-def read_workload(part: Part) -> Work | str:
+def read_workload(part: Part) -> ReadWorkload | str:
     """Return a Workload, or why it neither runs nor waits. Errors: `BadInput` that names the place."""
     metadata, spec, status = part.part("metadata"), part.part("spec"), part.part("status")
     if any(each.text("type") == "Finished" and each.text("status") == "True" for each in status.parts("conditions")):
@@ -97,7 +97,7 @@ def read_workload(part: Part) -> Work | str:
             amounts = {resource: amount / count * left for resource, amount in amounts.items()}
         found.append(PodSet(name, amounts, flavors, pod))
     namespace = metadata.text("namespace")
-    return Work(
+    return ReadWorkload(
         f"{namespace}/{metadata.text('name')}".lstrip("/"),
         (namespace, spec.text("queueName")),
         admitted,

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, Unplaced
-from fairopt.importing.slurm_text import Kind, lines_of, table_rows, text_records
+from fairopt.importing.slurm_text import SlurmCommand, lines_of, table_rows, text_records
 from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, moment, said, tres
 from fairopt.problem import Jobs, Trace
 from fairopt.problem.files.storage import AnyPath, naming
@@ -80,7 +80,7 @@ def read(path: AnyPath) -> Imported:
     with naming(path):
         first = next(text_records(path), None)
         missing = {"submit", "account"} - set(first.fields) if first else {"submit"}
-        if first is None or first.kind is not Kind.JOB or missing:
+        if first is None or first.kind is not SlurmCommand.JOB or missing:
             remedy = "Give what sacct -aXP -o JobID,Account,User,Submit,Elapsed,State,AllocTRES printed"
             raise BadInput(f"no column {', '.join(sorted(missing)) or 'JobID'}", place="line 1", remedy=remedy)
         for name in sorted(set(first.fields) - _USED):

@@ -8,9 +8,9 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported
-from fairopt.importing.slurm_facts import Association, Facts, Job, Key
+from fairopt.importing.slurm_facts import Association, Facts, Key, SlurmJob
 from fairopt.importing.slurm_json import json_records
-from fairopt.importing.slurm_text import lines_of, text_records
+from fairopt.importing.slurm_text import begins, text_records
 from fairopt.importing.slurm_values import GPUS, UNTYPED
 from fairopt.problem import Gangs, Market
 from fairopt.problem.entitled_rows import Good
@@ -44,8 +44,7 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
     facts = Facts(cluster)
     for path in paths:
         with naming(path):
-            start = next((line.lstrip() for _, line in lines_of(path) if line.strip()), "")
-            facts.add(json_records(path) if start.startswith(("{", "[")) else text_records(path))
+            facts.add(json_records(path) if begins(path) in ("{", "[") else text_records(path))
     with naming(", ".join(map(str, paths))):
         _complete(facts)
         return Imported(_market(facts, gpus), facts.unplaced, _declared(facts))
@@ -150,9 +149,9 @@ def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
     found = {kind: max(count, running.get(kind, 0)) for kind, count in capped.items()} or {
         kind: max(count, 1) for kind, count in running.items()
     }
-    source = "the sum of the highest caps" if capped else "what runs" if running else "1, so that they are parts of 1"
+    source = "the sum of the highest caps" if capped else "what runs" if running else "one, of which all are parts"
     total = ", ".join(f"{count} {kind}" for kind, count in (found or {UNTYPED: 1}).items())
-    facts.note("GPUs", "capacity", total, f"no node is listed, so the GPUs are {source}: give scontrol show node")
+    facts.note("GPUs", "capacity", total, f"no node is listed: the GPUs are {source}; give scontrol show node")
     return found or {UNTYPED: 1}
 
 
@@ -248,7 +247,7 @@ def _finite(count: Number) -> Number:
     return Fraction(0) if count == INFINITY else count
 
 
-def _types(facts: Facts, job: Job, types: list[str]) -> list[str]:
+def _types(facts: Facts, job: SlurmJob, types: list[str]) -> list[str]:
     """Return the types on which a job may run, or the one on which it does; nothing where that cannot be told."""
     (kind,) = job.gpus
     if kind in types:

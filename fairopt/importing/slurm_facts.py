@@ -9,7 +9,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Unplaced
-from fairopt.importing.slurm_text import DEEPEST, Kind, Record
+from fairopt.importing.slurm_text import DEEPEST, Printed, SlurmCommand
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
 from fairopt.problem.checks import check_name
 from fairopt.problem.numbers import amount, exact, integer, shown
@@ -29,14 +29,16 @@ _DECLARED = {"normshares": "NormShares", "normusage": "NormUsage", "effectvusage
     "fairshare": "FairShare",
     "levelfs": "LevelFS",
 }
-_TAKEN: Mapping[Kind, frozenset[str]] = {
-    Kind.SHARE: frozenset({"account", "user", "partition", "parentname", "cluster", "rawshares", "rawusage", "type"})
+_TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
+    SlurmCommand.SHARE: frozenset(
+        {"account", "user", "partition", "parentname", "cluster", "rawshares", "rawusage", "type"}
+    )
     | _DECLARED.keys(),
-    Kind.ASSOCIATION: frozenset({"account", "user", "partition", "parentname", "cluster", "share", "grptres"}),
-    Kind.QOS: frozenset({"name", "priority", "preempt"}),
-    Kind.PARTITION: frozenset({"partitionname", "tresbillingweights"}),
-    Kind.NODE: frozenset({"nodename", "gres", "cfgtres", "state", "partitions"}),
-    Kind.JOB: frozenset(
+    SlurmCommand.ASSOCIATION: frozenset({"account", "user", "partition", "parentname", "cluster", "share", "grptres"}),
+    SlurmCommand.QOS: frozenset({"name", "priority", "preempt"}),
+    SlurmCommand.PARTITION: frozenset({"partitionname", "tresbillingweights"}),
+    SlurmCommand.NODE: frozenset({"nodename", "gres", "cfgtres", "state", "partitions"}),
+    SlurmCommand.JOB: frozenset(
         {
             "jobid",
             "account",
@@ -102,7 +104,7 @@ class Node:
 
 
 @dataclass
-class Job:
+class SlurmJob:
     """A job that runs or waits; ``gpus`` by type, `UNTYPED` where it takes any."""
 
     name: str
@@ -126,26 +128,26 @@ class Facts:
         self.clusters: dict[str, str] = {}
         self.associations: dict[Key, Association] = {}
         self.nodes: dict[str, Node] = {}
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, SlurmJob] = {}
         self.priority: dict[str, int] = {}
         self.preempted: set[str] = set()
         self.billing: dict[str, list[Number]] = {}
         self._left: dict[tuple[str, str, str], list[Any]] = {}
-        self._other: dict[Kind, dict[str, str]] = {}
-        self._read: Mapping[Kind, Callable[[Record], None]] = {
-            Kind.SHARE: self._share,
-            Kind.ASSOCIATION: self._association,
-            Kind.QOS: self._qos,
-            Kind.PARTITION: self._partition,
-            Kind.NODE: self._node,
-            Kind.JOB: self._job,
+        self._other: dict[SlurmCommand, dict[str, str]] = {}
+        self._read: Mapping[SlurmCommand, Callable[[Printed], None]] = {
+            SlurmCommand.SHARE: self._share,
+            SlurmCommand.ASSOCIATION: self._association,
+            SlurmCommand.QOS: self._qos,
+            SlurmCommand.PARTITION: self._partition,
+            SlurmCommand.NODE: self._node,
+            SlurmCommand.JOB: self._job,
         }
 
-    def add(self, records: Iterable[Record]) -> None:
+    def add(self, records: Iterable[Printed]) -> None:
         """Take what the records say. Errors: `BadInput` with the place, the value and the remedy."""
         for record in records:
             named = said(record.fields.get("cluster", ""))
-            if record.kind in (Kind.SHARE, Kind.ASSOCIATION) and named:
+            if record.kind in (SlurmCommand.SHARE, SlurmCommand.ASSOCIATION) and named:
                 if self.cluster is not None and named != self.cluster:
                     self.note(record.kind.value, "Cluster", named, f"only {self.cluster!r} was asked for")
                     continue
@@ -179,13 +181,13 @@ class Facts:
         return (*named, *others)
 
     # -- associations ------------------------------------------------------------------------------------------------
-    def _key(self, record: Record) -> Key:
+    def _key(self, record: Printed) -> Key:
         account, user, partition = (said(record.fields.get(name, "")) for name in ("account", "user", "partition"))
         for name, what in ((account, "Account"), (user or "-", "User"), (partition or "-", "Partition")):
             check_name(name, f"{record.place}, {what}")
         return account, user, partition
 
-    def _at(self, record: Record, what: str) -> Association:
+    def _at(self, record: Printed, what: str) -> Association:
         key = self._key(record)
         found = self.associations.setdefault(key, Association(record.place))
         above = said(record.fields.get("parentname", ""))
@@ -210,11 +212,13 @@ class Facts:
         if not 0 <= share < 2**31:
             raise BadInput(f"got {shown(share)}", place=place, remedy="Give shares from 0, or parent")
         if found.share is not None and (found.share != share or found.use_parent):
-            self.note(Kind.ASSOCIATION.value, "Share", share, "another file gave other shares first, which were taken")
+            self.note(
+                SlurmCommand.ASSOCIATION.value, "Share", share, "another file gave other shares first, which were taken"
+            )
             return
         found.share = share
 
-    def _share(self, record: Record) -> None:
+    def _share(self, record: Printed) -> None:
         found = self._at(record, "Account")
         if "RawShares" in found.declared:
             remedy = "Give each association once, and files of one cluster"
@@ -230,19 +234,19 @@ class Facts:
                 place = f"{record.place}, {called}"
                 found.declared[called] = INFINITY if text.lower() in ("inf", "infinity") else exact(text, place)
 
-    def _association(self, record: Record) -> None:
+    def _association(self, record: Printed) -> None:
         found = self._at(record, "Par Name")
         self._weigh(found, record.fields.get("share", ""), f"{record.place}, Share")
         found.cap |= tres(record.fields.get("grptres", ""), f"{record.place}, GrpTRES")
 
-    def _qos(self, record: Record) -> None:
+    def _qos(self, record: Printed) -> None:
         name = check_name(record.fields["name"].strip(), f"{record.place}, Name")
         text = said(record.fields.get("priority", ""))
         self.priority[name] = integer(text or 0, f"{record.place}, Priority")
         self.preempted |= set(filter(None, said(record.fields.get("preempt", "")).split(",")))
 
     # -- machines and jobs -------------------------------------------------------------------------------------------
-    def _partition(self, record: Record) -> None:
+    def _partition(self, record: Printed) -> None:
         for each in filter(None, said(record.fields.get("tresbillingweights", "")).split(",")):
             name, _, weight = each.partition("=")
             place = f"{record.place}, TRESBillingWeights"
@@ -252,7 +256,7 @@ class Facts:
             else:
                 self.note(record.kind.value, "TRESBillingWeights", each, "only GPUs have a rate in the model")
 
-    def _node(self, record: Record) -> None:
+    def _node(self, record: Printed) -> None:
         fields, place = record.fields, record.place
         name = check_name(fields.get("nodename", ""), f"{place}, NodeName")
         if name in self.nodes:
@@ -266,7 +270,7 @@ class Facts:
         partitions = frozenset(filter(None, said(fields.get("partitions", "")).split(",")))
         self.nodes[name] = Node(gpus, other, partitions, up)
 
-    def _job(self, record: Record) -> None:
+    def _job(self, record: Printed) -> None:
         fields, place, source = record.fields, record.place, record.kind.value
         name = said(fields.get("jobid", ""))
         state = (said(fields.get("jobstate") or fields.get("state", "")).upper().split() or [""])[0].split(",")[0]
@@ -304,7 +308,7 @@ class Facts:
             if task in self.jobs:
                 raise BadInput(f"the job {task!r} stands twice", place=place, remedy="Give each job once (sacct -X)")
             key = (account, user, partition)
-            self.jobs[task] = Job(task, key, gpus, asked, runs, nodes, submit, qos, partition, place)
+            self.jobs[task] = SlurmJob(task, key, gpus, asked, runs, nodes, submit, qos, partition, place)
         return None
 
     def _tasks(self, name: str, place: str) -> list[str]:
@@ -313,7 +317,7 @@ class Facts:
         if not bracket:
             return [check_name(name, f"{place}, JobID")]
         if "%" in rest:
-            self.note(Kind.JOB.value, "JobID", name, "how many tasks of an array may run at once is not heeded")
+            self.note(SlurmCommand.JOB.value, "JobID", name, "how many tasks of an array may run at once is not heeded")
         return [f"{before}{number}" for number in numbers(rest.rstrip("]"), f"{place}, JobID")]
 
     def require_tree(self) -> None:

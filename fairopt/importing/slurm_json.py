@@ -9,7 +9,7 @@ from typing import Any
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.importing.documents import LARGEST, SMALL
-from fairopt.importing.slurm_text import Kind, Record
+from fairopt.importing.slurm_text import Printed, SlurmCommand
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import shown
@@ -19,16 +19,16 @@ DEEPEST = 20
 
 #: The lists of records in a document, by their path in it.
 _LISTS = {
-    "shares.shares": Kind.SHARE,
-    "associations": Kind.ASSOCIATION,
-    "qos": Kind.QOS,
-    "nodes": Kind.NODE,
-    "jobs": Kind.JOB,
-    "partitions": Kind.PARTITION,
+    "shares.shares": SlurmCommand.SHARE,
+    "associations": SlurmCommand.ASSOCIATION,
+    "qos": SlurmCommand.QOS,
+    "nodes": SlurmCommand.NODE,
+    "jobs": SlurmCommand.JOB,
+    "partitions": SlurmCommand.PARTITION,
 }
 #: What a field is called in the text of the same command. Source: Slurm, src/plugins/data_parser/v0.0.46/parsers.c.
-_NAMES: Mapping[Kind, Mapping[str, str]] = {
-    Kind.SHARE: {
+_NAMES: Mapping[SlurmCommand, Mapping[str, str]] = {
+    SlurmCommand.SHARE: {
         "shares": "rawshares",
         "shares_normalized": "normshares",
         "usage": "rawusage",
@@ -40,7 +40,7 @@ _NAMES: Mapping[Kind, Mapping[str, str]] = {
         "tres/run_seconds": "tresrunmins",
         "tres/usage": "grptresraw",
     },
-    Kind.ASSOCIATION: {
+    SlurmCommand.ASSOCIATION: {
         "shares_raw": "share",
         "parent_account": "parentname",
         "max/tres/total": "grptres",
@@ -53,10 +53,10 @@ _NAMES: Mapping[Kind, Mapping[str, str]] = {
         "max/jobs/active": "maxjobs",
         "default/qos": "def qos",
     },
-    Kind.QOS: {"limits/max/tres/total": "grptres", "limits/grace_time": "gracetime", "preempt/list": "preempt"},
-    Kind.NODE: {"name": "nodename", "tres": "cfgtres", "tres_used": "alloctres", "gres_used": "gresused"},
-    Kind.PARTITION: {"name": "partitionname", "tres/billing_weights": "tresbillingweights"},
-    Kind.JOB: {
+    SlurmCommand.QOS: {"limits/max/tres/total": "grptres", "limits/grace_time": "gracetime", "preempt/list": "preempt"},
+    SlurmCommand.NODE: {"name": "nodename", "tres": "cfgtres", "tres_used": "alloctres", "gres_used": "gresused"},
+    SlurmCommand.PARTITION: {"name": "partitionname", "tres/billing_weights": "tresbillingweights"},
+    SlurmCommand.JOB: {
         "job_id": "jobid",
         "job_state": "state",
         "state/current": "state",
@@ -85,7 +85,7 @@ _NAMES: Mapping[Kind, Mapping[str, str]] = {
 _USE_PARENT = "2147483647"
 
 
-def json_records(path: AnyPath) -> Iterator[Record]:
+def json_records(path: AnyPath) -> Iterator[Printed]:
     """Yield the records of a file that a command wrote with --json; a large one is read piece by piece.
 
     Errors: `BadInput` that names the file and the place for what is no such file.
@@ -100,13 +100,13 @@ def json_records(path: AnyPath) -> Iterator[Record]:
             place = f"{kind.name.lower()} {number}"
             if not isinstance(item, Mapping):
                 raise BadInput(f"got {shown(item)}", place=place, remedy="Give an object, as --json prints")
-            yield Record(kind, place, _as_text(kind, _flat(item, "", place, 0)))
+            yield Printed(kind, place, _as_text(kind, _flat(item, "", place, 0)))
         if not found:
             remedy = f"Give what a command of Slurm prints with --json: {', '.join(_LISTS)}"
             raise BadInput("no list of records", place="the top level", remedy=remedy)
 
 
-def _items(path: AnyPath) -> Iterator[tuple[Kind, int, Any]]:
+def _items(path: AnyPath) -> Iterator[tuple[SlurmCommand, int, Any]]:
     document: Any = parse_json(read_text(path))
     for name, kind in _LISTS.items():
         items: Any = document
@@ -120,9 +120,13 @@ def _items(path: AnyPath) -> Iterator[tuple[Kind, int, Any]]:
             yield kind, number, item
 
 
-def _streamed(path: AnyPath) -> Iterator[tuple[Kind, int, Any]]:
+def _streamed(path: AnyPath) -> Iterator[tuple[SlurmCommand, int, Any]]:
     ijson = library("ijson", "a file of more than 50 MB", "import")
-    for name, kind in _LISTS.items():
+    with open(path, "rb") as stream:
+        start = stream.read(2**16)  # each list asked for is another pass over the file
+    near = [name for name in _LISTS if f'"{name.partition(".")[0]}"'.encode() in start]
+    for name in near or _LISTS:
+        kind = _LISTS[name]
         try:
             with open(path, "rb") as stream:
                 for number, item in enumerate(ijson.items(stream, f"{name}.item"), start=1):
@@ -132,31 +136,31 @@ def _streamed(path: AnyPath) -> Iterator[tuple[Kind, int, Any]]:
             raise BadInput(f"not JSON: {error}", place=f"the list {name}", remedy=remedy) from error
 
 
-def _flat(value: Mapping[str, Any], before: str, place: str, depth: int) -> dict[str, Any]:
-    """Return the fields of an object by path; a number with `set` and `infinite` beside it is that number."""
+def _flat(value: Mapping[str, Any], before: str, place: str, depth: int) -> dict[str, str]:
+    """Return the fields of an object by path, as text; a number with `set` and `infinite` beside it is that number."""
     if depth > DEEPEST:
         raise BadInput(f"more than {DEEPEST} levels", place=place, remedy="Give what Slurm prints, which has fewer")
-    flat: dict[str, Any] = {}
+    flat: dict[str, str] = {}
     for name, each in value.items():
         path = f"{before}{name}"
         if isinstance(each, Mapping) and {"set", "infinite", "number"} == each.keys():
-            flat[path] = "inf" if each["infinite"] is True else each["number"] if each["set"] is True else None
+            number = "inf" if each["infinite"] is True else each["number"] if each["set"] is True else None
+            flat[path] = _worded(number, place, depth)
         elif isinstance(each, Mapping):
             flat |= _flat(each, f"{path}/", place, depth + 1)
         else:
-            flat[path] = each
+            flat[path] = _worded(each, place, depth)
     return flat
 
 
-def _as_text(kind: Kind, flat: Mapping[str, Any]) -> dict[str, str]:
+def _as_text(kind: SlurmCommand, flat: Mapping[str, str]) -> dict[str, str]:
     """Return the fields under the names, and in the words, of the text of the same command."""
     names = _NAMES[kind]
     fields: dict[str, str] = {}
     for path, value in flat.items():
         name = names.get(path, path)
-        text = _worded(value)
-        fields[name] = text if text or name not in fields else fields[name]
-    if kind is Kind.SHARE:
+        fields[name] = value if value or name not in fields else fields[name]
+    if kind is SlurmCommand.SHARE:
         person = "USER" in fields.get("type", "")
         own, above = fields.pop("name", ""), fields.pop("parent", "")
         fields |= {"account": above, "user": own} if person else {"account": own, "user": "", "parentname": above}
@@ -166,9 +170,11 @@ def _as_text(kind: Kind, flat: Mapping[str, Any]) -> dict[str, str]:
     return fields
 
 
-def _worded(value: Any) -> str:
+def _worded(value: Any, place: str, depth: int) -> str:
+    if depth > DEEPEST:
+        raise BadInput(f"more than {DEEPEST} levels", place=place, remedy="Give what Slurm prints, which has fewer")
     if isinstance(value, list):
-        words = [_resource(each) if isinstance(each, Mapping) else _worded(each) for each in value[:10_000]]
+        words = [_resource(each) if isinstance(each, Mapping) else _worded(each, place, depth + 1) for each in value]
         return ",".join(filter(None, words))
     return "" if value is None else str(value)
 

@@ -20,7 +20,7 @@ DEEPEST = 100
 _FIELD = re.compile(r"(?:^|\s)([A-Z][A-Za-z_]*(?:[:/][A-Za-z_]+)*)=")
 
 
-class Kind(enum.Enum):
+class SlurmCommand(enum.Enum):
     """What a record is, and the command that prints it."""
 
     SHARE = "sshare -alP"
@@ -31,24 +31,39 @@ class Kind(enum.Enum):
     PARTITION = "scontrol show partition"
 
 
-class Record(NamedTuple):
+class Printed(NamedTuple):
     """A row or block: what it is, where it stands, and its fields as text, by name in small letters."""
 
-    kind: Kind
+    kind: SlurmCommand
     place: str
     fields: Mapping[str, str]
 
 
 #: The columns by which a table is recognised.
-_TABLES: tuple[tuple[Kind, frozenset[str]], ...] = (
-    (Kind.SHARE, frozenset({"account", "user", "rawshares"})),
-    (Kind.ASSOCIATION, frozenset({"account", "user", "share"})),
-    (Kind.QOS, frozenset({"name", "priority", "preempt"})),
-    (Kind.JOB, frozenset({"jobid", "account"})),
+_TABLES: tuple[tuple[SlurmCommand, frozenset[str]], ...] = (
+    (SlurmCommand.SHARE, frozenset({"account", "user", "rawshares"})),
+    (SlurmCommand.ASSOCIATION, frozenset({"account", "user", "share"})),
+    (SlurmCommand.QOS, frozenset({"name", "priority", "preempt"})),
+    (SlurmCommand.JOB, frozenset({"jobid", "account"})),
 )
-_BLOCKS = {"NodeName": Kind.NODE, "JobId": Kind.JOB, "PartitionName": Kind.PARTITION}
+_BLOCKS = {"NodeName": SlurmCommand.NODE, "JobId": SlurmCommand.JOB, "PartitionName": SlurmCommand.PARTITION}
 #: How `squeue` calls what `sacct` calls otherwise.
-_SAME = {"st": "state", "nodelist(reason)": "nodelist", "submit_time": "submit", "start_time": "start"}
+_SAME = {
+    "st": "state",
+    "nodelist(reason)": "nodelist",
+    "nodes": "nnodes",
+    "submit_time": "submit",
+    "start_time": "start",
+}
+
+
+def begins(path: AnyPath) -> str:
+    """Return the first letter of a file that is no blank. Errors: `BadInput` for what cannot be read."""
+    with naming(path):
+        if not Path(path).is_file():
+            read_text(path)  # says what is wrong
+        with open(path, "rb") as stream:
+            return stream.read(4096).decode("utf-8-sig", errors="replace").lstrip()[:1]
 
 
 def lines_of(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[str, str]]:
@@ -102,7 +117,7 @@ def table_rows(lines: Iterator[tuple[str, str]], separator: str = "|") -> Iterat
         yield place, dict(zip(names, cells, strict=True))
 
 
-def text_records(path: AnyPath) -> Iterator[Record]:
+def text_records(path: AnyPath) -> Iterator[Printed]:
     """Yield the records of a text file; which command printed it is seen from the file itself.
 
     Errors: `BadInput` where no such command prints it. Source: Slurm, src/sshare/process.c, src/sacctmgr/common.c,
@@ -120,10 +135,13 @@ def text_records(path: AnyPath) -> Iterator[Record]:
         header = {_SAME.get(name, name) for name in (cell.strip().lower() for cell in line.split("|"))}
         kind = next((kind for kind, columns in _TABLES if columns <= header), None)
         if kind is None:
-            commands = ", ".join(each.value for each in Kind)
+            commands = ", ".join(each.value for each in SlurmCommand)
             raise BadInput(f"got {shown(line[:200])}", place=place, remedy=f"Give what one of these prints: {commands}")
         rows = table_rows(lines_of(path))
-        yield from (Record(kind, *each) for each in (_tree(rows) if kind in (Kind.SHARE, Kind.ASSOCIATION) else rows))
+        yield from (
+            Printed(kind, *each)
+            for each in (_tree(rows) if kind in (SlurmCommand.SHARE, SlurmCommand.ASSOCIATION) else rows)
+        )
 
 
 def _tree(rows: Iterator[tuple[str, dict[str, str]]]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -145,9 +163,9 @@ def _tree(rows: Iterator[tuple[str, dict[str, str]]]) -> Iterator[tuple[str, dic
         yield place, row
 
 
-def _blocks(lines: Iterator[tuple[str, str]]) -> Iterator[Record]:
+def _blocks(lines: Iterator[tuple[str, str]]) -> Iterator[Printed]:
     """Yield the blocks of KEY=VALUE, each from the line that names its node, job or partition."""
-    record: Record | None = None
+    record: Printed | None = None
     fields: dict[str, str] = {}
     for place, line in lines:
         found = list(_FIELD.finditer(line))
@@ -155,7 +173,7 @@ def _blocks(lines: Iterator[tuple[str, str]]) -> Iterator[Record]:
             if record is not None:
                 yield record
             fields = {}
-            record = Record(_BLOCKS[found[0][1]], place, fields)
+            record = Printed(_BLOCKS[found[0][1]], place, fields)
         elif not line.strip():
             continue
         if record is None:

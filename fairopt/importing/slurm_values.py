@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
 
 from fairopt.errors import BadInput
+from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import MOST_GPUS, amount, integer, shown
 from fairopt.program import INFINITY, Number
 
@@ -21,7 +23,8 @@ GPUS = "gres/gpu"
 #: More hosts or array tasks in one field are taken for a mistake.
 MOST_LISTED = 100_000
 _TIMES: Mapping[str, int] = MappingProxyType({"": 1} | {unit: 1024**power for power, unit in enumerate("KMGTPE", 1)})
-_TRES = re.compile(r"(-?\d+(?:\.\d+)?)([KMGTPE]?)[BCNcn]?", re.ASCII)
+_TRES = re.compile(r"(-1|\d{1,18}(?:\.\d{1,9})?)([KMGTPE]?)[BCNcn]?", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOCK = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,4}))?(?::(\d{1,4}))?(?:\.\d{1,9})?", re.ASCII)
 _GRES = re.compile(r"(?:gres[/:])?gpu(?::([^:=()\s]+?))??(?:[:=](\d{1,7}))?(?:\(.*\))?", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?(?::(\d{1,6}))?", re.ASCII)
@@ -45,6 +48,13 @@ def tres(text: str, place: str) -> dict[str, Number]:
     >>> tres("cpu=64,mem=2G,gres/gpu:a100=4", "here")["mem"]
     Fraction(2147483648, 1)
     """
+    with naming(place=place):
+        return dict(_tres(text) if len(text) < 500 else _tres.__wrapped__(text))
+
+
+@lru_cache(maxsize=2**12)
+def _tres(text: str) -> tuple[tuple[str, Number], ...]:
+    """Return the same in pairs; jobs ask for the same again and again."""
     counts: dict[str, Number] = {}
     for each in filter(None, map(str.strip, said(text).split(","))):
         name, equals, count = each.partition("=")
@@ -52,12 +62,12 @@ def tres(text: str, place: str) -> dict[str, Number]:
         found = _TRES.fullmatch(count.strip())
         if not equals or not name or found is None:
             remedy = "Give resources such as cpu=64,mem=256G,gres/gpu:a100=4"
-            raise BadInput(f"got {shown(each)}", place=place, remedy=remedy)
+            raise BadInput(f"got {shown(each)}", remedy=remedy)
         if name in counts:
-            raise BadInput(f"{shown(name)} stands twice", place=place, remedy="Give each resource once")
+            raise BadInput(f"{shown(name)} stands twice", remedy="Give each resource once")
         unit = found[2] or ("M" if name == "mem" else "")
-        counts[name] = INFINITY if found[1] == "-1" else amount(found[1], f"{place}, {name}") * _TIMES[unit]
-    return counts
+        counts[name] = INFINITY if found[1] == "-1" else Fraction(found[1]) * _TIMES[unit]
+    return tuple(counts.items())
 
 
 def gpus_of(counts: Mapping[str, Number], place: str) -> dict[str, int]:
@@ -140,7 +150,8 @@ def moment(text: str, place: str) -> Fraction | None:
     try:
         when = datetime.fromisoformat(value)
         when = when.replace(tzinfo=UTC) if when.tzinfo is None else when
-        return Fraction(when.timestamp()).limit_denominator(10**6)
+        since = when - _EPOCH
+        return Fraction(since.days * 86400 + since.seconds) + Fraction(since.microseconds, 10**6)
     except (ValueError, OverflowError) as error:
         remedy = "Give a time such as 2026-11-22T08:30:00, or seconds since 1970"
         raise BadInput(f"got {shown(text)}", place=place, remedy=remedy) from error

@@ -7,7 +7,7 @@
 """
 
 from fairopt.policy.allocation import Allocation
-from fairopt.policy.decide import chosen, decide, decide_each, exactly, follow, session
+from fairopt.policy.decide import chosen, decide, decide_each, exactly, follow, session, unheeded
 from fairopt.policy.decision import Decision, Seconds
 from fairopt.policy.formulated import Computed, Formulated
 from fairopt.policy.grounds import Grounds
@@ -40,5 +40,6 @@ __all__ = [
     "exactly",
     "follow",
     "session",
+    "unheeded",
     "uniqueness",
 ]

@@ -76,8 +76,8 @@ def chosen(
             )
         return solver
     general: Backend = Exact() if exact else Highs()
-    if entitled and not exact and not policy.needs <= general.capabilities:
-        general = Clarabel()
+    if entitled and not policy.needs <= general.capabilities:
+        general = Clarabel()  # as with methods that may answer in floats: `Allocation.exact` tells
     fits = policy.has_program and policy.needs <= general.capabilities
     methods = [method for method in policy.methods if not (exact and method.number is float)]
     if entitled and policy.has_program:
@@ -174,7 +174,8 @@ def decide(
         raise BadInput(f"got a {type(problem).__name__}", place=policy.name, remedy=remedy)
     if unknown := how.keys() - How.__annotations__.keys():
         raise TypeError(f"decide() got an unexpected keyword argument {min(unknown)!r}")
-    _require_heeded(policy, problem)
+    if why := unheeded(policy, problem):
+        raise NotCapable(why)
     left()
     at, entitled = how.get("at"), is_entitled(problem)
     if at is None:
@@ -198,6 +199,24 @@ def decide(
     wanted = "an Allocation of a Market, a Schedule of a Queue, a Plan of a Batch"
     require_returned(isinstance(decision, Decision), decision, f"{type(policy).__name__}.decide", wanted)
     return replace(decision, solver=at.solver)
+
+
+def unheeded(policy: Policy, problem: Any) -> str:
+    """Return why ``policy`` does not decide on a market with these entitlements, or with none; "" where it does.
+
+    >>> from fairopt.models import MaxMin
+    >>> unheeded(MaxMin(), Market.of([[1, 2]], capacity=[1, 1]))
+    ''
+    """
+    needs_some = Trait.ENTITLED in policy.traits
+    if not isinstance(problem, Market):
+        return ""
+    if problem.entitlements is None:
+        return f"{policy.name} decides by entitlements, and this market says none" if needs_some else ""
+    if missed := sorted(each.value for each in problem.entitlements.said - policy.heeds):
+        remedy = "leave these out" if needs_some else "Market.plain() leaves entitlements out"
+        return f"{policy.name} does not heed {', '.join(missed)}, which this market has; {remedy}"
+    return ""
 
 
 def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False) -> Callable[[Market], Allocation]:
@@ -253,19 +272,6 @@ def exactly(policy: Policy, market: Market) -> Allocation:
     if not decision.exact:
         raise NotCapable(f"{policy.name} has no exact allocation on this market")
     return decision
-
-
-def _require_heeded(policy: Policy, problem: Any) -> None:
-    """Refuse a market whose entitlements the policy would break, and one without, where the policy needs them."""
-    if not isinstance(problem, Market):
-        return
-    if problem.entitlements is None:
-        if Trait.ENTITLED in policy.traits:
-            raise NotCapable(f"{policy.name} decides by entitlements, and this market says none")
-        return
-    if missed := sorted(each.value for each in problem.entitlements.said - policy.heeds):
-        remedy = "Market.plain() leaves entitlements out"
-        raise NotCapable(f"{policy.name} does not heed {', '.join(missed)}, which this market has; {remedy}")
 
 
 def _heeds(policy: Policy, method: Method, given: Any) -> None:

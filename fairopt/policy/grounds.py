@@ -16,7 +16,7 @@ class Grounds:
     * ``gangs``: the market's gangs as the rule leaves them: ``on`` says which run where.
     * ``unit`` says what ``share`` is: the value that the rule compares, for users and groups by name (a dominant
       share, a level fair-share).
-    * ``stated``: values by the names that the scheduler's own files have for them ("weightedShare"), and then by user or
+    * ``stated``: values by the names that the scheduler's files have for them ("weightedShare"), and then by user or
       group, so that what a file states can be compared.
     * ``owed`` (N, k): what the rule owes each user and group of every GPU type, where it says so.
     * ``order``: names of users or gangs, in the order in which the rule went through them.

@@ -56,9 +56,8 @@ def floors_of(market: Market) -> Floors:
     assert owed is not None
     cap = np.minimum(owed.cap[:, :k], exact.capacity)
     promised = owed.guarantee[:, :k]
-    most = np.minimum(np.where(promised < INFINITY, promised, 0), cap)
-    filling = _Filling(exact, owed, cap, slack)
-    filling.total[:n] = filling.floor[:n] = usable(exact.speedup, most[:n], exact.limit)
+    most = np.minimum(np.where(promised < INFINITY, promised, 0), owed.cap[:, :k])
+    filling = _Filling(exact, owed, cap, slack, usable(exact.speedup, most[:n], exact.limit))
     for group in (node for node in owed.upwards if node >= n):
         filling.fill(group, most[group])
         filling.floor[group] = np.minimum(most[group], filling.total[group])
@@ -75,31 +74,47 @@ def floors_of(market: Market) -> Floors:
 
 
 class _Filling:
-    """Shares that keep all guarantees so far, in ``total`` (N, k); they show that the floors can be kept together."""
+    """Shares that keep all guarantees so far, in ``total`` (N, k); they show that the floors can be kept together.
 
-    def __init__(self, market: Market, owed: Entitlements, cap: Array, slack: float) -> None:
+    ``left`` (n,): how many more GPUs each user demands.
+    """
+
+    def __init__(self, market: Market, owed: Entitlements, cap: Array, slack: float, held: Array) -> None:
         self.market, self.owed, self.cap, self.slack = market, owed, cap, slack
         self.total, self.floor = cap * 0, cap * 0
+        self.total[: len(held)] = self.floor[: len(held)] = held
+        self.left = market.limit - held.sum(axis=1)
         self.order = market.type_order()[::-1] if len(owed.groups) else ()
 
     def fill(self, group: int, most: Array) -> None:
         """Give the members of a group what they can use of its guarantee ``most`` (k,), beyond what they have."""
         self.total[group] = sum((self.total[child] for child in self.owed.children[group]), self.cap[group] * 0)
         members_of = f"guarantees of the members of {self.owed.nodes[group]!r}"
-        _require_room(self.total[group], self.cap[group], self.market, members_of, "its cap is", self.slack)
+        _require_room(
+            self.total[group], self.owed.cap[group, : len(most)], self.market, members_of, "its cap is", self.slack
+        )
         short = most - self.total[group]
         members = self._members(group) if (short > 0).any() else []
         for j in self.order if members else ():
+            for user in members:
+                self._move(group, most, [(user, j, None)])
             while most[j] > self.total[group, j] and (moves := self._moves(group, members, j)):
-                room = [self._up(user, group, into) for user, into, _ in moves]
-                room += [self._down(user, group, out) for user, _, out in moves if out is not None]
-                by = min([*room, self._left(moves[-1][0]), most[j] - self.total[group, j]])
-                for user, into, out in moves:
-                    for node in self._path(user, group):
-                        self.total[node, into] += by
-                        if out is not None:
-                            self.total[node, out] -= by
-                self.total[group, j] += by
+                self._move(group, most, moves)
+
+    def _move(self, group: int, most: Array, moves: list[tuple[int, int, int | None]]) -> None:
+        """Let members take and leave types, as much as there is room for."""
+        (_, j, _), (last, _, _) = moves[0], moves[-1]
+        by = min(most[j] - self.total[group, j], self.left[last])
+        by = min([by, *(self._up(user, group, into) for user, into, _ in moves)]) if by > 0 else 0
+        by = min([by, *(self._down(user, group, out) for user, _, out in moves if out is not None)])
+        if by > 0:
+            for user, into, out in moves:
+                for node in self._path(user, group):
+                    self.total[node, into] += by
+                    if out is not None:
+                        self.total[node, out] -= by
+            self.total[group, j] += by
+            self.left[last] -= by
 
     def _moves(self, group: int, members: list[int], j: int) -> list[tuple[int, int, int | None]]:
         """Return the shortest moves (user, into, out of) by which members hold more of type ``j``, as much of others.
@@ -107,10 +122,12 @@ class _Filling:
         A user whose demand is met moves to the type and leaves another, which the next one takes; the last has room.
         """
         came: dict[int, tuple[int, int] | None] = {j: None}
+        if not any(self.left[user] > 0 for user in members):
+            return []
         for into in (queue := [j]):
             able = [user for user in members if self._up(user, group, into) > 0]
             for user in able:
-                if self._left(user) > 0:
+                if self.left[user] > 0:
                     moves: list[tuple[int, int, int | None]] = [(user, into, None)]
                     while (step := came[into]) is not None:
                         mover, before = step
@@ -135,9 +152,6 @@ class _Filling:
     def _path(self, user: int, group: int) -> list[int]:
         path = list(self.owed.path(user))
         return path[: path.index(group)]
-
-    def _left(self, user: int) -> Any:
-        return self.market.limit[user] - self.total[user].sum()
 
     def _up(self, user: int, group: int, j: int) -> Any:
         """Return how many more GPUs of a type a member may hold."""

@@ -272,6 +272,8 @@ class AllocationProperty(OutcomeProperty):
 
     def certify(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         """Return the evidence of an exact ``verdict`` on exact ``shares``. Errors: `NotCapable` for one in floats."""
+        if verdict.answer is Answer.UNDECIDED:
+            raise NotCapable(f"{self.name} is undecided: {verdict.reason}")
         if not verdict.exact or shares.dtype != object:
             raise NotCapable(f"{self.name} was decided in floats, and floats prove nothing")
         return self._certificate(_positive(market.as_(Fraction)), shares, verdict)

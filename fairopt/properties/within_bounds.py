@@ -69,27 +69,30 @@ class LinearInSpeedups(AllocationProperty):
         if stated.answer is Answer.UNDECIDED:
             return stated
         told, given = market.as_(Fraction), fractions(shares)
-        slack = Fraction(tolerance) * told.equal_split()
+        allowed = Fraction(tolerance) * told.equal_split()
         rows, unsure = defaultdict[int, list[Array]](list), set[int]()
         for user, uses, would in self.compared(told, given):
             left()
             if uses is None or would is None:
                 unsure.add(user)
             else:
-                rows[user].append(uses - would + slack[user])
+                rows[user].append(uses - would)
         holding = told.speedup.copy()
         changes, fails, least = list[tuple[int, Array]](), False, list[tuple[Number, int]]()
+        exact = market.exact and shares.dtype == object
         for user, each in rows.items():
-            ends = told.ends[0][user], told.ends[1][user]
-            worst = [lowest(row, *ends) for row in each]
-            least.append((min(worst), user))
-            if min(worst) >= 0:
+            ends, slacks = (told.ends[0][user], told.ends[1][user]), np.array(each)
+            least.append((min(lowest(row, *ends) for row in slacks), user))
+            if all(lowest(row, *ends) >= 0 for row in slacks + allowed[user]):
                 continue
-            found = holds_at(np.array(each), *ends)
+            found = holds_at(slacks, *ends)
+            if found is None and tolerance:  # it may still be within the tolerance
+                slacks, exact = slacks + allowed[user], False
+                found = holds_at(slacks, *ends)
             fails = fails or found is None
             if found is not None:
                 holding[user] = found
-                changes.append((user, changes_at(np.array(each), found, *ends)))
+                changes.append((user, changes_at(slacks, found, *ends)))
         effort = f"all speedups within the bounds, {stated.effort}"
         if fails:  # as it does at the speedups that are stated
             return replace(stated, effort=effort)
@@ -101,7 +104,8 @@ class LinearInSpeedups(AllocationProperty):
         margin, tightest = min(least)
         verdict = replace(stated, effort=effort, witness=None, margin=None, answer=Answer.HOLDS)
         if not changes:
-            return replace(verdict, margin=margin, unit=f"throughput of {market.users[tightest]}")
+            unit = f"throughput of {market.users[tightest]}"
+            return replace(verdict, margin=margin, unit=unit, exact=exact and margin >= 0)
         nothing = nothing_known(market)
         bounded = [each for each in changes if not nothing[each[0]]]
         if not bounded:
@@ -109,7 +113,6 @@ class LinearInSpeedups(AllocationProperty):
         user, row = bounded[0]
         boundary = Boundary(market.users[user], tuple(zip(market.types, row.tolist(), strict=True)))
         shown = SpeedupsThatHold(holding)
-        exact = market.exact and shares.dtype == object and not tolerance
         return replace(verdict, answer=Answer.DEPENDS, boundary=boundary, evidence=shown, exact=exact)
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:

@@ -18,6 +18,7 @@ from fairopt.certificates.certificate import every_certificate
 from fairopt.certificates.parts import bare_duals, other_variables, row_duals
 from fairopt.certificates.programs import Bound, Infeasibility, UnreachableUtilities
 from fairopt.discovery import policies, properties
+from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
@@ -42,7 +43,10 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
         decision = exact_or_none(policy, market)
         if decision is None:
             continue  # floats have no certificate
-        yield Sample(f"decision of {policy.name}", policy.certify(decision))
+        try:
+            yield Sample(f"decision of {policy.name}", policy.certify(decision))
+        except NotCapable:
+            continue  # a rule without evidence
         yield from _verdicts(decision, random)
         if policy.choices(decision) is not None:
             sense = random.choice([Sense.MAXIMIZE, Sense.MINIMIZE])

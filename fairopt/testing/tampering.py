@@ -104,7 +104,9 @@ def _values(data: Any, place: Place, before: Any, random: Random) -> Iterator[tu
     else:
         names = (value for value in leaves(data) if isinstance(value, str) and not is_number(value))
         known = WORDS.get(str(place[-1])) or [*names, "nobody"]
-        yield "another word", random.choice([word for word in known if word != before])
+        others = [word for word in known if word != before]
+        for word in others if place[-1] == "answer" else [random.choice(others)]:
+            yield "another word", word
 
 
 def _numbers(data: Any, number: Fraction, random: Random) -> Iterator[tuple[str, Fraction]]:

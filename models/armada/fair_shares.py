@@ -6,35 +6,34 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from fairopt.program import Number
+#: Exact numbers.
+Exact = int | Fraction
 
 #: The code's own: at most so many rounds, and none for less than this part of the pool.
 ROUNDS, REST = 10, Fraction(1, 100)
 
 
-class FairShares(NamedTuple):
+class QueueShares(NamedTuple):
     """Parts of the pool (n,): by weight alone, capped by demands, and as if the queue's own demand had no end."""
 
-    fair: tuple[Number, ...]
-    capped: tuple[Number, ...]
-    uncapped: tuple[Number, ...]
+    fair: tuple[Fraction, ...]
+    capped: tuple[Fraction, ...]
+    uncapped: tuple[Fraction, ...]
 
 
 def fair_shares(
-    weight: Sequence[Number],
-    demand: Sequence[Number],
+    weight: Sequence[Exact],
+    demand: Sequence[Exact],
     *,
-    total: Number | None = None,
     rounds: int = ROUNDS,
-    rest: Number = REST,
-) -> FairShares:
+    rest: Exact = REST,
+) -> QueueShares:
     """Return the fair shares of queues (n,), all of weight above 0 and ``demand`` as parts of the pool.
 
     What is left is shared by weight among the queues whose demand is not met; what that gives them beyond their demand
     is left for the next round. It ends after ``rounds``, or when no more than ``rest`` is left, which nobody gets.
-    ``total`` is the sum of weights that `FairShares.fair` is over, by default that of all.
 
-    Source: armadaproject/armada, internal/scheduler/scheduling/context/scheduling.go, ``updateFairShares``, 207cc9e0.
+    Source: armadaproject/armada, internal/scheduler/scheduling/context/scheduling.go, ``updateQueueShares``, 207cc9e0.
 
     >>> print(*fair_shares([1, 1], [Fraction(1, 100), 10]).capped)
     1/100 99/100
@@ -42,7 +41,6 @@ def fair_shares(
     n, left = len(weight), Fraction(1)
     capped, uncapped, spare = ([Fraction(0)] * n for _ in range(3))
     met = [False] * n
-    whole = sum(weight) if total is None else total
     for _ in range(rounds):
         if left <= rest:
             break
@@ -59,10 +57,10 @@ def fair_shares(
         met = [done or over > 0 for done, over in zip(met, spare, strict=True)]
         capped = [has - over for has, over in zip(capped, spare, strict=True)]
         left = sum(spare, Fraction(0))
-    return FairShares(tuple(Fraction(own) / whole for own in weight), tuple(capped), tuple(uncapped))
+    return QueueShares(tuple(Fraction(own) / sum(weight) for own in weight), tuple(capped), tuple(uncapped))
 
 
-def theoretical_share(weight: Sequence[Number], demand: Sequence[Number], priority: Number) -> Number:
+def theoretical_share(weight: Sequence[Exact], demand: Sequence[Exact], priority: Exact) -> Fraction:
     """Return the part of the pool that a new queue of priority factor ``priority`` would have with endless demand.
 
     Source: scheduling.go, ``CalculateTheoreticalShare``, 207cc9e0.

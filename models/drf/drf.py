@@ -12,9 +12,20 @@ import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.drf.dominant import dominant_share, filled, rates
-from fairopt.policy import Claim, Computed, Grounds, Trait
-from fairopt.problem import Entitled, Entitlements, Market
+from fairopt.policy import Claim, Computed, Example, Grounds, Trait
+from fairopt.problem import Entitled, Entitlements, Gangs, Market
+from fairopt.problem.entitled_rows import Good
 from fairopt.program import Array, Number, cast, objects
+
+
+def _example() -> Market:
+    """Return 9 CPUs and 18 GB, with tasks of <1 CPU, 4 GB> for A and of <3 CPUs, 1 GB> for B, more than fit."""
+    users, types = ("A", "B"), ["cpu"]
+    tasks = Gangs.of(
+        ["A"] * 5 + ["B"] * 3, [1] * 5 + [3] * 3, users=users, types=types, other={"memory": [4] * 5 + [1] * 3}
+    )
+    owed = Entitlements.of(users, types, goods={Good("memory", "all"): 18}, gangs=tasks)
+    return Market.of([[1], [1]], capacity=[9], users=users, types=types, entitlements=owed)
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,7 @@ class DominantResourceFairness(Computed):
             ("Sec. 3", "single resource fairness, bottleneck fairness and population monotonicity"),
         )
     )
+    examples = (Example("Ghodsi et al., NSDI 2011, Sec. 4.1: 9 CPUs and 18 GB", _example(), shares=[[3], [6]]),)
     preempt: bool = False
     counting_next: bool = False
     divisible: bool = False

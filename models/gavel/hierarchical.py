@@ -30,9 +30,9 @@ class HierarchicalWaterFilling(WaterFilling):
     * ``fifo``: names of the groups whose members go first in, first out.
     * ``normaliser``: what throughputs are compared with, without weights; Gavel has equal time.
 
-    Groups may lie inside each other; the source has one level of entities above the jobs. Floors and caps are those of
-    `WaterFilling`, bottlenecks are found by duals as there; the source solves an integer program. Utilities do not
-    depend on the solver. Errors: `BadInput` for a name in ``fifo`` that no group has.
+    Without groups this is `WaterFilling`. Groups may lie inside each other; the source has one level of entities above
+    the jobs. Floors and caps are those of `WaterFilling`, and bottlenecks are found by duals as there; the source
+    solves an integer program. Errors: `BadInput` for a name in ``fifo`` that no group has.
 
     Source: Gavel, OSDI 2020, Sec. 4.3; scheduler/policies/max_min_fairness_water_filling.py, `WaterFillingAlgorithm`:
     `_compute_priority_weights` (parts of the weight), `_run_get_allocation_iterations` (rounds); commit c4fa4009.
@@ -52,7 +52,7 @@ class HierarchicalWaterFilling(WaterFilling):
     name = "hierarchical-water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
     methods = ()
-    traits = frozenset({Trait.ENTITLED, Trait.UNIT_FREE, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
+    traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.EXACT, Trait.DETERMINED})
     claims = (Claim("pareto_efficiency", "at the end nobody can rise", assumes="no floors and caps"),)
     examples = ()
 
@@ -62,10 +62,12 @@ class HierarchicalWaterFilling(WaterFilling):
     def _rising(self, problem: Market, levels: WaterLevels) -> Array:
         """Return each user's part of the weight (n,): from the top down, among those that can still rise."""
         owed, n = problem.entitlements, len(problem.users)
-        assert owed is not None
-        strange = set(self.fifo) - set(owed.groups)
-        if strange:
-            raise BadInput(f"got {min(strange)!r}", place="fifo", remedy=nearest(min(strange), owed.groups, "group"))
+        groups = () if owed is None else owed.groups
+        if strange := set(self.fifo) - set(groups):
+            raise BadInput(f"got {min(strange)!r}", place="fifo", remedy=nearest(min(strange), groups, "group"))
+        if owed is None:
+            open_weight = np.where(levels.fixed, 0, problem.weight)
+            return np.asarray(open_weight / open_weight.sum())
         open_ = owed.total(~levels.fixed) > 0
         weight = np.concatenate([problem.weight, owed.borrow_weight[n:]])
         part = weight * 0

@@ -40,7 +40,7 @@ class Normaliser(enum.Enum):
 
 
 _THROUGHPUT: Mapping[Normaliser, Callable[[Market], Array]] = {
-    Normaliser.OWN_PARTITION: Market.fair_utility,
+    Normaliser.OWN_PARTITION: lambda market: market.fair_utility(),
     Normaliser.EQUAL_TIME: lambda market: replace(market, demand=None).fair_utility(),
     Normaliser.ISOLATED: lambda market: market.utility(isolated(market)),
 }

@@ -217,8 +217,8 @@ class WaterFilling(Formulated):
         entitlements, or the decision is a back end's in floats, or by another normaliser.
         """
         if is_entitled(decision.market) or self.normaliser is not Normaliser.OWN_PARTITION:
-            why = "only with own partitions, and without entitlements; max-min does"
-            raise NotCapable(f"{self.name} brings a certificate {why}")
+            what = "entitlements" if is_entitled(decision.market) else f"the normaliser {self.normaliser.value}"
+            raise NotCapable(f"{self.name} has no certificate with {what}; max-min has one")
         if decision.method is not None:
             decision = self._in_fractions(decision)
         self._require_exact(decision)

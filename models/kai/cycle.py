@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import gt
 from typing import Any
 
 from fairopt.models.kai.division import ratio
 from fairopt.models.kai.order import Order
 from fairopt.models.kai.pool import Amounts, Job, Pool
 from fairopt.program import INFINITY, Number
+
+#: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
+SCENARIOS = 20
 
 
 @dataclass
@@ -26,13 +30,16 @@ class Cycle:
     """A cycle; ``names`` are those of all gangs, ``saturation`` the least ratio that reclaim asks for.
 
     Source: actions/allocate/allocate.go, actions/reclaim/reclaim.go, actions/preempt/preempt.go and
-    plugins/proportion/reclaimable at d5bc503a. The scheduler tries sets of victims node by node; here a pool has no
-    nodes, victims are taken in its order, and those that still fit in the end are left alone.
+    plugins/proportion/reclaimable at d5bc503a. The scheduler looks for victims node by node; here a pool has no nodes,
+    and victims are taken in its order. Those to whom the scheduler would give back what they had stay.
     """
 
     def __init__(self, pool: Pool, names: tuple[str, ...], saturation: Number) -> None:
         self._pool, self._names, self._saturation = pool, names, saturation
         self._waiting = {job.gang: job for job in pool.waiting}
+        self._asking: dict[int, list[Job]] = {}
+        for job in pool.waiting:
+            self._asking.setdefault(job.queue, []).append(job)
         #: the preemptible jobs that run in each queue, the first to be kept first
         self._victims: dict[int, list[Job]] = {}
         self._below: dict[int, int] = {}
@@ -43,20 +50,30 @@ class Cycle:
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
-        """Play the cycle."""
-        pool, least = (
-            self._pool,
-            [min((job.takes[r] for job in self._pool.waiting), default=0) for r in range(len(self._pool.free))],
-        )
+        """Play the cycle: allocate, reclaim, preempt."""
+        self.allocate()
+        self.reclaim()
+        self.preempt()
+        return self.outcome
+
+    def allocate(self) -> None:
+        """Start what fits. Source: allocate.go."""
+        pool = self._pool
+        least = [min((job.takes[r] for job in pool.waiting), default=0) for r in range(len(pool.free))]
         for job in Order(pool, pool.waiting):
             self.outcome.order.append(job.gang)
             if pool.fits(job):
                 self._start(job)
             elif any(amount > free for amount, free in zip(least, pool.free, strict=True)):
                 break  # nothing fits any more
+
+    def reclaim(self) -> None:
+        """Start what other queues must make room for. Source: reclaim.go."""
         self._evict(self._reclaim, lambda job: not self._undue(job))
+
+    def preempt(self) -> None:
+        """Start what jobs of lower priority in the same queue must make room for. Source: preempt.go."""
         self._evict(self._preempt, self._outranks)
-        return self.outcome
 
     def why(self, job: Job) -> str:
         """Return in words why a job waits after the cycle."""
@@ -105,27 +122,85 @@ class Cycle:
             if not known_to_fail and not attempt(job):
                 known.append(job.takes)
 
-    def _settle(self, job: Job, taken: list[Job], allowed: Callable[[list[Job]], bool], words: str) -> bool:
-        """Start a job in the place of those taken, if that is allowed; give back who need not go."""
-        needed = [each for each in reversed(taken) if not self._spared(each, job)]
-        if not self._pool.fits(job) or not allowed(needed):
-            for each in needed:
-                self._give_back(each)
-            return False
-        for each in needed:
-            self.outcome.started.pop(each.gang, None)
-            by = f"{self._names[job.gang]!r} of {self._pool.names[job.queue]!r}"
-            self.outcome.stopped[each.gang] = f"{words} {by}"
-        self._start(job)
-        return True
+    def _make_room(
+        self, job: Job, victim: Callable[[], Job | None], allowed: Callable[[list[Job]], bool], words: str
+    ) -> bool:
+        """Take one victim after the other until the job starts; give all back if it does not in the end.
 
-    def _spared(self, victim: Job, job: Job) -> bool:
-        """Whether the job can start with the victim given back, which then is done."""
-        self._give_back(victim)
-        if not self._pool.fits(job):
-            self._take(victim)
-            return False
-        return True
+        Source: by_pod_solver.go, runSimulation.
+        """
+        taken: list[Job] = []
+        tries = SCENARIOS
+        while tries and (found := victim()) is not None:
+            taken.append(found)
+            self._take(found)
+            if self._pool.fits(job):
+                tries -= 1
+                kept = self._played(job, taken)
+                lost = [each for each in taken if each not in kept]
+                if job in kept and allowed(lost):
+                    self._start(job)
+                    for each in lost:
+                        self.outcome.started.pop(each.gang, None)
+                        by = f"{self._names[job.gang]!r} of {self._pool.names[job.queue]!r}"
+                        self.outcome.stopped[each.gang] = f"{words} {by}"
+                    return True
+                for each in kept - {job}:
+                    self._take(each)
+        for each in taken:
+            self._give_back(each)
+        return False
+
+    def _played(self, job: Job, taken: list[Job]) -> set[Job]:
+        """Allocate as the next cycle would, but only to the job and the victims; return who got what it takes.
+
+        Victims are given it, the job is not yet. Source: TryToVirtuallyAllocatePreemptorAndGetVictims.
+        """
+        kept: set[Job] = set()
+        left = {job, *taken}
+        for each in Order(self._pool, sorted([*self._ahead(left), *left], key=lambda each: each.place)):
+            fits = each in left and self._pool.fits(each)
+            left.discard(each)
+            if not fits:
+                continue
+            kept.add(each)
+            if each is job:
+                self._pool.start(each)
+            else:
+                self._give_back(each)
+            if not any(map(self._pool.fits, left) if job in kept else [self._pool.fits(job)]):
+                break  # what is free only gets less
+        if job in kept:
+            self._pool.stop(job)
+        return kept
+
+    def _ahead(self, jobs: set[Job]) -> Iterator[Job]:
+        """Yield the jobs that wait before the given ones in their queues, and make these come later.
+
+        The more a queue's next job takes, the later the queue comes: of those in a row the one counts that takes the
+        most of everything.
+        """
+        places: dict[int, list[int]] = {}
+        for place, queue in sorted((job.place, job.queue) for job in jobs):
+            places.setdefault(queue, []).append(place)
+        for queue, row in places.items():
+            most: Job | None = None
+            step = 0
+            for each in self._asking.get(queue, ()):
+                if most is not None and not any(map(gt, each.takes, most.takes)) and each.place < row[-1]:
+                    continue  # it takes no more than one before it
+                if each.gang not in self._waiting or each in jobs:
+                    continue
+                begun = step
+                while step < len(row) and row[step] < each.place:
+                    step += 1
+                if step == len(row):
+                    break
+                if most is not None and (step > begun or any(map(gt, most.takes, each.takes))):
+                    yield most
+                most = each
+            if most is not None:
+                yield most
 
     # -- preempting ------------------------------------------------------------------------------------------------
     def _outranks(self, job: Job) -> bool:
@@ -134,30 +209,21 @@ class Cycle:
 
     def _preempt(self, job: Job) -> bool:
         """Take from jobs of lower priority in the same queue; return whether the job starts. Source: preempt.go."""
-        pool, taken = self._pool, list[Job]()
-        while not pool.fits(job):
+
+        def victim() -> Job | None:
             running = self._victims.get(job.queue, [])
-            if not running or running[-1].tier >= job.tier:
-                break
-            taken.append(running[-1])
-            self._take(taken[-1])
-        return bool(taken) and self._settle(job, taken, lambda _: True, "it made room for")
+            return running[-1] if running and running[-1].tier < job.tier else None
+
+        return self._make_room(job, victim, lambda _: True, "it made room for")
 
     # -- reclaiming ------------------------------------------------------------------------------------------------
     def _reclaim(self, job: Job) -> bool:
         """Take from other queues what they hold beyond their share; return whether the job starts."""
-        pool = self._pool
         if self._undue(job):
             return False
-        reach = _Reach(pool, job)
-        taken: list[Job] = []
-        while not pool.fits(job):
-            victim = self._victim(reach)
-            if victim is None:
-                break
-            taken.append(victim)
-            self._take(victim)
-        return bool(taken) and self._settle(job, taken, lambda some: self._bounded(job, some), "it was reclaimed for")
+        reach = _Reach(self._pool, job)
+        words = "it was reclaimed for"
+        return self._make_room(job, lambda: self._victim(reach), lambda lost: self._bounded(job, lost), words)
 
     def _undue(self, job: Job) -> str:
         """Return in words why a job is not owed what others hold; "" where it is. Source: CanReclaimResources."""
@@ -240,12 +306,10 @@ class _Reach:
 
     def yields(self, node: int) -> bool:
         """Whether the jobs of a queue may be taken: it holds more than its share, or the job is owed by quota."""
-        pool, own = self._pool, self._pool.place(node)
-        over_share = any(held > may for held, may in zip(own.held, own.may, strict=True))
-        quota = self._within[node] and any(held > pool.deserved[r][node] for r, held in enumerate(own.held))
+        own = self._pool.place(node)
         if node not in self._passed:  # the filter looks at what was held before anybody was taken
-            self._passed[node] = self._candidate(node) if self._within[node] else over_share
-        return self._passed[node] and (over_share or quota)
+            self._passed[node] = self._candidate(node) if self._within[node] else own.over_may
+        return self._passed[node] and (own.over_may or (self._within[node] and own.over_quota))
 
     def _candidate(self, node: int) -> bool:
         pool, under = self._pool, False

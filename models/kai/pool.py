@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
+from operator import add, gt, sub
 from typing import Any, NamedTuple
 
 from fairopt.models.kai.division import Claim, divided
@@ -15,7 +16,7 @@ from fairopt.program import INFINITY, Array, Number
 UNITS = {"cpu": 1000}
 #: A queue that may hold nothing counts so much more per unit that it holds. Source: queue_resource_share.go.
 NO_SHARE = 1000
-Amounts = Sequence[Number]
+Amounts = tuple[Number, ...]
 
 
 class Job(NamedTuple):
@@ -98,6 +99,7 @@ class Pool:
             for r in range(len(self.resources))
         ]
         self._places: dict[int, _Place] = {}
+        self._rights: dict[int, _Right] = {}
 
     def _fair_shares(self, r: int, weights: list[Number], usage: list[Number] | None, k: Number) -> list[Number]:
         """Divide the pool among the top queues, and each one's share among those below it."""
@@ -199,47 +201,73 @@ class Pool:
         Source: queue_order.go, GetQueueOrderResult.
         """
         own = self.place(node)
-        with_job = [held + more for held, more in zip(own.held, takes, strict=True)] if takes else own.held
-        then = [held - less for held, less in zip(own.held, gives, strict=True)] if gives else with_job
-        beyond = strange = False
-        for held, owed, may in zip(with_job, own.deserved, own.may, strict=True):
-            beyond = beyond or held > owed
-            strange = strange or (may == 0 < held)
-        return (own.over_share, beyond, own.tier, strange, own.dominant(then), own.share, own.last)
+        found = own.keys.get((takes, gives))
+        if found is None:
+            right = own.right
+            with_job = tuple(map(add, own.held, takes)) if takes else own.held
+            then = tuple(map(sub, own.held, gives)) if gives else with_job
+            found = own.keys[takes, gives] = (
+                own.over_share,
+                any(map(gt, with_job, right.deserved)),
+                -self.tiers[node],
+                any(may == 0 < held for held, may in zip(with_job, right.may, strict=True)),
+                right.dominant(then),
+                own.share,
+                right.last,
+            )
+        return found
 
     def place(self, node: int) -> _Place:
-        """Return what a queue holds and may hold; kept until one of its jobs starts or stops."""
+        """Return what decides of a queue's place; kept until one of its jobs starts or stops."""
         found = self._places.get(node)
         if found is None:
+            right = self._rights.get(node)
             rows = range(len(self.resources))
-            held = [self.allocated[r][node] for r in rows]
-            may = [self.allocatable(r, node) for r in rows]
-            parts = [self.total[r] if most == INFINITY else most for r, most in enumerate(may)]
-            over = all(self.shares[r][node] < held[r] for r in rows)
-            owed = [self.deserved[r][node] for r in rows]
-            found = self._places[node] = _Place(held, may, owed, parts, over, -self.tiers[node], _Smaller(may, node))
-            found.share = found.dominant(held)
+            if right is None:
+                may = tuple(self.allocatable(r, node) for r in rows)
+                parts = tuple(self.total[r] if most == INFINITY else most for r, most in enumerate(may))
+                owed, shares = (tuple(table[r][node] for r in rows) for table in (self.deserved, self.shares))
+                right = self._rights[node] = _Right(may, parts, owed, shares, _Smaller(may, node))
+            held = tuple(self.allocated[r][node] for r in rows)
+            found = self._places[node] = _Place(right, held, all(map(gt, held, right.shares)), right.dominant(held))
         return found
 
 
-@dataclass
-class _Place:
-    """What decides of a queue's place among its siblings."""
+class _Right(NamedTuple):
+    """What a queue is owed and may hold, which stands; ``parts`` is what its holdings are compared with."""
 
-    held: Amounts
     may: Amounts
-    deserved: Amounts
     parts: Amounts
-    over_share: bool
-    tier: int
+    deserved: Amounts
+    shares: Amounts
     last: _Smaller
-    share: float = 0.0
 
     def dominant(self, held: Amounts) -> float:
         """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""
         return max(
             float(amount / most if most else amount * NO_SHARE) for amount, most in zip(held, self.parts, strict=True)
         )
+
+
+@dataclass
+class _Place:
+    """What a queue holds, and what follows from it; the sort keys by what the next job takes and gives back."""
+
+    right: _Right
+    held: Amounts
+    over_share: bool
+    share: float
+    keys: dict[tuple[Amounts, Amounts], tuple[Any, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def over_may(self) -> bool:
+        """Whether it holds more of something than it may."""
+        return any(map(gt, self.held, self.right.may))
+
+    @cached_property
+    def over_quota(self) -> bool:
+        """Whether it holds more of something than its quota."""
+        return any(map(gt, self.held, self.right.deserved))
 
 
 @dataclass(frozen=True)

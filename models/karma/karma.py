@@ -40,7 +40,8 @@ class Karma(Policy):
 
     Gangs are ours. A tenant's jobs run in the order of arrival until one does not fit into its GPUs. GPUs that are then
     idle go to jobs that fit on them, those of the tenants with most credits first. A tenant pays for what its jobs
-    hold, so that a tenant whose gang is larger than what it got keeps its credits, and is first in a later round.
+    hold, so that a tenant whose gang is larger than what it got keeps its credits, and is first in a later round. A
+    gang larger than its tenant's guaranteed GPUs and all shared ones waits until others leave enough idle.
 
     Source: Karma, OSDI 2023; resource-disaggregation/karma, algorithm/, 510cdd94 (whose ``alpha`` is 1 - alpha).
     """

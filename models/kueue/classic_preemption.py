@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fairopt.models.kueue.fair_preemption import IN_QUEUE, RECLAIMED, fill_back, has_room
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, Rules, State, Target, Work, first_to_go, satisfies, uses
+from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Target, first_to_go, satisfies, uses
 
 WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
@@ -18,13 +18,13 @@ WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 class _Candidate(NamedTuple):
     """Who may go; the common ancestor; whether it may go while the preemptor borrows; and the reason."""
 
-    work: Work
+    work: QueuedWork
     ancestor: int
     while_borrowing: bool
     reason: str
 
 
-def classic_targets(state: State, work: Work, needs: Needs, columns: set[int]) -> list[Target]:
+def classic_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
     """Return who is preempted so that ``work`` can have ``needs``; nobody where that is not possible.
 
     ``columns`` are those that lack room. The state is as before afterwards.
@@ -63,7 +63,7 @@ def classic_targets(state: State, work: Work, needs: Needs, columns: set[int]) -
     return []
 
 
-def _valid(state: State, work: Work, each: _Candidate, columns: set[int], borrowing: bool) -> bool:
+def _valid(state: State, work: QueuedWork, each: _Candidate, columns: set[int], borrowing: bool) -> bool:
     """Return whether all up to the common ancestor still borrow: candidateIsValid."""
     if each.work.queue == work.queue:
         return True
@@ -78,7 +78,7 @@ def _valid(state: State, work: Work, each: _Candidate, columns: set[int], borrow
 
 
 def _from_cohorts(
-    state: State, work: Work, needs: Needs, columns: set[int], rules: Rules
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], rules: Rules
 ) -> tuple[list[_Candidate], list[_Candidate]]:
     """Return the candidates over whom the preemptor has the better right, and the others.
 
@@ -105,7 +105,7 @@ def _from_cohorts(
     return better, others
 
 
-def _candidate(work: Work, each: Work, ancestor: int, right: bool, rules: Rules) -> _Candidate:
+def _candidate(work: QueuedWork, each: QueuedWork, ancestor: int, right: bool, rules: Rules) -> _Candidate:
     """Source: classifyPreemptionVariant, isAboveBorrowingThreshold."""
     if right:
         return _Candidate(each, ancestor, True, RECLAIMED)

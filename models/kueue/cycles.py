@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from fairopt.models.kueue.flavors import Assignment, Mode, assign
-from fairopt.models.kueue.order import Entry, in_order
+from fairopt.models.kueue.order import Head, in_order
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, Queueing, State, Target, Work
+from fairopt.models.kueue.state import Preempts, QueuedWork, Queueing, State, Target
 
 _Place = tuple[int, int, int]
 #: How often the same workloads run, and the same wait for their preemptions, before that is called a circle.
@@ -23,15 +23,15 @@ AGAIN = 4
 
 
 @dataclass
-class Outcome:
+class Played:
     """What the cycles did: who was admitted in which order, who was stopped for whom and why, and whether in a circle.
 
     ``circle``: the workloads that went on to preempt each other when the same state came again.
     """
 
-    admitted: list[Work] = field(default_factory=list)
-    stopped: dict[int, tuple[Work, Work, str]] = field(default_factory=dict)
-    circle: list[Work] = field(default_factory=list)
+    admitted: list[QueuedWork] = field(default_factory=list)
+    stopped: dict[int, tuple[QueuedWork, QueuedWork, str]] = field(default_factory=dict)
+    circle: list[QueuedWork] = field(default_factory=list)
     cycles: int = 0
 
 
@@ -39,18 +39,19 @@ class _Queue:
     """Workloads of a ClusterQueue that wait: a heap, those set aside, and the one that waits for its preemptions."""
 
     def __init__(self) -> None:
-        self.heap: list[tuple[_Place, Work]] = []
-        self.aside: list[Work] = []
+        self.heap: list[tuple[_Place, QueuedWork]] = []
+        self.aside: list[QueuedWork] = []
         self.failed: set[object] = set()
-        self.sticky: Work | None = None
+        self.sticky: QueuedWork | None = None
 
-    def push(self, work: Work) -> None:
+    def push(self, work: QueuedWork) -> None:
         heapq.heappush(self.heap, ((-work.priority, work.since, work.number), work))
 
-    def pop(self) -> Work | None:
+    def pop(self) -> QueuedWork | None:
         """Return the head: the one that waits for its preemptions, else the first whose like did not fail."""
-        if self.sticky is not None:
-            first, self.sticky = self.sticky, None
+        first: QueuedWork | None = self.sticky
+        self.sticky = None
+        if first is not None:
             return first
         while self.heap:
             work = heapq.heappop(self.heap)[1]
@@ -66,7 +67,7 @@ class _Queue:
         self.aside, self.failed = [], set()
 
 
-def run(state: State, waiting: Iterable[Work]) -> Outcome:
+def run(state: State, waiting: Iterable[QueuedWork]) -> Played:
     """Play cycles until no workload is admitted or stopped any more; the state is changed.
 
     A preempted workload waits again and may be admitted later. Where the same state comes again, preemption is a
@@ -75,12 +76,12 @@ def run(state: State, waiting: Iterable[Work]) -> Outcome:
     queues: dict[int, _Queue] = {}
     for work in waiting:
         queues.setdefault(work.queue, _Queue()).push(work)
-    outcome = Outcome()
+    outcome = Played()
     seen: Counter[object] = Counter()
     clock = max((work.admitted for each in state.running.values() for work in each.values()), default=0)
     digest, preemptors, tried = 0, [], -1
     while True:
-        heads = [work for queue in list(queues) if (work := queues[queue].pop()) is not None]
+        heads = [head for queue in list(queues) if (head := queues[queue].pop()) is not None]
         if not heads and tried < len(outcome.admitted):
             tried = len(outcome.admitted)  # a head of a strict queue is tried again, whatever happened
             strict = [queue for queue in queues if state.rules(queue).queueing is Queueing.STRICT]
@@ -90,7 +91,7 @@ def run(state: State, waiting: Iterable[Work]) -> Outcome:
         if not heads:
             return outcome
         outcome.cycles += 1
-        entries = [Entry(work, assign(state, work)) for work in heads]
+        entries = [Head(work, assign(state, work)) for work in heads]
         cycle = _Cycle(state, queues, outcome, clock + outcome.cycles)
         for entry in in_order(state, entries):
             cycle.process(entry)
@@ -114,15 +115,15 @@ def run(state: State, waiting: Iterable[Work]) -> Outcome:
 class _Cycle:
     """One cycle: what is added to the usage for its own time, and who is stopped at its end."""
 
-    def __init__(self, state: State, queues: dict[int, _Queue], outcome: Outcome, clock: int) -> None:
+    def __init__(self, state: State, queues: dict[int, _Queue], outcome: Played, clock: int) -> None:
         self.state, self.queues, self.outcome, self.clock = state, queues, outcome, clock
         self.stopped: list[Target] = []
-        self.victims: dict[int, Work] = {}
+        self.victims: dict[int, QueuedWork] = {}
         self.reserved: list[tuple[int, Needs]] = []
-        self.moved: list[Work] = []
-        self.preemptors: list[Work] = []
+        self.moved: list[QueuedWork] = []
+        self.preemptors: list[QueuedWork] = []
 
-    def process(self, entry: Entry) -> None:
+    def process(self, entry: Head) -> None:
         """Admit a workload, preempt for it, or put it back: processEntry."""
         work, found = entry
         if self._overlaps(found.targets):
@@ -171,7 +172,7 @@ class _Cycle:
     def _overlaps(self, targets: Sequence[Target]) -> bool:
         return any(target.work.number in self.victims for target in targets)
 
-    def _fits(self, work: Work, found: Assignment) -> bool:
+    def _fits(self, work: QueuedWork, found: Assignment) -> bool:
         gone = {**self.victims, **{target.work.number: target.work for target in found.targets}}
         with self.state.without(gone.values()):
             return self.state.quotas.fits(work.queue, found.needs)
@@ -180,7 +181,7 @@ class _Cycle:
         self.state.quotas.add(queue, needs)
         self.reserved.append((queue, needs))
 
-    def _to_reserve(self, work: Work, found: Assignment) -> Needs:
+    def _to_reserve(self, work: QueuedWork, found: Assignment) -> Needs:
         """Return what is held back for a workload that cannot preempt: quotaResourcesToReserve."""
         quotas, queue = self.state.quotas, work.queue
         kept = []
@@ -194,14 +195,14 @@ class _Cycle:
             kept.append((column, amount))
         return kept
 
-    def _stick(self, work: Work) -> None:
+    def _stick(self, work: QueuedWork) -> None:
         own = self.queues[work.queue]
         if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
             own.sticky = work
         else:
             own.push(work)
 
-    def _aside(self, work: Work) -> None:
+    def _aside(self, work: QueuedWork) -> None:
         """Set a workload aside until something is released; where it blocks, all behind it with it."""
         own = self.queues[work.queue]
         own.aside.append(work)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, State, Strategy, Target, Work, first_to_go, satisfies, uses
+from fairopt.models.kueue.state import Preempts, QueuedWork, State, Strategy, Target, first_to_go, satisfies, uses
 
 IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
 
 
-def fair_targets(state: State, work: Work, needs: Needs, columns: set[int]) -> list[Target]:
+def fair_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
     """Return who is preempted so that ``work`` can have ``needs``; nobody where that is not possible.
 
     ``columns`` are those that lack room. The state is as before afterwards.
@@ -35,10 +35,10 @@ def fair_targets(state: State, work: Work, needs: Needs, columns: set[int]) -> l
     return targets if fits else []
 
 
-def _candidates(state: State, work: Work, columns: set[int]) -> dict[int, list[Work]]:
+def _candidates(state: State, work: QueuedWork, columns: set[int]) -> dict[int, list[QueuedWork]]:
     """Return who may be preempted, by ClusterQueue, in order: findCandidates."""
     rules, quotas = state.rules(work.queue), state.quotas
-    found: dict[int, list[Work]] = {}
+    found: dict[int, list[QueuedWork]] = {}
 
     def collect(queue: int, policy: Preempts) -> None:
         own = [each for each in state.running[queue].values() if satisfies(policy, work, each) and uses(each, columns)]
@@ -48,8 +48,9 @@ def _candidates(state: State, work: Work, columns: set[int]) -> dict[int, list[W
     if work.queue in state.running:
         collect(work.queue, rules.within)
     if rules.reclaim is not Preempts.NEVER:
-        for queue in state.queues_below(quotas.paths[work.queue][-1]):
-            if queue != work.queue and quotas.over_any(queue, columns):
+        root = quotas.paths[work.queue][-1]
+        for queue in sorted({node for column in columns for node in quotas.above[column] if node in state.running}):
+            if queue != work.queue and quotas.paths[queue][-1] == root:
                 collect(queue, rules.reclaim)
     return found
 
@@ -61,7 +62,7 @@ class _Offenders:
     queue. ``candidates`` are used up.
     """
 
-    def __init__(self, state: State, queue: int, candidates: dict[int, list[Work]]) -> None:
+    def __init__(self, state: State, queue: int, candidates: dict[int, list[QueuedWork]]) -> None:
         self.state, self.queue, self.candidates = state, queue, candidates
         self.own_path = set(state.quotas.paths[queue])
         self.order = first_to_go(queue)
@@ -93,23 +94,23 @@ class _Offenders:
         for child in self.below.get(cohort, ()):
             if child in self.pruned:
                 continue
-            share = quotas.share(child)
+            share, borrows = quotas.order(child), quotas.borrows(child)
             if child in self.below:
-                if not share.borrowing and child not in self.own_path:
+                if not borrows and child not in self.own_path:
                     self.pruned.add(child)
-                elif cohort_share is None or share.order >= cohort_share:
-                    best_cohort, cohort_share = child, share.order
-            elif (not share.borrowing and child != self.queue) or not self.candidates[child]:
+                elif cohort_share is None or share >= cohort_share:
+                    best_cohort, cohort_share = child, share
+            elif (not borrows and child != self.queue) or not self.candidates[child]:
                 self.pruned.add(child)
             elif (
                 queue_share is None
-                or share.order > queue_share
+                or share > queue_share
                 or (
-                    share.order == queue_share
+                    share == queue_share
                     and self.order(self.candidates[child][0]) < self.order(self.candidates[best_queue or 0][0])
                 )
             ):
-                best_queue, queue_share = child, share.order
+                best_queue, queue_share = child, share
         if best_cohort is None and best_queue is None:
             self.pruned.add(cohort)
             return None
@@ -131,12 +132,17 @@ class _Offenders:
 
 
 def _first(
-    state: State, work: Work, needs: Needs, columns: set[int], candidates: dict[int, list[Work]], strategy: Strategy
-) -> tuple[bool, list[Target], dict[int, list[Work]]]:
+    state: State,
+    work: QueuedWork,
+    needs: Needs,
+    columns: set[int],
+    candidates: dict[int, list[QueuedWork]],
+    strategy: Strategy,
+) -> tuple[bool, list[Target], dict[int, list[QueuedWork]]]:
     """Return whether it fits now, who goes, and whom rule S2-b may ask again: runFirstFsStrategy."""
     quotas = state.quotas
     targets: list[Target] = []
-    retry: dict[int, list[Work]] = {}
+    retry: dict[int, list[QueuedWork]] = {}
     offenders = _Offenders(state, work.queue, candidates)
     entitled = state.within_nominal and not quotas.over_any(work.queue, columns)
     for queue in offenders:
@@ -149,14 +155,17 @@ def _first(
                 return True, targets, {}
             continue
         mine, theirs = offenders.sides(queue)
-        new_share, old_share = quotas.share(mine).order, quotas.share(theirs).order
+        new_share, old_share = quotas.order(mine), quotas.order(theirs)
+        if new_share > old_share:  # taking something away only lowers theirs, so neither rule lets any of them go
+            retry.setdefault(queue, []).extend(own)
+            own.clear()
         while own:
             gone = own.pop(0)
             if strategy is Strategy.INITIAL_SHARE:
                 passed = new_share < old_share
             else:
                 with state.without([gone]):
-                    passed = new_share <= quotas.share(theirs).order
+                    passed = new_share <= quotas.order(theirs)
             if not passed:
                 retry.setdefault(queue, []).append(gone)
                 continue
@@ -168,13 +177,15 @@ def _first(
     return False, targets, retry
 
 
-def _second(state: State, work: Work, needs: Needs, retry: dict[int, list[Work]], targets: list[Target]) -> bool:
+def _second(
+    state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[QueuedWork]], targets: list[Target]
+) -> bool:
     """Add the targets of rule S2-b, one of each ClusterQueue, and return whether it fits: runSecondFsStrategy."""
     offenders = _Offenders(state, work.queue, retry)
     for queue in offenders:
         gone = retry[queue].pop(0)
         mine, theirs = offenders.sides(queue)
-        if state.quotas.share(mine).order < state.quotas.share(theirs).order:
+        if state.quotas.order(mine) < state.quotas.order(theirs):
             state.remove(gone)
             targets.append(Target(gone, FAIR))
             if _fits(state, work, needs):
@@ -183,7 +194,7 @@ def _second(state: State, work: Work, needs: Needs, retry: dict[int, list[Work]]
     return False
 
 
-def _fits(state: State, work: Work, needs: Needs) -> bool:
+def _fits(state: State, work: QueuedWork, needs: Needs) -> bool:
     """Return whether a workload that is counted already would fit: workloadFitsForFairSharing."""
     state.quotas.remove(work.queue, needs)
     fits = state.quotas.fits(work.queue, needs)
@@ -191,7 +202,9 @@ def _fits(state: State, work: Work, needs: Needs) -> bool:
     return fits
 
 
-def fill_back(state: State, work: Work, needs: Needs, targets: list[Target], *, borrowing: bool = True) -> list[Target]:
+def fill_back(
+    state: State, work: QueuedWork, needs: Needs, targets: list[Target], *, borrowing: bool = True
+) -> list[Target]:
     """Return the targets without those that can stay, the last ones first: fillBackWorkloads."""
     for at in range(len(targets) - 2, -1, -1):
         state.add(targets[at].work)
@@ -203,7 +216,7 @@ def fill_back(state: State, work: Work, needs: Needs, targets: list[Target], *, 
     return targets
 
 
-def has_room(state: State, work: Work, needs: Needs, *, borrowing: bool) -> bool:
+def has_room(state: State, work: QueuedWork, needs: Needs, *, borrowing: bool) -> bool:
     """Return whether needs fit, and without borrowing where that is not allowed: workloadFits."""
     quotas = state.quotas
     if not borrowing and any(quotas.over(work.queue, column, amount) for column, amount in needs):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fairopt.models.kueue.classic_preemption import classic_targets
 from fairopt.models.kueue.fair_preemption import fair_targets
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, Preference, Rules, Search, State, Target, Work
+from fairopt.models.kueue.state import FlavorPreference, Preempts, QueuedWork, Rules, Search, State, Target
 
 
 class Mode(enum.IntEnum):
@@ -38,13 +38,13 @@ class Assignment:
     targets: list[Target] = field(default_factory=list)
 
 
-def targets_of(state: State, work: Work, needs: Needs, columns: set[int]) -> list[Target]:
+def targets_of(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
     """Return who is preempted for a workload: getTargets."""
     find = fair_targets if state.fair else classic_targets
     return find(state, work, needs, columns)
 
 
-def assign(state: State, work: Work, flavors: Iterable[int] | None = None) -> Assignment:
+def assign(state: State, work: QueuedWork, flavors: Iterable[int] | None = None) -> Assignment:
     """Return the flavor that a workload gets in this state, with the targets of its preemption."""
     rules = state.rules(work.queue)
     best, best_level = Assignment(), (Mode.NO_FIT, 0)
@@ -63,7 +63,7 @@ def assign(state: State, work: Work, flavors: Iterable[int] | None = None) -> As
     return best
 
 
-def _try(state: State, work: Work, flavor: int, rules: Rules) -> tuple[Assignment, tuple[Mode, int]]:
+def _try(state: State, work: QueuedWork, flavor: int, rules: Rules) -> tuple[Assignment, tuple[Mode, int]]:
     """Return what a flavor would be like, and its level: the worst of its resources."""
     own = work.needs[flavor][0]
     level = (Mode.FIT, 0)
@@ -81,7 +81,7 @@ def _try(state: State, work: Work, flavor: int, rules: Rules) -> tuple[Assignmen
     return made, level
 
 
-def _elsewhere(state: State, work: Work, made: Assignment, rules: Rules) -> None:
+def _elsewhere(state: State, work: QueuedWork, made: Assignment, rules: Rules) -> None:
     """Add the resources of other resource groups, which have one flavor each."""
     for column, amount in work.needs[made.flavor][1]:
         mode, borrows = _quota(state, work, column, amount, rules)
@@ -92,7 +92,7 @@ def _elsewhere(state: State, work: Work, made: Assignment, rules: Rules) -> None
     made.needs = (*made.needs, *work.needs[made.flavor][1])
 
 
-def _quota(state: State, work: Work, column: int, amount: int, rules: Rules) -> tuple[Mode, int]:
+def _quota(state: State, work: QueuedWork, column: int, amount: int, rules: Rules) -> tuple[Mode, int]:
     """Return how an amount of one resource can be had, and how far it borrows: fitsResourceQuota."""
     quotas, queue = state.quotas, work.queue
     if amount > quotas.potential[queue][column]:
@@ -123,7 +123,7 @@ def _better(a: tuple[Mode, int], b: tuple[Mode, int], rules: Rules) -> bool:
         return a[0] is not Mode.NO_FIT
     if (a[0] is Mode.NO_CANDIDATES) != (b[0] is Mode.NO_CANDIDATES):
         return b[0] is Mode.NO_CANDIDATES
-    if rules.preference is Preference.BORROWING:
+    if rules.preference is FlavorPreference.BORROWING:
         return (a[0], -a[1]) > (b[0], -b[1])
     return (-a[1], a[0]) > (-b[1], b[0])
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput, require
-from fairopt.models.kueue.cycles import Outcome, run
+from fairopt.models.kueue.cycles import Played, run
 from fairopt.models.kueue.markets import quotas_of, works_of
-from fairopt.models.kueue.quotas import Quotas
-from fairopt.models.kueue.state import Preempts, Preference, Queueing, Rules, Search, State, Strategy, Work
+from fairopt.models.kueue.quotas import CohortQuotas
+from fairopt.models.kueue.state import FlavorPreference, Preempts, QueuedWork, Queueing, Rules, Search, State, Strategy
 from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.policy.grounds import Grounds
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
@@ -90,7 +90,7 @@ class Kueue(Computed):
     max_priority_threshold: int | None = None
     when_can_borrow: Search = Search.MAY_STOP
     when_can_preempt: Search = Search.TRY_NEXT
-    preference: Preference = Preference.BORROWING
+    preference: FlavorPreference = FlavorPreference.BORROWING
     queueing: Queueing = Queueing.BEST_EFFORT
     prioritize_non_borrowing: bool = True
     preempt_within_nominal: bool = True
@@ -144,7 +144,7 @@ class Kueue(Computed):
 
 
 def _grounds(
-    owed: Entitlements, gangs: Gangs, quotas: Quotas, units: Array, works: list[Work], outcome: Outcome
+    owed: Entitlements, gangs: Gangs, quotas: CohortQuotas, units: Array, works: list[QueuedWork], outcome: Played
 ) -> Grounds:
     ran = set(np.flatnonzero(~owed.gangs.pending).tolist())
     told: dict[object, str] = {}
@@ -178,7 +178,7 @@ def _grounds(
     )
 
 
-def _why(owed: Entitlements, quotas: Quotas, units: Array, work: Work) -> str:
+def _why(owed: Entitlements, quotas: CohortQuotas, units: Array, work: QueuedWork) -> str:
     """Return why a workload waits, by flavor."""
     queue, said = owed.nodes[work.queue], []
     for own, apart in work.needs.values():

@@ -9,8 +9,8 @@ from math import lcm
 import numpy as np
 
 from fairopt.errors import NotCapable
-from fairopt.models.kueue.quotas import UNLIMITED, Needs, Quotas
-from fairopt.models.kueue.state import Work
+from fairopt.models.kueue.quotas import UNLIMITED, CohortQuotas, Needs
+from fairopt.models.kueue.state import QueuedWork
 from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import Good, own_part
 from fairopt.program import INFINITY, Array
@@ -19,7 +19,7 @@ from fairopt.program import INFINITY, Array
 GPU = "gpu"
 
 
-def quotas_of(owed: Entitlements) -> tuple[Quotas, Array]:
+def quotas_of(owed: Entitlements) -> tuple[CohortQuotas, Array]:
     """Return the quotas, with what is held besides gangs in use, and the units of each column.
 
     A guarantee is a nominal quota (a group's less that of its members), a cap less the guarantee a borrowing limit, a
@@ -49,7 +49,7 @@ def quotas_of(owed: Entitlements) -> tuple[Quotas, Array]:
     guaranteed, caps, reserves = (
         [whole(table[node]) for node in rows] for table in (owed.guarantee, owed.cap, owed.reserve)
     )
-    quotas = Quotas(
+    quotas = CohortQuotas(
         owed.parent.tolist(),
         resource,
         [whole(own[node]) for node in rows],
@@ -68,7 +68,7 @@ def quotas_of(owed: Entitlements) -> tuple[Quotas, Array]:
     return quotas, np.array(units, dtype=object)
 
 
-def works_of(owed: Entitlements, units: Array) -> list[Work]:
+def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
     """Return the gangs as workloads, in their order."""
     gangs = owed.gangs
     at = {good: len(owed.types) + column for column, good in enumerate(owed.goods)}
@@ -96,7 +96,7 @@ def works_of(owed: Entitlements, units: Array) -> list[Work]:
             kinds[same] = len(kinds), needs
         on, since = int(gangs.on[number]), moments[gangs.since[number]]
         works.append(
-            Work(
+            QueuedWork(
                 name,
                 int(gangs.user[number]),
                 int(gangs.tier[number]),

@@ -12,19 +12,19 @@ from typing import NamedTuple
 
 from fairopt.models.kueue.flavors import Assignment
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import State, Work
+from fairopt.models.kueue.state import QueuedWork, State
 
 Key = tuple[object, ...]
 
 
-class Entry(NamedTuple):
+class Head(NamedTuple):
     """The head of a ClusterQueue, and the flavor that it was nominated for."""
 
-    work: Work
+    work: QueuedWork
     assignment: Assignment
 
 
-def in_order(state: State, entries: Sequence[Entry]) -> Iterator[Entry]:
+def in_order(state: State, entries: Sequence[Head]) -> Iterator[Head]:
     """Yield the entries one by one; with fair sharing by shares as the usage is when each is asked for."""
     if state.fair:
         yield from _fair(state, entries)
@@ -34,8 +34,8 @@ def in_order(state: State, entries: Sequence[Entry]) -> Iterator[Entry]:
     )
 
 
-def _fair(state: State, entries: Sequence[Entry]) -> Iterator[Entry]:
-    by_root: dict[int, list[Entry]] = {}
+def _fair(state: State, entries: Sequence[Head]) -> Iterator[Head]:
+    by_root: dict[int, list[Head]] = {}
     for each in entries:
         by_root.setdefault(state.quotas.paths[each.work.queue][-1], []).append(each)
     for root, own in by_root.items():
@@ -52,9 +52,9 @@ class _Tournament:
     nodes above it are asked again; each cohort keeps its children in a heap, with old keys left in it.
     """
 
-    def __init__(self, state: State, root: int, entries: Sequence[Entry]) -> None:
+    def __init__(self, state: State, root: int, entries: Sequence[Head]) -> None:
         self.state, self.root = state, root
-        self.nominee: dict[int, Entry] = {each.work.queue: each for each in entries}
+        self.nominee: dict[int, Head] = {each.work.queue: each for each in entries}
         self.heaps: dict[int, list[tuple[Key, int, int]]] = {}
         self.version: dict[int, int] = {}
         paths = state.quotas.paths
@@ -64,7 +64,7 @@ class _Tournament:
         for node in sorted(nodes, key=lambda each: -len(paths[each])):
             self._choose(node)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[Head]:
         while self.root in self.nominee:
             winner = self.nominee[self.root]
             queue = winner.work.queue
@@ -95,16 +95,15 @@ class _Tournament:
         """Return what `less` compares, for a node with its nominee's usage added."""
         quotas, entry = self.state.quotas, self.nominee[node]
         more = _arriving(self.state, entry, node)
-        share = quotas.share(node, more)
         borrows = False
         if self.state.nominal_first:
             arriving = dict(more)
             borrows = any(quotas.over(node, column, arriving.get(column, 0)) for column, _ in entry.assignment.needs)
         work = entry.work
-        return (borrows, *share.order, -work.priority, work.since, node)
+        return (borrows, *quotas.order(node, more), -work.priority, work.since, node)
 
 
-def _arriving(state: State, entry: Entry, node: int) -> Needs:
+def _arriving(state: State, entry: Head, node: int) -> Needs:
     """Return what of an entry's usage arrives at a node above its ClusterQueue: what is not local below."""
     quotas, found = state.quotas, []
     for column, amount in entry.assignment.needs:

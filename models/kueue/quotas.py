@@ -1,4 +1,4 @@
-"""`Quotas`: the tree of ClusterQueues and Cohorts, what each may have, and what is in use.
+"""`CohortQuotas`: the tree of ClusterQueues and Cohorts, what each may have, and what is in use.
 
 Amounts are integers, so that shares are compared exactly. Nodes are numbers, ClusterQueues and Cohorts alike; columns
 are pairs of a resource and a flavor.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import lcm
 from typing import NamedTuple
 
 from fairopt.problem.entitled_rows import TOP
@@ -21,8 +22,8 @@ MOST_SHARE = 2**63 - 1
 Needs = Sequence[tuple[int, int]]
 
 
-class Share(NamedTuple):
-    """A dominant resource share; shares compare as tuples do (`CompareDRS` in fair_sharing.go).
+class DominantShare(NamedTuple):
+    """A dominant resource share; `CohortQuotas.order` compares those of siblings (`CompareDRS` in fair_sharing.go).
 
     ``infinite``: it borrows at weight 0, and comes after all who do not. ``value``: the ratio of what is borrowed to
     what could be lent, times 1000, by weight where that is not 0. ``resource``: the dominant one.
@@ -34,20 +35,15 @@ class Share(NamedTuple):
     borrowing: bool = False
 
     @property
-    def order(self) -> tuple[bool, Fraction]:
-        """What is compared."""
-        return self[:2]
-
-    @property
     def rounded(self) -> int:
         """As a status has it: `roundedWeightedShare`."""
         return MOST_SHARE if self.infinite else -(-self.value.numerator // self.value.denominator)
 
 
-NOTHING = Share(False, Fraction(0))
+NOTHING = DominantShare(False, Fraction(0))
 
 
-class Quotas:
+class CohortQuotas:
     """A forest of quotas, and the usage in it.
 
     ``parent``: of each node, -1 at a root. ``resource``: the resource of each column. ``nominal``: each node's own
@@ -93,8 +89,11 @@ class Quotas:
         # calculateLendable: what each node's parent could have of each resource, all flavors together
         summed = [self._by_resource(row) for row in self.potential]
         self.lendable = [summed[over] if over != TOP else [0] * len(self.resources) for over in parent]
+        self.times = [self._times(node, self.children[over] if over != TOP else ()) for node, over in enumerate(parent)]
         self.usage = [[0] * self.width for _ in nodes]
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
+        #: Of each column, the nodes that use more of it than their quota.
+        self.above: list[set[int]] = [set() for _ in range(self.width)]
 
     def _up(self, node: int) -> Iterable[int]:
         while node != TOP:
@@ -114,6 +113,14 @@ class Quotas:
             return self.subtree[node][column]
         most = self.local[node][column] + self.potential[over][column]
         return most if limit is None else min(most, self.subtree[node][column] + limit)
+
+    def _times(self, node: int, siblings: Sequence[int]) -> list[int]:
+        """Return by what an amount of each resource is multiplied, so that shares of siblings are integers."""
+        lent = self.lendable[node]
+        weights = [self.weight[each].numerator for each in siblings if self.weight[each]]
+        whole = 1000 * lcm(*(each for each in lent if each > 0), 1) * lcm(*weights, 1)
+        weight = self.weight[node] or Fraction(1)
+        return [0 if each <= 0 else int(whole / weight / each) for each in lent]
 
     # -- usage ---------------------------------------------------------------------------------------------------
     def add(self, node: int, needs: Needs) -> None:
@@ -141,24 +148,25 @@ class Quotas:
         before = usage[column] - quota
         after = before + amount
         usage[column] += amount
+        if (after > 0) != (before > 0):
+            (self.above[column].add if after > 0 else self.above[column].discard)(node)
         if after > 0 or before > 0:
             self.borrowed[node][self.resource[column]] += max(0, after) - max(0, before)
 
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int) -> int:
         """Return how much more a node may take without preemption: `Available`, at least 0."""
-        free = 0
-        for at in reversed(self.paths[node]):
+        path = self.paths[node]
+        free = self.subtree[path[-1]][column] - self.usage[path[-1]][column]
+        for at in path[-2::-1]:
             used, local = self.usage[at][column], self.local[at][column]
-            if self.parent[at] == TOP:
-                free = self.subtree[at][column] - used
-                continue
             limit = self.borrowing[at][column]
             if limit is not None:
-                stored = self.subtree[at][column] - local
-                free = min(free, stored - max(0, used - local) + limit)
-            free += max(0, local - used)
-        return max(0, free)
+                most = self.subtree[at][column] - local + limit - (used - local if used > local else 0)
+                free = most if most < free else free
+            if local > used:
+                free += local - used
+        return free if free > 0 else 0
 
     def fits(self, node: int, needs: Needs) -> bool:
         """Return whether all of it is available."""
@@ -172,16 +180,35 @@ class Quotas:
         """Return whether usage is above the quota in any of the columns: not `IsWithinNominalInResources`."""
         return any(self.usage[node][column] > self.subtree[node][column] for column in columns)
 
-    def share(self, node: int, more: Needs = ()) -> Share:
-        """Return the dominant resource share of a node, with ``more`` in use there: `dominantResourceShare`."""
-        if self.parent[node] == TOP:
-            return NOTHING
+    def _with(self, node: int, more: Needs) -> list[int]:
+        """Return what a node borrows of each resource, with ``more`` in use there."""
         borrowed = self.borrowed[node]
         if more:
             borrowed = borrowed[:]
+            usage, quota = self.usage[node], self.subtree[node]
             for column, amount in more:
-                before = self.usage[node][column] - self.subtree[node][column]
-                borrowed[self.resource[column]] += max(0, before + amount) - max(0, before)
+                before = usage[column] - quota[column]
+                if before + amount > 0:
+                    borrowed[self.resource[column]] += amount if before > 0 else before + amount
+        return borrowed
+
+    def order(self, node: int, more: Needs = ()) -> tuple[bool, int]:
+        """Return what shares of siblings are compared by: as `share`, in a unit of theirs."""
+        most = 0
+        for amount, times in zip(self._with(node, more), self.times[node], strict=True):
+            if amount * times > most:
+                most = amount * times
+        return most > 0 and not self.weight[node], most
+
+    def borrows(self, node: int) -> bool:
+        """Return whether a node uses more than its quota of anything; a root never does."""
+        return self.parent[node] != TOP and any(self.borrowed[node])
+
+    def share(self, node: int, more: Needs = ()) -> DominantShare:
+        """Return the dominant resource share of a node, with ``more`` in use there: `dominantResourceShare`."""
+        if self.parent[node] == TOP:
+            return NOTHING
+        borrowed = self._with(node, more)
         best, at, lendable, borrowing = Fraction(0), -1, self.lendable[node], False
         for number, amount in enumerate(borrowed):  # resources by name: the first of equals is the dominant one
             if amount > 0:
@@ -191,9 +218,9 @@ class Quotas:
                     if ratio > best:
                         best, at = ratio, number
         if not best:
-            return Share(False, best, "", True) if borrowing else NOTHING
+            return DominantShare(False, best, "", True) if borrowing else NOTHING
         weight = self.weight[node]
-        return Share(not weight, best / weight if weight else best, self.resources[at], True)
+        return DominantShare(not weight, best / weight if weight else best, self.resources[at], True)
 
     def lowest_that_fits(self, node: int, column: int, amount: int) -> tuple[int, bool]:
         """Return the height of the lowest subtree with room in its quota, and whether it is smaller than the tree.

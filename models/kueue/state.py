@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fairopt.models.kueue.quotas import Needs, Quotas
+from fairopt.models.kueue.quotas import CohortQuotas, Needs
 
 
 class Preempts(enum.Enum):
@@ -27,7 +27,7 @@ class Search(enum.Enum):
     TRY_NEXT = "TryNextFlavor"
 
 
-class Preference(enum.Enum):
+class FlavorPreference(enum.Enum):
     """Which flavor is best where none fits without both. Source: clusterqueue_types.go, FlavorFungibilityPreference."""
 
     BORROWING = "BorrowingOverPreemption"
@@ -58,12 +58,12 @@ class Rules:
     threshold: int | None = None
     can_borrow: Search = Search.MAY_STOP
     can_preempt: Search = Search.TRY_NEXT
-    preference: Preference = Preference.BORROWING
+    preference: FlavorPreference = FlavorPreference.BORROWING
     queueing: Queueing = Queueing.BEST_EFFORT
 
 
 @dataclass(eq=False)
-class Work:
+class QueuedWork:
     """A workload: its ClusterQueue (a node), priority, when it was asked for, and what it takes by flavor.
 
     ``needs`` has a flavor's own columns first and those of other flavors apart: (of the flavor, elsewhere).
@@ -92,7 +92,7 @@ class Work:
 class Target(NamedTuple):
     """A workload to be preempted, and why, in the source's words."""
 
-    work: Work
+    work: QueuedWork
     reason: str
 
 
@@ -100,7 +100,7 @@ class Target(NamedTuple):
 class State:
     """Who runs where; quotas with the usage of those; and each ClusterQueue's rules."""
 
-    quotas: Quotas
+    quotas: CohortQuotas
     rules: Callable[[int], Rules]
     fair: bool
     strategies: Sequence[Strategy] = (Strategy.FINAL_SHARE, Strategy.INITIAL_SHARE)
@@ -108,20 +108,20 @@ class State:
     within_nominal: bool = True
     nominal_first: bool = True
     preempts: bool = True
-    running: dict[int, dict[int, Work]] = field(default_factory=dict)
+    running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
 
-    def add(self, work: Work) -> None:
+    def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
         self.quotas.add(work.queue, work.usage)
         self.running.setdefault(work.queue, {})[work.number] = work
 
-    def remove(self, work: Work) -> None:
+    def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
         self.quotas.remove(work.queue, work.usage)
         del self.running[work.queue][work.number]
 
     @contextmanager
-    def without(self, works: Iterable[Work]) -> Iterator[None]:
+    def without(self, works: Iterable[QueuedWork]) -> Iterator[None]:
         """Leave the usage of some running workloads out for a while: `SimulateWorkloadUsageRemoval`."""
         gone = list(works)
         for work in gone:
@@ -130,15 +130,8 @@ class State:
         for work in reversed(gone):
             self.quotas.add(work.queue, work.usage)
 
-    def queues_below(self, node: int) -> Iterator[int]:
-        """Yield the ClusterQueues below a node that run something, nearest first."""
-        level = [node]
-        while level:
-            yield from (each for each in level if each in self.running)
-            level = [child for each in level for child in self.quotas.children[each]]
 
-
-def satisfies(policy: Preempts, preemptor: Work, candidate: Work) -> bool:
+def satisfies(policy: Preempts, preemptor: QueuedWork, candidate: QueuedWork) -> bool:
     """Return whether a policy lets one workload preempt another: preemption_policy.go, SatisfiesPreemptionPolicy."""
     if not candidate.preemptible or policy is Preempts.NEVER:
         return False
@@ -148,7 +141,7 @@ def satisfies(policy: Preempts, preemptor: Work, candidate: Work) -> bool:
     return policy is Preempts.LOWER_OR_NEWER and equal and preemptor.since < candidate.since
 
 
-def first_to_go(queue: int) -> Callable[[Work], tuple[bool, int, int, int]]:
+def first_to_go(queue: int) -> Callable[[QueuedWork], tuple[bool, int, int, int]]:
     """Return the order of candidates: other ClusterQueues' first, lowest priority, most recently admitted.
 
     Source: common/ordering.go, CandidatesOrdering; without workloads that are being evicted, and LocalQueues.
@@ -156,6 +149,6 @@ def first_to_go(queue: int) -> Callable[[Work], tuple[bool, int, int, int]]:
     return lambda work: (work.queue == queue, work.priority, -work.admitted, work.number)
 
 
-def uses(work: Work, columns: set[int]) -> bool:
+def uses(work: QueuedWork, columns: set[int]) -> bool:
     """Return whether a running workload uses any of the columns: WorkloadUsesResources."""
     return any(column in columns for column, _ in work.usage)

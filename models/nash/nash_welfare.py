@@ -51,7 +51,7 @@ class NashWelfare(Policy):
 
     With entitlements, users and groups get at least their floors and at most their caps (`fairopt.problem.floors`). A
     conic back end solves, in floats, and a linear program proves the answer: the objective is concave, so that no
-    allocation is better than sum_i w_i u_i / u_i(shares) can be made, less the sum of weights. That is ``upper``; the
+    allocation is better than sum_i w_i u_i / u_i(shares) can be made, less the sum of weights. That is ``bound``; the
     conditions of Karush, Kuhn and Tucker hold where nothing is left. There is no equilibrium then, and no certificate.
 
     A market in floats gets floats: its exact answer, rounded, where there is one. The solution of a decision in floats
@@ -179,7 +179,7 @@ class NashWelfare(Policy):
         bound = exact_bound(program, best.point, best.dual).bound
         gap = INFINITY if bound is None else max(0.0, float(bound - Fraction(float(market.weight.sum()))))
         effort = {GAP_PER_WEIGHT: gap / float(market.weight.sum())}
-        solution = replace(draft.solution, upper=objective + gap, effort=effort)
+        solution = replace(draft.solution, bound=objective + gap, effort=effort)
         seconds = replace(draft.seconds, certify=perf_counter() - begun)
         return replace(draft, solution=solution, objective=objective, evidence=None, seconds=seconds)
 

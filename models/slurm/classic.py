@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fairopt.models.slurm.priority import Exponential
-from fairopt.models.slurm.tree import ROOT, Tree, quotient
+from fairopt.models.slurm.tree import ROOT, AssociationTree, quotient
 from fairopt.program import INFINITY
 
 
-def effective_usage(tree: Tree) -> list[Fraction]:
+def effective_usage(tree: AssociationTree) -> list[Fraction]:
     """Return effective usage (N,): usage of the machine, corrected by what the account's other members used.
 
     Source: Slurm, doc/html/classic_fair_share.shtml, "The Slurm Fair-Share Formula": U_E = U_A + (U_E of the parent -
@@ -35,13 +35,13 @@ def effective_usage(tree: Tree) -> list[Fraction]:
     return [effective(node) for node in range(len(tree.above))]
 
 
-def classic_factors(tree: Tree, dampening: int = 1) -> list[Exponential]:
+def classic_factors(tree: AssociationTree, dampening: int = 1) -> list[Exponential]:
     """Return the fair-share factor F = 2 ** (-U_E / S / d) of every association (N,).
 
     Source: Slurm, doc/html/classic_fair_share.shtml; priority_multifactor.c, _set_assoc_fs_factor: with
     Fairshare=parent the account's values, 0 without shares.
 
-    >>> two = Tree.of((ROOT, ROOT), (3, 1), (30, 10), users=2)
+    >>> two = AssociationTree.of((ROOT, ROOT), (3, 1), (30, 10), users=2)
     >>> [float(each) for each in classic_factors(two)]
     [0.5, 0.5]
     """

@@ -68,7 +68,7 @@ def weighted(weight: int, factor: Fraction | Exponential, rest: Fraction) -> int
 
 
 @dataclass(frozen=True)
-class Weights:
+class PriorityWeights:
     """PriorityWeightFairshare, -QOS and -Age, and PriorityMaxAge in seconds; all weights 0: no sum is made."""
 
     fairshare: int = 0
@@ -83,7 +83,7 @@ class Weights:
                 raise BadInput(f"got {value!r}", place=name, remedy=f"Give a whole number from {least} to {HIGHEST}")
 
 
-def order(gangs: Gangs, factor: Sequence[Fraction | Exponential], weights: Weights) -> list[int]:
+def order(gangs: Gangs, factor: Sequence[Fraction | Exponential], weights: PriorityWeights) -> list[int]:
     """Return the pending gangs, the one that goes first before the others; ``factor`` (n,) is by user.
 
     Without weights: by fair-share factor, then tier, then when they were asked for. With weights: by the whole part of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fairopt.models.slurm.tree import ROOT, Tree
+from fairopt.models.slurm.tree import ROOT, AssociationTree
 from fairopt.program import INFINITY, Number
 
 
@@ -38,7 +38,7 @@ class Ranking:
         return tuple(Fraction(rank, len(self.rank)) for rank in self.rank)
 
 
-def level_fair_shares(tree: Tree, *, rounded: bool = False) -> list[Number | None]:
+def level_fair_shares(tree: AssociationTree, *, rounded: bool = False) -> list[Number | None]:
     """Return LF = S / U of each association (N,), exactly; or ``rounded``, as the code has it on x86.
 
     There S is a double, of 53 bits, and U and S / U have the 64 bits of a long double, so that level fair-shares that
@@ -48,7 +48,7 @@ def level_fair_shares(tree: Tree, *, rounded: bool = False) -> list[Number | Non
     _ft_set_assoc_usage_efctv: U is usage over the account's usage, 0 where that is 0; LF is 0 without shares, infinity
     without usage or, for users, with Fairshare=parent.
 
-    >>> [str(each) for each in level_fair_shares(Tree.of((ROOT, ROOT), (1, 1), (1, 3), users=2))]
+    >>> [str(each) for each in level_fair_shares(AssociationTree.of((ROOT, ROOT), (1, 1), (1, 3), users=2))]
     ['2', '2/3']
     """
     level: list[Number | None] = []
@@ -82,14 +82,14 @@ def to_bits(number: Fraction, bits: int) -> Fraction:
     return Fraction(round(scaled)) / Fraction(2) ** shift
 
 
-def fair_tree(tree: Tree, ties: Ties = Ties.CODE, *, rounded: bool = False) -> Ranking:
+def fair_tree(tree: AssociationTree, ties: Ties = Ties.CODE, *, rounded: bool = False) -> Ranking:
     """Return the ranking of all users: level by level from the root, the highest level fair-share first.
 
     Source: Slurm 284c3b95, fair_tree.c, _calc_tree_fs; `Ties.CODE` as _count_tied_accounts is written (it stops at the
     first account), `Ties.DOCUMENTED` as doc/html/fair_tree.shtml says. Level fair-shares are exact, or
     ``rounded`` as in `level_fair_shares`.
 
-    >>> two = Tree.of((4, 4, 5, 5, ROOT, ROOT), (1,) * 6, (1, 9, 1, 9, 10, 10), users=4)
+    >>> two = AssociationTree.of((4, 4, 5, 5, ROOT, ROOT), (1,) * 6, (1, 9, 1, 9, 10, 10), users=4)
     >>> [str(each) for each in fair_tree(two).factor], [str(each) for each in fair_tree(two, Ties.DOCUMENTED).factor]
     (['1', '3/4', '3/4', '1/4'], ['1', '1/2', '1', '1/2'])
     """

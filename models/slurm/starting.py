@@ -11,7 +11,7 @@ from fairopt.program import INFINITY, Array, Number
 
 
 @dataclass
-class Room:
+class RoomLeft:
     """What is free of each GPU type, and what each node of the tree holds and may hold, as jobs start."""
 
     names: tuple[str, ...]
@@ -28,7 +28,7 @@ class Room:
     kept: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, market: Market) -> Room:
+    def of(cls, market: Market) -> RoomLeft:
         """Return the room that the running jobs leave."""
         owed = market.entitlements
         assert owed is not None
@@ -92,7 +92,7 @@ def start(market: Market, order: Sequence[int], *, backfill: bool) -> tuple[list
     """
     owed = market.entitlements
     assert owed is not None
-    gangs, room = owed.gangs, Room.of(market)  # plain numbers below: Fractions would take ten times as long
+    gangs, room = owed.gangs, RoomLeft.of(market)  # plain numbers below: Fractions would take ten times as long
     on, allowed = gangs.on.tolist(), gangs.allowed.tolist()
     user, gpus, other = gangs.user.tolist(), gangs.gpus.tolist(), _plain(gangs.other)
     waits: dict[str, str] = {}

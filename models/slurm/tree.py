@@ -9,12 +9,12 @@ from fractions import Fraction
 from fairopt.problem.entitlements import Entitlements
 from fairopt.program import INFINITY, Number
 
-#: `Tree.above` of the associations directly below the root.
+#: `AssociationTree.above` of the associations directly below the root.
 ROOT = -1
 
 
 @dataclass(frozen=True)
-class Tree:
+class AssociationTree:
     """Associations below a root, N of them, in the order in which they are listed; the first ``users`` are users.
 
     ``above`` (N,): the account in which each shares: the nearest that is not Fairshare=parent itself, `ROOT` for the
@@ -24,12 +24,12 @@ class Tree:
     Errors: none. Source: Slurm 284c3b95, src/common/assoc_mgr.c: _set_assoc_parent_and_user (fs_assoc_ptr),
     _set_children_level_shares (shares of a level), _normalize_assoc_shares_fair_tree.
 
-    >>> Tree.of((ROOT, ROOT), (3, 1), (10, 30), users=2).level_shares(0)
+    >>> AssociationTree.of((ROOT, ROOT), (3, 1), (10, 30), users=2).level_shares(0)
     4
     """
 
     above: tuple[int, ...]
-    share: tuple[int | None, ...]
+    share: tuple[Number | None, ...]
     usage: tuple[Number, ...]
     users: int
     total: Number
@@ -40,13 +40,13 @@ class Tree:
     def of(
         cls,
         above: Sequence[int],
-        share: Sequence[int | None],
+        share: Sequence[Number | None],
         usage: Sequence[Number],
         *,
         users: int,
         total: Number | None = None,
         listed: Sequence[int] | None = None,
-    ) -> Tree:
+    ) -> AssociationTree:
         """Return the tree; accounts with Fairshare=parent hand what is in them on to the account that they are in."""
         order = tuple(range(len(above)) if listed is None else listed)
         shares_in = []
@@ -63,7 +63,7 @@ class Tree:
         return cls(tuple(shares_in), tuple(share), tuple(usage), users, root, order, children)
 
     @classmethod
-    def from_entitlements(cls, owed: Entitlements) -> tuple[Tree, list[int]]:
+    def from_entitlements(cls, owed: Entitlements) -> tuple[AssociationTree, list[int]]:
         """Return the tree of entitlements, and the node (N,) of each of its associations.
 
         A single group that all others are in is the root. Tier 1 with weight 0 is Fairshare=parent.

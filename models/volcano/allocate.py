@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
+from fairopt.models.common.amounts import ratio
 from fairopt.models.volcano.cluster import Amounts, Cluster, Job
 
 
@@ -111,4 +112,4 @@ def share(held: list[Any], owed: list[Any]) -> Any:
 
     Source: volcano pkg/scheduler/plugins/proportion/proportion.go, updateQueueAttrShare; api/helpers, Share.
     """
-    return max((has / due for has, due in zip(held, owed, strict=True) if due > 0), default=0)
+    return max((ratio(has, due) for has, due in zip(held, owed, strict=True) if due > 0), default=0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from fairopt.models.common.amounts import light
 from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
 from fairopt.models.volcano.cluster import Amounts, Cluster, Job, decided, entitlements_of
 from fairopt.models.volcano.reclaim import Left, Rule, reclaim
@@ -95,7 +96,7 @@ class VolcanoCapacity(Computed):
         """Return the GPUs (n, k) that each queue holds after a session, and why."""
         owed = entitlements_of(problem)
         cluster = Cluster.of(problem)
-        tables = (owed.guarantee.tolist(), owed.reserve.tolist(), owed.cap.tolist())
+        tables = [[light(row) for row in table.tolist()] for table in (owed.guarantee, owed.reserve, owed.cap)]
         quota = quotas(cluster.total, cluster.parent, owed.upwards[::-1], *tables)
         opening = [_standing(cluster, quota, q) for q in range(len(owed.nodes))]
 
@@ -111,7 +112,7 @@ class VolcanoCapacity(Computed):
         started, waits = allocate(cluster, Heap(cluster.waits, key), Limits(refused, lambda _: ""))
         if self.reclaim:
             by = _Reclaiming(cluster, quota, self.ancestor_reclaim_level, key)
-            rule = Rule(by.may, by.over, by.yields, by.first)
+            rule = Rule(by.may, by.over, by.yields, by.first, near=bool(self.ancestor_reclaim_level))
             started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
         k = len(owed.types)
         grounds = partial(

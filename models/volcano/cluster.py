@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairopt.models.common.amounts import light
 from fairopt.policy import Grounds
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
@@ -53,9 +54,9 @@ class Cluster:
     def of(cls, market: Market) -> Cluster:
         """Return what a market with entitlements says."""
         owed = entitlements_of(market)
-        total = [*market.capacity.tolist(), *owed.stock.tolist()]
-        held = owed.total(owed.held).tolist()
-        used = np.sum([held[top] for top in owed.tops], axis=0) if owed.tops else [0] * len(total)
+        total = light([*market.capacity.tolist(), *owed.stock.tolist()])
+        held = [light(row) for row in owed.total(owed.held).tolist()]
+        used = [sum(held[top][column] for top in owed.tops) for column in range(len(total))]
         cluster = cls(
             owed.nodes,
             owed.columns,
@@ -125,7 +126,7 @@ def _taken(owed: Entitlements, gangs: Gangs, g: int, gpu_type: int) -> dict[int,
     for at, resource in enumerate(gangs.resources):
         column = owed.good(resource, gpu_type)
         if column is not None and gangs.other[g, at]:
-            takes[column] = gangs.other[g, at]
+            takes[column] = light([gangs.other[g, at]])[0]
     return takes
 
 

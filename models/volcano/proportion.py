@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotCapable
+from fairopt.models.common.amounts import light
 from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
 from fairopt.models.volcano.cluster import Amounts, Cluster, decided, entitlements_of
 from fairopt.models.volcano.reclaim import Rule, reclaim
@@ -51,24 +52,30 @@ def deserved(
     ]
     out: list[list[Any]] = [[0] * width for _ in range(n)]
     left, open_ = list(total), list(range(n))
+    asked = [[c for c in range(width) if request[q][c] or guarantee[q][c]] for q in range(n)]
     weights = [Fraction(each) if isinstance(each, int) else each for each in weight]
     while (whole := sum((weights[q] for q in open_), 0)) > 0:
         given = [0] * width
         still = []
         for q in open_:
-            before, part, met = list(out[q]), weights[q] / whole, True
-            for c in range(width):
-                if before[c] < (limit := min(most[q][c], request[q][c])) and left[c]:
-                    out[q][c] = min(before[c] + left[c] * part, limit)
-                out[q][c] = max(min(out[q][c], request[q][c]), guarantee[q][c])
-                met = met and request[q][c] <= out[q][c]
-                given[c] += out[q][c] - before[c]
-            if not met and out[q] != before:
+            part, met, grew = weights[q] / whole, True, False
+            for c in asked[q]:
+                before, wanted = out[q][c], request[q][c]
+                after = before
+                if left[c] and before < (limit := min(most[q][c], wanted)):
+                    after = min(before + left[c] * part, limit)
+                after = max(min(after, wanted), guarantee[q][c])
+                met = met and wanted <= after
+                if after != before:
+                    out[q][c] = after
+                    given[c] += after - before
+                    grew = True
+            if not met and grew:
                 still.append(q)
-        after = [max(left[c] - given[c], 0) for c in range(width)]
-        if all(each < NONE for each in after) or after == left:
+        rest = [max(left[c] - given[c], 0) for c in range(width)]
+        if all(each < NONE for each in rest) or rest == left:
             break
-        left, open_ = after, still
+        left, open_ = rest, still
     return out
 
 
@@ -150,14 +157,14 @@ def _deserved(cluster: Cluster, owed: Entitlements) -> list[list[Any]]:
                 request[queue][column] += amount
     active = [q for q in range(n) if any(request[q])]
     there = set(active)
-    absent = [sum(owed.reserve[q, c] for q in range(n) if q not in there) for c in range(width)]
+    absent = [sum(kept) for kept in zip(*(owed.reserve[q] for q in range(n) if q not in there), strict=True)]
     rows = deserved(
         cluster.total,
-        owed.borrow_weight[active].tolist(),
+        light(owed.borrow_weight[active].tolist()),
         [request[q] for q in active],
-        owed.reserve[active].tolist(),
-        owed.cap[active].tolist(),
-        absent,
+        [light(row) for row in owed.reserve[active].tolist()],
+        [light(row) for row in owed.cap[active].tolist()],
+        absent or None,
     )
     found = dict(zip(active, rows, strict=True))
-    return [found.get(q, [0] * width) for q in range(n)]
+    return [light(found.get(q, [0] * width)) for q in range(n)]

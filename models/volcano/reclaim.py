@@ -17,50 +17,58 @@ class Rule(NamedTuple):
 
     ``may``: whether a queue may reclaim for so much. ``over``: whether any job of a queue may be stopped at all.
     ``yields``: whether a job that has so much may be stopped for a queue that takes so much, by what its queue and the
-    groups above would hold before that. ``first``: the order of victims' queues for a queue, the least first.
+    groups above would hold before that. ``first``: the order of victims' queues for a queue, the least first. ``near``:
+    whether which jobs yield depends on the queue that reclaims.
     """
 
     may: Callable[[int, Amounts], bool]
     over: Callable[[int], bool]
     yields: Callable[[int, Amounts, Job, Amounts, Left], bool]
     first: Callable[[int, int], Any]
+    near: bool = False
 
 
 def reclaim(cluster: Cluster, turns: Turns, rule: Rule, waits: dict[str, str]) -> list[str]:
     """Stop jobs of other queues where that lets one start which ``waits``; return the names of those that started.
 
-    Whole jobs are stopped, only where enough of them are found, and not on single nodes as Volcano does.
-    Source: volcano pkg/scheduler/actions/reclaim/reclaim.go, Execute and reclaimForTask.
+    Whole jobs are stopped, only where enough of them are found, and not on single nodes as Volcano does. What starts
+    here is not stopped again. Source: volcano pkg/scheduler/actions/reclaim/reclaim.go, Execute and reclaimForTask.
     """
     started: list[str] = []
-    hopeless: set[tuple[int, frozenset[Any]]] = set()
-    yielding = _yielding(cluster, rule)
+    running = _running(cluster)
+    has = {queue: {column for _, each in jobs for column in each} for queue, jobs in running.items()}
+    yielding = {queue for queue in running if rule.over(queue)}
+    hopeless: set[Any] = set()
     while (queue := turns.next()) is not None:
         for job in cluster.starves.get(queue, []):
             for way, takes in job.ways.items():
-                shape = (queue, frozenset(takes.items()))
-                if shape in hopeless or not rule.may(queue, takes):
+                shape = frozenset(takes.items())
+                if shape in hopeless or (queue, shape) in hopeless or not rule.may(queue, takes):
                     continue
-                victims = _victims(cluster, rule, queue, takes, yielding)
+                lacking = cluster.lacks(takes)
+                able = [each for each in yielding if each != queue and not has[each].isdisjoint(lacking)]
+                victims = _victims(cluster, rule, queue, takes, {each: running[each] for each in able})
                 if victims is None:
-                    hopeless.add(shape)
+                    # what is out of reach for a queue that could not yield itself is out of reach for all
+                    hopeless.add((queue, shape) if rule.near or queue in yielding else shape)
                     continue
                 for victim in victims:
                     cluster.stop(victim, f"{cluster.names[queue]!r} reclaims {cluster.said(takes)} for {job.name!r}")
                 cluster.start(job, way)
                 started.append(job.name)
                 del waits[job.name]
-                yielding = _yielding(cluster, rule)
+                for changed in {queue, *(victim.queue for victim in victims)} & running.keys():
+                    running[changed] = [each for each in running[changed] if each[0].name in cluster.runs]
+                    (yielding.add if rule.over(changed) else yielding.discard)(changed)
                 break
     return started
 
 
-def _yielding(cluster: Cluster, rule: Rule) -> dict[int, list[tuple[Job, Amounts]]]:
+def _running(cluster: Cluster) -> dict[int, list[tuple[Job, Amounts]]]:
     """Return the jobs that may be stopped by queue: of the lowest priority first, and the last that started."""
     out: dict[int, list[tuple[Job, Amounts]]] = {}
-    over = {queue for queue in {job.queue for job, _ in cluster.runs.values()} if rule.over(queue)}
     for job, way in reversed(cluster.runs.values()):
-        if job.preemptible and job.queue in over:
+        if job.preemptible:
             out.setdefault(job.queue, []).append((job, job.ways[way]))
     for jobs in out.values():
         jobs.sort(key=lambda each: each[0].tier)
@@ -68,15 +76,17 @@ def _yielding(cluster: Cluster, rule: Rule) -> dict[int, list[tuple[Job, Amounts
 
 
 def _victims(
-    cluster: Cluster, rule: Rule, queue: int, takes: Amounts, yielding: dict[int, list[tuple[Job, Amounts]]]
+    cluster: Cluster, rule: Rule, queue: int, takes: Amounts, running: dict[int, list[tuple[Job, Amounts]]]
 ) -> Sequence[Job] | None:
-    """Return the jobs to stop so that ``takes`` fits; None where there are not enough."""
+    """Return the jobs to stop so that ``takes`` fits: some that have what lacks; None where there are not enough."""
     lacking: dict[int, Any] = {column: takes[column] - cluster.free[column] for column in cluster.lacks(takes)}
     left: Left = {}
     victims: list[Job] = []
-    for other in sorted(yielding, key=lambda each: rule.first(queue, each)) if lacking else ():
-        for victim, has in yielding[other] if other != queue else ():
-            if lacking and rule.yields(queue, takes, victim, has, left):
+    for other in sorted(running, key=lambda each: rule.first(queue, each)):
+        for victim, has in running[other]:
+            if not lacking:
+                return victims
+            if lacking.keys() & has.keys() and rule.yields(queue, takes, victim, has, left):
                 victims.append(victim)
                 for node in cluster.above(other):
                     now = left.setdefault(node, list(cluster.held[node]))

@@ -24,10 +24,10 @@ from .decisions import (
     embedded,
     opened,
     read_allocation,
+    read_whole,
     require_bound,
 )
 from .entitled import PROPERTIES as OF_ENTITLEMENTS
-from .entitled import read_entitled
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .programs import (
     MOST_TERMS,
@@ -105,10 +105,7 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
 def property_(data: Entry) -> Proved:
     """A property holds or fails by its bare definition."""
     told = data.fields("market allocation property answer", "speedups")
-    market = read_market(told["market"], whole=True)
-    owed = told["market"].value.get("entitlements")
-    place = Entry(owed, f"{told['market'].place}, entitlements")
-    market = replace(market, entitled=read_entitled(place, market.users, market.types))
+    market = read_whole(told["market"])
     shares = read_table(told["allocation"], market)
     name = told["property"].choice(PROPERTIES)
     if name != "feasibility":
@@ -221,9 +218,10 @@ def misreport(data: Entry) -> Proved:
     before it.
     """
     told = data.fields("market policy user report gain truth lie")
-    market, policy = read_market(told["market"]), told["policy"].text()
+    market, policy = read_whole(told["market"]), told["policy"].text()
     i, report = told["user"].position(market.users), told["report"].numbers(len(market.types))
-    reported = replace(market, speedup=[*market.speedup[:i], report, *market.speedup[i + 1 :]])
+    known = {user: ends for user, ends in market.bounds.items() if user != i}
+    reported = replace(market, speedup=[*market.speedup[:i], report, *market.speedup[i + 1 :]], bounds=known)
     before, after = decided(told["truth"]), decided(told["lie"])
     if [(each.subject, each.policy) for each in (before, after)] != [(market, policy), (reported, policy)]:
         raise Rejected("the decisions are not on the truth and on the misreport, or another policy's")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from math import gcd, lcm, prod
 from typing import Any
 
+from .entitled import SAID, cap_kept, guarantee_kept, read_entitled
 from .market import Market, Table, dot, read_market, read_table, table_shown
 from .programs import (
     PROGRAMS,
@@ -140,6 +141,23 @@ def levels(data: Entry) -> Decision:
     )
 
 
+def read_whole(entry: Entry) -> Market:
+    """Return a market with its entitlements, and with the bounds of speedups that are not known."""
+    market, place = read_market(entry, whole=True), f"{entry.place}, entitlements"
+    owed = read_entitled(Entry(entry.value.get("entitlements"), place), market.users, market.types)
+    return replace(market, entitled=owed)
+
+
+def require_entitled(market: Market, shares: Table) -> None:
+    """Reject shares that break a cap or a guarantee; not decided where gangs or goods are told of."""
+    owed = market.entitled
+    if owed is None or owed.pending or owed.goods:
+        return
+    for says, keeps in (("caps", cap_kept), ("guarantees", guarantee_kept)):
+        if SAID[says](market, owed) and not keeps(market, shares):
+            raise Rejected(f"the allocation breaks {says}")
+
+
 #: What a certificate with a program of somebody else leaves open.
 NOT_DECIDED = "whether it is the policy's program is not decided here"
 
@@ -150,7 +168,7 @@ def embedded(data: Entry) -> Decision:
     Whether the program is the policy's is not decided: the verifier cannot make it from the market.
     """
     told = data.fields("program point value bound gap duals market policy shares")
-    market, program = read_market(told["market"]), read_program(told["program"])
+    market, program = read_whole(told["market"]), read_program(told["program"])
     x = read_point(told["point"], program)
     best = program.sign * program.optimum(x, read_duals(told["duals"]))
     require_bound(best, best, told)
@@ -160,6 +178,7 @@ def embedded(data: Entry) -> Decision:
             raise Rejected(f"the program has no variable {key[1]}")
     shares = [[x["x", each.value] for each in row] for row in places]
     require_feasible(market, shares)
+    require_entitled(market, shares)
     policy = told["policy"].name()
     if policy in (*PROGRAMS, "water-filling", "nash-welfare", "partial-allocation", *TRADING):
         raise Rejected(f"decisions of {policy} are proved from the market, not by a program that is given")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
-from fairopt.proofs.verifier import market, programs
+from fairopt.proofs.verifier import bounds, entitled, market, programs
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
 from fairopt.testing.certificate_kinds.examples import Untrue
@@ -140,6 +140,22 @@ def no_weights(self: market.Market, shares: Any, i: int, other: int) -> Any:
     return self.worth(i, shares[other])
 
 
+def nobody_waits(market: market.Market, owed: entitled.Entitled) -> Any:
+    return [{frozenset([j]): x for j, x in enumerate(row[: len(market.types)])} for row in owed.held]
+
+
+def no_caps(self: entitled.Standing, node: int, column: int) -> Any:
+    return inf
+
+
+def no_guarantees(self: entitled.Standing, node: int, column: int) -> Any:
+    return self.held[node][column]
+
+
+def no_bounds(row: Any, bounds: Any) -> Any:
+    return 0
+
+
 #: What is broken in the verifier, and a certificate that shows it.
 HOLES: list[tuple[Any, str, Any, str]] = [
     (programs.Program, "optimum", no_duals, "EFFICIENT"),
@@ -149,6 +165,10 @@ HOLES: list[tuple[Any, str, Any, str]] = [
     (market.Market, "feasible", no_capacity, "DOMINANCE"),
     (market.Market, "used", no_demand, "DEMANDING"),
     (market.Market, "out_of_shares", no_weights, "WEIGHTED"),
+    (entitled, "asks", nobody_waits, "LENT"),
+    (entitled.Standing, "room", no_caps, "OVER"),
+    (entitled.Standing, "above", no_guarantees, "RECLAIMED"),
+    (bounds, "_least", no_bounds, "UP_TO_2"),
 ]
 
 

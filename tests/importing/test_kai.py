@@ -192,6 +192,18 @@ def test_bombs_are_refused(tmp_path: Path) -> None:
         read(zip_of(tmp_path, '{"rawObjects": {"queues": ' + "[" * 100_000 + "]" * 100_000 + "}}"))
 
 
+def test_a_damaged_zip_is_refused(tmp_path: Path) -> None:
+    """Bytes in the middle that no longer unpack."""
+    path = zip_of(tmp_path, SNAPSHOT.read_text(encoding="utf-8"))
+    data = bytearray(path.read_bytes())
+    for at in range(200, 1200, 25):  # wherever the bytes are changed, and whatever they then unpack to
+        data[at] ^= 0x55
+        path.write_bytes(data)
+        with pytest.raises(BadInput, match=r"snapshot\.zip"):
+            read(path)
+        data[at] ^= 0x55
+
+
 def test_a_changed_queue_is_written_as_the_scheduler_takes_it(tmp_path: Path) -> None:
     """What `emit` writes, read back with the other files, is the changed market; unchanged queues are left out."""
     before = read(CLUSTER).problem

@@ -12,8 +12,10 @@ from scipy.optimize import linprog
 
 from fairopt.backends import Highs
 from fairopt.backends.cvxpy import Clarabel, Ecos
+from fairopt.backends.exact import Exact
 from fairopt.by_name import allocate
-from fairopt.discovery import policies
+from fairopt.certificates import OutsideDecision
+from fairopt.discovery import policies, property_
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_misreport
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
@@ -22,6 +24,7 @@ from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.problem.floors import Floors, floors_of
 from fairopt.program import Array
 from fairopt.proofs.verify import verify
+from fairopt.properties import Answer
 from fairopt.properties.misreports.exact_reports import Misreport
 
 TOLERANCE = 1e-7
@@ -160,13 +163,12 @@ def test_nash_welfare_is_proved_within_floors_and_caps() -> None:
         assert (floors.floor.astype(float) <= held + 1e-6).all()
         assert (held <= floors.cap.astype(float) + 1e-6).all()
         assert float(found.objective) == pytest.approx(float(other.objective), abs=1e-6)
-        assert float(found.objective) <= found.solution.upper + 1e-12  # type: ignore[operator]
-        assert found.solution.upper == pytest.approx(float(found.objective), abs=1e-4)
+        assert float(found.objective) <= found.solution.bound + 1e-12  # type: ignore[operator]
+        assert found.solution.bound == pytest.approx(float(found.objective), abs=1e-4)
     plain = allocate("nash-welfare", two(cap={"A": [8, 4]}).plain(), exact=True)
     bounded_too = allocate("nash-welfare", two(cap={"A": [8, 4]}))  # a cap that binds nobody
     assert bounded_too.utilities == pytest.approx(plain.utilities.astype(float), rel=1e-6)
-    with pytest.raises(NotCapable, match="answers in floats only"):
-        allocate("nash-welfare", two(guarantee={"B": [4, 0]}), exact=True)
+    assert not allocate("nash-welfare", two(guarantee={"B": [4, 0]}), exact=True).exact  # irrational in general
     with pytest.raises(NotSolved):
         allocate("nash-welfare", two(cap={"A": [0, 0]}))  # who may hold nothing has no logarithm
 
@@ -188,6 +190,11 @@ def test_guarantees_that_do_not_fit_are_named_with_type_and_numbers() -> None:
 def test_what_is_reserved_is_lent_to_nobody() -> None:
     market = two(guarantee={"B": [0, 3]}, reserve={"B": [0, 3]}).misreport("B", [2, 0])  # B cannot use its A100s
     assert allocate("max-efficiency", market).shares.sum(axis=0).tolist() == [8, 1]
+
+
+def test_a_guarantee_of_more_than_there_is_does_not_fit() -> None:
+    with pytest.raises(BadInput, match="add up to 9, and there are only 8"):
+        allocate("max-min", two(guarantee={"A": [9, 0]}))
 
 
 def test_a_guarantee_without_bound_is_no_floor() -> None:
@@ -225,14 +232,27 @@ def test_the_certificate_holds_the_program(policy: Formulated) -> None:
     told = policy.certify(decide(policy, market, exact=True)).to_json()
     statement = verify(told)
     assert f"the author of '{policy.name} with entitlements' wrote" in statement
+    assert "entitlements of 2 users and groups" in statement
+    found = decide(policy, market, exact=True).shares
+    for name in ("guarantee_kept", "cap_kept") if policy in FLOORED else ("cap_kept",):
+        verdict = property_(name).check(market, found)
+        assert verdict.answer is Answer.HOLDS
+        assert name in verify(property_(name).certify(market, found, verdict).to_json())
     with pytest.raises(Exception, match="proved from the market"):  # the plain policy decides otherwise
         verify(json.loads(json.dumps(told | {"policy": policy.name})))
     plain = policy.certify(decide(policy, market.plain(), exact=True))
-    assert (plain.allocation != decide(policy, market, exact=True).shares).any()
+    assert (plain.allocation != found).any()
+    with pytest.raises(Exception, match="entitlements"):  # kinds that the verifier writes the program of know none
+        verify(plain.to_json() | {"market": told["market"]})
+    program = policy.formulate(market.plain(), None)
+    best = Exact().solve(program)
+    passed_off = OutsideDecision.of(market, policy.told(market), program, best).to_json()
+    with pytest.raises(Exception, match="the allocation breaks"):  # the plain optimum is not this market's
+        verify(passed_off)
 
 
 def test_water_filling_says_that_it_has_no_certificate_there() -> None:
-    with pytest.raises(NotCapable, match="only with own partitions, and without entitlements"):
+    with pytest.raises(NotCapable, match="no certificate with entitlements"):
         WaterFilling().certify(decide(WaterFilling(), two(guarantee={"B": [4, 0]}), exact=True))
 
 

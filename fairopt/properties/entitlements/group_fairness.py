@@ -91,8 +91,8 @@ class GroupFairness(EntitlementProperty):
                 if over[high] / stands.size[j] > -worst / size:
                     worst, size = -over[high], stands.size[j]
                     pair = [nodes[high], low]
-                    names, loans = (owed.nodes[node] for node in pair), tuple(borrowed[pair, j])
-                    witness = UnfairLoan(*names, market.types[j], loans, tuple(owed.borrow_weight[pair]))
+                    loans, weights = tuple(borrowed[pair, j]), tuple(owed.borrow_weight[pair])
+                    witness = UnfairLoan(owed.nodes[pair[0]], owed.nodes[low], market.types[j], loans, weights)
         effort = f"{len(families)} groups of siblings of one tier, {len(market.types)} types"
         unit = "GPUs" if witness is None else f"GPUs of {witness.type}"
         return self._by_slack(market, worst, size, tolerance, unit=unit, effort=effort, witness=witness)

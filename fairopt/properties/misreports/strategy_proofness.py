@@ -58,7 +58,7 @@ class StrategyProofness(MechanismProperty):
     ) -> Verdict:
         """Search kind by kind in floats; the best are then decided like the truth, exactly as rational reports."""
         if not problem.known.all():
-            return Verdict.undecided(self.name, unknown_speedups(problem))
+            return Verdict.undecided(self.name, unknown_speedups(problem), effort="nothing")
         effort = effort or Effort()
         if truth is None and problem.exact:
             truth = exact_or_none(policy, problem)

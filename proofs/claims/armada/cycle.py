@@ -4,7 +4,8 @@ The model has one priority class, which may be preempted, jobs instead of gangs,
 
 Source: armadaproject/armada, 207cc9e0: docs/scheduling_and_preempting_jobs.md (order, eviction, node selection);
 internal/scheduler/scheduling/preempting_queue_scheduler.go, ``Schedule`` (who is evicted);
-internal/scheduler/scheduling/queue_scheduler.go, ``updatePQItem`` and ``Less`` (cost with the next gang, ties by name).
+internal/scheduler/scheduling/queue_scheduler.go, ``Schedule`` (who does not fit is passed over), ``updatePQItem`` and
+``Less`` (cost with the next gang, ties by name).
 """
 
 from __future__ import annotations

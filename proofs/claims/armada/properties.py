@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import count, product
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.armada.fair_shares import fair_shares
@@ -14,14 +14,12 @@ from fairopt.proofs.claims.drf import divisible, real
 from fairopt.proofs.ledger.checking import require
 
 SAYS = (
-    "The documents: 'The Armada scheduler also satisfies (with some exceptions as noted throughout the "
-    "documentation) the "
-    "following properties'."
+    "The documents: 'The Armada scheduler also satisfies (with some exceptions as noted throughout the documentation) "
+    "the following properties'."
 )
 READ = (
     "Read at 207cc9e0; a model of the documented cycle on nodes, with one priority class and no limits; no live "
-    "cluster was "
-    "run."
+    "cluster was run."
 )
 #: Where whole jobs are searched, in words; the sizes are `SMALL`.
 EVERY = "on all instances of one node with 2, 3, 4 and 6 units of one resource or 2 of two, and two queues"
@@ -38,8 +36,7 @@ def _divisible(name: str) -> str:
         require(broken(divisible.drf, tasks) is None, f"{name} on {tasks}")
     return (
         f"Divisible jobs, where balancing c_i/w_i is Dominant Resource Fairness: it holds ({words}; nothing against "
-        f"it on "
-        f"{SAMPLE} random problems with zeros)."
+        f"it on {SAMPLE} random problems with zeros)."
     )
 
 
@@ -59,33 +56,29 @@ def sharing_incentive() -> Finding:
     return Finding(
         Ruling.QUALIFIED,
         f"'sharing incentive: Each user should be better off sharing the cluster than exclusively using their own "
-        f"partition "
-        f"of the cluster.' {SAYS} {_divisible('sharing_incentive')} Whole jobs on one node, two queues of jobs that "
-        f"are all "
-        f"alike: it holds {EVERY}. On two nodes of 2 CPUs it does not: one queue runs a job of 1 CPU "
-        "on each "
-        "(others of its jobs have ended), which is its fair share of 1/2, so that the code protects it from eviction "
-        "(a "
-        "fraction of at most 1 by default); another queue's job of 2 CPUs waits as long as they run, and its own node would run "
-        "it. "
-        "Where all are evicted, as the documents have it, that depends on the queues' names, by which ties are "
-        "broken: the "
+        f"partition of the cluster.' {SAYS} {_divisible('sharing_incentive')} Whole jobs on one node, two queues of "
+        f"jobs that are all alike: it holds {EVERY}. On two nodes of 2 CPUs it does not: one queue runs a job of 1 CPU "
+        "on each (others of its jobs have ended), which is its fair share of 1/2, so that the code protects it from "
+        "eviction (a fraction of at most 1 by default); another queue's job of 2 CPUs waits as long as they run, and "
+        "its own node would run it. Where all are evicted, as the documents have it, that depends on the queues' "
+        "names, by which ties are broken: the "
         f"job runs if its queue comes first. {READ}",
     )
 
 
 def strategy_proofness() -> Finding:
     """Users should not benefit from lying about their resource requirements."""
-    one = next(filter(None, (_lie(state) for state in small(6, 1, 2, 6))))
-    two = next(filter(None, (_lie(state) for state in small(2, 2, 2, 2))))
+    one, two = (
+        next(why for size in count(1) for state in small(size, resources, 2, size) if (why := _lie(state)))
+        for resources in (1, 2)
+    )
     return Finding(
         Ruling.QUALIFIED,
-        "'strategy-proofness: Users should not benefit from lying about their resource requirements.' "
-        f"{SAYS} {_divisible_lies()} Whole jobs: it does not hold, since a larger request moves a queue's next job to "
-        f"another place in the order. Smallest with one resource, jobs alike: {one}. Smallest with two: {two}. "
-        f"The documents say of the order that it is max-min fair 'under certain conditions, e.g., when the "
-        f"increments are "
-        f"sufficiently small'. {READ}",
+        f"'strategy-proofness: Users should not benefit from lying about their resource requirements.' {SAYS} "
+        f"{_divisible_lies()} Whole jobs: it does not hold, since a larger request moves a queue's next job to "
+        f"another place in the order. On the smallest node of one resource, jobs of a queue alike: {one}. On that of "
+        f"two: {two}. The documents say of the order that it is max-min fair 'under certain conditions, e.g., when the "
+        f"increments are sufficiently small'. {READ}",
     )
 
 
@@ -106,8 +99,7 @@ def _lie(state: State) -> str | None:
             if got > own[queue]:
                 return (
                     f"a node of {_words(largest)}, jobs of {_words(kinds[0])} and {_words(kinds[1])}: queue "
-                    f"{queue + 1} runs "
-                    f"{own[queue]}, and {got} if it asks for {_words(told)}"
+                    f"{queue + 1} runs {own[queue]}, and {got} if it asks for {_words(told)}"
                 )
     return None
 
@@ -124,12 +116,10 @@ def envy_freeness() -> Finding:
     return Finding(
         Ruling.QUALIFIED,
         f"'envy-freeness: A user should not prefer the allocation of another. This property embodies the notion of "
-        f"fairness.' "
-        f"{SAYS} {_divisible('envy_freeness')} Whole jobs: not for one CPU and two queues with a job of 1 each (the "
-        f"queue "
-        f"whose name comes first runs). With two queues of jobs that are all alike, on one node, a queue would run "
-        f"at most "
-        f"{most} job more with the other's resources, on all small instances. {READ}",
+        f"fairness.' {SAYS} {_divisible('envy_freeness')} Whole jobs: not for one CPU and two queues with a job of 1 "
+        f"each (the queue whose name comes first runs). Jobs of a queue alike, a queue would run at most {most} job "
+        f"more with the "
+        f"other's resources {EVERY}. {READ}",
     )
 
 
@@ -149,14 +139,10 @@ def pareto_efficiency() -> Finding:
         Ruling.QUALIFIED,
         "'pareto efficiency: It should not be possible to increase the allocation of a user without decreasing the "
         f"allocation of another.' {SAYS} {_divisible('pareto_efficiency')} Whole jobs that are alike within a queue: "
-        f"it holds "
-        "on all small instances of one node, since queues go on with what fits. On nodes of 3 and 2 CPUs it does "
-        "not: a job of "
-        "1 goes to 'a node with the smallest amount of resources possible', the one of 2, and of another queue's two "
-        "jobs of "
+        f"it holds {EVERY}, since queues go on with what fits. On nodes of 3 and 2 CPUs it does not: a job of 1 goes "
+        f"to 'a node with the smallest amount of resources possible', the one of 2, and of another queue's two jobs of "
         "2 CPUs one waits, where both would run beside it. Fair shares themselves leave up to 1% of the pool to "
-        "nobody: with "
-        f"demands of 49.5% and more than all, equal weights, they are {float(lost.capped[0]):.1%} and "
+        f"nobody: with demands of 49.5% and more than all, equal weights, they are {float(lost.capped[0]):.1%} and "
         f"{float(lost.capped[1]):.1%}. {READ}",
     )
 
@@ -182,15 +168,12 @@ def preemption_stability() -> Finding:
     return Finding(
         Ruling.REFUTED,
         "'preemption stability: Whenever a job is preempted and subsequently re-submitted before any other jobs have "
-        f"completed, the re-submitted job should not trigger further preemptions.' {SAYS} One node of 4 CPUs; queue "
-        f"B runs jobs "
-        "of 1, 2 and 1 CPUs, and queue A submits one of 3. B's first job stays; then A would have 3/4 and B, with "
-        "its job of "
-        "2, 3/4, a tie that goes to A's name; B's jobs of 2 and of 1 no longer fit and are preempted. The job of 1 is "
-        "submitted again, the other is not: B would have 2/4 and A 3/4, so that B's job runs, A's no longer fits and "
-        "is "
-        f"preempted. Without it nobody is. So by the eviction of the {' and by that of the '.join(words)}. What the "
-        f"job of 1 "
+        f"completed, the re-submitted job should not trigger further preemptions.' {SAYS} One node of 4 CPUs; queue B "
+        f"runs jobs of 1, 2 and 1 CPUs, and queue A submits one of 3. B's first job stays; then A would have 3/4 and "
+        f"B, with its job of 2, 3/4, a tie that goes to A's name; B's jobs of 2 and of 1 no longer fit and are "
+        f"preempted. The job of 1 is submitted again, the other is not: B would have 2/4 and A 3/4, so that B's job "
+        f"runs, A's no longer fits and is preempted. Without it nobody is. So by the eviction of the "
+        f"{' and by that of the '.join(words)}. What the job of 1 "
         f"waited behind in its own queue is gone. No exception is noted for this property. {READ}",
     )
 
@@ -205,16 +188,13 @@ def eviction() -> Finding:
     return Finding(
         Ruling.INCONSISTENT,
         "The documents: 'It consists of, at the start of each cycle, moving all currently running preemptible jobs "
-        "from the "
-        "nodes to which they are assigned back to their respective queues.' The code (preempting_queue_scheduler.go, "
-        "Schedule) leaves those of a queue whose share, over the larger of FairShare and "
-        "DemandCappedAdjustedFairShare, is at "
-        "most ProtectedFractionOfFairShare. The comment on that option (configuration.go): '1.0 = Fair-share "
-        "preemption "
-        "disabled (default)', and then '0.5 = Queues over 50% of fair share can have jobs preempted'. By the code "
-        "1.0 protects "
-        "queues up to their whole fair share, and no more: with two CPUs, queue B running two jobs of 1 and queue A "
-        "submitting one, B has twice its share of 1/2, is evicted at 1.0, and one of its jobs is preempted. "
+        "from the nodes to which they are assigned back to their respective queues.' The code "
+        "(preempting_queue_scheduler.go, Schedule) leaves those of a queue whose share, over the larger of FairShare "
+        "and DemandCappedAdjustedFairShare, is at most ProtectedFractionOfFairShare. The comment on that option "
+        "(configuration.go): '1.0 = Fair-share preemption disabled (default)', and then '0.5 = Queues over 50% of "
+        "fair share can have jobs preempted'. By the code 1.0 protects queues up to their whole fair share, and no "
+        "more: with two CPUs, queue B running two jobs of 1 and queue A submitting one, B has twice its share of 1/2, "
+        "is evicted at 1.0, and one of its jobs is preempted. "
         f"Three texts, three rules; the code's is the one that the model has. {READ}",
     )
 
@@ -230,14 +210,11 @@ def rounds() -> Finding:
     return Finding(
         Ruling.INCONSISTENT,
         "scheduling.go, updateFairShares: 'We will reshare unused capacity until we've reshared 99% of all capacity "
-        "or we've "
-        "completed 5 iteration', and 'const maxIterations = 10'. Where each round meets one queue's demand it "
-        "matters: 13 "
-        "queues of weights 4^12, ..., 4, 1, whose demands are a little above what earlier rounds give them, and the "
-        "last one's "
-        f"endless: the parts of the pool sum to {float(sum(by_code)):.1%} after 10 rounds and to "
-        f"{float(sum(by_comment)):.1%} "
-        f"after 5, and the last queue has {float(by_code[-1]):.2%}, where sharing to the end gives it "
+        "or we've completed 5 iteration', and 'const maxIterations = 10'. Where each round meets one queue's demand it "
+        "matters: 13 queues of weights 4^12, ..., 4, 1, whose demands are a little above what earlier rounds give "
+        f"them, and the last one's endless: the parts of the pool sum to {float(sum(by_code)):.1%} after 10 rounds "
+        f"and to {float(sum(by_comment)):.1%} after 5, and the last queue has {float(by_code[-1]):.2%}, where sharing "
+        f"to the end gives it "
         f"{float(whole[-1]):.2%}. {READ}",
     )
 

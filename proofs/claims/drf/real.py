@@ -12,11 +12,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-import z3
-
+from fairopt.errors import NotInstalled
 from fairopt.proofs.claims.drf.divisible import Tasks, at_random, drf
 from fairopt.proofs.ledger.checking import require
+
+try:
+    import z3
+except ImportError as error:
+    raise NotInstalled("these claims are decided by Z3: pip install z3-solver") from error
 
 #: Seconds for a question.
 LIMIT = 60
@@ -133,29 +136,27 @@ def impossibility() -> bool:
         said.append(z3.Or([use == room for use, room in zip(used, there, strict=True)]))  # both need both resources
         for own, demand in ((x, (2, 1)), (y, (1, 2))):
             part = min(Fraction(room, 2 * need) for room, need in zip(there, demand, strict=True))
-            said.append(own >= z3.Q(part.numerator, part.denominator))
+            said.append(own >= _real(part))
     for extra in (0, 1):
         said += [after >= before for after, before in zip(tasks[extra], tasks[None], strict=True)]
     return refuted(said)
 
 
-def ceei_prices(tasks: Tasks, price: Sequence[Any]) -> list[Any]:
-    """Return that ``price`` (m,) are the prices of a competitive equilibrium from incomes by weight, all positive."""
-    spent = [z3.Sum([p * _real(d) for p, d in zip(price, row, strict=True)]) for row in tasks.demand]
-    runs = [z3.Real(f"tasks_{len(tasks.weight)}_{i}") for i in range(len(tasks.weight))]
-    clears = [
-        z3.Sum([x * _real(d) for x, d in zip(runs, tasks.demand[:, j], strict=True)]) == _real(tasks.capacity[j])
-        for j in range(len(price))
-    ]
-    earned = [x * each == _real(w) for x, each, w in zip(runs, spent, tasks.weight, strict=True)]
-    return [*(p > 0 for p in price), *earned, *clears]
+def equilibrium(tasks: Tasks, user: int = 0, most: Fraction | None = None) -> list[Any]:
+    """Return that there is a competitive equilibrium from incomes by weight, in which all resources have a price.
+
+    With ``most``, one in which ``user`` runs no more tasks than that.
+    """
+    price = [z3.Real(f"p_{j}") for j in range(len(tasks.capacity))]
+    runs = [z3.Real(f"x_{i}") for i in range(len(tasks.weight))]
+    said = [each > 0 for each in price]
+    for own, row, income in zip(runs, tasks.demand, tasks.weight, strict=True):
+        said.append(own * z3.Sum([p * _real(need) for p, need in zip(price, row, strict=True)]) == _real(income))
+    for column, there in zip(tasks.demand.T, tasks.capacity, strict=True):
+        said.append(z3.Sum([own * _real(need) for own, need in zip(runs, column, strict=True)]) == _real(there))
+    return said if most is None else [*said, runs[user] <= _real(most)]
 
 
 def _real(number: Any) -> Any:
     exact = Fraction(number)
     return z3.Q(exact.numerator, exact.denominator)
-
-
-def runs_of(tasks: Tasks) -> np.ndarray[Any, Any]:
-    """Return the variables of `ceei_prices` for the tasks that users run."""
-    return np.array([z3.Real(f"tasks_{len(tasks.weight)}_{i}") for i in range(len(tasks.weight))], dtype=object)

@@ -50,10 +50,9 @@ def example() -> Finding:
     return Finding(
         Ruling.REPRODUCED if given == printed else Ruling.REFUTED,
         f"Demands (4, 1, 1), (0, 3, 0) and (2, 2, 5) are given {listed(map(str, given))}, which is what the example "
-        "program prints (compiled unmodified from 510cdd94 and run). On 20000 random sequences the compiled library "
-        "answers as fairopt does on 17128, and otherwise but for ties on none of the rest: as many slices are given, "
-        "and "
-        "the credits after are the same up to who has them (60 of them are in tests/models/karma/library.txt).",
+        "program prints (compiled unmodified from 510cdd94 and run). Asked for 20000 random sequences, the compiled "
+        "library gives slices and credits as fairopt does on 17128, and on the other 2872 only who wins a tie differs "
+        "(60 of them are in tests/models/karma/library.txt).",
     )
 
 
@@ -73,10 +72,9 @@ def pareto_efficiency() -> Finding:
     return Finding(
         Ruling.QUALIFIED,
         f"With credits enough it holds on all {count} small instances ({_sizes()}; alpha 0 and 1/2; all demands). It "
-        "needs credits: with two slices, alpha 1 and no credits at the start, demands (2, 0) are given "
-        f"{poor.given}, and one slice is left that user 1 wants (the library begins with 999999999999). The library "
-        f"also needs numbers that divide: of 7 slices for 3 users with alpha 1/2, demands (7, 7, 7) are given "
-        f"{lost.given}, "
+        f"needs credits: with two slices, alpha 1 and no credits at the start, demands (2, 0) are given {poor.given}, "
+        f"and one slice is left that user 1 wants (the library begins with 999999999999). The library also needs "
+        f"numbers that divide: of 7 slices for 3 users with alpha 1/2, demands (7, 7, 7) are given {lost.given}, "
         f"since shared slices and fair shares are both rounded down (so the compiled library, too). {READ}",
     )
 
@@ -96,17 +94,13 @@ def strategy_proofness() -> Finding:
     return Finding(
         Ruling.QUALIFIED,
         f"With ties broken in a fixed order no reports, even by a user that knows all later demands, get user 1 more "
-        f"slices "
-        f"that it can use on any of {count} small instances ({_sizes()}; alpha 0, 1/2 and 1; all demands, all "
-        f"reports). "
-        "The library breaks ties for whoever has the least left to borrow, which can be had by asking for less, in the "
-        f"same quantum and without knowing what comes: 6 slices, alpha 1/2, {_gain(tied, 1, (3,), halves, same)}. "
-        f"Over several quanta asking for more pays, too: 3 slices, all shared, "
-        f"{_gain(over, 1, (1, 2, 2), shared, same)}. "
-        "The compiled library (510cdd94) gives the same in both. Who knows later demands gains in larger instances "
-        "with "
-        f"fixed ties as well: 3 slices, all shared, {_gain(known, 0, (0, 3, 2), shared, in_order(3))}. 'Online' is "
-        f"about "
+        f"slices that it can use on any of {count} small instances ({_sizes()}; alpha 0, 1/2 and 1; all demands, all "
+        f"reports). The library breaks ties for whoever has the least left to borrow, which can be had by asking for "
+        f"less, in the same quantum and without knowing what comes: 6 slices, alpha 1/2, "
+        f"{_gain(tied, 1, (3,), halves, same)}. Over several quanta asking for more pays, too: 3 slices, all shared, "
+        f"{_gain(over, 1, (1, 2, 2), shared, same)}. The compiled library (510cdd94) gives the same in both. Who "
+        f"knows later demands gains in larger instances with fixed ties as well: 3 slices, all shared, "
+        f"{_gain(known, 0, (0, 3, 2), shared, in_order(3))}. 'Online' is about "
         f"users who do not know them. {READ}",
     )
 
@@ -118,8 +112,7 @@ def _gain(demands: Demands, user: int, report: Sequence[int], slices: Slices, cr
     require(lied > true, f"{report} pays on {demands}")
     return (
         f"demands {listed(map(str, demands))}: user {user + 1} has {true} slices that it can use, and {lied} if it "
-        f"reports "
-        f"{listed(map(str, report))}"
+        f"reports {listed(map(str, report))}"
     )
 
 
@@ -163,8 +156,7 @@ def new_user() -> Finding:
         "karma_allocator.cpp, add_user: '// Initialize with average credits across users'. Two users with 10 credits "
         f"each, 6 slices, alpha 1/2, demands (6, 0) for five quanta: they have {listed(map(str, users))}, on average "
         f"{sum(users) // 2}; a third begins with {library} (the compiled library, 510cdd94, too). The map of credits "
-        f"has "
-        f"an entry '$public$' by then, with {public} credits, which is added to the sum and not to the number of "
+        f"has an entry '$public$' by then, with {public} credits, which is added to the sum and not to the number of "
         f"users. "
         "With the default of 999999999999 credits it makes no difference that anybody would notice.",
     )

@@ -14,7 +14,7 @@ ONE, MUCH = F(1, 100), F(10)
 PUBLISHED = {
     "one queue, demand exceeds capacity": ([1], [MUCH], [1], [1], [1]),
     "one queue, demand less than capacity": ([1], [ONE], [1], [ONE], [1]),
-    "two queues, equal weights, demand exceeds capacity": ([1, 1], [MUCH] * 2, [F(1, 2)] * 2, [F(1, 2)] * 2, [F(1, 2)] * 2),
+    "two queues, demand exceeds capacity for both": ([1, 1], [MUCH] * 2, *([F(1, 2)] * 2 for _ in range(3))),
     "two queues, demand less than capacity for both": ([1, 1], [ONE] * 2, [F(1, 2)] * 2, [ONE] * 2, [F(99, 100)] * 2),
     "two queues, demand less than capacity for one": (
         [1, 1], [ONE, MUCH], [F(1, 2)] * 2, [ONE, F(99, 100)], [F(1, 2), F(99, 100)],

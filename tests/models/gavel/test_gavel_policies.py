@@ -6,6 +6,7 @@ Five gangs on two GPUs of each of three types; ``benchmarks/against_gavel_polici
 from __future__ import annotations
 
 from fractions import Fraction as F
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.models.gavel.objectives import LeastMakespan, ThroughputByCost
 from fairopt.policy import decide
 from fairopt.problem import Entitlements, Market
+from fairopt.program import Array
 from fairopt.proofs.verify import verify
 
 SPEED = np.array([[1, 2, 4], [2, 3, 3], [1, 4, 8], [3, 4, 5], [2, 2, 9]], dtype=object)
@@ -88,8 +90,9 @@ def test_hierarchical_water_filling_has_gavels_levels() -> None:
 
 def test_one_group_is_water_filling() -> None:
     owed = Entitlements.of(NAMES, TYPES, group=dict.fromkeys(NAMES, "all"))
-    found = decide(HierarchicalWaterFilling(), jobs(entitlements=owed), exact=True)
-    assert (found.utilities == decide(WaterFilling(Normaliser.EQUAL_TIME), jobs(), exact=True).utilities).all()
+    flat = decide(WaterFilling(Normaliser.EQUAL_TIME), jobs(), exact=True)
+    for market in (jobs(entitlements=owed), jobs()):
+        assert (decide(HierarchicalWaterFilling(), market, exact=True).utilities == flat.utilities).all()
 
 
 def test_a_group_of_weight_0_rises_when_its_siblings_are_done() -> None:
@@ -115,9 +118,9 @@ def test_groups_lie_inside_each_other_and_floors_are_kept() -> None:
 def test_hierarchical_water_filling_refuses_what_it_cannot_read() -> None:
     with pytest.raises(BadInput, match=r"fifo: got 'e9'"):
         allocate(HierarchicalWaterFilling(fifo=("e9",)), grouped())
-    with pytest.raises(NotCapable, match="this market says none"):
-        allocate("hierarchical-water-filling", jobs())
-    with pytest.raises(NotCapable, match="hierarchical-water-filling brings a certificate only"):
+    with pytest.raises(BadInput, match=r"fifo: got 'e0'"):
+        allocate(HierarchicalWaterFilling(fifo=("e0",)), jobs())
+    with pytest.raises(NotCapable, match="no certificate with entitlements"):
         HierarchicalWaterFilling().certify(decide(HierarchicalWaterFilling(), grouped(), exact=True))
 
 
@@ -167,7 +170,7 @@ def test_other_normalisers_are_not_certified_as_the_verifiers_own() -> None:
     assert "author of 'max-min, equal-time' wrote" in verify(told)
     with pytest.raises(NotCapable, match="the verifier has no program of max-min, equal-time"):
         policy.certify(allocate(policy, jobs()))
-    with pytest.raises(NotCapable, match="only with own partitions"):
+    with pytest.raises(NotCapable, match="no certificate with the normaliser equal-time"):
         equal_time().certify(decide(equal_time(), jobs(), exact=True))
 
 
@@ -175,3 +178,43 @@ def test_a_normaliser_is_given_by_name() -> None:
     assert configured(MaxMin(), ["normaliser=equal-time"]) == MaxMin(Normaliser.EQUAL_TIME)
     with pytest.raises(BadInput, match="normaliser: got 'equal'"):
         configured(MaxMin(), ["normaliser=equal"])
+
+
+def drawn(entities: int) -> tuple[Market, Array, dict[str, Any]]:
+    """Return the first market of Gavel's own test with 300 jobs, seed 0: (market, throughputs of X_equal, options)."""
+    random = Random(0)
+    drew = [(random.randint(0, 1) == 0, random.randint(1, 5)) for _ in range(entities)]
+    names = [f"entity{e}" for e in range(entities)]
+    speed, gang, weight, group = [], [], [], {}
+    for i in range(300):
+        speed.append(sorted(random.random() for _ in range(3)))
+        gang.append(2 ** random.randint(0, 2))
+        entity = random.randint(0, entities - 1) if entities else None
+        own = random.randint(1, 5)
+        weight.append(1 if entity is not None and drew[entity][0] else own)
+        if entity is not None:
+            group[f"j{i}"] = names[entity]
+    users = [f"j{i}" for i in range(300)]
+    weights = {name: each for name, (_, each) in zip(names, drew, strict=True)}
+    owed = Entitlements.of(users, TYPES, group=group, groups=names, borrow_weight=weights) if entities else None
+    per_gpu = np.array(speed) / np.array(gang)[:, None]
+    more: dict[str, Any] = {"weight": weight, "demand": gang, "users": users, "types": TYPES, "entitlements": owed}
+    market = Market.of(per_gpu.tolist(), [64] * 3, **more).as_(float)
+    fifo = [name for name, (first, _) in zip(names, drew, strict=True) if first]
+    return market, np.array(speed).mean(axis=1) / np.array(gang), {"fifo": fifo}
+
+
+@pytest.mark.parametrize(
+    ("entities", "total", "squares", "some"),
+    [
+        (0, 241.079986, 240.899447, [1.396862, 0.838117, 0.558745, 1.396862]),
+        pytest.param(10, 216.949512, 536.997347, [4.988216, 1.599516, 0.200462, 1.002308], marks=pytest.mark.slow),
+    ],
+)
+def test_gavels_own_tests_of_water_filling(entities: int, total: float, squares: float, some: list[float]) -> None:
+    """water_filling_tests.py and water_filling_tests_hierarchical.py, which assert nothing: what its code finds."""
+    market, equal, options = drawn(entities)
+    policy = HierarchicalWaterFilling(**options) if entities else equal_time()
+    found = decide(policy, market).utilities / equal
+    assert [found.sum(), (found**2).sum()] == pytest.approx([total, squares], abs=1e-5)
+    assert found[:4].tolist() == pytest.approx(some, abs=1e-6)

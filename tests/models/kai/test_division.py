@@ -7,9 +7,9 @@ from math import isclose
 from typing import Any
 
 import pytest
-from kai_division_cases import CASES, Case
 from hypothesis import given
 from hypothesis import strategies as st
+from kai_division_cases import CASES, Case
 
 from fairopt.models.kai.division import Claim, divided, over_quota
 from fairopt.program import INFINITY

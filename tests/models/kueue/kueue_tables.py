@@ -10,8 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fairopt.models.kueue.quotas import Quotas
-from fairopt.models.kueue.state import Preempts, Preference, Queueing, Rules, Search, State, Strategy, Work
+from fairopt.models.kueue.quotas import CohortQuotas
+from fairopt.models.kueue.state import FlavorPreference, Preempts, QueuedWork, Queueing, Rules, Search, State, Strategy
 
 FOLDER = Path(__file__).parent
 #: Amounts are in thousandths, as CPU is in the source.
@@ -58,7 +58,7 @@ class Built:
             return [[blank if each is None else amount(each) for each in line] for line in found]
 
         resources = [resource for _, resource in self.columns]
-        self.quotas = Quotas(
+        self.quotas = CohortQuotas(
             parent, resources, table("nominal", 0), table("borrowing", None), table("lending", None), weight
         )
         rules = [rules_of(each) for each in row["queues"]]
@@ -77,7 +77,7 @@ class Built:
             usage = work.get("usage", work.get("requests"))
             flavors = work.get("flavors") or dict.fromkeys(usage, work.get("flavor"))
             self.state.add(
-                Work(
+                QueuedWork(
                     work["name"],
                     self.queue[work["queue"]],
                     work.get("priority", 0),
@@ -99,6 +99,6 @@ def rules_of(owner: dict[str, Any]) -> Rules:
         owner.get("threshold"),
         Search(owner.get("can_borrow", "MayStopSearch")),
         Search(owner.get("can_preempt", "TryNextFlavor")),
-        Preference(owner.get("preference", "BorrowingOverPreemption")),
+        FlavorPreference(owner.get("preference", "BorrowingOverPreemption")),
         Queueing(owner.get("queueing", "BestEffortFIFO")),
     )

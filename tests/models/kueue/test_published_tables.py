@@ -10,8 +10,8 @@ import pytest
 from kueue_tables import Built, amount, rows
 
 from fairopt.models.kueue.flavors import targets_of
-from fairopt.models.kueue.quotas import UNLIMITED, Share
-from fairopt.models.kueue.state import Work
+from fairopt.models.kueue.quotas import UNLIMITED, DominantShare
+from fairopt.models.kueue.state import QueuedWork
 
 SHARES = rows("fair_sharing_test.json")
 PREEMPTIONS = [
@@ -46,11 +46,9 @@ def test_shares(row: dict[str, Any]) -> None:
     quotas.add(built.queue["cq"], usage)
     for want in row["want"]:
         node = (built.cohort if want["cohort"] else built.queue)[want["name"]]
-        # the request is asked of every node, as the source does, where the node has the flavor at all
-        listed = [built.columns.index((f, r)) for f, own in built.spec[node]["quotas"].items() for r in own] if node < len(
-            built.queue
-        ) else range(len(built.columns))  # fmt: skip
-        share = quotas.share(node, [each for each in more if each[0] in listed])
+        quotas_of_own = built.spec[node]["quotas"] if node < len(built.queue) else {}
+        listed = [built.columns.index((flavor, each)) for flavor, own in quotas_of_own.items() for each in own]
+        share = quotas.share(node, [each for each in more if want["cohort"] or each[0] in listed])
         if want["name"] == "lending-cq" and more:
             continue  # of its own usage, below
         assert (share.rounded, share.resource, share.borrowing) == (want["value"], want["resource"], want["borrowing"])
@@ -109,7 +107,9 @@ def targets(row: dict[str, Any], *, fair: bool) -> list[list[str]]:
             needs[column] += amount(pods["requests"].get(resource, "0")) * pods["count"]
             if flavor["Mode"] == "Preempt":
                 lacks.add(column)
-    work = Work(own["name"], built.queue[row["queue"]], own.get("priority", 0), own.get("created", -(10**15)), -1, {})
+    work = QueuedWork(
+        own["name"], built.queue[row["queue"]], own.get("priority", 0), own.get("created", -(10**15)), -1, {}
+    )
     before = [list(each) for each in built.quotas.usage]
     found = targets_of(built.state, work, list(needs.items()), lacks)
     assert [list(each) for each in built.quotas.usage] == before, "the state is as before"
@@ -124,4 +124,4 @@ def test_the_tables_are_whole() -> None:
 
 def test_unlimited_quota_gives_the_smallest_share() -> None:
     """Quotas of 2^63 and more count as that, in the source and here."""
-    assert Share(False, Fraction(1000 * 1000, UNLIMITED)).rounded == 1
+    assert DominantShare(False, Fraction(1000 * 1000, UNLIMITED)).rounded == 1

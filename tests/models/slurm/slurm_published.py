@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from fairopt.models.slurm.tree import ROOT, Tree
+from fairopt.models.slurm.tree import ROOT, AssociationTree
 
 Row = tuple[str, str, str, int | None, int]
 
@@ -115,12 +115,12 @@ uGA2 0.500000 0.600000 0.095238 0.833333
 """
 
 
-def tree_of(rows: Sequence[Row]) -> tuple[Tree, list[str]]:
+def tree_of(rows: Sequence[Row]) -> tuple[AssociationTree, list[str]]:
     """Return the tree of a table, and what each of its associations is called: its user, or else its account."""
     people = [row for row in rows if row[1]]
     seq = people + [row for row in rows if not row[1]]
     place = {account: at for at, (account, user, *_) in enumerate(seq) if not user}
-    tree = Tree.of(
+    tree = AssociationTree.of(
         [place.get(row[2], ROOT) for row in seq],
         [row[3] for row in seq],
         [Fraction(row[4]) for row in seq],

@@ -10,7 +10,7 @@ from slurm_published import CLASSIC, CLASSIC_ACCOUNTS, CLASSIC_FOUND, FAIR_TREE,
 from fairopt.models.slurm.classic import classic_factors, effective_usage
 from fairopt.models.slurm.priority import Exponential, weighted
 from fairopt.models.slurm.ranking import Ties, fair_tree, level_fair_shares
-from fairopt.models.slurm.tree import ROOT, Tree, quotient
+from fairopt.models.slurm.tree import ROOT, AssociationTree, quotient
 from fairopt.program import INFINITY, Number
 
 
@@ -63,8 +63,8 @@ def test_the_table_of_slurms_own_test_of_fair_tree(expected: str) -> None:
 
 
 def test_the_issues_two_identical_accounts() -> None:
-    def two(listed: list[int]) -> Tree:
-        return Tree.of((4, 4, 5, 5, ROOT, ROOT), (1,) * 6, (1, 9, 1, 9, 10, 10), users=4, listed=listed)
+    def two(listed: list[int]) -> AssociationTree:
+        return AssociationTree.of((4, 4, 5, 5, ROOT, ROOT), (1,) * 6, (1, 9, 1, 9, 10, 10), users=4, listed=listed)
 
     first, swapped = two([4, 0, 1, 5, 2, 3]), two([5, 2, 3, 4, 0, 1])
     assert [str(each) for each in fair_tree(first).factor] == ["1", "3/4", "3/4", "1/4"]
@@ -91,5 +91,5 @@ def test_irrational_factors_are_compared_exactly() -> None:
 
 def test_level_fair_share_of_the_page() -> None:
     # "Level FS values are infinity if the association has no usage"; "0.0" without shares; over 1 under-served
-    level = level_fair_shares(Tree.of((ROOT,) * 4, (1, 1, 0, 2), (0, 4, 1, 1), users=4))
+    level = level_fair_shares(AssociationTree.of((ROOT,) * 4, (1, 1, 0, 2), (0, 4, 1, 1), users=4))
     assert [printed(each) for each in level] == ["inf", "0.375000", "0.000000", "3.000000"]

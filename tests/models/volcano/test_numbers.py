@@ -22,7 +22,7 @@ def started(
     parent: list[int], weight: list[float], total: list[int], pods: list[tuple[int, str, int, dict[int, int]]],
     *, saturation: bool = True,
 ) -> Counter[str]:  # fmt: skip
-    """Return how many pods of each group start; a row of ``pods`` is a queue, a group, how many, and what each takes."""
+    """Return how many pods of each group start; a row of ``pods``: queue, group, how many, what each takes."""
     n, width = len(parent), len(total)
     waits: dict[int, deque[Job]] = {}
     groups: dict[int, dict[str, tuple[list[float], list[float]]]] = {}
@@ -91,7 +91,7 @@ SHARES: list[tuple[list[Any], list[Any], Any]] = [
 
 @pytest.mark.parametrize(("owed", "held", "wanted"), SHARES)
 def test_shares_of_queues(owed: list[Any], held: list[Any], wanted: Any) -> None:
-    """capacity_test.go, Test_updateQueueAttrShare: 17 rows, some of which differ in the request only, which is unused."""
+    """capacity_test.go, Test_updateQueueAttrShare: 17 rows; some differ in the request only, which is unused."""
     assert (share(held, owed) if any(owed) else 1) == wanted
 
 
@@ -115,5 +115,5 @@ def test_what_queues_deserve_is_split_again_in_rounds() -> None:
 
 
 def test_story_4_a_queue_cannot_take_the_others_guarantee() -> None:
-    """docs/design/capacity-scheduling.md, Story 4: 20 A100 of 60 are guaranteed to the one; the other has 40 at most."""
+    """docs/design/capacity-scheduling.md, Story 4: 20 A100 of 60 are guaranteed to one; the other has 40."""
     assert quotas([60], [-1, -1], [0, 1], [[20], [40]], [[20], [0]], [[60], [INFINITY]]).most == [[60], [40]]

@@ -1,0 +1,204 @@
+"""YARN's capacity scheduler, as a policy of a market whose types are node labels."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from fairopt.models.common.amounts import light
+from fairopt.models.yarn.ideal import Tree, ideal, order, standing
+from fairopt.policy import Claim, Computed, Grounds, Trait
+from fairopt.problem import Entitled, Entitlements, Market
+from fairopt.problem.entitled_rows import TOP
+from fairopt.program import Array, objects
+
+
+@dataclass(frozen=True)
+class YarnCapacity(Computed):
+    """Queues below their capacity go first, then the one that uses the smallest part of it, up to its maximum capacity.
+
+    ``guarantee`` is the capacity, ``cap`` the maximum capacity, ``tier`` the priority of a queue, by type (partition).
+    On every level of the tree the queue that goes first starts a gang; containers are gangs of one. What does not fit
+    is passed over: nothing is reserved for it. GPUs are looked at, as the only resource.
+
+    ``preemption`` plays the monitor, which YARN switches off by default, before that: it stops the gangs that started
+    last in queues above their ideal allocation. ``max_ignored_over_capacity`` of a queue's capacity may be exceeded
+    without that, ``natural_termination_factor`` of what is above is taken in a round, and at most
+    ``total_preemption_per_round`` of the cluster.
+
+    Source: Hadoop, PriorityUtilizationQueueOrderingPolicy.java, ParentQueue.java, PreemptableResourceCalculator.java,
+    FifoCandidatesSelector.java; defaults of CapacitySchedulerConfiguration.java.
+    """
+
+    preemption: bool = False
+    max_ignored_over_capacity: Fraction = Fraction(1, 10)
+    natural_termination_factor: Fraction = Fraction(1, 5)
+    total_preemption_per_round: Fraction = Fraction(1, 10)
+
+    name = "yarn-capacity"
+    source = "Hadoop, YARN capacity scheduler"
+    traits = frozenset({Trait.ENTITLED, Trait.EXACT})
+    heeds = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
+    claims = (
+        Claim(
+            "",
+            "CapacityScheduler.md, Features",
+            words="ensure resources are shared among the sub-queues of an organization before others use them",
+        ),
+    )
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+        """Return the GPUs (n, k) that each queue holds afterwards, and why."""
+        assert problem.entitlements is not None
+        owed = problem.entitlements
+        k = len(owed.types)
+        held = [light(row) for row in owed.total(owed.held[:, :k]).tolist()]
+        on, best, line = owed.gangs.on.copy(), [], owed.gangs.order()
+        stopped: dict[str, str] = {}
+        for j in range(k):
+            tree = _tree(owed, j, [row[j] for row in held], problem.capacity[j])
+            wanted, taken = ideal(tree, self.total_preemption_per_round * problem.capacity[j])
+            best.append(wanted)
+            if self.preemption:
+                stopped |= self._preempt(owed, j, tree, taken, held, on, line)
+        share = {name: max(_parts(owed, held, q)) for q, name in enumerate(owed.nodes)}
+        waits: dict[str, str] = {}
+        started: list[str] = []
+        pending = owed.gangs.pending
+        for j in range(k):
+            started += _start(owed, j, held, problem.capacity[j], on, waits, line[pending[line]])
+        for g in np.flatnonzero(on >= 0):
+            waits.pop(owed.gangs.names[g], None)
+        gangs = owed.gangs.placed(on)
+        shares = np.array([held[q] for q in range(len(owed.users))], dtype=problem.capacity.dtype)
+        table = objects(amount for row in zip(*best, strict=True) for amount in row).reshape(-1, k)
+        grounds = Grounds(gangs, "used / capacity", share, table, tuple(started), waits, stopped)
+        return shares + 0 * problem.capacity, grounds
+
+    def _preempt(
+        self,
+        owed: Entitlements,
+        j: int,
+        tree: Tree,
+        taken: Sequence[Any],
+        held: list[list[Any]],
+        on: Array,
+        line: Array,
+    ) -> dict[str, str]:
+        """Stop gangs of leaves, the lowest priority and the last first; return why, by name."""
+        gangs, stopped = owed.gangs, dict[str, str]()
+        last = [g for g in line[::-1] if on[g] == j and gangs.preemptible[g]]
+        for q, name in enumerate(owed.users):
+            if tree.kept[q] or tree.used[q] <= tree.guaranteed[q] * (1 + self.max_ignored_over_capacity):
+                continue
+            left = ceil(taken[q] * self.natural_termination_factor)
+            for g in last:
+                if left <= 0:
+                    break
+                if gangs.user[g] == q and gangs.gpus[g]:
+                    left -= int(gangs.gpus[g])
+                    on[g] = -1
+                    stopped[gangs.names[g]] = f"{name!r} uses {tree.used[q]} {owed.types[j]} of {tree.guaranteed[q]}"
+                    _add(owed, held, q, j, -int(gangs.gpus[g]))
+        return stopped
+
+
+def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> Tree:
+    n, gangs = len(owed.users), owed.gangs
+    asks = [0] * len(owed.nodes)
+    first = gangs.allowed.argmax(axis=1)  # what may run on several types is asked for on the first
+    for g in np.flatnonzero(gangs.pending & gangs.allowed[:, j] & (first == j)).tolist():
+        asks[gangs.user[g]] += int(gangs.gpus[g])
+    held, fixed = owed.held[:, j], owed.fixed[:, j]
+    kept = [bool(q < n and held[q] > 0 and fixed[q] >= held[q]) for q in range(len(owed.nodes))]
+    parent, tier = owed.parent.tolist(), owed.tier.tolist()
+    due, most = light(owed.guarantee[:, j]), light(owed.cap[:, j])
+    return Tree(parent, due, most, used, asks, kept, tier, capacity)
+
+
+def _parts(owed: Entitlements, held: list[list[Any]], q: int) -> list[Any]:
+    due = owed.guarantee[q]
+    return [standing(has, due[j]) for j, has in enumerate(held[q]) if has > 0 or due[j] > 0] or [0]
+
+
+def _add(owed: Entitlements, held: list[list[Any]], user: int, j: int, gpus: int) -> None:
+    for node in owed.path(user):
+        held[node][j] += gpus
+
+
+def _start(
+    owed: Entitlements, j: int, held: list[list[Any]], capacity: Any, on: Array, waits: dict[str, str], line: Array
+) -> list[str]:
+    """Start gangs on one type, of those that wait in ``line``; return their names in order."""
+    gangs, started = owed.gangs, []
+    queues: dict[int, list[int]] = {}
+    for g in line[::-1].tolist():
+        if on[g] < 0 and gangs.allowed[g, j]:
+            queues.setdefault(int(gangs.user[g]), []).append(g)
+    free = light([capacity - sum(held[top][j] for top in owed.tops)])[0]
+    most, due = light(owed.cap[:, j]), light(owed.guarantee[:, j])
+    turns = _Turns(owed, j, held, queues, due)
+    while (q := turns.next()) is not None:
+        g = queues[q].pop()
+        gpus = int(gangs.gpus[g])
+        full = next((node for node in owed.path(q) if held[node][j] + gpus > most[node]), None)
+        if full is not None:
+            has = f"{owed.nodes[full]!r} uses {held[full][j]} {owed.types[j]}"
+            waits[gangs.names[g]] = f"{has}, may have {most[full]}, and it takes {gpus}"
+        elif gpus > free:
+            waits[gangs.names[g]] = f"{free} {owed.types[j]} free, and it takes {gpus}"
+        else:
+            on[g] = j
+            free -= gpus
+            _add(owed, held, q, j, gpus)
+            started.append(gangs.names[g])
+        turns.changed(q)
+    return started
+
+
+class _Turns:
+    """Which leaf goes first: on every level the queue that goes first, among those with gangs that wait."""
+
+    def __init__(
+        self, owed: Entitlements, j: int, held: list[list[Any]], queues: dict[int, list[int]], due: list[Any]
+    ) -> None:
+        self._owed, self._j, self._held, self._queues, self._due = owed, j, held, queues, due
+        self._heaps: dict[int, list[tuple[Any, int]]] = {}
+        self._now: dict[int, Any] = {}
+        self._open: dict[int, int] = {}  # how many of those below still have a gang that waits
+        for node in owed.upwards:
+            if queues.get(node) or self._open.get(node):
+                self._push(node)
+                self._open[int(owed.parent[node])] = self._open.get(int(owed.parent[node]), 0) + 1
+
+    def next(self) -> int | None:
+        """Return the leaf that goes first; None where none has a gang that waits."""
+        node = TOP
+        while True:
+            heap = self._heaps.get(node, [])
+            while heap and self._now[heap[0][1]] != heap[0][0]:
+                heapq.heappop(heap)  # its key has changed since
+            if not heap:
+                return None if node == TOP else node
+            node = heap[0][1]
+
+    def changed(self, leaf: int) -> None:
+        """Take notice that a leaf has one gang less, and that those on its path may use more."""
+        for node in self._owed.path(leaf):
+            if self._queues.get(node) or self._open.get(node):
+                self._push(node)
+            elif self._now[node] is not None:
+                self._now[node] = None
+                self._open[int(self._owed.parent[node])] -= 1
+
+    def _push(self, node: int) -> None:
+        due = self._due[node]
+        key = (*order(standing(self._held[node][self._j], due), int(self._owed.tier[node])), -due, node)
+        self._now[node] = key
+        heapq.heappush(self._heaps.setdefault(int(self._owed.parent[node]), []), (key, node))
