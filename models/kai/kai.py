@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.models.kai.cycle import Cycle, saturation
-from fairopt.models.kai.pool import Pool, Totals
+from fairopt.models.kai.pool import NodePool, Totals
 from fairopt.policy import Claim, Computed, Grounds, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.numbers import amount, whole
@@ -86,7 +86,7 @@ class Kai(Computed):
             before, now = gangs, Totals(owed.running(gangs) if cycle else owed)
             waits.clear()
             for j in range(k):
-                pool = Pool(problem, now, gangs, j, self.k)
+                pool = NodePool(problem, now, gangs, j, self.k)
                 play = Cycle(pool, gangs.names, self.saturation)
                 outcome = play.run()
                 on = gangs.on.copy()

@@ -8,7 +8,7 @@ from functools import cached_property
 from operator import add, gt, sub
 from typing import Any, NamedTuple
 
-from fairopt.models.kai.division import Claim, divided
+from fairopt.models.kai.division import QueueClaim, divided
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.program import INFINITY, Array, Number
 
@@ -19,7 +19,7 @@ NO_SHARE = 1000
 Amounts = tuple[Number, ...]
 
 
-class Job(NamedTuple):
+class PoolJob(NamedTuple):
     """A gang: its number in the market, its queue, and what it takes of each resource of a pool.
 
     ``place``: where it stands in its queue; the highest priority comes first, then the eldest.
@@ -38,9 +38,9 @@ class Totals:
 
     def __init__(self, owed: Entitlements) -> None:
         self.owed, self.held, self.fixed = owed, owed.total(owed.held), owed.total(owed.fixed)
-        self._jobs: dict[tuple[str, ...], list[Job]] = {}
+        self._jobs: dict[tuple[str, ...], list[PoolJob]] = {}
 
-    def jobs(self, resources: tuple[str, ...]) -> list[Job]:
+    def jobs(self, resources: tuple[str, ...]) -> list[PoolJob]:
         """Return all gangs with what they take of the given resources, in KAI's order within a queue."""
         if resources not in self._jobs:
             gangs = self.owed.gangs
@@ -53,13 +53,13 @@ class Totals:
             users, takes = gangs.user.tolist(), list(zip(*amounts, strict=True))
             tiers, kept = gangs.tier.tolist(), gangs.preemptible.tolist()
             self._jobs[resources] = [
-                Job(gang, users[gang], takes[gang], tiers[gang], kept[gang], place)
+                PoolJob(gang, users[gang], takes[gang], tiers[gang], kept[gang], place)
                 for place, gang in enumerate(gangs.order().tolist())
             ]
         return self._jobs[resources]
 
 
-class Pool:
+class NodePool:
     """The queues of one node pool; amounts are by resource (GPUs first) and then by node.
 
     ``allocated`` and ``fixed`` (the part that is not preemptible) change as jobs start and stop; all else stands.
@@ -114,7 +114,7 @@ class Pool:
         while level:
             amount, queues = level.pop()
             claims = [
-                Claim(d[q], request[q], most[q], weights[q], self.tiers[q], usage[q] if usage else 0, q)
+                QueueClaim(d[q], request[q], most[q], weights[q], self.tiers[q], usage[q] if usage else 0, q)
                 for d, most in [(self.deserved[r], self.limit[r])]
                 for q in queues
             ]
@@ -125,7 +125,7 @@ class Pool:
         return shares
 
     # -- starting and stopping -------------------------------------------------------------------------------------
-    def start(self, job: Job, sign: int = 1) -> None:
+    def start(self, job: PoolJob, sign: int = 1) -> None:
         """Give a job what it takes; with ``sign`` -1 take it back."""
         for r, amount in enumerate(job.takes):
             self.free[r] -= sign * amount
@@ -136,19 +136,19 @@ class Pool:
         for node in self.paths[job.queue]:
             self._places.pop(node, None)
 
-    def stop(self, job: Job) -> None:
+    def stop(self, job: PoolJob) -> None:
         """Take back what a job has."""
         self.start(job, -1)
 
-    def over_limit(self, job: Job) -> str:
+    def over_limit(self, job: PoolJob) -> str:
         """Return in words which queue's limit the job would break; "" for none. Source: max_allowed_check.go."""
         return self._over(job, self.limit, self.allocated, "limit", "holds")
 
-    def over_quota(self, job: Job) -> str:
+    def over_quota(self, job: PoolJob) -> str:
         """Return in words which quota a job that is not preemptible would break. Source: quota_check.go."""
         return "" if job.preemptible else self._over(job, self.deserved, self.fixed, "quota", "holds for good")
 
-    def _over(self, job: Job, most: list[list[Number]], held: list[list[Number]], what: str, how: str) -> str:
+    def _over(self, job: PoolJob, most: list[list[Number]], held: list[list[Number]], what: str, how: str) -> str:
         for node in self.paths[job.queue]:
             for r, amount in enumerate(job.takes):
                 if amount and most[r][node] < held[r][node] + amount:
@@ -156,7 +156,7 @@ class Pool:
                     return f"{found} {self.said(r, most[r][node])}, of which it {how} {self.said(r, held[r][node])}"
         return ""
 
-    def fits(self, job: Job) -> bool:
+    def fits(self, job: PoolJob) -> bool:
         """Whether a job can start as things are."""
         for r, amount in enumerate(job.takes):
             if amount:
@@ -170,7 +170,7 @@ class Pool:
                         return False
         return True
 
-    def blocked(self, job: Job) -> str:
+    def blocked(self, job: PoolJob) -> str:
         """Return in words why a job cannot start as things are; "" where it can."""
         if why := self.over_limit(job) or self.over_quota(job):
             return why

@@ -6,8 +6,8 @@ from collections import Counter, deque
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.volcano.allocate import Limits, allocate
-from fairopt.models.volcano.cluster import Cluster, Job
-from fairopt.models.volcano.hdrf import Tree
+from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
+from fairopt.models.volcano.hdrf import QueueTree
 
 #: The queue of a pod group, its name, how many pods, and what each takes of (CPU, GPU or memory).
 Group = tuple[int, str, int, dict[int, int]]
@@ -18,15 +18,17 @@ def started(
     parent: list[int], weight: list[float], total: int, groups: list[Group], *, saturation: bool = True
 ) -> Counter[str]:
     """Return how many pods of each group start on ``total`` of both resources, one pod at a turn."""
-    waits: dict[int, deque[Job]] = {}
+    waits: dict[int, deque[VolcanoJob]] = {}
     jobs: dict[int, dict[str, tuple[list[float], list[float]]]] = {}
     for queue, name, count, takes in groups:
-        waits.setdefault(queue, deque()).extend([Job(name, queue, {0: takes})] * count)
+        waits.setdefault(queue, deque()).extend([VolcanoJob(name, queue, {0: takes})] * count)
         jobs.setdefault(queue, {})[name] = ([0.0, 0.0], [float(takes.get(c, 0) * count) for c in range(2)])
     nodes = len(parent)
     there = [total, total]
-    cluster = Cluster([""] * nodes, ["", ""], parent, [0] * nodes, there, there[:], [[0, 0] for _ in parent], waits)
-    tree = Tree(parent, weight, there, saturation=saturation)
+    cluster = VolcanoCluster(
+        [""] * nodes, ["", ""], parent, [0] * nodes, there, there[:], [[0, 0] for _ in parent], waits
+    )
+    tree = QueueTree(parent, weight, there, saturation=saturation)
     for queue, each in jobs.items():
         tree.add(queue, each)
     tree.settle()
@@ -65,13 +67,13 @@ def naive() -> Finding:
 
 def rescaling() -> Finding:
     """Compute the share of n2 in the first example."""
-    tree = Tree([-1, -1, 1, 1], [50.0, 50.0, 50.0, 50.0], [10.0, 10.0])
+    tree = QueueTree([-1, -1, 1, 1], [50.0, 50.0, 50.0, 50.0], [10.0, 10.0])
     tree.add(0, {"n1": ([0.0, 5.0], [0.0, 10.0])})
     tree.add(2, {"n2,1": ([10.0, 0.0], [20.0, 0.0])})
     tree.add(3, {"n2,2": ([0.0, 5.0], [0.0, 10.0])})
     tree.settle()
     blocked = tree.share[1]
-    tree = Tree([-1, -1, 1, 1], [50.0, 50.0, 50.0, 50.0], [10.0, 10.0], saturation=False)
+    tree = QueueTree([-1, -1, 1, 1], [50.0, 50.0, 50.0, 50.0], [10.0, 10.0], saturation=False)
     tree.add(0, {"n1": ([0.0, 5.0], [0.0, 10.0])})
     tree.add(2, {"n2,1": ([10.0, 0.0], [20.0, 0.0])})
     tree.add(3, {"n2,2": ([0.0, 5.0], [0.0, 10.0])})
@@ -97,10 +99,10 @@ def saturated() -> Finding:
 
     def gpus(total: list[float]) -> Counter[str]:
         jobs = {0: "n1", 3: "n2,2"}
-        waits = {queue: deque([Job(name, queue, {0: {1: 1}})] * 10) for queue, name in jobs.items()}
+        waits = {queue: deque([VolcanoJob(name, queue, {0: {1: 1}})] * 10) for queue, name in jobs.items()}
         held = [[0, 0] for _ in range(4)]
-        cluster = Cluster([""] * 4, ["", ""], [-1, -1, 1, 1], [0] * 4, [10, 10], [0, 10], held, waits)
-        tree = Tree([-1, -1, 1, 1], [50.0, 50.0, 50.0, 50.0], total)
+        cluster = VolcanoCluster([""] * 4, ["", ""], [-1, -1, 1, 1], [0] * 4, [10, 10], [0, 10], held, waits)
+        tree = QueueTree([-1, -1, 1, 1], [50.0, 50.0, 50.0, 50.0], total)
         tree.add(2, {"n2,1": ([10.0, 0.0], [20.0, 0.0])})
         for queue, name in jobs.items():
             tree.add(queue, {name: ([0.0, 0.0], [0.0, 10.0])})

@@ -18,7 +18,7 @@ from fairopt.errors import BadInput, NotCapable
 from fairopt.importing.kai import read
 from fairopt.models.kai.cycle import Cycle
 from fairopt.models.kai.kai import Kai
-from fairopt.models.kai.pool import Pool, Totals
+from fairopt.models.kai.pool import NodePool, Totals
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.program import INFINITY
@@ -90,7 +90,7 @@ class Cluster:
             return [bool(on == 0) for on in allocate(Kai(cycles=7), market).evidence.gangs.on]
         owed = market.entitlements
         assert owed is not None
-        play = Cycle(Pool(market, Totals(owed), owed.gangs, 0, 1), owed.gangs.names, 1)
+        play = Cycle(NodePool(market, Totals(owed), owed.gangs, 0, 1), owed.gangs.names, 1)
         {"allocate": play.allocate, "reclaim": play.reclaim, "preempt": play.preempt}[self.action]()
         done = play.outcome
         return [(job[3] and at not in done.stopped) or at in done.started for at, job in enumerate(self.jobs)]
