@@ -74,8 +74,8 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Audited:
         names = " and ".join(each.importer for each in found)
         raise BadInput(f"it can be read as of {names}", file=str(paths[0]), remedy="Say which: --from NAME")
     whys: dict[str, list[str]] = {}
-    for name, error in refused:
-        whys.setdefault(_short(error), []).append(name)
+    for name, refusal in refused:
+        whys.setdefault(_short(refusal), []).append(name)
     whole = "; ".join(f"as {', '.join(names)}: {why}" for why, names in whys.items()) or "no importer is installed"
     raise BadInput(f"nobody can read it: {whole}", file=str(paths[0]), remedy="Say what it is: --from NAME")
 
