@@ -208,7 +208,7 @@ def audit(
     guarantees, caps = tuple(broken_guarantees(books)), tuple(broken_caps(books))
     needed = tuple(mends(books)) if guarantees else ()
     watch("checking properties")
-    speeds = bool(speedups or rates or (not source.importer and market.known.all()))
+    speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = _asked(market, properties, speeds=speeds)
     verdicts = verify(market, books.said.held[:, : books.k], asked) if asked else {}
     return Audit(

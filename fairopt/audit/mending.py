@@ -17,6 +17,8 @@ import numpy as np
 from fairopt.audit.books import BOUNDLESS, Books
 from fairopt.program import Array
 
+#: The most users whose gangs a sentence names.
+NAMED = 20
 #: A GPU below what is owed outweighs any number of gangs.
 BELOW = 1 << 24
 NEVER = np.int64(1) << 60
@@ -58,7 +60,8 @@ class Reclaim:
             return f"no choice of whole preemptible gangs of those who borrow frees {self.needed} {self.type}"
         if not self.stops:
             return f"stop nothing: {self.needed} {self.type} are free"
-        whom = "; ".join(f"{', '.join(gangs)} of {user}" for user, gangs in self.by_user().items())
+        whose = [f"{', '.join(gangs)} of {user}" for user, gangs in self.by_user().items()]
+        whom = "; ".join(whose[:NAMED]) + f"; and of {len(whose) - NAMED} other users" * (len(whose) > NAMED)
         said = f"reclaim {self.gpus} {self.type}: stop {whom}"
         if not self.below:
             return said

@@ -67,13 +67,16 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Audited:
             read = read_with(discovery.load(discovery.IMPORTERS, name), paths)
             found.append(Audited(_market_of(read, name), name))
         except FairoptError as error:
-            refused.append((f"--from {name}", error))
+            refused.append((name, error))
     if len(found) == 1:
         return found[0]
     if found:
         names = " and ".join(each.importer for each in found)
         raise BadInput(f"it can be read as of {names}", file=str(paths[0]), remedy="Say which: --from NAME")
-    whole = "; ".join(f"{name}: {_short(error)}" for name, error in refused) or "no importer is installed"
+    whys: dict[str, list[str]] = {}
+    for name, refusal in refused:
+        whys.setdefault(_short(refusal), []).append(name)
+    whole = "; ".join(f"as {', '.join(names)}: {why}" for why, names in whys.items()) or "no importer is installed"
     raise BadInput(f"nobody can read it: {whole}", file=str(paths[0]), remedy="Say what it is: --from NAME")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+import numpy as np
+
 from fairopt.audit.books import BOUNDLESS, Books, Borrowed
 from fairopt.program import Number, number_text
 
@@ -161,8 +163,9 @@ class Reasons:
         if free:
             words = f"it needs {gpus} {kind} together, and {free} {are(free)} free"
             return Stop(kind, Cause.GANG, words)
-        room = min(BOUNDLESS, books.owed[user, j]) // 1
-        return Stop(kind, Cause.FULL, f"no {kind} is free, and {books.market.users[user]} is owed {room}")
+        held, due = (number_text(each[user, j] // 1) for each in (books.held, np.minimum(books.owed, BOUNDLESS)))
+        words = f"no {kind} is free, and {books.market.users[user]} holds {held} of {due} that it is owed"
+        return Stop(kind, Cause.FULL, words)
 
     def _by_holders(self, gang: int, j: int) -> Stop:
         books, kind = self.books, self.books.market.types[j]

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from ran_command import Ran
 
-from fairopt import audit, discovery
+from fairopt import allocate, audit, discovery
 from fairopt.audit import explain, whatif
+from fairopt.audit.settings import with_settings
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported
 from fairopt.problem import Entitlements, Gangs, Market
@@ -149,11 +150,21 @@ def test_explain_says_what_a_gpu_more_gives(now: Path, fairopt: Callable[..., Ra
     ran = fairopt("explain", now, "train", "--policy", "hierarchical-water-filling")
     assert ran.status == 0
     assert "Smallest mend: reclaim 2 H100: stop b of batch" in ran.out
-    found = explain(now, "train", policies=["hierarchical-water-filling"])
-    gains = {str(each.change): (each.gains.get("H100", 0), each.others) for each in found.sensitivities}
-    assert gains["H100.capacity+=4"][0] == 0  # it has all that it asks for
-    batch = explain(now, "batch", policies=["hierarchical-water-filling"])
-    assert {str(each.change): each.gains for each in batch.sensitivities}["H100.capacity+=1"] == {"H100": 1}
+    gangs = [("train", 1, True), ("train", 3, False), ("train", 2, False), ("batch", 2, True), ("batch", 3, True)]
+    listed = [
+        f'{{ name = "g{number}", user = "{user}", gpus = {gpus}' + ', on = "H100"' * on + " }"
+        for number, (user, gpus, on) in enumerate(gangs)
+    ]
+    head = NOW.partition("gang =")[0].replace("[6], cap = [8]", "[2]")
+    now.write_text(f"{head}gang = [{', '.join(listed)}]")
+    found = explain(now, "train", policies=["kueue"])
+    gains = {str(each.change): each.gains for each in found.sensitivities}
+    assert gains["train.H100.quota+=1"] == {"H100": 2}  # its gang of 2 then fits into its quota and what it may borrow
+    assert gains["H100.capacity+=3"] == {}  # one more gave nothing, nor do as many as its first gang takes
+    for each in found.sensitivities:
+        market = with_settings(found.found.market, [each.change])
+        more = allocate("kueue", market).shares - allocate("kueue", found.found.market).shares
+        assert (each.gains.get("H100", 0), each.others) == (more[0, 0], more[1, 0])
 
 
 def test_loans_are_the_least_that_lets_a_gang_run(now: Path) -> None:
