@@ -21,6 +21,8 @@ POOL, DEFAULT_POOL = "kai.scheduler/node-pool", "default"
 #: Of a queue that does not say. Source: pkg/common/constants/constants.go.
 QUEUE_PRIORITY, GANG_PRIORITY, KEPT_FROM = 100, 50, 100
 PRODUCT = "nvidia.com/gpu.product"
+#: What counts as a GPU. Source: pkg/scheduler/api/resource_info, GPUResourceName and amdGpuResourceName.
+GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 
 _CONTAINER = (
     "name image command args env envFrom ports volumeMounts volumeDevices imagePullPolicy securityContext "

@@ -7,11 +7,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from fairopt.errors import require
-from fairopt.importing.fields import Part, Places
-from fairopt.importing.kai_objects import GANG_PRIORITY, KEPT_FROM
+from fairopt.importing.fields import ObjectPart, Places
+from fairopt.importing.kai_objects import GANG_PRIORITY, GPUS, KEPT_FROM
 from fairopt.problem.numbers import exact, shown
 
-_GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 _MIG = "nvidia.com/mig-"
 #: Pods with which KAI reserves and scales; they take no part. Source: pkg/scheduler/conf/global_config.go.
 _UTILITIES = ("kai-resource-reservation", "scaling-pod")
@@ -27,7 +26,7 @@ class PodGroup(NamedTuple):
     created: int
 
 
-class Gang(NamedTuple):
+class PodGang(NamedTuple):
     """Pods of one group that start together, and what they take of each resource."""
 
     name: str
@@ -54,12 +53,12 @@ class Workloads:
         self._priority: dict[str, int] = {}
         self._default = GANG_PRIORITY
         self._bound: dict[tuple[str, str], str] = {}
-        self._groups: dict[tuple[str, str], Part] = {}
-        self._pods: dict[tuple[str, str], Part] = {}
+        self._groups: dict[tuple[str, str], ObjectPart] = {}
+        self._pods: dict[tuple[str, str], ObjectPart] = {}
         #: The node, and what a pod of another scheduler takes there.
         self.others: list[tuple[str, Mapping[str, Fraction]]] = []
 
-    def take(self, kind: str, name: str, part: Part) -> None:
+    def take(self, kind: str, name: str, part: ObjectPart) -> None:
         """Read one object of a kind that is not a queue or a node."""
         key = (part.part("metadata").text("namespace"), name)
         if kind == "PriorityClass":
@@ -75,7 +74,7 @@ class Workloads:
             require(key not in known, shown(name), f"{kind}, metadata, name", "Give each object once")
             known[key] = part
 
-    def of(self, types: Mapping[str, str]) -> tuple[_Amounts, _Amounts, list[Gang]]:
+    def of(self, types: Mapping[str, str]) -> tuple[_Amounts, _Amounts, list[PodGang]]:
         """Return what each queue holds, the part of it that is not preemptible, and the gangs.
 
         ``types`` are the GPU types by queue; what is of no such queue has no place.
@@ -90,7 +89,7 @@ class Workloads:
                     self._places.note("Pod, pod-group-name", pod.name, owner[1], "no such pod group")
         held: dict[str, dict[str, Fraction]] = {}
         fixed: dict[str, dict[str, Fraction]] = {}
-        gangs: list[Gang] = []
+        gangs: list[PodGang] = []
         for (space, name), group in groups.items():
             if group.queue not in types:
                 why = "no queue without queues below it, in a node pool with GPUs, is called so"
@@ -105,7 +104,7 @@ class Workloads:
             gangs += self._split(f"{space}/{name}" if space else name, group, pods)
         return held, fixed, gangs
 
-    def _split(self, name: str, group: PodGroup, pods: list[_Pod]) -> Iterator[Gang]:
+    def _split(self, name: str, group: PodGroup, pods: list[_Pod]) -> Iterator[PodGang]:
         """Yield the gangs of a group: its first pods together, and each of the others by itself."""
         left, number = group.least, 0
         for runs in (True, False):
@@ -119,9 +118,9 @@ class Workloads:
                     continue
                 takes = {each: sum((p.takes[each] for p in together), Fraction(0)) for each in together[0].takes}
                 number += 1
-                yield Gang(name if number == 1 else f"{name}+{number - 1}", group, runs, takes)
+                yield PodGang(name if number == 1 else f"{name}+{number - 1}", group, runs, takes)
 
-    def _group(self, part: Part) -> PodGroup:
+    def _group(self, part: ObjectPart) -> PodGroup:
         spec, place = part.part("spec"), part.place
         chosen = spec.text("priorityClassName")
         tier = self._priority.get(chosen, self._default)
@@ -139,7 +138,7 @@ class Workloads:
             part.part("metadata").seconds("creationTimestamp"),
         )
 
-    def _pod(self, key: tuple[str, str], part: Part) -> Iterator[tuple[tuple[str, str], _Pod]]:
+    def _pod(self, key: tuple[str, str], part: ObjectPart) -> Iterator[tuple[tuple[str, str], _Pod]]:
         """Yield the group and the pod, if it takes part; note what another scheduler's pod takes."""
         spec, metadata, name = part.part("spec"), part.part("metadata"), key[1]
         phase, group = part.part("status").text("phase", "Pending"), metadata.part("annotations").text("pod-group-name")
@@ -159,7 +158,7 @@ class Workloads:
         else:
             yield (key[0], group), _Pod(name, bool(node) or phase == "Running", takes, portion)
 
-    def _takes(self, pod: Part) -> tuple[dict[str, Fraction], bool]:
+    def _takes(self, pod: ObjectPart) -> tuple[dict[str, Fraction], bool]:
         """Return what a pod asks for, and whether it asks for a part of a GPU.
 
         Containers are added; one that prepares counts where it alone asks for more. Source: pod_info.go,
@@ -193,7 +192,7 @@ class Workloads:
                 if resource.startswith(_MIG):
                     portion = True
                     self._places.note(f"Pod, {resource}", pod.place, str(found), "slices of GPUs are not counted")
-                elif resource not in (*_GPUS, "cpu", "memory"):
+                elif resource not in (*GPUS, "cpu", "memory"):
                     self._places.note(f"Pod, {resource}", pod.place, str(found), "a resource that no queue counts")
         require(portion or takes["gpu"].denominator == 1, str(takes["gpu"]), f"{pod.place}, GPUs", "Give whole GPUs")
         return takes, portion
@@ -202,11 +201,11 @@ class Workloads:
 _Amounts = Mapping[str, Mapping[str, Fraction]]
 
 
-def _amounts(containers: list[Part]) -> dict[str, Fraction]:
+def _amounts(containers: list[ObjectPart]) -> dict[str, Fraction]:
     total = dict.fromkeys(("gpu", "cpu", "memory"), Fraction(0))
     for each in containers:
         for resource, found in each.part("resources").amounts("requests").items():
-            name = "gpu" if resource in _GPUS else resource
+            name = "gpu" if resource in GPUS else resource
             if name in total:
                 total[name] += found
     return total

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import gt
 from typing import Any
 
 from fairopt.models.kai.division import ratio
 from fairopt.models.kai.order import Order
-from fairopt.models.kai.pool import Amounts, Job, Pool
+from fairopt.models.kai.pool import Amounts, NodePool, PoolJob
 from fairopt.program import INFINITY, Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
@@ -17,10 +18,10 @@ SCENARIOS = 20
 
 
 @dataclass
-class Outcome:
+class CycleOutcome:
     """What a cycle did, by gang: jobs that started, those that were stopped and why, and whom it looked at."""
 
-    started: dict[int, Job] = field(default_factory=dict)
+    started: dict[int, PoolJob] = field(default_factory=dict)
     stopped: dict[int, str] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
 
@@ -33,22 +34,22 @@ class Cycle:
     and victims are taken in its order. Those to whom the scheduler would give back what they had stay.
     """
 
-    def __init__(self, pool: Pool, names: tuple[str, ...], saturation: Number) -> None:
+    def __init__(self, pool: NodePool, names: tuple[str, ...], saturation: Number) -> None:
         self._pool, self._names, self._saturation = pool, names, saturation
         self._waiting = {job.gang: job for job in pool.waiting}
-        self._asking: dict[int, list[Job]] = {}
+        self._asking: dict[int, list[PoolJob]] = {}
         for job in pool.waiting:
             self._asking.setdefault(job.queue, []).append(job)
         #: the preemptible jobs that run in each queue, the first to be kept first
-        self._victims: dict[int, list[Job]] = {}
+        self._victims: dict[int, list[PoolJob]] = {}
         self._below: dict[int, int] = {}
         #: of a queue with victims: its place in the order, and the job that would be stopped next
-        self._ranks: dict[int, tuple[tuple[Any, ...], Job]] = {}
+        self._ranks: dict[int, tuple[tuple[Any, ...], PoolJob]] = {}
         for job in pool.running:
             self._keep(job)
-        self.outcome = Outcome()
+        self.outcome = CycleOutcome()
 
-    def run(self) -> Outcome:
+    def run(self) -> CycleOutcome:
         """Play the cycle: allocate, reclaim, preempt."""
         self.allocate()
         self.reclaim()
@@ -74,18 +75,18 @@ class Cycle:
         """Start what jobs of lower priority in the same queue must make room for. Source: preempt.go."""
         self._evict(self._preempt, self._outranks)
 
-    def why(self, job: Job) -> str:
+    def why(self, job: PoolJob) -> str:
         """Return in words why a job waits after the cycle."""
         why = self._pool.blocked(job) or "it is looked at again in the next cycle"
         return f"{why}; {self._undue(job) or 'no other queue holds enough beyond what it is owed'}"
 
     @property
-    def waiting(self) -> list[Job]:
+    def waiting(self) -> list[PoolJob]:
         """The jobs that wait after the cycle, but for those that were stopped in it."""
         return list(self._waiting.values())
 
     # -- bookkeeping -----------------------------------------------------------------------------------------------
-    def _keep(self, job: Job, change: int = 1) -> None:
+    def _keep(self, job: PoolJob, change: int = 1) -> None:
         """Count a job that runs among those that may be stopped; with ``change`` -1 no longer."""
         if job.preemptible:
             running = self._victims.setdefault(job.queue, [])
@@ -97,22 +98,22 @@ class Cycle:
             self._below[node] = self._below.get(node, 0) + (change if job.preemptible else 0)
             self._ranks.pop(node, None)
 
-    def _start(self, job: Job) -> None:
+    def _start(self, job: PoolJob) -> None:
         self._pool.start(job)
         self._keep(job)
         del self._waiting[job.gang]
         self.outcome.started[job.gang] = job
 
-    def _take(self, job: Job) -> None:
+    def _take(self, job: PoolJob) -> None:
         self._pool.stop(job)
         self._keep(job, -1)
 
-    def _give_back(self, job: Job) -> None:
+    def _give_back(self, job: PoolJob) -> None:
         self._pool.start(job)
         self._keep(job)
 
     # -- evicting --------------------------------------------------------------------------------------------------
-    def _evict(self, attempt: Callable[[Job], bool], may: Callable[[Job], bool]) -> None:
+    def _evict(self, attempt: Callable[[PoolJob], bool], may: Callable[[PoolJob], bool]) -> None:
         """Try jobs that wait and ``may``; none that asks for as much as one that failed in its queue is tried."""
         failed: dict[tuple[int, int, bool], list[Amounts]] = {}
         for job in Order(self._pool, [each for each in self._waiting.values() if may(each)]):
@@ -122,13 +123,13 @@ class Cycle:
                 known.append(job.takes)
 
     def _make_room(
-        self, job: Job, victim: Callable[[], Job | None], allowed: Callable[[list[Job]], bool], words: str
+        self, job: PoolJob, victim: Callable[[], PoolJob | None], allowed: Callable[[list[PoolJob]], bool], words: str
     ) -> bool:
         """Take one victim after the other until the job starts; give all back if it does not in the end.
 
         Source: by_pod_solver.go, runSimulation.
         """
-        taken: list[Job] = []
+        taken: list[PoolJob] = []
         tries = SCENARIOS
         while tries and (found := victim()) is not None:
             taken.append(found)
@@ -150,62 +151,73 @@ class Cycle:
             self._give_back(each)
         return False
 
-    def _played(self, job: Job, taken: list[Job]) -> set[Job]:
+    def _played(self, job: PoolJob, taken: list[PoolJob]) -> set[PoolJob]:
         """Allocate as the next cycle would, but only to the job and the victims; return who got what it takes.
 
         Victims are given it, the job is not yet. Source: TryToVirtuallyAllocatePreemptorAndGetVictims.
         """
-        kept: set[Job] = set()
+        kept: set[PoolJob] = set()
         left = {job, *taken}
         for each in Order(self._pool, sorted([*self._ahead(left), *left], key=lambda each: each.place)):
-            if each in left and self._pool.fits(each):
-                kept.add(each)
-                if each is job:
-                    self._pool.start(each)
-                else:
-                    self._give_back(each)
+            fits = each in left and self._pool.fits(each)
             left.discard(each)
-            if not left or (each is job and each not in kept):
-                break
+            if not fits:
+                continue
+            kept.add(each)
+            if each is job:
+                self._pool.start(each)
+            else:
+                self._give_back(each)
+            if not any(map(self._pool.fits, left) if job in kept else [self._pool.fits(job)]):
+                break  # what is free only gets less
         if job in kept:
             self._pool.stop(job)
         return kept
 
-    def _ahead(self, jobs: set[Job]) -> Iterator[Job]:
+    def _ahead(self, jobs: set[PoolJob]) -> Iterator[PoolJob]:
         """Yield the jobs that wait before the given ones in their queues, and make these come later.
 
-        That is those that take more of something than all before them: the more a queue's next job takes, the later
-        the queue comes.
+        The more a queue's next job takes, the later the queue comes: of those in a row the one counts that takes the
+        most of everything.
         """
-        last: dict[int, int] = {}
-        for job in jobs:
-            last[job.queue] = max(job.place, last.get(job.queue, 0))
-        for queue, place in last.items():
-            most: Amounts = ()
+        places: dict[int, list[int]] = {}
+        for place, queue in sorted((job.place, job.queue) for job in jobs):
+            places.setdefault(queue, []).append(place)
+        for queue, row in places.items():
+            most: PoolJob | None = None
+            step = 0
             for each in self._asking.get(queue, ()):
-                if each.place >= place:
+                if most is not None and not any(map(gt, each.takes, most.takes)) and each.place < row[-1]:
+                    continue  # it takes no more than one before it
+                if each.gang not in self._waiting or each in jobs:
+                    continue
+                begun = step
+                while step < len(row) and row[step] < each.place:
+                    step += 1
+                if step == len(row):
                     break
-                more = not most or any(a > b for a, b in zip(each.takes, most, strict=True))
-                if more and each not in jobs and each.gang in self._waiting:
-                    most = [max(pair) for pair in zip(each.takes, most or each.takes, strict=True)]
-                    yield each
+                if most is not None and (step > begun or any(map(gt, most.takes, each.takes))):
+                    yield most
+                most = each
+            if most is not None:
+                yield most
 
     # -- preempting ------------------------------------------------------------------------------------------------
-    def _outranks(self, job: Job) -> bool:
+    def _outranks(self, job: PoolJob) -> bool:
         running = self._victims.get(job.queue, [])
         return any(each.tier < job.tier for each in running[-1:]) and not self._pool.over_quota(job)
 
-    def _preempt(self, job: Job) -> bool:
+    def _preempt(self, job: PoolJob) -> bool:
         """Take from jobs of lower priority in the same queue; return whether the job starts. Source: preempt.go."""
 
-        def victim() -> Job | None:
+        def victim() -> PoolJob | None:
             running = self._victims.get(job.queue, [])
             return running[-1] if running and running[-1].tier < job.tier else None
 
         return self._make_room(job, victim, lambda _: True, "it made room for")
 
     # -- reclaiming ------------------------------------------------------------------------------------------------
-    def _reclaim(self, job: Job) -> bool:
+    def _reclaim(self, job: PoolJob) -> bool:
         """Take from other queues what they hold beyond their share; return whether the job starts."""
         if self._undue(job):
             return False
@@ -213,7 +225,7 @@ class Cycle:
         words = "it was reclaimed for"
         return self._make_room(job, lambda: self._victim(reach), lambda lost: self._bounded(job, lost), words)
 
-    def _undue(self, job: Job) -> str:
+    def _undue(self, job: PoolJob) -> str:
         """Return in words why a job is not owed what others hold; "" where it is. Source: CanReclaimResources."""
         pool = self._pool
         for r, amount in enumerate(job.takes):
@@ -225,7 +237,7 @@ class Cycle:
                 return f"its queue would hold {pool.said(r, fixed)} for good, and its quota is {pool.said(r, quota)}"
         return ""
 
-    def _victim(self, reach: _Reach) -> Job | None:
+    def _victim(self, reach: _Reach) -> PoolJob | None:
         """Return the last job, in the scheduler's order, of a queue that holds more than it should."""
         found: int | None = None
         for node, siblings in reach.levels:  # from the reclaiming queue upwards
@@ -237,7 +249,7 @@ class Cycle:
                 found = last
         return None if found is None else self._rank(found)[1]
 
-    def _rank(self, node: int) -> tuple[tuple[Any, ...], Job]:
+    def _rank(self, node: int) -> tuple[tuple[Any, ...], PoolJob]:
         if node not in self._ranks:
             below = [each for each in self._pool.children[node] if self._below.get(each)]
             job = self._rank(self._last(below))[1] if below else self._victims[node][-1]
@@ -247,7 +259,7 @@ class Cycle:
     def _last(self, nodes: Iterable[int]) -> int:
         return max(nodes, key=lambda node: self._rank(node)[0])
 
-    def _bounded(self, job: Job, victims: list[Job]) -> bool:
+    def _bounded(self, job: PoolJob, victims: list[PoolJob]) -> bool:
         """Whether the reclaiming queues stay within their shares, or less saturated than those that give.
 
         Source: reclaimable.go, reclaimingQueuesRemainWithinBoundaries, isFairShareSaturationLowerPerResource.
@@ -278,7 +290,7 @@ class _Reach:
     Source: filter_victims.go, FilterVictim; strategies.go, FitsReclaimStrategy; reclaimable.go, getLeveledQueues.
     """
 
-    def __init__(self, pool: Pool, job: Job) -> None:
+    def __init__(self, pool: NodePool, job: PoolJob) -> None:
         self._pool, self._job = pool, job
         self._passed: dict[int, bool] = {}
         self.levels: list[tuple[int, list[int]]] = []

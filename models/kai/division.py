@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fairopt.program import INFINITY, Number
 
 
-class Claim(NamedTuple):
+class QueueClaim(NamedTuple):
     """What one queue brings to the division among its siblings.
 
     ``deserved``: its quota, infinity for -1. ``request``: what it holds and asks for. ``limit``: the most that it may
@@ -41,12 +41,12 @@ class Division(NamedTuple):
     left: Number
 
 
-def divided(total: Number, claims: Sequence[Claim], k: Number = 0) -> Division:
+def divided(total: Number, claims: Sequence[QueueClaim], k: Number = 0) -> Division:
     """Return the fair shares of siblings in ``total``.
 
     Source: resource_division.go at d5bc503a, setResourceShare.
 
-    >>> divided(100, [Claim(10, 100, weight=3), Claim(10, 100, weight=1)])  # cmd/fairshare-simulator/README.md
+    >>> divided(100, [QueueClaim(10, 100, weight=3), QueueClaim(10, 100, weight=1)])  # the simulator's README
     Division(shares=[70, 30], left=0)
     """
     shares = within_quota(total, claims)
@@ -54,7 +54,7 @@ def divided(total: Number, claims: Sequence[Claim], k: Number = 0) -> Division:
     return over_quota(left, shares, claims, k) if left > 0 else Division(shares, left * 0)
 
 
-def within_quota(total: Number, claims: Sequence[Claim]) -> list[Number]:
+def within_quota(total: Number, claims: Sequence[QueueClaim]) -> list[Number]:
     """Return what each queue gets of its quota, whether or not the quotas fit into ``total``.
 
     Source: resource_division.go, setDeservedResource.
@@ -62,7 +62,7 @@ def within_quota(total: Number, claims: Sequence[Claim]) -> list[Number]:
     return [min(total if claim.deserved == INFINITY else claim.deserved, claim.requestable) for claim in claims]
 
 
-def over_quota(amount: Number, given: Sequence[Number], claims: Sequence[Claim], k: Number = 0) -> Division:
+def over_quota(amount: Number, given: Sequence[Number], claims: Sequence[QueueClaim], k: Number = 0) -> Division:
     """Return the shares after ``amount`` more was divided: by priority, then by weight and past usage.
 
     Each priority takes what it can in whole units before the next one is looked at. Then units that the rounding left
@@ -85,7 +85,7 @@ def over_quota(amount: Number, given: Sequence[Number], claims: Sequence[Claim],
 
 
 def _by_weight(
-    amount: Number, shares: list[Number], claims: Sequence[Claim], tier: Sequence[int], k: Number
+    amount: Number, shares: list[Number], claims: Sequence[QueueClaim], tier: Sequence[int], k: Number
 ) -> tuple[Number, dict[int, Number]]:
     """Divide among queues of one priority, in rounds; return what is left, and what rounding took from whom.
 
@@ -118,7 +118,7 @@ def _by_weight(
     return amount, remainder
 
 
-def share_weights(claims: Sequence[Claim], k: Number) -> list[Number]:
+def share_weights(claims: Sequence[QueueClaim], k: Number) -> list[Number]:
     """Return the part that each queue has in a round: max(0, w + k (w - usage)), w its weight as a part of all.
 
     Without past usage that is by weight alone. Source: resource_division.go, calcShareWeights.

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.models.kai.cycle import Cycle
-from fairopt.models.kai.division import ratio
-from fairopt.models.kai.pool import Pool, Totals
+from fairopt.models.kai.cycle import Cycle, saturation
+from fairopt.models.kai.pool import NodePool, Totals
 from fairopt.policy import Claim, Computed, Grounds, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.numbers import amount, whole
-from fairopt.program import Array, Number, cast
+from fairopt.program import INFINITY, Array, Number, cast
 
 _DOCS = "KAI-Scheduler d5bc503a, docs"
 
@@ -81,13 +80,13 @@ class Kai(Computed):
         stopped: dict[str, str] = {}
         waits: dict[str, str] = {}
         fair = np.zeros((len(owed.nodes), k), dtype=object)
-        share = dict.fromkeys(owed.nodes, number(0))
+        share: dict[str, Number] = dict.fromkeys(owed.nodes, number(0))
         last = k - 1 - np.argmax(gangs.allowed[:, ::-1], axis=1)  # the type after which a gang waits for good
         for cycle in range(self.cycles):
             before, now = gangs, Totals(owed.running(gangs) if cycle else owed)
             waits.clear()
             for j in range(k):
-                pool = Pool(problem, now, gangs, j, self.k)
+                pool = NodePool(problem, now, gangs, j, self.k)
                 play = Cycle(pool, gangs.names, self.saturation)
                 outcome = play.run()
                 on = gangs.on.copy()
@@ -95,6 +94,8 @@ class Kai(Computed):
                 on[list(outcome.stopped)] = -1
                 gangs = gangs.placed(on)
                 order.update(dict.fromkeys(gangs.names[gang] for gang in outcome.order))
+                for gang in outcome.started:
+                    waits.pop(gangs.names[gang], None)
                 gone = {gangs.names[gang]: why for gang, why in outcome.stopped.items()}
                 stopped.update(gone)
                 waits.update(gone)
@@ -102,8 +103,8 @@ class Kai(Computed):
                 fair[:, j] = pool.shares[0]
                 for node, name in enumerate(owed.nodes):
                     if pool.shares[0][node] or pool.allocated[0][node]:
-                        part = pool.allocated[0][node], pool.shares[0][node]
-                        share[name] = max(share[name], number(ratio(*part)) if part[1] else number(1))
+                        part = saturation(pool.allocated[0][node], pool.shares[0][node])
+                        share[name] = max(share[name], part if part == INFINITY else number(part))
             if (gangs.on == before.on).all():
                 break
         held = owed.held[:, :k] - owed.gangs.held(n) + gangs.held(n)

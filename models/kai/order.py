@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from fairopt.models.kai.pool import Job, Pool
+from fairopt.models.kai.pool import NodePool, PoolJob
 from fairopt.problem.entitled_rows import TOP
 
 
@@ -17,9 +17,9 @@ class Order:
     jobs, whether that started or not. Source: job_order_by_queue.go at d5bc503a.
     """
 
-    def __init__(self, pool: Pool, jobs: Sequence[Job]) -> None:
+    def __init__(self, pool: NodePool, jobs: Sequence[PoolJob]) -> None:
         self._pool = pool
-        self._jobs: dict[int, list[Job]] = {}
+        self._jobs: dict[int, list[PoolJob]] = {}
         for job in reversed(jobs):
             self._jobs.setdefault(job.queue, []).append(job)
         self._heaps: dict[int, list[Any]] = {}
@@ -32,12 +32,12 @@ class Order:
     def _entry(self, node: int) -> tuple[tuple[Any, ...], int]:
         return self._pool.order(node, self._first(node).takes), node
 
-    def _first(self, node: int) -> Job:
+    def _first(self, node: int) -> PoolJob:
         while node not in self._jobs:
             node = self._heaps[node][0][1]
         return self._jobs[node][-1]
 
-    def __iter__(self) -> Iterator[Job]:
+    def __iter__(self) -> Iterator[PoolJob]:
         while self._heaps[TOP]:
             at, path = TOP, []
             while at not in self._jobs:

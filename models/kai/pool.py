@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
+from operator import add, gt, sub
 from typing import Any, NamedTuple
 
-from fairopt.models.kai.division import Claim, divided
+from fairopt.models.kai.division import QueueClaim, divided
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.program import INFINITY, Array, Number
 
@@ -15,10 +16,10 @@ from fairopt.program import INFINITY, Array, Number
 UNITS = {"cpu": 1000}
 #: A queue that may hold nothing counts so much more per unit that it holds. Source: queue_resource_share.go.
 NO_SHARE = 1000
-Amounts = Sequence[Number]
+Amounts = tuple[Number, ...]
 
 
-class Job(NamedTuple):
+class PoolJob(NamedTuple):
     """A gang: its number in the market, its queue, and what it takes of each resource of a pool.
 
     ``place``: where it stands in its queue; the highest priority comes first, then the eldest.
@@ -37,9 +38,9 @@ class Totals:
 
     def __init__(self, owed: Entitlements) -> None:
         self.owed, self.held, self.fixed = owed, owed.total(owed.held), owed.total(owed.fixed)
-        self._jobs: dict[tuple[str, ...], list[Job]] = {}
+        self._jobs: dict[tuple[str, ...], list[PoolJob]] = {}
 
-    def jobs(self, resources: tuple[str, ...]) -> list[Job]:
+    def jobs(self, resources: tuple[str, ...]) -> list[PoolJob]:
         """Return all gangs with what they take of the given resources, in KAI's order within a queue."""
         if resources not in self._jobs:
             gangs = self.owed.gangs
@@ -52,13 +53,13 @@ class Totals:
             users, takes = gangs.user.tolist(), list(zip(*amounts, strict=True))
             tiers, kept = gangs.tier.tolist(), gangs.preemptible.tolist()
             self._jobs[resources] = [
-                Job(gang, users[gang], takes[gang], tiers[gang], kept[gang], place)
+                PoolJob(gang, users[gang], takes[gang], tiers[gang], kept[gang], place)
                 for place, gang in enumerate(gangs.order().tolist())
             ]
         return self._jobs[resources]
 
 
-class Pool:
+class NodePool:
     """The queues of one node pool; amounts are by resource (GPUs first) and then by node.
 
     ``allocated`` and ``fixed`` (the part that is not preemptible) change as jobs start and stop; all else stands.
@@ -98,6 +99,7 @@ class Pool:
             for r in range(len(self.resources))
         ]
         self._places: dict[int, _Place] = {}
+        self._rights: dict[int, _Right] = {}
 
     def _fair_shares(self, r: int, weights: list[Number], usage: list[Number] | None, k: Number) -> list[Number]:
         """Divide the pool among the top queues, and each one's share among those below it."""
@@ -112,7 +114,7 @@ class Pool:
         while level:
             amount, queues = level.pop()
             claims = [
-                Claim(d[q], request[q], most[q], weights[q], self.tiers[q], usage[q] if usage else 0, q)
+                QueueClaim(d[q], request[q], most[q], weights[q], self.tiers[q], usage[q] if usage else 0, q)
                 for d, most in [(self.deserved[r], self.limit[r])]
                 for q in queues
             ]
@@ -123,7 +125,7 @@ class Pool:
         return shares
 
     # -- starting and stopping -------------------------------------------------------------------------------------
-    def start(self, job: Job, sign: int = 1) -> None:
+    def start(self, job: PoolJob, sign: int = 1) -> None:
         """Give a job what it takes; with ``sign`` -1 take it back."""
         for r, amount in enumerate(job.takes):
             self.free[r] -= sign * amount
@@ -134,19 +136,19 @@ class Pool:
         for node in self.paths[job.queue]:
             self._places.pop(node, None)
 
-    def stop(self, job: Job) -> None:
+    def stop(self, job: PoolJob) -> None:
         """Take back what a job has."""
         self.start(job, -1)
 
-    def over_limit(self, job: Job) -> str:
+    def over_limit(self, job: PoolJob) -> str:
         """Return in words which queue's limit the job would break; "" for none. Source: max_allowed_check.go."""
         return self._over(job, self.limit, self.allocated, "limit", "holds")
 
-    def over_quota(self, job: Job) -> str:
+    def over_quota(self, job: PoolJob) -> str:
         """Return in words which quota a job that is not preemptible would break. Source: quota_check.go."""
         return "" if job.preemptible else self._over(job, self.deserved, self.fixed, "quota", "holds for good")
 
-    def _over(self, job: Job, most: list[list[Number]], held: list[list[Number]], what: str, how: str) -> str:
+    def _over(self, job: PoolJob, most: list[list[Number]], held: list[list[Number]], what: str, how: str) -> str:
         for node in self.paths[job.queue]:
             for r, amount in enumerate(job.takes):
                 if amount and most[r][node] < held[r][node] + amount:
@@ -154,7 +156,7 @@ class Pool:
                     return f"{found} {self.said(r, most[r][node])}, of which it {how} {self.said(r, held[r][node])}"
         return ""
 
-    def fits(self, job: Job) -> bool:
+    def fits(self, job: PoolJob) -> bool:
         """Whether a job can start as things are."""
         for r, amount in enumerate(job.takes):
             if amount:
@@ -168,7 +170,7 @@ class Pool:
                         return False
         return True
 
-    def blocked(self, job: Job) -> str:
+    def blocked(self, job: PoolJob) -> str:
         """Return in words why a job cannot start as things are; "" where it can."""
         if why := self.over_limit(job) or self.over_quota(job):
             return why
@@ -199,53 +201,73 @@ class Pool:
         Source: queue_order.go, GetQueueOrderResult.
         """
         own = self.place(node)
-        with_job = [held + more for held, more in zip(own.held, takes, strict=True)] if takes else own.held
-        then = [held - less for held, less in zip(own.held, gives, strict=True)] if gives else with_job
-        beyond = strange = False
-        for held, owed, may in zip(with_job, own.deserved, own.may, strict=True):
-            beyond = beyond or held > owed
-            strange = strange or (may == 0 < held)
-        return (own.over_share, beyond, own.tier, strange, own.dominant(then), own.share, own.last)
+        found = own.keys.get((takes, gives))
+        if found is None:
+            right = own.right
+            with_job = tuple(map(add, own.held, takes)) if takes else own.held
+            then = tuple(map(sub, own.held, gives)) if gives else with_job
+            found = own.keys[takes, gives] = (
+                own.over_share,
+                any(map(gt, with_job, right.deserved)),
+                -self.tiers[node],
+                any(may == 0 < held for held, may in zip(with_job, right.may, strict=True)),
+                right.dominant(then),
+                own.share,
+                right.last,
+            )
+        return found
 
     def place(self, node: int) -> _Place:
-        """Return what a queue holds and may hold; kept until one of its jobs starts or stops."""
+        """Return what decides of a queue's place; kept until one of its jobs starts or stops."""
         found = self._places.get(node)
         if found is None:
+            right = self._rights.get(node)
             rows = range(len(self.resources))
-            held = [self.allocated[r][node] for r in rows]
-            may = [self.allocatable(r, node) for r in rows]
-            parts = [self.total[r] if most == INFINITY else most for r, most in enumerate(may)]
-            over = all(self.shares[r][node] < held[r] for r in rows)
-            owed = [self.deserved[r][node] for r in rows]
-            found = self._places[node] = _Place(held, may, owed, parts, over, -self.tiers[node], _Smaller(may, node))
-            found.share = found.dominant(held)
-            found.over_may = any(each > most for each, most in zip(held, may, strict=True))
-            found.over_quota = any(each > most for each, most in zip(held, owed, strict=True))
+            if right is None:
+                may = tuple(self.allocatable(r, node) for r in rows)
+                parts = tuple(self.total[r] if most == INFINITY else most for r, most in enumerate(may))
+                owed, shares = (tuple(table[r][node] for r in rows) for table in (self.deserved, self.shares))
+                right = self._rights[node] = _Right(may, parts, owed, shares, _Smaller(may, node))
+            held = tuple(self.allocated[r][node] for r in rows)
+            found = self._places[node] = _Place(right, held, all(map(gt, held, right.shares)), right.dominant(held))
         return found
+
+
+class _Right(NamedTuple):
+    """What a queue is owed and may hold, which stands; ``parts`` is what its holdings are compared with."""
+
+    may: Amounts
+    parts: Amounts
+    deserved: Amounts
+    shares: Amounts
+    last: _Smaller
+
+    def dominant(self, held: Amounts) -> float:
+        """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""
+        return max(
+            float(amount / most if most else amount * NO_SHARE) for amount, most in zip(held, self.parts, strict=True)
+        )
 
 
 @dataclass
 class _Place:
-    """What decides of a queue's place among its siblings."""
+    """What a queue holds, and what follows from it; the sort keys by what the next job takes and gives back."""
 
+    right: _Right
     held: Amounts
-    may: Amounts
-    deserved: Amounts
-    parts: Amounts
     over_share: bool
-    tier: int
-    last: _Smaller
-    share: float = 0.0
-    over_may: bool = False
-    over_quota: bool = False
+    share: float
+    keys: dict[tuple[Amounts, Amounts], tuple[Any, ...]] = field(default_factory=dict)
 
-    def dominant(self, held: Amounts) -> float:
-        """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""
-        largest = 0.0
-        for amount, most in zip(held, self.parts, strict=True):
-            part = float(amount / most if most else amount * NO_SHARE)
-            largest = part if part > largest else largest
-        return largest
+    @cached_property
+    def over_may(self) -> bool:
+        """Whether it holds more of something than it may."""
+        return any(map(gt, self.held, self.right.may))
+
+    @cached_property
+    def over_quota(self) -> bool:
+        """Whether it holds more of something than its quota."""
+        return any(map(gt, self.held, self.right.deserved))
 
 
 @dataclass(frozen=True)

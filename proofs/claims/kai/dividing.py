@@ -7,14 +7,14 @@ from fractions import Fraction
 from itertools import product
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.kai.division import Claim, divided, ratio, share_weights, within_quota
+from fairopt.models.kai.division import QueueClaim, divided, ratio, share_weights, within_quota
 from fairopt.program import Number
 from fairopt.proofs.ledger.checking import require
 
 READ = "Read at d5bc503a; no live cluster was run."
 
 
-def documented(total: int, claims: Sequence[Claim], rounds: int) -> list[Number]:
+def documented(total: int, claims: Sequence[QueueClaim], rounds: int) -> list[Number]:
     """Return the shares after so many rounds of the documents' pseudo-code, line by line.
 
     Source: docs/fairness/README.md, "Fair share calculation".
@@ -32,13 +32,13 @@ def documented(total: int, claims: Sequence[Claim], rounds: int) -> list[Number]
 
 def pseudo_code() -> Finding:
     """Two equal queues on 100 GPUs by the documents' loop and by the code."""
-    queues = [Claim(0, 100), Claim(0, 100)]
+    queues = [QueueClaim(0, 100), QueueClaim(0, 100)]
     loop = documented(100, queues, 60)
     swapped = documented(100, queues[::-1], 60)
     code = divided(100, queues).shares
     near = [f"{float(share):.1f}" for share in loop]
     same = loop == swapped and loop[0] == loop[1]
-    beyond = divided(1, [Claim(0, Fraction(3, 5)), Claim(0, Fraction(3, 5))]).shares
+    beyond = divided(1, [QueueClaim(0, Fraction(3, 5)), QueueClaim(0, Fraction(3, 5))]).shares
     evidence = (
         "'resourcesToAssign = min(remainingResources * q.OverQuotaWeight / totalWeights, q.RemainingRequest)', then "
         "'remainingResources -= resourcesToAssign', inside the loop over queues. Two equal queues that ask for 100 of "
@@ -53,10 +53,10 @@ def pseudo_code() -> Finding:
 
 def simulator() -> Finding:
     """The example of the simulator's README: GPUs, CPU and memory."""
-    gpus = divided(100, [Claim(10, 100, weight=3), Claim(10, 100, weight=1)]).shares
+    gpus = divided(100, [QueueClaim(10, 100, weight=3), QueueClaim(10, 100, weight=1)]).shares
     unlimited = float("inf")
-    cpu = divided(16000, [Claim(unlimited, 100000)] * 2).shares
-    memory = divided(32_000_000, [Claim(unlimited, 100000)] * 2).shares
+    cpu = divided(16000, [QueueClaim(unlimited, 100000)] * 2).shares
+    memory = divided(32_000_000, [QueueClaim(unlimited, 100000)] * 2).shares
     agree = (gpus, cpu, memory) == ([70, 30], [16000, 16000], [100000, 100000])
     evidence = (
         f"100 GPUs, quotas of 10 and 10, weights 3 and 1: {gpus[0]} and {gpus[1]}. CPU and memory, of which the "
@@ -69,7 +69,11 @@ def simulator() -> Finding:
 
 def deep_dive() -> Finding:
     """The ten GPUs of the deep dive's first picture."""
-    teams = [Claim(2, 10, weight=2, tier=2), Claim(2, 10, weight=1, tier=2), Claim(3, 10, weight=1, tier=1)]
+    teams = [
+        QueueClaim(2, 10, weight=2, tier=2),
+        QueueClaim(2, 10, weight=1, tier=2),
+        QueueClaim(3, 10, weight=1, tier=1),
+    ]
     shares = divided(10, teams).shares
     evidence = (
         "10 GPUs; Vision (priority 2, quota 2, weight 2), LLM (2, 2, 1), Data (1, 3, 1), all asking for 10: fair "
@@ -81,10 +85,12 @@ def deep_dive() -> Finding:
 
 def buckets() -> Finding:
     """Whether all surplus goes to the highest priority first, on all small instances."""
-    worst = divided(1, [Claim(0, 1, tier=2), Claim(0, 1, tier=2), Claim(0, 1, tier=1)]).shares
+    worst = divided(1, [QueueClaim(0, 1, tier=2), QueueClaim(0, 1, tier=2), QueueClaim(0, 1, tier=1)]).shares
     broken = total = 0
     for amount, first, second, low in product(range(1, 7), range(1, 5), range(1, 5), range(1, 5)):
-        shares = divided(amount, [Claim(0, first, tier=2), Claim(0, second, tier=2), Claim(0, low, tier=1)]).shares
+        shares = divided(
+            amount, [QueueClaim(0, first, tier=2), QueueClaim(0, second, tier=2), QueueClaim(0, low, tier=1)]
+        ).shares
         total += 1
         overtaken = shares[2] > 0 and shares[0] + shares[1] < first + second
         broken += overtaken
@@ -103,8 +109,8 @@ def buckets() -> Finding:
 
 def unset_limit() -> Finding:
     """The documents' hierarchical example, whose queue says no limit."""
-    share = within_quota(10, [Claim(1, 4, limit=0)])[0]
-    free = within_quota(10, [Claim(1, 4)])[0]
+    share = within_quota(10, [QueueClaim(1, 4, limit=0)])[0]
+    free = within_quota(10, [QueueClaim(1, 4)])[0]
     evidence = (
         "'`limit` | `0` or unset | No additional resources allowed (default)'. One reading: nothing beyond the quota; "
         "the other: nothing. By the code it is nothing at all: the limit of an unset field is 0, the share of a queue "
@@ -122,7 +128,7 @@ def no_usage() -> Finding:
     same = total = 0
     for weights in product(range(1, 5), repeat=3):
         for k in (Fraction(1, 2), 1, 5):
-            queues = [Claim(0, 9, weight=weight) for weight in weights]
+            queues = [QueueClaim(0, 9, weight=weight) for weight in weights]
             whole = sum(weights)
             ours = [w / Fraction(whole) * (1 + k) for w in weights]  # w + k (w - 0)
             parts = [each / sum(ours) for each in ours]
@@ -130,7 +136,7 @@ def no_usage() -> Finding:
             plain = [ratio(part, sum(found)) for part in found]
             total += 1
             same += parts == plain
-    half = divided(16, [Claim(0, 16, usage=Fraction(3, 4)), Claim(0, 16)], k=1).shares
+    half = divided(16, [QueueClaim(0, 16, usage=Fraction(3, 4)), QueueClaim(0, 16)], k=1).shares
     evidence = (
         "'0 historical usage across the board will effectively revert to the current formula'. P = w (1 + k) for all, "
         f"and the factor cancels; so in all {total} of {total} cases of three weights of 1 to 4 and k of 1/2, 1 and 5. "

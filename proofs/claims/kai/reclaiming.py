@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.kai.division import Claim, divided
+from fairopt.models.kai.division import QueueClaim, divided
 from fairopt.models.kai.kai import Kai
 from fairopt.policy import Allocation, exactly
 from fairopt.problem import Entitlements, Gangs, Market
@@ -55,8 +55,8 @@ def _flat() -> Iterator[tuple[Mapping[str, int], list[Row], int, Allocation]]:
 
 def always_allocated() -> Finding:
     """Quotas of more than there is, as in the source's own test."""
-    one = divided(1, [Claim(3, 2, weight=0)]).shares
-    two = divided(8, [Claim(8, 8), Claim(8, 8)]).shares
+    one = divided(1, [QueueClaim(3, 2, weight=0)]).shares
+    two = divided(8, [QueueClaim(8, 8), QueueClaim(8, 8)]).shares
     stays = _held(played(8, {"A": 8, "B": 8}, [("A", 8, True, True), ("B", 8, False, True)]))
     require(stays == [8, 0], "who came first has all")
     refuted = sum(two) > 8

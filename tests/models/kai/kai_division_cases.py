@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from fairopt.models.kai.division import Claim
+from fairopt.models.kai.division import QueueClaim
 from fairopt.program import INFINITY
 
 
@@ -22,7 +22,7 @@ class Case(NamedTuple):
     line: int
     name: str
     total: Any
-    claims: list[Claim]
+    claims: list[QueueClaim]
     shares: list[Any]
     left: Any = None
     given: list[Any] | None = None
@@ -30,18 +30,18 @@ class Case(NamedTuple):
 
 def one(line: int, name: str, total: Any, share: Any, left: Any, **more: Any) -> Case:
     """Return a case of a queue within its quota of 3 that asks for 2 and has no weight (lines 31-48)."""
-    return Case(line, name, total, [Claim(**({"deserved": 3, "request": 2, "weight": 0} | more))], [share], left)
+    return Case(line, name, total, [QueueClaim(**({"deserved": 3, "request": 2, "weight": 0} | more))], [share], left)
 
 
 def over(line: int, name: str, total: Any, share: Any, left: Any, given: Any = 3, **more: Any) -> Case:
     """Return a case of a queue with its quota of 3 in hand that asks for 5 (lines 102-119)."""
-    return Case(line, name, total, [Claim(**({"deserved": 3, "request": 5} | more))], [share], left, [given])
+    return Case(line, name, total, [QueueClaim(**({"deserved": 3, "request": 5} | more))], [share], left, [given])
 
 
 def two(line: int, name: str, total: Any, shares: list[Any], left: Any, *more: dict[str, Any]) -> Case:
     """Return a case of two queues with a quota of 2 and a weight of 2 that ask for 6 (lines 236-269)."""
     claims = [
-        Claim(**({"deserved": 2, "request": 6, "weight": 2, "created": q} | own))
+        QueueClaim(**({"deserved": 2, "request": 6, "weight": 2, "created": q} | own))
         for q, own in enumerate(more or ({}, {}))
     ]
     return Case(line, name, total, claims, shares, left)
@@ -58,14 +58,14 @@ def three(
 ) -> list[Case]:
     """Return a case of three queues with quotas of 5000, for CPU and for memory (lines 561-615 and 879-933)."""
     quotas, limits = (5000, quota, 5000), (limit if limit > 0 else INFINITY, INFINITY, INFINITY)
-    claims = [Claim(d, r, most, 5000) for d, r, most in zip(quotas, asks, limits, strict=True)]
+    claims = [QueueClaim(d, r, most, 5000) for d, r, most in zip(quotas, asks, limits, strict=True)]
     return [Case(line, f"{kind}: {name}", total, claims, shares, 0) for kind, line in zip(KINDS, lines, strict=True)]
 
 
 def all_three(line: int, name: str, totals: tuple[Any, Any, Any], *queues: tuple[Any, ...]) -> list[Case]:
     """Return a case for GPUs, CPU and memory; a queue is a claim and a share for each of the three."""
     return [
-        Case(line, f"{name}: {kind}", total, [Claim(*q[r][:-1]) for q in queues], [q[r][-1] for q in queues])
+        Case(line, f"{name}: {kind}", total, [QueueClaim(*q[r][:-1]) for q in queues], [q[r][-1] for q in queues])
         for r, (kind, total) in enumerate(zip(("GPU", *KINDS), totals, strict=True))
     ]
 
@@ -92,7 +92,15 @@ GPU = [
     over(154, "gives when deserved is zero", 6, 5, 1, 0, deserved=0),
     over(161, "doesn't break when there are zero resources to divide", 0, 3, 0),
     over(167, "doesn't give when over quota weight is zero (again)", 10, 3, 10, weight=0),
-    Case(216, "two queues: no weight, no request", 10, [Claim(3, 5, weight=0), Claim(3, 3)], [3, None], 10, [3, 3]),
+    Case(
+        216,
+        "two queues: no weight, no request",
+        10,
+        [QueueClaim(3, 5, weight=0), QueueClaim(3, 3)],
+        [3, None],
+        10,
+        [3, 3],
+    ),
     two(295, "allocates many available gpus", 15, [6, 6], 3),
     two(303, "allocates exact requested amount gpus", 12, [6, 6], 0),
     two(311, "allocates GPUs proportionally", 8, [3, 5], 0, {"weight": 1}, {"weight": 3}),
@@ -107,16 +115,16 @@ GPU = [
         "divides the remainder even when using priorities",
         5,
         [
-            Claim(2, 5, weight=2, tier=2, created=0),
-            Claim(2, 5, weight=2, tier=2, created=1),
-            Claim(1, 0, weight=2, tier=1),
+            QueueClaim(2, 5, weight=2, tier=2, created=0),
+            QueueClaim(2, 5, weight=2, tier=2, created=1),
+            QueueClaim(1, 0, weight=2, tier=1),
         ],
         [3, 2, 0],
         0,
     ),
 ]
 ONE_QUEUE = [
-    Case(line, f"{kind}: {name}", total, [Claim(3000, 2000, weight=3000)], [2000], left)
+    Case(line, f"{kind}: {name}", total, [QueueClaim(3000, 2000, weight=3000)], [2000], left)
     for kind, lines in zip(KINDS, ((498, 503), (816, 821)), strict=True)
     for line, name, total, left in zip(lines, ("requested", "over subscription"), (3000, 1000), (1000, 0), strict=True)
 ]
@@ -125,7 +133,7 @@ TWO_QUEUES = [
         line,
         f"{kind}: reclaims all of queue 2",
         10000,
-        [Claim(5000, 10000, weight=5000), Claim(0, 5000, weight=0)],
+        [QueueClaim(5000, 10000, weight=5000), QueueClaim(0, 5000, weight=0)],
         [10000, 0],
         0,
     )
@@ -173,12 +181,18 @@ ALL_THREE = [
         "fractional fair share",
         45,
         [
-            Claim(12, Fraction("32.54999999999996"), weight=12),
-            Claim(7, Fraction("9.5"), weight=7),
-            Claim(2, Fraction("1.65"), 2, 2),
+            QueueClaim(12, Fraction("32.54999999999996"), weight=12),
+            QueueClaim(7, Fraction("9.5"), weight=7),
+            QueueClaim(2, Fraction("1.65"), 2, 2),
         ],
         [Fraction("32.54999999999996"), Fraction("9.5"), Fraction("1.65")],
     ),
-    Case(1938, "last remaining GPU", 5, [Claim(2, 3, weight=2, created=0), Claim(2, 3, weight=2, created=1)], [3, 2]),
+    Case(
+        1938,
+        "last remaining GPU",
+        5,
+        [QueueClaim(2, 3, weight=2, created=0), QueueClaim(2, 3, weight=2, created=1)],
+        [3, 2],
+    ),
 ]
 CASES = [*GPU, *ONE_QUEUE, *TWO_QUEUES, *THREE_QUEUES, *ALL_THREE]

@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from random import Random
+from time import process_time
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from fairopt.errors import BadInput, NotCapable
 from fairopt.importing.kai import read
 from fairopt.models.kai.cycle import Cycle
 from fairopt.models.kai.kai import Kai
-from fairopt.models.kai.pool import Pool, Totals
+from fairopt.models.kai.pool import NodePool, Totals
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.program import INFINITY
@@ -88,7 +90,7 @@ class Cluster:
             return [bool(on == 0) for on in allocate(Kai(cycles=7), market).evidence.gangs.on]
         owed = market.entitlements
         assert owed is not None
-        play = Cycle(Pool(market, Totals(owed), owed.gangs, 0, 1), owed.gangs.names, 1)
+        play = Cycle(NodePool(market, Totals(owed), owed.gangs, 0, 1), owed.gangs.names, 1)
         {"allocate": play.allocate, "reclaim": play.reclaim, "preempt": play.preempt}[self.action]()
         done = play.outcome
         return [(job[3] and at not in done.stopped) or at in done.started for at, job in enumerate(self.jobs)]
@@ -194,3 +196,57 @@ def test_holdings_without_a_gang_stay_when_gangs_change() -> None:
     )
     after = more.running(owed.gangs.placed([-1]))
     assert (after.held[0, 0], after.fixed[0, 0]) == (Fraction(1, 2), Fraction(1, 2))
+
+
+def test_a_gang_that_may_run_in_two_pools_runs_in_one() -> None:
+    """The first has no room; in the second it starts, and nothing says that it waits."""
+    gangs = Gangs.of(["A", "A"], [2, 2], users=["A"], types=["old", "new"], on=["old", None])
+    owed = Entitlements.of(["A"], ["old", "new"], guarantee={"A": [2, 2]}, gangs=gangs)
+    found = allocate(Kai(), Market.of([[1, 1]], [2, 2], users=["A"], types=["old", "new"], entitlements=owed))
+    assert found.shares.tolist() == [[2, 2]]
+    assert found.evidence.waits == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_two_thousand_queues_and_fifty_thousand_gangs_take_ten_seconds(everywhere: bool) -> None:
+    """Of processor time: a tree of three levels, ten types; each queue in one pool, or gangs that may run in all."""
+    draw, types = Random(0), [f"T{j}" for j in range(10)]
+    users = [f"u{i}" for i in range(1790)]
+    group = {name: f"g{i % 200}" for i, name in enumerate(users)} | {f"g{i}": f"d{i % 10}" for i in range(200)}
+    own = {name: types[i % 10] for i, name in enumerate(users)}
+    free = dict.fromkeys(types, 2000)
+    rows = []
+    for _ in range(60_000):
+        name, gpus = draw.choice(users), draw.choice([1, 1, 2, 4, 8])
+        on = own[name] if len(rows) < 10_000 and free[own[name]] >= gpus else None
+        free[own[name]] -= gpus if on else 0
+        rows.append((name, gpus, on, draw.choice([50, 75, 125])))
+    gangs = Gangs.of(
+        [row[0] for row in rows],
+        [row[1] for row in rows],
+        users=users,
+        types=types,
+        on=[row[2] for row in rows],
+        tier=[row[3] for row in rows],
+        preemptible=[row[3] < 100 for row in rows],
+        allowed=None if everywhere else [[own[row[0]]] for row in rows],
+    )
+    owed = Entitlements.of(
+        users,
+        types,
+        group=group,
+        guarantee={
+            name: [draw.choice([0, 1, 2, 4]) if everywhere or each == own[name] else 0 for each in types]
+            for name in users
+        },
+        borrow_weight={name: draw.choice([1, 2, 3]) for name in users},
+        tier={name: draw.choice([100, 200]) for name in users},
+        gangs=gangs,
+    )
+    market = Market.of([[1] * 10] * len(users), [2000] * 10, users=users, types=types, entitlements=owed)
+    begun = process_time()
+    found = allocate(Kai(), market, exact=True)
+    assert process_time() - begun < 10
+    assert found.evidence.stopped
+    assert len(found.evidence.waits) > 20_000

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kai_division_cases import CASES, Case
 
-from fairopt.models.kai.division import Claim, divided, over_quota
+from fairopt.models.kai.division import QueueClaim, divided, over_quota
 from fairopt.program import INFINITY
 
 
@@ -42,20 +42,28 @@ def test_published_cases_agree(case: Case, number: Any) -> None:
 
 def test_getqueuesbypriority() -> None:
     """Line 2023: priorities 1, 6, 2, 3 and 2 are served in the order 6, 3, 2 (both), 1."""
-    claims = [Claim(0, 1, tier=tier) for tier in (1, 6, 2, 3, 2)]
+    claims = [QueueClaim(0, 1, tier=tier) for tier in (1, 6, 2, 3, 2)]
     served = [divided(amount, claims).shares for amount in (1, 2, 4, 5)]
     assert served == [[0, 1, 0, 0, 0], [0, 1, 0, 1, 0], [0, 1, 1, 1, 1], [1, 1, 1, 1, 1]]
 
 
 def test_what_rounding_leaves_over_goes_to_lower_priorities_first() -> None:
     """One GPU for two queues of a priority: half each, rounded to none, and the queue below has it whole."""
-    assert divided(1, [Claim(0, 1, tier=2), Claim(0, 1, tier=2), Claim(0, 1, tier=1)]).shares == [0, 0, 1]
-    assert divided(1, [Claim(0, 1, tier=2), Claim(0, 1, tier=2), Claim(0, 0, tier=1)]).shares == [1, 0, 0]
+    assert divided(1, [QueueClaim(0, 1, tier=2), QueueClaim(0, 1, tier=2), QueueClaim(0, 1, tier=1)]).shares == [
+        0,
+        0,
+        1,
+    ]
+    assert divided(1, [QueueClaim(0, 1, tier=2), QueueClaim(0, 1, tier=2), QueueClaim(0, 0, tier=1)]).shares == [
+        1,
+        0,
+        0,
+    ]
 
 
 def test_past_usage_takes_from_what_is_over_quota() -> None:
     """Two queues of weight 1 with usages 3/4 and 1/4: with k = 1 they weigh 1/4 and 3/4."""
-    claims = [Claim(0, 100, usage=Fraction(3, 4)), Claim(0, 100, usage=Fraction(1, 4))]
+    claims = [QueueClaim(0, 100, usage=Fraction(3, 4)), QueueClaim(0, 100, usage=Fraction(1, 4))]
     assert divided(100, claims).shares == [50, 50]
     assert divided(100, claims, k=1).shares == [25, 75]
     assert divided(100, claims, k=2).shares == [0, 100]  # 1/2 - 2 x 1/4 = 0
@@ -63,7 +71,7 @@ def test_past_usage_takes_from_what_is_over_quota() -> None:
 
 AMOUNTS = st.integers(0, 12)
 CLAIMS = st.builds(
-    Claim,
+    QueueClaim,
     AMOUNTS,
     AMOUNTS,
     st.one_of(AMOUNTS, st.just(INFINITY)),
@@ -75,7 +83,7 @@ CLAIMS = st.builds(
 
 
 @given(st.integers(0, 30), st.lists(CLAIMS, min_size=1, max_size=5))
-def test_what_is_given_and_left_is_what_there_was(total: int, claims: list[Claim]) -> None:
+def test_what_is_given_and_left_is_what_there_was(total: int, claims: list[QueueClaim]) -> None:
     """Unless quotas are more than there is; whole numbers stay whole, and nobody has more than it may ask for."""
     found = divided(total, claims)
     owed = sum(min(claim.deserved, claim.requestable) for claim in claims)
