@@ -10,7 +10,6 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from random import Random
 
 from fairopt.models.kueue.flavors import Assignment, Mode, assign
 from fairopt.models.kueue.order import Head, in_order
@@ -18,15 +17,15 @@ from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, QueuedWork, Queueing, State, Target
 
 _Place = tuple[int, int, int]
-#: How often the same workloads run, and the same wait for their preemptions, before that is called a circle.
-AGAIN = 4
+#: A workload that preempts the same ones for the third time, or preempts for the twelfth time, goes round in a circle.
+AGAIN, OFTEN = 3, 12
 
 
 @dataclass
 class Played:
     """What the cycles did: who was admitted in which order, who was stopped for whom and why, and whether in a circle.
 
-    ``circle``: the workloads that went on to preempt each other when the same state came again.
+    ``circle``: the workloads that preempted the same ones again and again, until they were not let any more.
     """
 
     admitted: list[QueuedWork] = field(default_factory=list)
@@ -70,16 +69,17 @@ class _Queue:
 def run(state: State, waiting: Iterable[QueuedWork]) -> Played:
     """Play cycles until no workload is admitted or stopped any more; the state is changed.
 
-    A preempted workload waits again and may be admitted later. Where the same state comes again, preemption is a
-    circle: from then on nobody preempts, and the outcome names who did.
+    A preempted workload waits again and may be admitted later. A workload that preempts the same ones again and again
+    (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY` of
+    them nobody preempts.
     """
     queues: dict[int, _Queue] = {}
     for work in waiting:
         queues.setdefault(work.queue, _Queue()).push(work)
     outcome = Played()
-    seen: Counter[object] = Counter()
+    times: Counter[object] = Counter()
     clock = max((work.admitted for each in state.running.values() for work in each.values()), default=0)
-    digest, preemptors, tried = 0, [], -1
+    tried = -1
     while True:
         heads = [head for queue in list(queues) if (head := queues[queue].pop()) is not None]
         if not heads and tried < len(outcome.admitted):
@@ -96,20 +96,14 @@ def run(state: State, waiting: Iterable[QueuedWork]) -> Played:
         for entry in in_order(state, entries):
             cycle.process(entry)
         cycle.finish()
-        for work in cycle.moved:
-            digest ^= Random(f"{work.number} {work.flavor}").getrandbits(64)
         for target in cycle.stopped:
-            digest ^= Random(f"{target.work.number} {target.work.flavor}").getrandbits(64)
             target.work.flavor = None
             queues.setdefault(target.work.queue, _Queue()).push(target.work)
-        if cycle.preemptors:
-            preemptors += cycle.preemptors
-            sticky = (queue.sticky.number for queue in queues.values() if queue.sticky is not None)
-            now = (digest, *sorted(sticky))
-            seen[now] += 1
-            if seen[now] == AGAIN:
-                outcome.circle = list(dict.fromkeys(preemptors))
-                state.preempts = False
+        for work, targets in cycle.preemptions:
+            times.update((work.number, (work.number, targets)))
+            if times[work.number, targets] >= AGAIN or times[work.number] >= OFTEN:
+                state.barred.add(work.number)
+                outcome.circle.append(work)
 
 
 class _Cycle:
@@ -120,8 +114,7 @@ class _Cycle:
         self.stopped: list[Target] = []
         self.victims: dict[int, QueuedWork] = {}
         self.reserved: list[tuple[int, Needs]] = []
-        self.moved: list[QueuedWork] = []
-        self.preemptors: list[QueuedWork] = []
+        self.preemptions: list[tuple[QueuedWork, frozenset[int]]] = []
 
     def process(self, entry: Head) -> None:
         """Admit a workload, preempt for it, or put it back: processEntry."""
@@ -148,11 +141,10 @@ class _Cycle:
             self.stopped += found.targets
             self._reserve(work.queue, found.needs)
             self._stick(work)
-            self.preemptors.append(work)
+            self.preemptions.append((work, frozenset(target.work.number for target in found.targets)))
         else:
             work.flavor, work.admitted = found.flavor, self.clock
             self.state.add(work)
-            self.moved.append(work)
             self.outcome.admitted.append(work)
             self.outcome.stopped.pop(work.number, None)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fairopt.models.kueue.classic_preemption import classic_targets
 from fairopt.models.kueue.fair_preemption import fair_targets
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import FlavorPreference, Preempts, QueuedWork, Rules, Search, State, Target
+from fairopt.models.kueue.state import MANY, FlavorPreference, Preempts, QueuedWork, Rules, Search, State, Target
 
 
 class Mode(enum.IntEnum):
@@ -58,7 +58,7 @@ def assign(state: State, work: QueuedWork, flavors: Iterable[int] | None = None)
     if best.mode is Mode.NO_FIT:
         return Assignment()
     _elsewhere(state, work, best, rules)
-    if best.mode not in (Mode.FIT, Mode.NO_FIT) and _preempts(state, rules):
+    if best.mode not in (Mode.FIT, Mode.NO_FIT) and _preempts(state, work, rules):
         best.targets = targets_of(state, work, best.needs, best.lacks)
     return best
 
@@ -103,7 +103,7 @@ def _quota(state: State, work: QueuedWork, column: int, amount: int, rules: Rule
     while_borrowing = rules.borrow_within is not Preempts.NEVER or (state.fair and rules.reclaim is not Preempts.NEVER)
     if quotas.nominal[queue][column] < amount and not may_reclaim and not while_borrowing:
         return Mode.NO_FIT, borrows
-    if not _preempts(state, rules):
+    if not _preempts(state, work, rules):
         return Mode.NO_CANDIDATES, borrows
     targets = targets_of(state, work, [(column, amount)], {column})  # SimulatePreemption
     if not targets:
@@ -113,8 +113,9 @@ def _quota(state: State, work: QueuedWork, column: int, amount: int, rules: Rule
     return (Mode.PREEMPT if any(each.work.queue == queue for each in targets) else Mode.RECLAIM), borrows
 
 
-def _preempts(state: State, rules: Rules) -> bool:
-    return state.preempts and not (rules.within is Preempts.NEVER and rules.reclaim is Preempts.NEVER)
+def _preempts(state: State, work: QueuedWork, rules: Rules) -> bool:
+    ended = work.number in state.barred or len(state.barred) >= MANY
+    return not ended and not (rules.within is Preempts.NEVER and rules.reclaim is Preempts.NEVER)
 
 
 def _better(a: tuple[Mode, int], b: tuple[Mode, int], rules: Rules) -> bool:

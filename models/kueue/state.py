@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 
+#: So many workloads that preempt without end are enough to say that preemption does not end on this cluster.
+MANY = 8
+
 
 class Preempts(enum.Enum):
     """Which workloads may be preempted. Source: clusterqueue_types.go, PreemptionPolicy."""
@@ -108,7 +111,8 @@ class State:
     #: Feature gates FairSharingPreemptWithinNominal and FairSharingPrioritizeNonBorrowing, on since 0.17.
     within_nominal: bool = True
     nominal_first: bool = True
-    preempts: bool = True
+    #: The numbers of workloads that do not preempt any more; after `MANY` of them nobody does.
+    barred: set[int] = field(default_factory=set)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
 
     def add(self, work: QueuedWork) -> None:
