@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 from fairopt.errors import BadInput, require
 from fairopt.importing.imported import Unplaced
 from fairopt.importing.quantities import quantity
+from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.numbers import shown
 
 #: In a table of fields: the importer reads it.
@@ -95,6 +97,18 @@ class ObjectPart(NamedTuple):
             raise BadInput(f"got {shown(found)}", place=self._at(key), remedy=remedy) from error
 
 
+@contextmanager
+def in_files(paths: Sequence[AnyPath]) -> Iterator[None]:
+    """Say in every `BadInput` that is raised inside which file it is about, where its place begins with one."""
+    try:
+        yield
+    except BadInput as error:
+        for path in paths:
+            if not error.file and error.place.startswith(f"{path}: "):
+                error.file, error.place = str(path), error.place.removeprefix(f"{path}: ")
+        raise
+
+
 class Places:
     """Collects what has no place: one entry for each kind of it, with a count and the first value.
 
@@ -122,12 +136,13 @@ class Places:
 
     @property
     def unplaced(self) -> tuple[Unplaced, ...]:
-        """What was noted, in the order in which it was first found: one entry for each kind of object and reason."""
+        """What was noted by kind of object and reason, in the order in which it was found; minor reasons last."""
         grouped: dict[tuple[str, str], list[tuple[str, Any]]] = {}
         for (where, why), seen in self._seen.items():
             kind, _, field = where.partition(", ")
             grouped.setdefault(("all objects" if why in MINOR else kind, why), []).append((field, seen))
-        return tuple(_entry(kind, why, list(dict(fields).items())) for (kind, why), fields in grouped.items())
+        minor_last = sorted(grouped.items(), key=lambda each: each[0][1] in MINOR)
+        return tuple(_entry(kind, why, list(dict(fields).items())) for (kind, why), fields in minor_last)
 
 
 def _entry(kind: str, why: str, fields: Sequence[tuple[str, Any]]) -> Unplaced:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.importing.documents import found_in
-from fairopt.importing.fields import OBJECT, ObjectPart, Places
+from fairopt.importing.fields import OBJECT, ObjectPart, Places, in_files
 from fairopt.importing.imported import Imported
 from fairopt.importing.volcano_fields import FIELDS, KINDS
 from fairopt.importing.volcano_jobs import Columns, called, gangs
@@ -43,6 +43,11 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
     Source: volcano-sh/volcano at ed72c7c8: staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1/types.go (Queue,
     PodGroup) and batch/v1alpha1/job.go (Job); pkg/scheduler/framework/session.go, the total is what all nodes have.
     """
+    with in_files(paths):
+        return _read(paths, resource)
+
+
+def _read(paths: Sequence[AnyPath], resource: str | None) -> Imported:
     places = Places()
     found = _objects(paths, places)
     queues = {part.part("metadata").text("name"): part for part in found["Queue"]}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.documents import found_in
-from fairopt.importing.fields import ObjectPart, Places
+from fairopt.importing.fields import ObjectPart, Places, in_files
 from fairopt.importing.imported import Imported
 from fairopt.importing.yarn_config import PREFIX, ROOT, YarnQueue, effective, properties, queues
 from fairopt.importing.yarn_fields import METRICS, QUEUE
@@ -49,6 +49,11 @@ def read(*paths: AnyPath, resource: str = GPU) -> Imported:
 
     Source: Hadoop's CapacityScheduler.md, NodeLabel.md and ResourceManagerRest.md.
     """
+    with in_files(paths):
+        return _read(paths, resource)
+
+
+def _read(paths: Sequence[AnyPath], resource: str) -> Imported:
     places = Places()
     found: dict[str, YarnQueue] = {}
     said: dict[str, Usage] = {}

@@ -82,7 +82,7 @@ def parents() -> Finding:
         Ruling.INCONSISTENT if tree != flat else Ruling.REPRODUCED,
         "'updateParentQueue: Update the resource status of parent queues whenever the updateShare function "
         "is executed', "
-        "docs/design/hierarchical-queue-on-capacity-plugin.md. In capacity.go the handler AllocateFunc adds "
+        "hierarchical-queue-on-capacity-plugin.md. In capacity.go the handler AllocateFunc adds "
         "to what the "
         "ancestors have allocated, and calls updateShare for the queue alone, so that shares of ancestors "
         "stand as they were "
