@@ -45,6 +45,9 @@ from fairopt.models.oef.rounds import OEFRounds as OEFRounds
 from fairopt.models.pal.pal import PAL as PAL
 from fairopt.models.shockwave.shockwave import Shockwave as Shockwave
 from fairopt.models.sia.sia import Sia as Sia
+from fairopt.models.slurm.rounds import SlurmFairTreeRounds as SlurmFairTreeRounds
+from fairopt.models.slurm.slurm import SlurmFairTree as SlurmFairTree
+from fairopt.models.slurm.slurm import SlurmMultifactor as SlurmMultifactor
 from fairopt.models.volcano.capacity import VolcanoCapacity as VolcanoCapacity
 from fairopt.models.volcano.hdrf import VolcanoHdrf as VolcanoHdrf
 from fairopt.models.volcano.proportion import VolcanoProportion as VolcanoProportion

@@ -84,6 +84,9 @@ PAPERS = {
     "armada": Paper(
         "Armada (documents and code of 2026)", "", "A model of the documented cycle; no live cluster was run."
     ),
+    "slurm": Paper(
+        "Slurm (documents and code of 2026)", "", "Its rules for fair share on small trees; no live cluster was asked."
+    ),
 }
 #: What each verdict means, in the order of the table.
 MEANING = {

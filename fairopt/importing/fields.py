@@ -31,10 +31,10 @@ OBJECT: Mapping[str, str] = dict.fromkeys(("apiVersion", "kind", "metadata.name"
 }
 
 
-class Part(NamedTuple):
+class ObjectPart(NamedTuple):
     """An object of a document, or a part of one, and where it stands; errors of all: `BadInput` that names the place.
 
-    >>> Part("queue a", {"spec": {"weight": 2}}).part("spec").whole("weight", 1)
+    >>> ObjectPart("queue a", {"spec": {"weight": 2}}).part("spec").whole("weight", 1)
     2
     """
 
@@ -52,16 +52,16 @@ class Part(NamedTuple):
         require(fits, shown(found), self._at(key), f"Give {wanted}")
         return found
 
-    def part(self, key: str) -> Part:
+    def part(self, key: str) -> ObjectPart:
         """Return the object there, an empty one where there is none."""
-        return Part(self._at(key), self._of(key, Mapping, {}, "an object of keys and values"))
+        return ObjectPart(self._at(key), self._of(key, Mapping, {}, "an object of keys and values"))
 
-    def parts(self, key: str) -> list[Part]:
+    def parts(self, key: str) -> list[ObjectPart]:
         """Return the objects in the list there."""
         found = self._of(key, list, [], "a list of objects")
         for number, each in enumerate(found, start=1):
             require(isinstance(each, Mapping), shown(each), f"{self._at(key)} {number}", "Give an object")
-        return [Part(f"{self._at(key)} {number}", each) for number, each in enumerate(found, start=1)]
+        return [ObjectPart(f"{self._at(key)} {number}", each) for number, each in enumerate(found, start=1)]
 
     def text(self, key: str, blank: str = "") -> str:
         """Return the text there."""

@@ -92,7 +92,7 @@ def _columns(names: list[str], given: dict[str, str], place: str) -> dict[str, i
         raise BadInput(f"got {shown(min(given))}", place="columns", remedy=f"Name some of {', '.join(KNOWN)}")
     for what in _NEEDED:
         if what not in found:
-            remedy = f"Name it: columns={{{what!r}: ...}}; the file has {', '.join(names)[:200]}"
+            remedy = f"Call one {what}, or give columns={{{what!r}: ...}}; there are {', '.join(names)[:200]}"
             raise BadInput(f"no column says the {what}", place=place, remedy=remedy)
     return found
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.documents import Document, found_in, json_documents, zipped
-from fairopt.importing.fields import Part, Places
+from fairopt.importing.fields import ObjectPart, Places
 from fairopt.importing.imported import Imported
 from fairopt.importing.kai_objects import DEFAULT_POOL, FIELDS, GPUS, POOL, PRODUCT, QUEUE_PRIORITY, SNAPSHOT, UNITS
 from fairopt.importing.kai_pods import PodGang, Workloads
@@ -106,17 +106,17 @@ class _Cluster:
         """Read one document: an object, or a snapshot with lists of them."""
         place, value = document
         if "rawObjects" not in value:
-            kind = Part(place, value).text("kind")
+            kind = ObjectPart(place, value).text("kind")
             require(bool(kind), "no kind", place, "Give objects with apiVersion, kind and metadata")
             self._object(kind, place, value)
             return
-        whole = Part(place, value)
+        whole = ObjectPart(place, value)
         self._snapshot(whole)
         for key, found in whole.part("rawObjects").value.items():
             for each in whole.part("rawObjects").parts(key) if found is not None else ():
                 self._object(_LISTS.get(key, key), each.place, each.value)
 
-    def _snapshot(self, whole: Part) -> None:
+    def _snapshot(self, whole: ObjectPart) -> None:
         params = whole.part("schedulerParams")
         self.workloads.scheduler = params.text("schedulerName", self.workloads.scheduler)
         self.pool = params.part("partitionParams").text("NodePoolLabelKey", self.pool)
@@ -127,8 +127,8 @@ class _Cluster:
             self.places.note("snapshot, schedulerParams.fullHierarchyFairness", "the scheduler's", "off", why)
 
     def _object(self, kind: str, place: str, value: Mapping[str, Any]) -> None:
-        name = Part(place, value).part("metadata").text("name")
-        version = Part(place, value).text("apiVersion")
+        name = ObjectPart(place, value).part("metadata").text("name")
+        version = ObjectPart(place, value).text("apiVersion")
         if kind not in FIELDS or (version and not version.startswith(_GROUPS.get(kind, "").partition("/")[0])):
             self.places.note(f"objects of kind {kind}{f', {version}' if version else ''}", name, name, "not looked at")
             return
@@ -136,13 +136,13 @@ class _Cluster:
         require(version in ("", _GROUPS.get(kind, version)), version, f"{kind} {name!r}", f"Give {_GROUPS.get(kind)}")
         self.places.of(kind, name, value, FIELDS[kind])
         reader = {"Queue": self._queue, "Node": self._node}.get(kind)
-        part = Part(f"{kind} {name!r}", value)
+        part = ObjectPart(f"{kind} {name!r}", value)
         if reader is not None:
             reader(name, part)
         else:
             self.workloads.take(kind, name, part)
 
-    def _queue(self, name: str, queue: Part) -> None:
+    def _queue(self, name: str, queue: ObjectPart) -> None:
         require(name not in self.queues, shown(name), "Queue, metadata, name", "Give each queue once")
         spec, metadata = queue.part("spec"), queue.part("metadata")
         resources = spec.part("resources")
@@ -173,7 +173,7 @@ class _Cluster:
         if status:
             self.declared[name] = status
 
-    def _node(self, name: str, node: Part) -> None:
+    def _node(self, name: str, node: ObjectPart) -> None:
         require(name not in self.nodes, shown(name), "Node, metadata, name", "Give each node once")
         labels, status = node.part("metadata").part("labels"), node.part("status")
         there = status.amounts("allocatable")
@@ -291,7 +291,7 @@ _AMOUNTS = ("quota", "limit", "overQuotaWeight")
 _CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 
 
-def _quantity(part: Part, key: str, unit: Fraction | int, *, least: int = -1) -> Any:
+def _quantity(part: ObjectPart, key: str, unit: Fraction | int, *, least: int = -1) -> Any:
     """Return what a queue says in ``unit``, infinity for -1, and 0 where it says nothing."""
     said = part.value.get(key)
     found = exact(0 if said is None else said, f"{part.place}, {key}")

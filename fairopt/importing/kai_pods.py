@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from fairopt.errors import require
-from fairopt.importing.fields import Part, Places
+from fairopt.importing.fields import ObjectPart, Places
 from fairopt.importing.kai_objects import GANG_PRIORITY, GPUS, KEPT_FROM
 from fairopt.problem.numbers import exact, shown
 
@@ -53,12 +53,12 @@ class Workloads:
         self._priority: dict[str, int] = {}
         self._default = GANG_PRIORITY
         self._bound: dict[tuple[str, str], str] = {}
-        self._groups: dict[tuple[str, str], Part] = {}
-        self._pods: dict[tuple[str, str], Part] = {}
+        self._groups: dict[tuple[str, str], ObjectPart] = {}
+        self._pods: dict[tuple[str, str], ObjectPart] = {}
         #: The node, and what a pod of another scheduler takes there.
         self.others: list[tuple[str, Mapping[str, Fraction]]] = []
 
-    def take(self, kind: str, name: str, part: Part) -> None:
+    def take(self, kind: str, name: str, part: ObjectPart) -> None:
         """Read one object of a kind that is not a queue or a node."""
         key = (part.part("metadata").text("namespace"), name)
         if kind == "PriorityClass":
@@ -120,7 +120,7 @@ class Workloads:
                 number += 1
                 yield PodGang(name if number == 1 else f"{name}+{number - 1}", group, runs, takes)
 
-    def _group(self, part: Part) -> PodGroup:
+    def _group(self, part: ObjectPart) -> PodGroup:
         spec, place = part.part("spec"), part.place
         chosen = spec.text("priorityClassName")
         tier = self._priority.get(chosen, self._default)
@@ -138,7 +138,7 @@ class Workloads:
             part.part("metadata").seconds("creationTimestamp"),
         )
 
-    def _pod(self, key: tuple[str, str], part: Part) -> Iterator[tuple[tuple[str, str], _Pod]]:
+    def _pod(self, key: tuple[str, str], part: ObjectPart) -> Iterator[tuple[tuple[str, str], _Pod]]:
         """Yield the group and the pod, if it takes part; note what another scheduler's pod takes."""
         spec, metadata, name = part.part("spec"), part.part("metadata"), key[1]
         phase, group = part.part("status").text("phase", "Pending"), metadata.part("annotations").text("pod-group-name")
@@ -158,7 +158,7 @@ class Workloads:
         else:
             yield (key[0], group), _Pod(name, bool(node) or phase == "Running", takes, portion)
 
-    def _takes(self, pod: Part) -> tuple[dict[str, Fraction], bool]:
+    def _takes(self, pod: ObjectPart) -> tuple[dict[str, Fraction], bool]:
         """Return what a pod asks for, and whether it asks for a part of a GPU.
 
         Containers are added; one that prepares counts where it alone asks for more. Source: pod_info.go,
@@ -201,7 +201,7 @@ class Workloads:
 _Amounts = Mapping[str, Mapping[str, Fraction]]
 
 
-def _amounts(containers: list[Part]) -> dict[str, Fraction]:
+def _amounts(containers: list[ObjectPart]) -> dict[str, Fraction]:
     total = dict.fromkeys(("gpu", "cpu", "memory"), Fraction(0))
     for each in containers:
         for resource, found in each.part("resources").amounts("requests").items():

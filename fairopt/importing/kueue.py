@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.importing.documents import found_in
-from fairopt.importing.fields import Part, Places
+from fairopt.importing.fields import ObjectPart, Places
 from fairopt.importing.imported import Imported
 from fairopt.importing.kueue_fields import KINDS
 from fairopt.importing.kueue_quotas import FlavorColumns, QuotaOwner, read_owner
@@ -87,7 +87,7 @@ class Objects:
 
 def _collect(path: AnyPath, found: Objects, places: Places) -> None:
     for document in found_in(path):
-        part = Part(document.place, document.value)
+        part = ObjectPart(document.place, document.value)
         kind, version = part.text("kind"), part.text("apiVersion")
         if not kind:
             raise BadInput("no kind", place=document.place, remedy="Give objects as kubectl get -o json prints them")
@@ -100,12 +100,12 @@ def _collect(path: AnyPath, found: Objects, places: Places) -> None:
             places.note(f"{kind}, apiVersion", name, version, f"not known here, and read as {VERSIONS[-1]}")
         if not name:
             raise BadInput("no name", place=f"{document.place}, metadata", remedy="Give each object a name")
-        own = Part(f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}", document.value)
+        own = ObjectPart(f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}", document.value)
         places.of(kind, name, document.value, KINDS[kind])
         _add(kind, (namespace, name), own, found, places)
 
 
-def _add(kind: str, name: tuple[str, str], part: Part, found: Objects, places: Places) -> None:
+def _add(kind: str, name: tuple[str, str], part: ObjectPart, found: Objects, places: Places) -> None:
     spec = part.part("spec")
     into: dict[Any, Any]
     key: Any = name[1]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.fields import Part
+from fairopt.importing.fields import ObjectPart
 from fairopt.importing.quantities import quantity
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.numbers import shown
@@ -47,7 +47,7 @@ class QuotaOwner(NamedTuple):
     reserved: dict[Good, Fraction]
 
 
-def read_owner(part: Part) -> QuotaOwner:
+def read_owner(part: ObjectPart) -> QuotaOwner:
     """Return a ClusterQueue or Cohort of any version. Errors: `BadInput` that names the place."""
     spec, status = part.part("spec"), part.part("status")
     quotas: dict[Good, Quota] = {}
@@ -94,13 +94,13 @@ def read_owner(part: Part) -> QuotaOwner:
     )
 
 
-def _named(part: Part) -> str:
+def _named(part: ObjectPart) -> str:
     name = part.text("name")
     require(bool(name), shown(name), f"{part.place}, name", "Give a name")
     return name
 
 
-def _quantity(part: Part, key: str) -> Fraction | None:
+def _quantity(part: ObjectPart, key: str) -> Fraction | None:
     found = part.value.get(key)
     if found is None:
         return None

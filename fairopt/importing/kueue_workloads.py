@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.fields import Part
+from fairopt.importing.fields import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, shown
 
 Amounts = dict[str, Fraction]
@@ -28,7 +28,7 @@ class PodSet(NamedTuple):
     name: str
     amounts: Amounts
     flavors: Mapping[str, str]
-    pod: Part
+    pod: ObjectPart
 
     def fits(self, flavor: Flavor) -> bool:
         """Return whether the pods may run on nodes of a flavor.
@@ -63,7 +63,7 @@ class ReadWorkload(NamedTuple):
     pod_sets: tuple[PodSet, ...]
 
 
-def read_workload(part: Part) -> ReadWorkload | str:
+def read_workload(part: ObjectPart) -> ReadWorkload | str:
     """Return a Workload, or why it neither runs nor waits. Errors: `BadInput` that names the place."""
     metadata, spec, status = part.part("metadata"), part.part("spec"), part.part("status")
     if any(each.text("type") == "Finished" and each.text("status") == "True" for each in status.parts("conditions")):
@@ -82,7 +82,7 @@ def read_workload(part: Part) -> ReadWorkload | str:
         pod = each.part("template").part("spec")
         if admitted:
             # pkg/workload/workload.go, totalRequestsFromAdmission: pods that are done give their part back
-            own = assigned.get(name, Part(each.place, {}))
+            own = assigned.get(name, ObjectPart(each.place, {}))
             count = own.whole("count", count)
             amounts, flavors = own.amounts("resourceUsage"), own.part("flavors").value
             for resource, flavor in flavors.items():
@@ -107,7 +107,7 @@ def read_workload(part: Part) -> ReadWorkload | str:
     )
 
 
-def _pod_requests(pod: Part) -> Amounts:
+def _pod_requests(pod: ObjectPart) -> Amounts:
     """Return what one pod takes: its containers together, or its largest init container, and its overhead.
 
     Source: Kubernetes, component-helpers/resource/helpers.go, PodRequests; a limit stands in for a missing request.
@@ -132,7 +132,7 @@ def _pod_requests(pod: Part) -> Amounts:
     return total
 
 
-def _requests(part: Part) -> Amounts:
+def _requests(part: ObjectPart) -> Amounts:
     own = part.part("resources")
     return own.amounts("limits") | own.amounts("requests")
 
@@ -151,7 +151,7 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
     return toleration.get("operator") == "Exists" or toleration.get("value") == taint.get("value")
 
 
-def _matches(expression: Part, labels: Mapping[str, Any]) -> bool:
+def _matches(expression: ObjectPart, labels: Mapping[str, Any]) -> bool:
     """Return whether labels, which have the key, match an expression of a node selector."""
     own, operator = labels[expression.text("key")], expression.text("operator")
     values = expression.value.get("values") or []

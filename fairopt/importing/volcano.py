@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.importing.documents import found_in
-from fairopt.importing.fields import OBJECT, Part, Places
+from fairopt.importing.fields import OBJECT, ObjectPart, Places
 from fairopt.importing.imported import Imported
 from fairopt.importing.volcano_fields import FIELDS, KINDS
 from fairopt.importing.volcano_jobs import Columns, called, gangs
@@ -103,7 +103,7 @@ class _Row(NamedTuple):
     declared: dict[str, Any]
 
 
-def _row(part: Part, columns: Columns, places: Places) -> _Row:
+def _row(part: ObjectPart, columns: Columns, places: Places) -> _Row:
     spec, status = part.part("spec"), part.part("status")
     reserve, deserved = spec.part("guarantee").amounts("resource"), spec.amounts("deserved")
     cap, held = spec.amounts("capability"), status.amounts("allocated")
@@ -140,14 +140,14 @@ def _held(name: str, row: _Row, running: Mapping[str, Fraction], places: Places)
     return {column: max(runs, row.held.get(column, _NONE)) for column, runs in running.items()}
 
 
-def _objects(paths: Sequence[AnyPath], places: Places) -> dict[str, list[Part]]:
+def _objects(paths: Sequence[AnyPath], places: Places) -> dict[str, list[ObjectPart]]:
     """Return the objects of the kinds that are read; others are noted."""
-    found: dict[str, list[Part]] = {kind: [] for _, kind in KINDS}
+    found: dict[str, list[ObjectPart]] = {kind: [] for _, kind in KINDS}
     seen = set()
     for path in paths:
         for place, value in found_in(path):
             with naming(path, place):
-                part = Part(place, value)
+                part = ObjectPart(place, value)
                 kind, api, name = part.text("kind"), part.text("apiVersion"), called(part)
                 if (api.rpartition("/")[0], kind) not in KINDS:
                     places.note(f"{kind or 'an object without a kind'} ({api})", name, name, "not a kind that is read")
@@ -157,7 +157,7 @@ def _objects(paths: Sequence[AnyPath], places: Places) -> dict[str, list[Part]]:
                     raise BadInput(got, place=place, remedy="Give each object once, as kubectl prints it")
                 seen.add((kind, name))
                 places.of(kind, name, value, {**OBJECT, **FIELDS[kind]})
-                found[kind].append(Part(f"{path}: {kind} {name!r}", value))
+                found[kind].append(ObjectPart(f"{path}: {kind} {name!r}", value))
     return found
 
 
@@ -167,7 +167,7 @@ def is_gpu(resource: str) -> bool:
     return bool(domain) and (domain in _VENDORS or "gpu" in resource) and not name.endswith(_PARTS)
 
 
-def _columns(found: Mapping[str, Sequence[Part]], resource: str | None, places: Places) -> Columns:
+def _columns(found: Mapping[str, Sequence[ObjectPart]], resource: str | None, places: Places) -> Columns:
     stock: dict[str, Fraction] = {}
     for node in found["Node"]:
         name = called(node)
@@ -196,7 +196,7 @@ def _columns(found: Mapping[str, Sequence[Part]], resource: str | None, places: 
     return columns
 
 
-def _tree(queues: Mapping[str, Part]) -> tuple[dict[str, str], dict[str, Fraction]]:
+def _tree(queues: Mapping[str, ObjectPart]) -> tuple[dict[str, str], dict[str, Fraction]]:
     """Return the group above each queue, and the weights that the annotations of hierarchical DRF give."""
     above: dict[str, str] = {}
     weights: dict[str, Fraction] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from fairopt.importing.fields import Part, Places
+from fairopt.importing.fields import ObjectPart, Places
 from fairopt.problem import Gangs
 
 _PREEMPTABLE = "volcano.sh/preemptable"
@@ -40,8 +40,8 @@ class Wanted(NamedTuple):
 
 
 def gangs(
-    found: Mapping[str, list[Part]],
-    queues: Mapping[str, Part],
+    found: Mapping[str, list[ObjectPart]],
+    queues: Mapping[str, ObjectPart],
     users: tuple[str, ...],
     columns: Columns,
     places: Places,
@@ -96,13 +96,13 @@ def gangs(
     )
 
 
-def called(part: Part) -> str:
+def called(part: ObjectPart) -> str:
     """Return the name of an object, after its namespace where it has one."""
     metadata = part.part("metadata")
     return "/".join(filter(None, (metadata.text("namespace"), metadata.text("name"))))
 
 
-def _pod_groups(found: Mapping[str, list[Part]]) -> Iterator[tuple[Part, Part | None]]:
+def _pod_groups(found: Mapping[str, list[ObjectPart]]) -> Iterator[tuple[ObjectPart, ObjectPart | None]]:
     """Yield each pod group with its job, and each job without a pod group with itself."""
     jobs = {called(part): part for part in found["Job"]}
     owned = set()
@@ -139,7 +139,7 @@ def _by_type(
         yield name, 0, None, other
 
 
-def _of_job(job: Part) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+def _of_job(job: ObjectPart) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
     """Return what all pods of a job take, and what those take that must start together.
 
     Source: pkg/controllers/job/job_controller_util.go, CalcPGMinResources: the minimum of each task in turn, then more
@@ -162,7 +162,7 @@ def _of_job(job: Part) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
     return whole, least
 
 
-def _of_pod(spec: Part) -> dict[str, Fraction]:
+def _of_pod(spec: ObjectPart) -> dict[str, Fraction]:
     """Return what a pod asks for: the sum of its containers, at least the largest of those that come first."""
     takes: dict[str, Fraction] = {}
     for container in spec.parts("containers"):
@@ -176,6 +176,6 @@ def _of_pod(spec: Part) -> dict[str, Fraction]:
     return takes
 
 
-def _asked(container: Part) -> dict[str, Fraction]:
+def _asked(container: ObjectPart) -> dict[str, Fraction]:
     given = container.part("resources")
     return {**given.amounts("limits"), **given.amounts("requests")}

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.documents import found_in
-from fairopt.importing.fields import Part, Places
+from fairopt.importing.fields import ObjectPart, Places
 from fairopt.importing.imported import Imported
-from fairopt.importing.yarn_config import PREFIX, ROOT, Queue, effective, properties, queues
+from fairopt.importing.yarn_config import PREFIX, ROOT, YarnQueue, effective, properties, queues
 from fairopt.importing.yarn_fields import METRICS, QUEUE
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
@@ -50,7 +50,7 @@ def read(*paths: AnyPath, resource: str = GPU) -> Imported:
     Source: Hadoop's CapacityScheduler.md, NodeLabel.md and ResourceManagerRest.md.
     """
     places = Places()
-    found: dict[str, Queue] = {}
+    found: dict[str, YarnQueue] = {}
     said: dict[str, Usage] = {}
     totals: dict[str, Mapping[str, Fraction]] = {}
     given: Mapping[str, str] = {}
@@ -85,7 +85,7 @@ def read(*paths: AnyPath, resource: str = GPU) -> Imported:
 
 
 def _market(
-    found: Mapping[str, Queue], given: Mapping[str, str], said: Mapping[str, Usage],
+    found: Mapping[str, YarnQueue], given: Mapping[str, str], said: Mapping[str, Usage],
     stock: Mapping[str, Mapping[str, Fraction]], resource: str, places: Places,
 ) -> Imported:  # fmt: skip
     users = tuple(path for path, queue in found.items() if not queue.children)
@@ -147,7 +147,7 @@ def _row(amounts: Mapping[str, Mapping[str, Fraction]], resource: str) -> dict[s
 
 
 def _limit(
-    path: str, rows: Mapping[str, dict[str, dict[str, Fraction]]], found: Mapping[str, Queue],
+    path: str, rows: Mapping[str, dict[str, dict[str, Fraction]]], found: Mapping[str, YarnQueue],
     given: Mapping[str, str], usage: Usage | None, places: Places,
 ) -> None:  # fmt: skip
     """Lower a queue's cap to what its present users may have together.
@@ -169,7 +169,7 @@ def _limit(
     rows["cap"][path] = {column: min(most, together * owed[column]) for column, most in caps.items()}
 
 
-def _tier(queue: Queue, usage: Usage | None) -> int:
+def _tier(queue: YarnQueue, usage: Usage | None) -> int:
     text = queue.own.get("priority", "0")
     number = exact(text, f"{queue.place}.priority") if usage is None or not usage.tier else Fraction(usage.tier)
     require(number.denominator == 1, shown(text), f"{queue.place}.priority", "Give an integer")
@@ -219,7 +219,7 @@ def _containers(
 def _answer(path: AnyPath, said: dict[str, Usage], totals: dict[str, Mapping[str, Fraction]], places: Places) -> None:
     """Take in an answer of the ResourceManager."""
     for place, value in found_in(path):
-        whole = Part(f"{path}: {place}", value)
+        whole = ObjectPart(f"{path}: {place}", value)
         if "clusterMetrics" in value:
             metrics = whole.part("clusterMetrics")
             places.of("clusterMetrics", "the cluster", metrics.value, METRICS)
@@ -246,7 +246,7 @@ def _answer(path: AnyPath, said: dict[str, Usage], totals: dict[str, Mapping[str
             )
 
 
-def _walk(queue: Part, path: str) -> Iterator[tuple[str, Part]]:
+def _walk(queue: ObjectPart, path: str) -> Iterator[tuple[str, ObjectPart]]:
     stack = [(path, queue)]
     while stack:
         path, queue = stack.pop()
@@ -255,7 +255,7 @@ def _walk(queue: Part, path: str) -> Iterator[tuple[str, Part]]:
         stack += [(f"{path}.{each.text('queueName')}", each) for each in reversed(below)]
 
 
-def _usage(queue: Part) -> Usage:
+def _usage(queue: ObjectPart) -> Usage:
     usages = _many(queue.part("resources"), "resourceUsagesByPartition")
     labels = [each.text("partitionName") for each in usages]
     declared: dict[str, Any] = {}
@@ -276,12 +276,12 @@ def _usage(queue: Part) -> Usage:
     )
 
 
-def _many(part: Part, key: str) -> list[Part]:
+def _many(part: ObjectPart, key: str) -> list[ObjectPart]:
     """Return the objects there; older servers write a list of one as an object."""
     return [part.part(key)] if isinstance(part.value.get(key), Mapping) else part.parts(key)
 
 
-def _resources(part: Part) -> dict[str, Fraction]:
+def _resources(part: ObjectPart) -> dict[str, Fraction]:
     """Return the amounts of a ResourceInfo by resource, those of 0 too."""
     modern = _many(part.part("resourceInformations"), "resourceInformation")
     if modern:
@@ -289,7 +289,7 @@ def _resources(part: Part) -> dict[str, Fraction]:
     return {new: _number(part, old) for old, new in _MODERN.items() if old in part.value}
 
 
-def _number(part: Part, key: str) -> Fraction:
+def _number(part: ObjectPart, key: str) -> Fraction:
     found = part.value.get(key)
     place = f"{part.place}, {key}"
     number = _NOTHING if found is None else exact(found, place)

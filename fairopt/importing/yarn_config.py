@@ -27,14 +27,14 @@ _HUNDRED, _NOTHING = Fraction(100), Fraction(0)
 _ACCESS = "accessible-node-labels"
 
 
-class Share(NamedTuple):
+class QueueShare(NamedTuple):
     """A capacity as it is configured: a number, and "%", "w" (a weight) or "" (an amount)."""
 
     number: Fraction
     unit: str
 
 
-class Queue(NamedTuple):
+class YarnQueue(NamedTuple):
     """A queue: its path, the paths of those below, and its own properties by the rest of their names."""
 
     path: str
@@ -106,7 +106,7 @@ class _Reader:
             self._found[key] = self._text.get("value", "").strip()
 
 
-def queues(given: Mapping[str, str], file: str, places: Places) -> dict[str, Queue]:
+def queues(given: Mapping[str, str], file: str, places: Places) -> dict[str, YarnQueue]:
     """Return the queues by path, each before those below it; properties that are not read are noted."""
     own: dict[str, dict[str, str]] = {ROOT: {}}
     below: dict[str, tuple[str, ...]] = {}
@@ -139,7 +139,7 @@ def queues(given: Mapping[str, str], file: str, places: Places) -> dict[str, Que
             places.note(
                 f"property, {kind}" if path else f"property, {PREFIX}{kind}", path or "the scheduler", value, why
             )
-    return {path: Queue(path, below[path], own[path], f"{file}: {PREFIX}{path}") for path in below}
+    return {path: YarnQueue(path, below[path], own[path], f"{file}: {PREFIX}{path}") for path in below}
 
 
 def _paths(rest: str) -> Iterator[str]:
@@ -150,7 +150,7 @@ def _paths(rest: str) -> Iterator[str]:
 
 
 def effective(
-    found: Mapping[str, Queue], label: str, total: Mapping[str, Fraction]
+    found: Mapping[str, YarnQueue], label: str, total: Mapping[str, Fraction]
 ) -> tuple[dict[str, dict[str, Fraction]], dict[str, dict[str, Fraction]]]:
     """Return the least and the most that each queue may have of one partition, by path and resource.
 
@@ -181,7 +181,7 @@ def effective(
     return least, most
 
 
-def _split(shares: Mapping[str, Share], whole: Fraction) -> dict[str, Fraction]:
+def _split(shares: Mapping[str, QueueShare], whole: Fraction) -> dict[str, Fraction]:
     given = sum((each.number for each in shares.values() if each.unit == ""), _NOTHING)
     scale = min(Fraction(1), whole / given) if given else Fraction(1)
     left = whole - given * scale
@@ -192,7 +192,7 @@ def _split(shares: Mapping[str, Share], whole: Fraction) -> dict[str, Fraction]:
     return {child: each.number * part[each.unit] for child, each in shares.items()}
 
 
-def _check_percent(shares: Mapping[str, Share], place: str, label: str, resource: str) -> None:
+def _check_percent(shares: Mapping[str, QueueShare], place: str, label: str, resource: str) -> None:
     total = sum((each.number for each in shares.values() if each.unit == "%"), _NOTHING)
     pure = all(each.unit == "%" for each in shares.values())
     if total > _HUNDRED + 1 or (pure and total and abs(total - _HUNDRED) > 1):
@@ -201,7 +201,7 @@ def _check_percent(shares: Mapping[str, Share], place: str, label: str, resource
         raise BadInput(got, place=where, remedy="Give capacities of 100 together, as YARN demands")
 
 
-def _vector(queue: Queue, label: str, key: str, total: Mapping[str, Fraction], blank: str) -> dict[str, Share]:
+def _vector(queue: YarnQueue, label: str, key: str, total: Mapping[str, Fraction], blank: str) -> dict[str, QueueShare]:
     """Return what a queue is given of each resource: "50", "2w", or "[memory=10240,vcores=50%,yarn.io/gpu=4]"."""
     name = f"{_ACCESS}.{label}.{key}" if label else key
     text = queue.own.get(name, blank)
@@ -213,7 +213,9 @@ def _vector(queue: Queue, label: str, key: str, total: Mapping[str, Fraction], b
     whole = _VECTOR.fullmatch(text)
     if whole is None:
         return dict.fromkeys(total, _share(text, place, "%"))
-    out = dict.fromkeys(total, Share(_NOTHING if key == "capacity" else Fraction(-1), "" if key == "capacity" else "%"))
+    out = dict.fromkeys(
+        total, QueueShare(_NOTHING if key == "capacity" else Fraction(-1), "" if key == "capacity" else "%")
+    )
     for entry in whole[1].split(","):
         resource, equals, value = (each.strip() for each in entry.partition("="))
         if not equals:
@@ -225,7 +227,7 @@ def _vector(queue: Queue, label: str, key: str, total: Mapping[str, Fraction], b
     return out
 
 
-def _share(text: str, place: str, unit: str, *, memory: bool = False) -> Share:
+def _share(text: str, place: str, unit: str, *, memory: bool = False) -> QueueShare:
     """Return a number with its unit; memory without a unit is in MiB."""
     last = text[-1:]
     try:
@@ -239,10 +241,10 @@ def _share(text: str, place: str, unit: str, *, memory: bool = False) -> Share:
         remedy = "Give a capacity such as 50, 2w or [memory=10240,vcores=12]"
         raise BadInput(f"got {shown(text)}", place=place, remedy=remedy) from error
     require(number >= 0 or (number == -1 and unit == "%"), shown(text), place, "Give a capacity that is not negative")
-    return Share(number, unit)
+    return QueueShare(number, unit)
 
 
-def accessible(found: Mapping[str, Queue]) -> dict[str, frozenset[str] | None]:
+def accessible(found: Mapping[str, YarnQueue]) -> dict[str, frozenset[str] | None]:
     """Return the labels that each queue may use by path, None for all; a queue that says none has those above it."""
     out: dict[str, frozenset[str] | None] = {}
     for path, queue in found.items():

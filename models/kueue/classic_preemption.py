@@ -30,14 +30,14 @@ def classic_targets(state: State, work: QueuedWork, needs: Needs, columns: set[i
     ``columns`` are those that lack room. The state is as before afterwards.
     """
     quotas, rules = state.quotas, state.rules(work.queue)
-    above, equal = _from_cohorts(state, work, needs, columns, rules)
+    forbidden = rules.borrow_within is Preempts.NEVER
+    under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
+    above, equal = _from_cohorts(state, work, needs, columns, only_better=forbidden and not under)
     own = [
         _Candidate(each, work.queue, True, IN_QUEUE)
         for each in state.running.get(work.queue, {}).values()
         if satisfies(rules.within, work, each) and uses(each, columns)
     ]
-    forbidden = rules.borrow_within is Preempts.NEVER
-    under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
     if not (above or equal) or (forbidden and not under):
         attempts: tuple[bool, ...] = (True,)
     else:
@@ -78,30 +78,36 @@ def _valid(state: State, work: QueuedWork, each: _Candidate, columns: set[int], 
 
 
 def _from_cohorts(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], rules: Rules
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], *, only_better: bool
 ) -> tuple[list[_Candidate], list[_Candidate]]:
     """Return the candidates over whom the preemptor has the better right, and the others.
 
-    Source: collectCandidatesForHierarchicalReclaim, QuantitiesFitInQuota.
+    Those are in ClusterQueues that borrow, below cohorts that do, up to the common ancestor. With ``only_better`` the
+    others are left out: they may not go while the preemptor borrows, and it would. Source:
+    collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree, QuantitiesFitInQuota.
     """
-    quotas = state.quotas
+    quotas, rules = state.quotas, state.rules(work.queue)
     better: list[_Candidate] = []
     others: list[_Candidate] = []
     if rules.reclaim is Preempts.NEVER:
         return better, others
+    own_path = quotas.paths[work.queue]
+    below: dict[int, list[int]] = {}
+    for queue in sorted({node for column in columns for node in quotas.above[column] if node in state.running}):
+        for node in quotas.paths[queue]:
+            if node in own_path:
+                below.setdefault(node, []).append(queue)
+                break
+            if not quotas.over_any(node, columns):
+                break
     right, left = _within(state, work.queue, needs)
-    previous = work.queue
-    for ancestor in quotas.paths[work.queue][1:]:
-        level = [child for child in quotas.children[ancestor] if child != previous]
-        while level:
-            level = [node for node in level if quotas.over_any(node, columns)]
-            for node in level:
-                for each in state.running.get(node, {}).values():
-                    if satisfies(rules.reclaim, work, each) and uses(each, columns):
-                        (better if right else others).append(_candidate(work, each, ancestor, right, rules))
-            level = [child for node in level for child in quotas.children[node]]
+    for ancestor in own_path[1:]:
+        for queue in below.get(ancestor, ()) if right or not only_better else ():
+            for each in state.running[queue].values():
+                if satisfies(rules.reclaim, work, each) and uses(each, columns):
+                    (better if right else others).append(_candidate(work, each, ancestor, right, rules))
         fits, left = _within(state, ancestor, left)
-        right, previous = right or fits, ancestor
+        right = right or fits
     return better, others
 
 

@@ -86,7 +86,8 @@ class QueuedWork:
     def usage(self) -> Needs:
         """What it takes where it runs."""
         assert self.flavor is not None
-        return (*self.needs[self.flavor][0], *self.needs[self.flavor][1])
+        own, apart = self.needs[self.flavor]
+        return (*own, *apart) if apart else own
 
 
 class Target(NamedTuple):

@@ -34,7 +34,7 @@ class Charged:
 
 
 @dataclass(frozen=True)
-class FairTreeRounds(Policy):
+class SlurmFairTreeRounds(Policy):
     """Jobs start by Fair Tree over decayed usage, are never stopped, and one that finds no room blocks those behind.
 
     * A tenant is an association, and its weight its shares. In a tenant's name "/" leads from an account to what is in
@@ -43,7 +43,7 @@ class FairTreeRounds(Policy):
     * ``half_life``: in the trace's unit of time, PriorityDecayHalfLife, 7 days in seconds; None for no decay.
       Usage is multiplied by 2 ** -(time / half_life), and rounded to 64 bits.
     * ``backfill``: who finds no room is passed over; without time limits, so that it may wait for long.
-    * ``ties``: as of `FairTree`. ``placement``: where the chosen go. Of one user, first come first served.
+    * ``ties``: as of `SlurmFairTree`. ``placement``: where the chosen go. Of one user, first come first served.
 
     Source: Slurm 284c3b95, src/plugins/priority/multifactor/fair_tree.c, fair_tree_decay; priority_multifactor.c,
     _apply_decay and _apply_new_usage; src/slurmctld/job_scheduler.c.

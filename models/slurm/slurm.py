@@ -16,13 +16,26 @@ from fairopt.models.slurm.priority import Exponential, PriorityWeights, order
 from fairopt.models.slurm.ranking import Ties, fair_tree
 from fairopt.models.slurm.starting import start
 from fairopt.models.slurm.tree import AssociationTree
-from fairopt.policy import Claim, Computed, Trait
+from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.policy.grounds import Grounds
-from fairopt.problem import Entitled, Market
+from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.program import INFINITY, Array, Number, cast, objects
 
 #: What a rule finds: a factor for each user, the value of each association, and users in its order.
 Found = tuple[Sequence[Fraction | Exponential], Sequence[Number | None], Sequence[int]]
+
+
+def _two_accounts() -> Market:
+    """Return two accounts of equal shares, of which b has used three times as much as a; both ask for all GPUs."""
+    users, types = ["a/u", "b/v"], ["H100"]
+    owed = Entitlements.of(
+        users,
+        types,
+        group={"a/u": "a", "b/v": "b"},
+        usage={"a/u": 1, "a": 1, "b/v": 3, "b": 3},
+        gangs=Gangs.of(["b/v", "a/u"], [8, 8], users=users, types=types),
+    )
+    return Market.of([[1], [1]], [8], users=users, types=types, entitlements=owed)
 
 
 @dataclass(frozen=True)
@@ -31,9 +44,14 @@ class SlurmQueue(Computed):
 
     A user of the market is an association; `borrow_weight` is RawShares, `usage` RawUsage (decayed), `cap` GrpTRES;
     tier 1 with weight 0 is Fairshare=parent; a gang's tier is the priority of its QOS. What runs is not stopped.
-    Guarantees and reserves, which Slurm has not, are refused. ``backfill``: a job may start although one before it
-    waits for GPUs. ``weight_fairshare``, ``weight_qos``, ``weight_age``, ``max_age`` (seconds): as in slurm.conf; all
-    weights 0, as there, no sum is made, and jobs go by fair-share factor, then QOS, then submission.
+    Guarantees and reserves, which Slurm has not, are refused. With all weights 0, the default in slurm.conf, no sum is
+    made, and jobs go by fair-share factor, then QOS, then submission.
+
+    * ``backfill``: a job may start although one before it waits for GPUs.
+    * ``weight_fairshare``: PriorityWeightFairshare.
+    * ``weight_qos``: PriorityWeightQOS, of the tier over the highest.
+    * ``weight_age``: PriorityWeightAge, of the time waited over ``max_age``.
+    * ``max_age``: PriorityMaxAge, in seconds; 7 days.
 
     `Grounds.owed` is each association's part of every type by shares down the tree: what usage is compared with, no
     quota. Errors: `BadInput` for other options.
@@ -47,6 +65,7 @@ class SlurmQueue(Computed):
 
     traits: ClassVar[frozenset[Trait]] = frozenset({Trait.ENTITLED, Trait.EXACT, Trait.UNIT_FREE, Trait.DETERMINED})
     heeds: ClassVar[frozenset[Entitled]] = frozenset({Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
+    examples = (Example("by hand: a has LF 2 and factor 2 ** -1/2, b 2/3 and 2 ** -3/2", _two_accounts(), [[8], [0]]),)
     unit: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -101,13 +120,14 @@ _PAGE = "Slurm 284c3b95, doc/html/fair_tree.shtml"
 
 
 @dataclass(frozen=True)
-class FairTree(SlurmQueue):
+class SlurmFairTree(SlurmQueue):
     """Fair Tree: LF = S / U at every level, users ranked depth first, FairShare = rank over the number of users.
 
-    ``ties``: `Ties.CODE` does what the code does with sibling accounts of the same level fair-share, which is not
-    what its page says; `Ties.DOCUMENTED` what the page says. ``rounded``: level
-    fair-shares as the code rounds them on x86, where some that are equal come out different. The value of an
-    association is LevelFS.
+    * ``ties``: `Ties.CODE` does what the code does with sibling accounts of the same level fair-share, which is not
+      what its page says; `Ties.DOCUMENTED` what the page says.
+    * ``rounded``: level fair-shares as the code rounds them on x86, where some that are equal come out different.
+
+    The value of an association is LevelFS.
 
     Source: Slurm 284c3b95, src/plugins/priority/multifactor/fair_tree.c; doc/html/fair_tree.shtml.
     """
@@ -141,11 +161,13 @@ class FairTree(SlurmQueue):
 
 
 @dataclass(frozen=True)
-class Multifactor(SlurmQueue):
+class SlurmMultifactor(SlurmQueue):
     """Multifactor priority with the classic fair-share factor 2 ** (-U / S / d) (PriorityFlags=NO_FAIR_TREE).
 
-    ``dampening``: d, FairShareDampeningFactor. Factors are irrational; they are compared by their exponents, which are
-    rational, and the whole part of a weighted sum is exact. The value of an association is its factor, in floats.
+    * ``dampening``: d, FairShareDampeningFactor.
+
+    Factors are irrational; they are compared by their exponents, which are rational, and the whole part of a weighted
+    sum is exact. The value of an association is its factor, in floats.
 
     Source: Slurm 284c3b95, src/plugins/priority/multifactor/priority_multifactor.c; doc/html/classic_fair_share.shtml,
     doc/html/priority_multifactor.shtml.

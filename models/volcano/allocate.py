@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 from fairopt.models.common.amounts import ratio
-from fairopt.models.volcano.cluster import Amounts, Cluster, Job
+from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob
 
 
 class Turns(Protocol):
@@ -19,7 +19,7 @@ class Turns(Protocol):
     def back(self, queue: int) -> None:
         """Give a queue a turn again, by what it holds now."""
 
-    def started(self, queue: int, job: Job, way: int) -> None:
+    def started(self, queue: int, job: VolcanoJob, way: int) -> None:
         """Take notice that a job of a queue runs now."""
 
 
@@ -42,7 +42,7 @@ class Heap:
         """Give a queue a turn again."""
         heapq.heappush(self._heap, (*self._key(queue), queue))
 
-    def started(self, queue: int, job: Job, way: int) -> None:
+    def started(self, queue: int, job: VolcanoJob, way: int) -> None:
         """A queue's key is read when it gets its turn back."""
 
 
@@ -53,7 +53,7 @@ class Limits(NamedTuple):
     queue: Callable[[int], str]
 
 
-def allocate(cluster: Cluster, turns: Turns, limits: Limits) -> tuple[list[str], dict[str, str]]:
+def allocate(cluster: VolcanoCluster, turns: Turns, limits: Limits) -> tuple[list[str], dict[str, str]]:
     """Start jobs while any fits; return the names of those that started, in order, and why the others wait.
 
     A job that does not fit is passed over, and the queue goes on with its next. Nodes are not looked at: a job fits
@@ -83,7 +83,7 @@ def allocate(cluster: Cluster, turns: Turns, limits: Limits) -> tuple[list[str],
     return started, waits
 
 
-def _way(cluster: Cluster, limits: Limits, queue: int, job: Job) -> tuple[int | None, str]:
+def _way(cluster: VolcanoCluster, limits: Limits, queue: int, job: VolcanoJob) -> tuple[int | None, str]:
     why = "no type is allowed"
     for way, takes in job.ways.items():
         why = limits.job(queue, takes)
@@ -97,7 +97,7 @@ def _way(cluster: Cluster, limits: Limits, queue: int, job: Job) -> tuple[int | 
     return None, why
 
 
-def within(cluster: Cluster, queue: int, most: list[Any], takes: Amounts, called: str) -> str:
+def within(cluster: VolcanoCluster, queue: int, most: list[Any], takes: Amounts, called: str) -> str:
     """Say why a queue that holds more after taking ``takes`` would have more than ``most``; "" where it would not."""
     held = cluster.held[queue]
     for column, amount in takes.items():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 from fairopt.models.common.amounts import light
 from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
-from fairopt.models.volcano.cluster import Amounts, Cluster, Job, decided, entitlements_of
+from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob, decided, entitlements_of
 from fairopt.models.volcano.reclaim import Left, Rule, reclaim
 from fairopt.policy import Claim, Computed, Grounds, Trait
 from fairopt.problem import Entitled, Market
@@ -95,7 +95,7 @@ class VolcanoCapacity(Computed):
     def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
         """Return the GPUs (n, k) that each queue holds after a session, and why."""
         owed = entitlements_of(problem)
-        cluster = Cluster.of(problem)
+        cluster = VolcanoCluster.of(problem)
         tables = [[light(row) for row in table.tolist()] for table in (owed.guarantee, owed.reserve, owed.cap)]
         quota = quotas(cluster.total, cluster.parent, owed.upwards[::-1], *tables)
         opening = [_standing(cluster, quota, q) for q in range(len(owed.nodes))]
@@ -112,7 +112,7 @@ class VolcanoCapacity(Computed):
         started, waits = allocate(cluster, Heap(cluster.waits, key), Limits(refused, lambda _: ""))
         if self.reclaim:
             by = _Reclaiming(cluster, quota, self.ancestor_reclaim_level, key)
-            rule = Rule(by.may, by.over, by.yields, by.first, near=bool(self.ancestor_reclaim_level))
+            rule = Rule(by.may, by.over, by.yields, by.standing, by.near, local=bool(self.ancestor_reclaim_level))
             started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
         k = len(owed.types)
         grounds = partial(
@@ -124,7 +124,7 @@ class VolcanoCapacity(Computed):
         return decided(problem, cluster, grounds, started, waits)
 
 
-def _standing(cluster: Cluster, quota: Quotas, node: int) -> tuple[Any, bool, int]:
+def _standing(cluster: VolcanoCluster, quota: Quotas, node: int) -> tuple[Any, bool, int]:
     """Return what nodes beside each other are compared by: the share, whether it deserves nothing, and the place.
 
     Source: capacity.go, updateQueueAttrShare (without ``deserved`` the share is 1) and compareShareWithDeserved.
@@ -138,10 +138,11 @@ def _standing(cluster: Cluster, quota: Quotas, node: int) -> tuple[Any, bool, in
 class _Reclaiming:
     """What the plugin says of reclaiming; ``level`` is ``ancestorReclaimLevel``."""
 
-    cluster: Cluster
+    cluster: VolcanoCluster
     quota: Quotas
     level: int
     key: Callable[[int], tuple[Any, ...]]
+    _paths: dict[int, set[int]] = field(default_factory=dict)
 
     def may(self, queue: int, takes: Amounts) -> bool:
         """Say whether the queue, or a group above it, would then still hold at most what it deserves of something.
@@ -157,7 +158,7 @@ class _Reclaiming:
         held, owed = self.cluster.held[queue], self.quota.deserved[queue]
         return any(has > due for has, due in zip(held, owed, strict=True))
 
-    def yields(self, queue: int, takes: Amounts, job: Job, has: Amounts, left: Left) -> bool:
+    def yields(self, queue: int, takes: Amounts, job: VolcanoJob, has: Amounts, left: Left) -> bool:
         """Say whether a job may be stopped.
 
         Its queue keeps its guarantee, and holds more than it deserves of something that the job has. A job that has
@@ -176,10 +177,18 @@ class _Reclaiming:
             for node in (mine, *(node for node in self._groups(mine) if node not in self._same(queue, mine)))
         )
 
-    def first(self, queue: int, victim: int) -> Any:
-        """Return the order of victims: near in the tree, then of large share. Source: VictimQueueOrderFn."""
-        shared = set(self.cluster.above(queue)) & set(self.cluster.above(victim))
-        return -len(shared), _negated(self.key(victim))
+    def standing(self, victim: int) -> Any:
+        """Return the order of victims' queues: the last to get a turn first. Source: VictimQueueOrderFn."""
+        return _negated(self.key(victim))
+
+    def near(self, queue: int, victim: int) -> int:
+        """Return how many groups are above both. Source: getQueueLevel."""
+        return len(self._above(queue) & self._above(victim))
+
+    def _above(self, queue: int) -> set[int]:
+        if queue not in self._paths:
+            self._paths[queue] = set(self.cluster.above(queue))
+        return self._paths[queue]
 
     def _groups(self, queue: int) -> list[int]:
         above = list(self.cluster.above(queue))[1 : 1 + self.level]

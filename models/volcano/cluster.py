@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from fairopt.program import Array, Number
 Amounts = Mapping[int, Number]
 
 
-class Job(NamedTuple):
+class VolcanoJob(NamedTuple):
     """A gang: who asks, and what it takes on each type that it may run on, by the column of the type."""
 
     name: str
@@ -30,12 +30,13 @@ class Job(NamedTuple):
 
 
 @dataclass
-class Cluster:
+class VolcanoCluster:
     """Queues, with what each holds, and what is free; columns are types and goods.
 
     ``parent`` (N,): the queue above each, -1 at the top. ``held`` (N, W): with what those below hold. ``free`` (W,).
     ``tier`` (N,): priorities. ``waits``: for each queue its jobs, the first first; ``runs``: those that run, and the
-    way that each does; ``starves``: jobs that did not fit. Everything changes as jobs start and stop.
+    way that each does; ``starves``: jobs that did not fit. Everything changes as jobs start and stop;
+    ``changes`` counts how often for each queue.
     """
 
     names: Sequence[str]
@@ -45,13 +46,14 @@ class Cluster:
     total: list[Any]
     free: list[Any]
     held: list[list[Any]]
-    waits: dict[int, deque[Job]]
-    runs: dict[str, tuple[Job, int]] = field(default_factory=dict)
-    starves: dict[int, list[Job]] = field(default_factory=dict)
+    waits: dict[int, deque[VolcanoJob]]
+    runs: dict[str, tuple[VolcanoJob, int]] = field(default_factory=dict)
+    starves: dict[int, list[VolcanoJob]] = field(default_factory=dict)
     stopped: dict[str, str] = field(default_factory=dict)
+    changes: Counter[int] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, market: Market) -> Cluster:
+    def of(cls, market: Market) -> VolcanoCluster:
         """Return what a market with entitlements says."""
         owed = entitlements_of(market)
         total = light([*market.capacity.tolist(), *owed.stock.tolist()])
@@ -69,7 +71,7 @@ class Cluster:
         )
         gangs = owed.gangs
         for g in gangs.order().tolist():
-            job = Job(
+            job = VolcanoJob(
                 gangs.names[g],
                 int(gangs.user[g]),
                 {j: _taken(owed, gangs, g, j) for j in np.flatnonzero(gangs.allowed[g]).tolist()},
@@ -92,12 +94,12 @@ class Cluster:
         """Return the columns of which less is free than somebody takes."""
         return [column for column, amount in takes.items() if amount > self.free[column]]
 
-    def start(self, job: Job, way: int) -> None:
+    def start(self, job: VolcanoJob, way: int) -> None:
         """Let a job run, which then holds what it takes."""
         self.runs[job.name] = (job, way)
         self._add(job.queue, job.ways[way], 1)
 
-    def stop(self, job: Job, why: str) -> None:
+    def stop(self, job: VolcanoJob, why: str) -> None:
         """Stop a job that runs."""
         _, way = self.runs.pop(job.name)
         self.stopped[job.name] = why
@@ -108,6 +110,7 @@ class Cluster:
             self.free[column] -= sign * amount
             for node in self.above(queue):
                 self.held[node][column] += sign * amount
+        self.changes[queue] += 1
 
     def said(self, amounts: Mapping[int, object]) -> str:
         """Return amounts in words."""
@@ -135,7 +138,11 @@ def _short(amount: Any) -> str:
 
 
 def decided(
-    market: Market, cluster: Cluster, grounds: Callable[..., Grounds], order: Sequence[str], waits: Mapping[str, str]
+    market: Market,
+    cluster: VolcanoCluster,
+    grounds: Callable[..., Grounds],
+    order: Sequence[str],
+    waits: Mapping[str, str],
 ) -> tuple[Array, Grounds]:
     """Return the GPUs (n, k) that each user holds now, in the market's numbers, and ``grounds`` with the gangs."""
     n, k = market.shape

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from fairopt.models.volcano.allocate import Limits, allocate
-from fairopt.models.volcano.cluster import Amounts, Cluster, Job, decided, entitlements_of
+from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob, decided, entitlements_of
 from fairopt.policy import Claim, Computed, Grounds, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array
 
 
-class Tree:
+class QueueTree:
     """The shares of queues and groups; jobs are the children of queues. Turns are by share over weight, from the top.
 
     A node's amounts are those of its children that hold anything: a saturated child's as they are, and the others'
@@ -95,7 +95,7 @@ class Tree:
         self._turn(found[1], -1)
         return found[1]
 
-    def started(self, queue: int, job: Job, way: int) -> None:
+    def started(self, queue: int, job: VolcanoJob, way: int) -> None:
         """Take notice of a job that runs now."""
         self.grow(queue, job.name, {column: float(amount) for column, amount in job.ways[way].items()})
 
@@ -177,9 +177,9 @@ class VolcanoHdrf(Computed):
     def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
         """Return the GPUs (n, k) that each queue holds after a session, and why."""
         owed = entitlements_of(problem)
-        cluster = Cluster.of(problem)
+        cluster = VolcanoCluster.of(problem)
         weight = [max(1.0, float(each)) for each in owed.borrow_weight]
-        tree = Tree(cluster.parent, weight, [float(each) for each in cluster.total], saturation=self.saturation)
+        tree = QueueTree(cluster.parent, weight, [float(each) for each in cluster.total], saturation=self.saturation)
         jobs: dict[int, dict[str, tuple[list[float], list[float]]]] = {}
         width = len(cluster.total)
         for job, way in cluster.runs.values():

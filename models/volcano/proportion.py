@@ -13,7 +13,7 @@ import numpy as np
 from fairopt.errors import NotCapable
 from fairopt.models.common.amounts import light
 from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
-from fairopt.models.volcano.cluster import Amounts, Cluster, decided, entitlements_of
+from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, decided, entitlements_of
 from fairopt.models.volcano.reclaim import Rule, reclaim
 from fairopt.policy import Claim, Computed, Grounds, Trait
 from fairopt.problem import Entitled, Entitlements, Market
@@ -112,7 +112,7 @@ class VolcanoProportion(Computed):
         for user, column in np.argwhere(owed.guarantee[:n] > owed.reserve[:n])[:1]:
             place = f"{owed.users[user]!r} is guaranteed more of {owed.columns[column]!r} than its reserve"
             raise NotCapable(f"{place}: {self.name} computes what queues deserve; volcano-capacity takes it as given")
-        cluster = Cluster.of(problem)
+        cluster = VolcanoCluster.of(problem)
         parts = _deserved(cluster, owed)
         shares = {owed.users[q]: share(cluster.held[q], parts[q]) for q in range(n)}
 
@@ -134,7 +134,8 @@ class VolcanoProportion(Computed):
                 yields=lambda _, takes, job, has, left: _over(
                     left.get(job.queue, cluster.held[job.queue]), parts[job.queue]
                 ),
-                first=lambda _, victim: tuple(-each for each in key(victim)),
+                standing=lambda victim: tuple(-each for each in key(victim)),
+                near=lambda queue, victim: 0,
             )
             started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
         owes = objects([part for row in parts for part in row[: len(owed.types)]]).reshape(n, -1)
@@ -147,7 +148,7 @@ def _over(held: Sequence[Any], owed: Sequence[Any]) -> bool:
     return any(has > due for has, due in zip(held, owed, strict=True))
 
 
-def _deserved(cluster: Cluster, owed: Entitlements) -> list[list[Any]]:
+def _deserved(cluster: VolcanoCluster, owed: Entitlements) -> list[list[Any]]:
     """Return what each queue (n, W) deserves; one without jobs takes no part, and deserves nothing."""
     n, width = len(owed.users), len(cluster.total)
     request = [list(cluster.held[q]) for q in range(n)]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.models.common.amounts import light
-from fairopt.models.yarn.ideal import Tree, ideal, order, standing
+from fairopt.models.yarn.ideal import CapacityTree, ideal, order, standing
 from fairopt.policy import Claim, Computed, Grounds, Trait
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
@@ -85,7 +85,7 @@ class YarnCapacity(Computed):
         self,
         owed: Entitlements,
         j: int,
-        tree: Tree,
+        tree: CapacityTree,
         taken: Sequence[Any],
         held: list[list[Any]],
         on: Array,
@@ -109,7 +109,7 @@ class YarnCapacity(Computed):
         return stopped
 
 
-def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> Tree:
+def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> CapacityTree:
     n, gangs = len(owed.users), owed.gangs
     asks = [0] * len(owed.nodes)
     first = gangs.allowed.argmax(axis=1)  # what may run on several types is asked for on the first
@@ -119,7 +119,7 @@ def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> Tree:
     kept = [bool(q < n and held[q] > 0 and fixed[q] >= held[q]) for q in range(len(owed.nodes))]
     parent, tier = owed.parent.tolist(), owed.tier.tolist()
     due, most = light(owed.guarantee[:, j]), light(owed.cap[:, j])
-    return Tree(parent, due, most, used, asks, kept, tier, capacity)
+    return CapacityTree(parent, due, most, used, asks, kept, tier, capacity)
 
 
 def _parts(owed: Entitlements, held: list[list[Any]], q: int) -> list[Any]:

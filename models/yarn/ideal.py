@@ -12,7 +12,7 @@ from fairopt.models.common.amounts import ratio
 
 
 @dataclass(frozen=True)
-class Tree:
+class CapacityTree:
     """Queues (N,): the queue above each (-1: none), and by queue what it is guaranteed and may have, uses and asks for.
 
     ``pending`` is what leaves ask for, without what is reserved for them. ``kept``: whether a queue cannot be preempted
@@ -82,7 +82,7 @@ def order(part: Any, tier: int) -> tuple[bool, int, Any]:
     return part >= 1, -tier, part
 
 
-def ideal(tree: Tree, allowed: Any = inf) -> tuple[list[Any], list[Any]]:
+def ideal(tree: CapacityTree, allowed: Any = inf) -> tuple[list[Any], list[Any]]:
     """Return what each queue would ideally have (N,), and how much of each is to be preempted for that (N,).
 
     On every level queues keep what they use up to their guarantee. What is left goes to those that ask for more, to the
@@ -101,7 +101,7 @@ def ideal(tree: Tree, allowed: Any = inf) -> tuple[list[Any], list[Any]]:
     return found, taken
 
 
-def _level(tree: Tree, over: int, there: Any, found: list[Any], taken: list[Any], allowed: Any) -> None:
+def _level(tree: CapacityTree, over: int, there: Any, found: list[Any], taken: list[Any], allowed: Any) -> None:
     nodes = tree.below[over]
     left = _fill(tree, [node for node in nodes if tree.guaranteed[node] > 0], there, found, even=False)
     poor = [node for node in nodes if tree.guaranteed[node] <= 0]
@@ -114,7 +114,7 @@ def _level(tree: Tree, over: int, there: Any, found: list[Any], taken: list[Any]
         taken[node] = floor(max(tree.used[node] - least, 0) * scale)
 
 
-def _fill(tree: Tree, nodes: Sequence[int], left: Any, found: list[Any], *, even: bool) -> Any:
+def _fill(tree: CapacityTree, nodes: Sequence[int], left: Any, found: list[Any], *, even: bool) -> Any:
     """Give queues on one level what they should have; return what nobody takes."""
     hungry = []
     for node in nodes:
@@ -136,14 +136,14 @@ def _fill(tree: Tree, nodes: Sequence[int], left: Any, found: list[Any], *, even
     return left
 
 
-def _first(tree: Tree, nodes: Sequence[int], found: Sequence[Any]) -> list[int]:
+def _first(tree: CapacityTree, nodes: Sequence[int], found: Sequence[Any]) -> list[int]:
     """Return the queues that nobody goes before, the last first. Source: getMostUnderservedQueues."""
     keys = {node: order(standing(found[node], tree.guaranteed[node]), tree.tier[node]) for node in nodes}
     best = min(keys.values())
     return [node for node in reversed(nodes) if keys[node] == best]
 
 
-def _accepts(tree: Tree, node: int, offered: Any, found: Sequence[Any]) -> Any:
+def _accepts(tree: CapacityTree, node: int, offered: Any, found: Sequence[Any]) -> Any:
     used, due, has = tree.used[node], tree.guaranteed[node], found[node]
     accepted = min(max(tree.most[node] - has, 0), offered, used + tree.asks[node] - has)
     return accepted if tree.below[node] else min(accepted, max(max(used, due) - has, 0))

@@ -18,11 +18,13 @@ PAPERS = {
     "ltgf": "ASTRAEA, long-term GPU-time fairness (2022)",
     "astraea": "Astraea, posted prices (2023)",
     "kueue": "Kueue, the scheduler (2026)",
-    "slurm": "Slurm, fair share (commit 284c3b95, 2026)",
+    "slurm": "Slurm (documents and code, 2026)",
     "drf": "Dominant Resource Fairness (NSDI 2011)",
     "karma": "Karma (OSDI 2023)",
     "kai": "KAI Scheduler (documents and code, 2026)",
     "armada": "Armada (documents and code, 2026)",
+    "volcano": "Volcano (documents and code, 2026)",
+    "yarn": "YARN capacity scheduler (documents and code)",
 }
 #: What a reader of the paper would get wrong, the gravest first.
 UNEXPECTED = (Ruling.REFUTED, Ruling.INCONSISTENT, Ruling.QUALIFIED, Ruling.NOT_DECIDABLE_HERE)

@@ -11,9 +11,10 @@ from dataclasses import replace
 from fractions import Fraction
 from math import inf
 
-from .entitled import Asked, Standing, asks, served, told, uses
+from .entitled import Asked, asks, served, told, uses
 from .market import ZERO, Bound, Market, Table, read_table
 from .reading import Entry, Number, Rejected, summed
+from .standing import Standing
 
 Bundle = list[Fraction]
 #: A user, what it uses, and what must not be worth more to it; None where its speedups decide what it uses.

@@ -27,7 +27,6 @@ from .decisions import (
     read_whole,
     require_bound,
 )
-from .entitled import PROPERTIES as OF_ENTITLEMENTS
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .programs import (
     MOST_TERMS,
@@ -44,6 +43,7 @@ from .programs import (
     sharing_with,
 )
 from .reading import Entry, Rejected, Unreadable, brief, require, shown, summed, within
+from .standing import PROPERTIES as OF_ENTITLEMENTS
 
 #: Nobody shall take an allocation that is impossible for one that can be had.
 IMPOSSIBLE = ", which gives out what is not there"

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import gcd, lcm, prod
 from typing import Any
 
-from .entitled import SAID, cap_kept, guarantee_kept, read_entitled
+from .entitled import read_entitled
 from .market import Market, Table, dot, read_market, read_table, table_shown
 from .programs import (
     PROGRAMS,
@@ -24,6 +24,7 @@ from .programs import (
     sharing_with,
 )
 from .reading import Entry, Rejected, Unreadable, brief, shown, summed
+from .standing import SAID, cap_kept, guarantee_kept
 from .trading import trades_due
 
 #: Parts that are roots are rounded down to a multiple of this.

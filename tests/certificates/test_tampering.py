@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
-from fairopt.proofs.verifier import bounds, entitled, market, programs
+from fairopt.proofs.verifier import bounds, entitled, market, programs, standing
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
 from fairopt.testing.certificate_kinds.examples import Untrue
@@ -144,11 +144,11 @@ def nobody_waits(market: market.Market, owed: entitled.Entitled) -> Any:
     return [{frozenset([j]): x for j, x in enumerate(row[: len(market.types)])} for row in owed.held]
 
 
-def no_caps(self: entitled.Standing, node: int, column: int) -> Any:
+def no_caps(self: standing.Standing, node: int, column: int) -> Any:
     return inf
 
 
-def no_guarantees(self: entitled.Standing, node: int, column: int) -> Any:
+def no_guarantees(self: standing.Standing, node: int, column: int) -> Any:
     return self.held[node][column]
 
 
@@ -165,9 +165,9 @@ HOLES: list[tuple[Any, str, Any, str]] = [
     (market.Market, "feasible", no_capacity, "DOMINANCE"),
     (market.Market, "used", no_demand, "DEMANDING"),
     (market.Market, "out_of_shares", no_weights, "WEIGHTED"),
-    (entitled, "asks", nobody_waits, "SHORT"),
-    (entitled.Standing, "room", no_caps, "OVER"),
-    (entitled.Standing, "above", no_guarantees, "RECLAIMED"),
+    (standing, "asks", nobody_waits, "LENT"),
+    (standing.Standing, "room", no_caps, "OVER"),
+    (standing.Standing, "above", no_guarantees, "RECLAIMED"),
     (bounds, "_least", no_bounds, "UP_TO_2"),
 ]
 

@@ -20,7 +20,7 @@ from fairopt.proofs.claims.drf.divisible import (  # noqa: E402
     strategy_proofness,
 )
 
-ROWS = [row for paper in ("drf", "karma", "armada") for row in read_package(f"fairopt.proofs.claims.{paper}")]
+ROWS = [row for paper in ("drf", "karma", "armada", "kueue") for row in read_package(f"fairopt.proofs.claims.{paper}")]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)

@@ -22,7 +22,7 @@ from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 ROWS = {row.id: row for row in read_package("fairopt.proofs.claims")}
 MODULES = ("oef.theorems", "oef.limits", "oef.table1", "gandiva_fair.trading")
 OURS = [row for row in ROWS.values() if f"{row.package}.{row.run}".partition(":")[0].endswith(MODULES)]
-PAPERS = ("gandiva", "fft", "ltgf", "astraea")
+PAPERS = ("gandiva", "fft", "ltgf", "astraea", "kueue")
 
 
 @pytest.mark.usefixtures("theorems_compiled")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from importlib.resources import files
 from itertools import product
 from typing import Any
 
@@ -12,13 +13,13 @@ import pytest
 
 from fairopt import compare, verify
 from fairopt.certificates import Certificate
-from fairopt.discovery import property_
+from fairopt.discovery import IMPORTERS, load, property_
 from fairopt.evidence import evidence
 from fairopt.policy import Allocation, Computed, Trait
 from fairopt.policy.grounds import Grounds
 from fairopt.problem import Entitled, Entitlements, Gangs, Good, Market
 from fairopt.proofs.verify import verify as proved
-from fairopt.properties import Answer, Feasibility
+from fairopt.properties import AllocationProperty, Answer, Feasibility
 from fairopt.properties.entitlements.cap_kept import CapKept
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.group_fairness import GroupFairness
@@ -206,6 +207,22 @@ def test_who_starves_is_who_is_owed_what_the_largest_lender_has() -> None:
                 assert stands.most_lent[node, column] == most
         for i, asked in enumerate(asks(market)):
             assert most_served(asked, now(market)[i].tolist()) <= sum(now(market)[i])
+
+
+@pytest.mark.parametrize("system", ["kai", "kueue", "volcano"])
+def test_what_is_said_of_the_sample_of_a_cluster_is_proved(system: str) -> None:
+    folder = files("fairopt.datasets").joinpath("clusters", system)
+    for path in sorted(str(each) for each in folder.iterdir()):
+        market = load(IMPORTERS, system)(path).problem
+        verdicts = verify(market, now(market))
+        assert "guarantee_kept" in verdicts or "whole_gpu_conservation" in verdicts
+        for name, verdict in verdicts.items():
+            if verdict.answer is Answer.UNDECIDED:
+                assert name == "pareto_efficiency"
+                continue
+            asked = property_(name)
+            assert isinstance(asked, AllocationProperty)
+            assert proved(asked.certify(market, now(market), verdict).to_json())
 
 
 # -- decisions of schedulers' rules ------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fairopt.errors import BadInput, NotCapable
 from fairopt.importing import slurm as importer
 from fairopt.models.slurm.ranking import Ties
-from fairopt.models.slurm.slurm import FairTree, Multifactor
+from fairopt.models.slurm.slurm import SlurmFairTree, SlurmMultifactor
 from fairopt.policy.decide import decide
 from fairopt.problem import Gangs, Market
 from fairopt.problem.entitlements import Entitlements
@@ -40,8 +40,8 @@ def market(jobs: list[tuple[str, int]], *, gpus: int = 8, **more: object) -> Mar
 
 def test_what_sshare_printed_is_computed_again() -> None:
     found = importer.read(*FILES)
-    evidence = decide(FairTree(), found.problem).evidence
-    factors = FairTree().factors(found.problem)
+    evidence = decide(SlurmFairTree(), found.problem).evidence
+    factors = SlurmFairTree().factors(found.problem)
     compared = 0
     for name, declared in found.declared.items():
         if "LevelFS" in declared:
@@ -55,7 +55,7 @@ def test_what_sshare_printed_is_computed_again() -> None:
 
 
 def test_why_jobs_of_the_sample_wait() -> None:
-    evidence = decide(FairTree(), importer.read(*FILES).problem).evidence
+    evidence = decide(SlurmFairTree(), importer.read(*FILES).problem).evidence
     assert evidence.waits == {
         "105": "the limit of vision/eve: 8 h100, of which it holds 4",
         "107": "the limit of astro: 4 a100, of which it holds 4",
@@ -63,8 +63,8 @@ def test_why_jobs_of_the_sample_wait() -> None:
     }
 
 
-@pytest.mark.parametrize("policy", [FairTree(), Multifactor()])
-def test_who_used_less_goes_first(policy: FairTree | Multifactor) -> None:
+@pytest.mark.parametrize("policy", [SlurmFairTree(), SlurmMultifactor()])
+def test_who_used_less_goes_first(policy: SlurmFairTree | SlurmMultifactor) -> None:
     decision = decide(policy, market([("b/v", 8), ("a/u", 8)]))
     assert decision.shares.tolist() == [[8], [0]]
     assert decision.evidence.order == ("a/u", "b/v")
@@ -74,19 +74,19 @@ def test_who_used_less_goes_first(policy: FairTree | Multifactor) -> None:
 
 def test_a_job_that_lacks_gpus_keeps_its_type_but_for_backfill() -> None:
     asked = market([("a/u", 6), ("a/u", 4), ("b/v", 2)])
-    strict = decide(FairTree(), asked)
+    strict = decide(SlurmFairTree(), asked)
     assert strict.shares.tolist() == [[6], [0]]
     assert strict.evidence.waits["g3"] == "H100 is kept for g2, which goes first"
-    assert decide(FairTree(backfill=True), asked).shares.tolist() == [[6], [2]]
+    assert decide(SlurmFairTree(backfill=True), asked).shares.tolist() == [[6], [2]]
 
 
 def test_a_job_that_breaks_a_limit_is_passed_over() -> None:
     asked = market([("a/u", 6), ("b/v", 8)], cap={"a": [4]})
-    assert decide(FairTree(), asked).shares.tolist() == [[0], [8]]
+    assert decide(SlurmFairTree(), asked).shares.tolist() == [[0], [8]]
 
 
 def test_a_job_larger_than_the_cluster_keeps_nothing() -> None:
-    decision = decide(FairTree(), market([("a/u", 9), ("b/v", 8)]))
+    decision = decide(SlurmFairTree(), market([("a/u", 9), ("b/v", 8)]))
     assert decision.shares.tolist() == [[0], [8]]
     assert "more than there are" in decision.evidence.waits["g1"]
 
@@ -98,31 +98,31 @@ def test_weights_make_a_sum_of_whole_numbers() -> None:
     owed = base.entitlements
     assert owed is not None
     asked = Market.of([[1], [1]], [8], users=users, types=["H100"], entitlements=owed.running(gangs))
-    assert decide(FairTree(), asked).shares.tolist() == [[8], [0]]  # the fair-share factor first
-    assert decide(FairTree(weight_fairshare=10, weight_qos=10), asked).shares.tolist() == [[0], [8]]
-    assert decide(FairTree(weight_fairshare=100, weight_qos=10), asked).shares.tolist() == [[8], [0]]
+    assert decide(SlurmFairTree(), asked).shares.tolist() == [[8], [0]]  # the fair-share factor first
+    assert decide(SlurmFairTree(weight_fairshare=10, weight_qos=10), asked).shares.tolist() == [[0], [8]]
+    assert decide(SlurmFairTree(weight_fairshare=100, weight_qos=10), asked).shares.tolist() == [[8], [0]]
     # weight 1: FairShare 1 and 1/2 give priorities 1 and, being at least 1, 1
-    assert decide(FairTree(weight_fairshare=1, weight_qos=0), asked).evidence.waits == {
+    assert decide(SlurmFairTree(weight_fairshare=1, weight_qos=0), asked).evidence.waits == {
         "g2": "it needs 8 H100, and 0 are free"
     }
 
 
 def test_fairshare_parent_goes_before_its_siblings() -> None:
     asked = market([], borrow_weight={"b/v": 0}, tier={"b/v": 1})
-    assert decide(FairTree(), asked).evidence.share["b/v"] == INFINITY
-    assert decide(FairTree(), asked).shares.tolist() == [[0], [0]]
+    assert decide(SlurmFairTree(), asked).evidence.share["b/v"] == INFINITY
+    assert decide(SlurmFairTree(), asked).shares.tolist() == [[0], [0]]
 
 
 def test_options_are_checked() -> None:
     with pytest.raises(BadInput, match=r"ties.*Ties\.CODE, Ties\.DOCUMENTED"):
-        FairTree(ties="code")  # type: ignore[arg-type]
+        SlurmFairTree(ties="code")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="age: got -1"):
-        FairTree(weight_age=-1)
+        SlurmFairTree(weight_age=-1)
     with pytest.raises(BadInput, match="dampening"):
-        Multifactor(dampening=0)
+        SlurmMultifactor(dampening=0)
     guaranteed = market([], guarantee={"a/u": [1]})
     with pytest.raises(NotCapable, match="guarantees"):
-        decide(FairTree(), guaranteed)
+        decide(SlurmFairTree(), guaranteed)
 
 
 @settings(max_examples=40, deadline=None)
@@ -150,7 +150,10 @@ def test_decisions_keep_limits_and_are_the_same_in_floats(data: st.DataObject) -
         gangs=gangs,
     )
     asked = Market.of([[1, 1]] * 3, [4, 4], users=users, types=types, entitlements=owed)
-    for policy in (FairTree(ties=data.draw(st.sampled_from(Ties))), Multifactor(backfill=data.draw(st.booleans()))):
+    for policy in (
+        SlurmFairTree(ties=data.draw(st.sampled_from(Ties))),
+        SlurmMultifactor(backfill=data.draw(st.booleans())),
+    ):
         decision = decide(policy, asked)
         assert (owed.total(decision.shares) <= owed.cap).all()
         assert (decision.shares.sum(axis=0) <= asked.capacity).all()
@@ -179,7 +182,7 @@ def test_2000_associations_10_types_and_50000_jobs_take_at_most_10_seconds() -> 
         gangs=gangs,
     )
     asked = Market.of([[1] * 10] * 1700, [2000] * 10, users=users, types=types, entitlements=owed)
-    for policy in (FairTree(), Multifactor(backfill=True, weight_fairshare=1000, weight_age=10)):
+    for policy in (SlurmFairTree(), SlurmMultifactor(backfill=True, weight_fairshare=1000, weight_age=10)):
         begun = perf_counter()
         decide(policy, asked)
         assert perf_counter() - begun < 10

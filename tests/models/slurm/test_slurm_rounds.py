@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.models.slurm.rounds import Charged, FairTreeRounds
+from fairopt.models.slurm.rounds import Charged, SlurmFairTreeRounds
 from fairopt.policy.decide import decide
 from fairopt.problem import Cluster, Jobs
 from fairopt.problem.queue import Queue
@@ -15,8 +15,8 @@ from fairopt.proofs.verifier import runs
 from fairopt.testing.round_suite import round_suite
 
 
-@pytest.mark.parametrize("policy", [FairTreeRounds(), FairTreeRounds(backfill=True, half_life=None)])
-def test_it_conforms(policy: FairTreeRounds) -> None:
+@pytest.mark.parametrize("policy", [SlurmFairTreeRounds(), SlurmFairTreeRounds(backfill=True, half_life=None)])
+def test_it_conforms(policy: SlurmFairTreeRounds) -> None:
     round_suite(runs.decide).run([policy]).require_complete()
 
 
@@ -28,27 +28,27 @@ def queue(tenants: list[str], *, now: int = 0, gpus: list[int] | None = None) ->
 def test_the_account_that_used_less_goes_first_whatever_its_user_used() -> None:
     # hep used more than astro, but ada less than cem
     state = Charged({"hep/ada": Fraction(1), "hep/bo": Fraction(9), "astro/cem": Fraction(4)})
-    decision = decide(FairTreeRounds(), queue(["hep/ada", "astro/cem", "hep/bo"]), state=state)
+    decision = decide(SlurmFairTreeRounds(), queue(["hep/ada", "astro/cem", "hep/bo"]), state=state)
     assert list(decision.placements) == [1]
     assert decision.state.usage["astro/cem"] == 404  # 4 GPUs for 100 s are charged
 
 
 def test_use_fades_by_half_in_a_half_life() -> None:
     state = Charged({"a": Fraction(1000), "b": Fraction(1000)})
-    decision = decide(FairTreeRounds(half_life=200), queue(["a", "b"], now=200), state=state)
+    decision = decide(SlurmFairTreeRounds(half_life=200), queue(["a", "b"], now=200), state=state)
     assert decision.state.usage == {"a": 900, "b": 500}
-    kept = decide(FairTreeRounds(half_life=None), queue(["a", "b"], now=200), state=state)
+    kept = decide(SlurmFairTreeRounds(half_life=None), queue(["a", "b"], now=200), state=state)
     assert kept.state.usage == {"a": 1400, "b": 1000}
 
 
 def test_who_finds_no_room_blocks_but_for_backfill() -> None:
     asked = queue(["a", "b", "c"], gpus=[3, 2, 1])
-    assert list(decide(FairTreeRounds(), asked).placements) == [0]
-    assert sorted(decide(FairTreeRounds(backfill=True), asked).placements) == [0, 2]
+    assert list(decide(SlurmFairTreeRounds(), asked).placements) == [0]
+    assert sorted(decide(SlurmFairTreeRounds(backfill=True), asked).placements) == [0, 2]
 
 
 def test_options_are_checked() -> None:
     with pytest.raises(BadInput, match="half_life"):
-        FairTreeRounds(half_life=0)
+        SlurmFairTreeRounds(half_life=0)
     with pytest.raises(BadInput, match="backfill"):
-        FairTreeRounds(backfill=1)  # type: ignore[arg-type]
+        SlurmFairTreeRounds(backfill=1)  # type: ignore[arg-type]

@@ -10,8 +10,8 @@ import pytest
 
 from fairopt.models.volcano.allocate import Heap, Limits, allocate, share
 from fairopt.models.volcano.capacity import quotas
-from fairopt.models.volcano.cluster import Cluster, Job
-from fairopt.models.volcano.hdrf import Tree
+from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
+from fairopt.models.volcano.hdrf import QueueTree
 from fairopt.models.volcano.proportion import deserved
 from fairopt.program import INFINITY
 
@@ -24,15 +24,17 @@ def started(
 ) -> Counter[str]:  # fmt: skip
     """Return how many pods of each group start; a row of ``pods``: queue, group, how many, what each takes."""
     n, width = len(parent), len(total)
-    waits: dict[int, deque[Job]] = {}
+    waits: dict[int, deque[VolcanoJob]] = {}
     groups: dict[int, dict[str, tuple[list[float], list[float]]]] = {}
     for queue, name, count, takes in pods:
-        waits.setdefault(queue, deque()).extend([Job(name, queue, {0: takes})] * count)
+        waits.setdefault(queue, deque()).extend([VolcanoJob(name, queue, {0: takes})] * count)
         asks = [float(takes.get(column, 0) * count) for column in range(width)]
         groups.setdefault(queue, {})[name] = ([0.0] * width, asks)
     names = [str(node) for node in range(n)]
-    cluster = Cluster(names, ["cpu", "gpu"], parent, [0] * n, total, list(total), [[0] * width for _ in names], waits)
-    tree = Tree(parent, weight, total, saturation=saturation)
+    cluster = VolcanoCluster(
+        names, ["cpu", "gpu"], parent, [0] * n, total, list(total), [[0] * width for _ in names], waits
+    )
+    tree = QueueTree(parent, weight, total, saturation=saturation)
     for queue, jobs in groups.items():
         tree.add(queue, jobs)
     tree.settle()
@@ -97,8 +99,8 @@ def test_shares_of_queues(owed: list[Any], held: list[Any], wanted: Any) -> None
 
 def test_queues_go_by_priority_where_nothing_limits_them() -> None:
     """proportion_test.go, TestAllocate case0 switches the limits off: the queue of priority 10 gets the node."""
-    jobs = {queue: deque([Job(f"p{queue + 1}", queue, {0: {0: 2}})]) for queue in (1, 2)}
-    cluster = Cluster(["q1", "q2", "q3"], ["cpu"], [-1] * 3, [5, 1, 10], [4], [2], [[2], [0], [0]], jobs)
+    jobs = {queue: deque([VolcanoJob(f"p{queue + 1}", queue, {0: {0: 2}})]) for queue in (1, 2)}
+    cluster = VolcanoCluster(["q1", "q2", "q3"], ["cpu"], [-1] * 3, [5, 1, 10], [4], [2], [[2], [0], [0]], jobs)
     assert allocate(cluster, Heap(jobs, lambda queue: (-cluster.tier[queue],)), FREE)[0] == ["p3"]
 
 

@@ -14,13 +14,13 @@ import pytest
 from fairopt import decide
 from fairopt.importing import yarn
 from fairopt.models.yarn.capacity import YarnCapacity
-from fairopt.models.yarn.ideal import Tree, ideal, order
+from fairopt.models.yarn.ideal import CapacityTree, ideal, order
 from fairopt.problem import Entitlements, Gangs, Market
 
 CASES = tomllib.loads((Path(__file__).parent / "preemption.toml").read_text())["case"]
 
 
-def tree_of(case: dict[str, Any]) -> tuple[Tree, list[str]]:
+def tree_of(case: dict[str, Any]) -> tuple[CapacityTree, list[str]]:
     """Return the queues of a case without its root; they are listed in depth first order, and called A, B, C ..."""
     parent: list[int] = []
     open_ = [[-1, case["below"][0]]]
@@ -34,7 +34,7 @@ def tree_of(case: dict[str, Any]) -> tuple[Tree, list[str]]:
     names = [chr(ord("A") + node) for node in range(len(parent))]
     kept = [name in case.get("kept", []) for name in names]
     columns = [case[key][1:] for key in ("capacity", "most", "used", "pending")]
-    return Tree(parent, *columns, kept, [0] * len(parent), case["capacity"][0]), names
+    return CapacityTree(parent, *columns, kept, [0] * len(parent), case["capacity"][0]), names
 
 
 def preempted(case: dict[str, Any]) -> dict[str, int]:

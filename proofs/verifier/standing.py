@@ -1,0 +1,204 @@
+"""How users and groups stand with shares of a market with entitlements, and which properties these have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import floor, inf
+from typing import Any
+
+from .entitled import Entitled, Gang, asks, cuts, plus, told, uses
+from .market import ZERO, Market, Table, dot, minus
+from .reading import Number, Rejected, summed
+
+
+class Standing:
+    """What shares mean to every user and group: as `fairopt.properties.entitlements` defines it."""
+
+    def __init__(self, market: Market, shares: Table, *, says: str = "entitlements") -> None:
+        """``says`` is what the market must say: entitlements, guarantees, caps, or what anybody holds."""
+        owed, k = market.entitled, len(market.types)
+        if owed is None or not SAID[says](market, owed):
+            raise Rejected(f"the market says no {says}")
+        self.owed, self.types = owed, k
+        now = all(row[:k] == share for row, share in zip(owed.held, shares, strict=True))
+        mine = owed.held if now else shares
+        there = [*market.capacity, *owed.stock][: len(mine[0])]
+        self.columns, self.now = range(len(there)), now
+        self.held = owed.total(mine)
+        stays = [
+            [min(f, x) for f, x in zip(fixed, row, strict=False)]
+            for fixed, row in zip(owed.fixed, mine, strict=True)
+        ]
+        fixed = owed.total(stays)
+        self.movable = [
+            [x - f for x, f in zip(*rows, strict=True)] for rows in zip(self.held, fixed, strict=True)
+        ]
+        self.guarantee = [
+            [Fraction(min(own, most)) for own, most in zip(row, there, strict=False)]
+            for row in owed.guarantee
+        ]
+        self.free = [most - summed(row[c] for row in mine) for c, most in enumerate(there)]
+        self.more = self._more(self._unserved(market, mine))
+
+    def _unserved(self, market: Market, mine: Table) -> list[list[Number]]:
+        owed = self.owed
+        out: list[list[Number]] = [[ZERO for _ in self.columns] for _ in mine]
+        for user, asked in enumerate(asks(market, owed)):
+            limits = cuts(asked, mine[user])
+            now = min(limits.values())
+            for j in frozenset[int]().union(*asked):
+                most = min(limit for types, limit in limits.items() if j not in types)
+                out[user][j] = minus(most, Fraction(now))
+        for gang in owed.pending if self.now else ():
+            for resource, amount in gang.other.items():
+                goods = {owed.good(resource, market.types[j], market.types) for j in gang.types}
+                for good in (each for each in goods if each is not None):
+                    out[gang.user][self.types + good] += amount
+        return out
+
+    def _more(self, unserved: list[list[Number]]) -> list[list[Number]]:
+        owed, more = self.owed, [*unserved]
+        more += [[ZERO for _ in self.columns] for _ in owed.nodes[len(unserved) :]]
+        for node in sorted(range(len(owed.nodes)), key=lambda node: -len(list(owed.path(node)))):
+            more[node] = [max(ZERO, min(more[node][c], self.room(node, c))) for c in self.columns]
+            over = owed.over[node]
+            if over is not None:
+                more[over] = [plus(pair) for pair in zip(more[over], more[node], strict=True)]
+        return more
+
+    def room(self, node: int, column: int) -> Number:
+        """Return how much more the cap of a node leaves it."""
+        return minus(self.owed.cap[node][column], self.held[node][column])
+
+    def above(self, node: int, column: int) -> Fraction:
+        """Return what a node holds beyond its guarantee; below zero where that is more."""
+        return self.held[node][column] - self.guarantee[node][column]
+
+    def owes(self, node: int, column: int) -> bool:
+        """Return whether a node holds less than its guarantee, and could use more."""
+        return self.above(node, column) < 0 < self.more[node][column]
+
+
+#: What a market says, by the word for it.
+SAID: dict[str, Callable[[Market, Entitled], bool]] = {
+    "entitlements": lambda market, owed: True,
+    "guarantees": lambda market, owed: any(map(any, owed.guarantee)),
+    "caps": lambda market, owed: any(most < inf for row in owed.cap for most in row),
+    "holdings": told,
+}
+
+
+# -- properties --------------------------------------------------------------------------------------------
+def guarantee_kept(market: Market, shares: Table) -> bool:
+    """Return whether nobody below its guarantee could use more, within its cap and those in it."""
+    stands = Standing(market, shares, says="guarantees")
+    return not any(stands.owes(node, c) for node in range(len(stands.held)) for c in stands.columns)
+
+
+def cap_kept(market: Market, shares: Table) -> bool:
+    """Return whether nobody holds more than its cap."""
+    stands = Standing(market, shares, says="caps")
+    return all(stands.room(node, c) >= 0 for node in range(len(stands.held)) for c in stands.columns)
+
+
+def guarantee_incentive(market: Market, shares: Table) -> bool:
+    """Return whether everybody gets at least what its guarantee is worth to it, for what it asks for."""
+    stands = Standing(market, shares, says="guarantees")
+    rows = zip(asks(market, stands.owed), market.speedup, shares, stands.guarantee, strict=False)
+    return all(
+        dot(speeds, uses(asked, speeds, own)) >= dot(speeds, uses(asked, speeds, owed))
+        for asked, speeds, own, owed in rows
+    )
+
+
+def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
+    """Return whether no user is owed what another, and its own groups, hold beyond their guarantees."""
+    stands = Standing(market, shares, says="guarantees")
+    users, path = range(len(shares)), stands.owed.path
+    for c in stands.columns:
+        lenders = [u for u in users if stands.movable[u][c] > 0 < stands.above(u, c)]
+        for user in (u for u in users if stands.owes(u, c)):
+            own = set(path(user))
+            if any(
+                all(stands.above(over, c) > 0 for over in path(u) if over not in own)
+                for u in lenders
+                if u != user
+            ):
+                return False
+    return True
+
+
+def whole_gpu_conservation(market: Market, shares: Table) -> bool:
+    """Return whether no gang that waits fits into free whole GPUs, caps and further goods."""
+    stands = Standing(market, shares, says="holdings")
+    owed, types = stands.owed, market.types
+
+    def fits(gang: Gang, j: int) -> bool:
+        most = [stands.room(node, j) for node in owed.path(gang.user)]
+        goods = [(owed.good(resource, types[j], types), amount) for resource, amount in gang.other.items()]
+        return gang.gpus <= min(floor(stands.free[j]), stands.more[gang.user][j], *most) and all(
+            amount <= min(stands.free[c], *(stands.room(node, c) for node in owed.path(gang.user)))
+            for c, amount in [
+                (len(types) + good, amount) for good, amount in goods if good is not None and amount
+            ]
+            if stands.now
+        )
+
+    return not any(fits(gang, j) for gang in owed.pending if gang.gpus for j in gang.types)
+
+
+def group_fairness(market: Market, shares: Table) -> bool:
+    """Return whether siblings' loans are max-min by weight up to one GPU, among those of one tier."""
+    stands = Standing(market, shares)
+    owed, families = stands.owed, dict[Any, list[int]]()
+    for node in range(len(owed.nodes)):
+        families.setdefault((owed.over[node], owed.tier[node]), []).append(node)
+    for family in families.values():
+        for j in range(len(market.types)):
+            loan = {node: max(ZERO, stands.above(node, j)) for node in family}
+            wants = [node for node in family if stands.more[node][j] >= 1 and owed.weight[node] > 0]
+            least = min((loan[node] / owed.weight[node] for node in wants), default=inf)
+            if any(
+                loan[d] - 1 > owed.weight[d] * least for d in family if wants and stands.movable[d][j] >= 1
+            ):
+                return False
+    return True
+
+
+def envy_within_peers(market: Market, shares: Table) -> bool:
+    """Return whether nobody prefers the shares of another of its group and tier, by weight, to its own."""
+    owed, users = Standing(market, shares).owed, range(len(shares))
+    own, place = market.worths(shares), list(zip(owed.over, owed.tier, strict=True))
+    pairs = ((i, other) for i in users for other in users if place[i] == place[other])
+    return all(own[i] >= market.out_of_shares(shares, i, other) for i, other in pairs)
+
+
+#: How each property is decided, and what it means that it holds.
+PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
+    "guarantee_kept": (
+        guarantee_kept,
+        "each user and group holds its guarantee, or all that it could use if less",
+    ),
+    "cap_kept": (cap_kept, "no user and no group holds more than its cap"),
+    "guarantee_incentive": (
+        guarantee_incentive,
+        "everybody gets at least what its guarantee is worth to it, for what it asks for",
+    ),
+    "nobody_starves_while_lent": (
+        nobody_starves_while_lent,
+        "no user is owed more while another holds more than its guarantee that can be taken back",
+    ),
+    "whole_gpu_conservation": (
+        whole_gpu_conservation,
+        "no gang waits that fits free whole GPUs and the caps above it",
+    ),
+    "group_fairness": (
+        group_fairness,
+        "no GPU can move to a sibling of its tier that borrows less, by weight, than the giver then does",
+    ),
+    "envy_within_peers": (
+        envy_within_peers,
+        "nobody would get more out of another's shares, scaled by weights, in its group and tier",
+    ),
+}
