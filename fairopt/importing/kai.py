@@ -139,7 +139,7 @@ class _Cluster:
                 why = "a queue has one weight here, that of its GPUs"
                 self.places.note(f"Queue, spec.resources.{resource}.overQuotaWeight", name, str(own), why)
         for key, part in parts.items():
-            self.places.of(f"Queue, spec.resources.{key}", name, part.value, dict.fromkeys(_AMOUNTS, ""))
+            self.places.of(f"Queue, spec.resources.{key}", name, part.value, _AMOUNTS)
         self.queues[name] = _Queue(
             name,
             metadata.seconds("creationTimestamp"),
@@ -271,7 +271,7 @@ class _Cluster:
         return kept
 
 
-_AMOUNTS = ("quota", "limit", "overQuotaWeight")
+_AMOUNTS = dict.fromkeys(("quota", "limit", "overQuotaWeight"), "")
 #: Source: pkg/scheduler/scheduler_util/scheduler_utils.go, CheckNodeConditionPredicate.
 _CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 
