@@ -9,6 +9,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -61,7 +62,7 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Document]:
 
 def json_documents(text: str) -> Iterator[Document]:
     """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
-    yield from _flat([("", _bounded(parse_json(text)))])
+    yield from _flat([("", bounded(parse_json(text)))])
 
 
 def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:
@@ -69,6 +70,13 @@ def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:
 
     Errors: `BadInput` for what is no zip file, and for one that unpacks to too much.
     """
+    with opened_zip(path, most=most) as (packed, entries):
+        return {entry.filename: _unpacked(packed, entry) for entry in entries}
+
+
+@contextmanager
+def opened_zip(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
+    """Open a zip file, and list the files in it; errors as `zipped`, also while it is read."""
     with naming(path):
         size = _size(Path(path))
         try:
@@ -79,7 +87,7 @@ def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:
                 if len(entries) > 1000 or whole > allowed:
                     got = f"{len(entries)} files of {whole} bytes unpacked, at most 1000 of {allowed}"
                     raise BadInput(got, place="the zip file", remedy="Unpack it, and give the file in it")
-                return {entry.filename: _unpacked(packed, entry) for entry in entries}
+                yield packed, entries
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
             remedy = "Give the whole file, without a password"
             raise BadInput(f"not a zip file that can be read: {error}", place="the file", remedy=remedy) from error
@@ -115,7 +123,7 @@ def _flat(documents: Any) -> Iterator[Document]:
             yield Document(place or "the top level", value)
 
 
-def _bounded(value: Any) -> Any:
+def bounded(value: Any) -> Any:
     """Refuse what is nested too deeply, without descending deeper than allowed."""
     level = [value]
     for _ in range(DEEPEST):
@@ -137,7 +145,7 @@ def _streamed(stream: IO[bytes]) -> Iterator[Document]:
     try:
         for item in ijson.items(stream, "items.item"):
             number += 1
-            yield from _flat([(f"item {number}", _bounded(item))])
+            yield from _flat([(f"item {number}", bounded(item))])
     except (ijson.JSONError, UnicodeDecodeError, RecursionError) as error:
         place = f"after item {number}, near byte {stream.tell()}"
         raise BadInput(f"not JSON: {error}", place=place, remedy="Correct the syntax there") from error

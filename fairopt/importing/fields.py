@@ -51,7 +51,8 @@ class ObjectPart(NamedTuple):
         if found is None:
             return blank
         fits = isinstance(found, kind) and (kind is bool or not isinstance(found, bool))
-        require(fits, shown(found), self._at(key), f"Give {wanted}")
+        if not fits:
+            raise BadInput(f"got {shown(found)}", place=self._at(key), remedy=f"Give {wanted}")
         return found
 
     def part(self, key: str) -> ObjectPart:
@@ -62,7 +63,8 @@ class ObjectPart(NamedTuple):
         """Return the objects in the list there."""
         found = self._of(key, list, [], "a list of objects")
         for number, each in enumerate(found, start=1):
-            require(isinstance(each, Mapping), shown(each), f"{self._at(key)} {number}", "Give an object")
+            if not isinstance(each, Mapping):
+                raise BadInput(f"got {shown(each)}", place=f"{self._at(key)} {number}", remedy="Give an object")
         return [ObjectPart(f"{self._at(key)} {number}", each) for number, each in enumerate(found, start=1)]
 
     def text(self, key: str, blank: str = "") -> str:
@@ -84,7 +86,9 @@ class ObjectPart(NamedTuple):
         """Return the quantities there by resource."""
         found = {name: quantity(each, f"{self._at(key)}, {name}") for name, each in self.part(key).value.items()}
         for name, each in found.items():
-            require(each >= 0, shown(each), f"{self._at(key)}, {name}", "Give a quantity that is not negative")
+            if each < 0:
+                remedy = "Give a quantity that is not negative"
+                raise BadInput(f"got {shown(each)}", place=f"{self._at(key)}, {name}", remedy=remedy)
         return found
 
     def seconds(self, key: str) -> int:
@@ -119,6 +123,7 @@ class Places:
     """
 
     def __init__(self) -> None:
+        self._above: dict[int, tuple[Mapping[str, str], set[str]]] = {}
         self._seen: dict[tuple[str, str], list[Any]] = {}
 
     def note(self, where: str, name: str, value: object, why: str) -> None:
@@ -128,7 +133,9 @@ class Places:
 
     def of(self, kind: str, name: str, value: Mapping[str, Any], known: Mapping[str, str]) -> None:
         """Note the fields that ``known`` does not call `TAKEN`: it says by dotted path why one has no place."""
-        above = {path[:at] for path in known for at, letter in enumerate(path) if letter == "."}
+        if id(known) not in self._above:  # the table is kept too, so that no other has its id
+            self._above[id(known)] = known, {path[:at] for path in known for at, sign in enumerate(path) if sign == "."}
+        above = self._above[id(known)][1]
         for path, found in _fields(value, above):
             why = known.get(path, UNKNOWN)
             if why:

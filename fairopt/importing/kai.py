@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import Document, found_in, json_documents, zipped
+from fairopt.importing.documents import Document, found_in
 from fairopt.importing.fields import ObjectPart, Places
 from fairopt.importing.imported import Imported
 from fairopt.importing.kai_objects import DEFAULT_POOL, FIELDS, GPUS, POOL, PRODUCT, QUEUE_PRIORITY, SNAPSHOT, UNITS
 from fairopt.importing.kai_pods import PodGang, Workloads
+from fairopt.importing.kai_snapshot import snapshot
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.storage import AnyPath, naming
@@ -68,26 +69,10 @@ def read(*paths: AnyPath, product: bool = False) -> Imported:
     cluster = _Cluster()
     for path in paths:
         with naming(path):
-            for document in _documents(path):
+            for document in snapshot(path) if str(path).lower().endswith(".zip") else found_in(path):
                 cluster.take(document)
     with naming(", ".join(map(str, paths))):
         return cluster.imported(product)
-
-
-def _documents(path: AnyPath) -> Iterator[Document]:
-    if not str(path).lower().endswith(".zip"):
-        yield from found_in(path)
-        return
-    files = zipped(path)
-    names = [name for name in files if name.rpartition("/")[2] == "snapshot.json"] or list(files)
-    if len(names) != 1:
-        remedy = "Give the zip that /get-snapshot answers, with snapshot.json in it"
-        raise BadInput(f"{len(names)} files and no snapshot.json", place="the zip file", remedy=remedy)
-    try:
-        text = files[names[0]].decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"no UTF-8: {error}", place=names[0], remedy="The zip file is damaged") from error
-    yield from (Document(f"{names[0]}, {place}", value) for place, value in json_documents(text))
 
 
 class _Cluster:
@@ -154,7 +139,7 @@ class _Cluster:
                 why = "a queue has one weight here, that of its GPUs"
                 self.places.note(f"Queue, spec.resources.{resource}.overQuotaWeight", name, str(own), why)
         for key, part in parts.items():
-            self.places.of(f"Queue, spec.resources.{key}", name, part.value, dict.fromkeys(_AMOUNTS, ""))
+            self.places.of(f"Queue, spec.resources.{key}", name, part.value, _AMOUNTS)
         self.queues[name] = _Queue(
             name,
             metadata.seconds("creationTimestamp"),
@@ -286,7 +271,7 @@ class _Cluster:
         return kept
 
 
-_AMOUNTS = ("quota", "limit", "overQuotaWeight")
+_AMOUNTS = dict.fromkeys(("quota", "limit", "overQuotaWeight"), "")
 #: Source: pkg/scheduler/scheduler_util/scheduler_utils.go, CheckNodeConditionPredicate.
 _CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 

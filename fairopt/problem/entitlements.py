@@ -258,7 +258,7 @@ class Entitlements(Frozen):
             Entitled.GUARANTEES: bool((self.guarantee > 0).any()),
             Entitled.CAPS: bool((self.cap < INFINITY).any()),
             Entitled.GROUPS: bool(self.groups),
-            Entitled.TIERS: bool((self.tier != 0).any()),
+            Entitled.TIERS: len(set(self.tier.tolist())) > 1,  # the same for all changes nothing
         }
         return frozenset(each for each, there in present.items() if there)
 

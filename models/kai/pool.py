@@ -70,7 +70,7 @@ class NodePool:
         owed = totals.owed
         own = [j for j, good in enumerate(owed.goods) if good.flavor == owed.types[gpu_type]]
         self.type = gpu_type
-        self.resources = ("GPUs", *(owed.goods[j].resource for j in own))
+        self.resources = ("GPU", *(owed.goods[j].resource for j in own))
         self.units = [1, *(UNITS.get(each, 1) for each in self.resources[1:])]
         columns = (gpu_type, *(len(owed.types) + j for j in own))
         there = (market.capacity[gpu_type], *(owed.stock[j] for j in own))
@@ -176,14 +176,14 @@ class NodePool:
             return why
         for r, amount in enumerate(job.takes):
             if amount and amount > self.free[r]:
-                return f"it takes {self.said(r, amount)}, of {self.said(r, max(0, self.free[r]))} that are free"
+                return f"it takes {self.said(r, amount)} (free: {self.said(r, max(0, self.free[r]))})"
         return ""
 
     def said(self, r: int, amount: Number) -> str:
         """Return an amount in words, in the market's unit."""
         unit = self.units[r]
         found = amount if unit == 1 else amount / unit if isinstance(amount, float) else Fraction(amount) / unit
-        return f"{found} {self.resources[r]}"
+        return f"{found} {self.resources[r]}{'s' if not r and found != 1 else ''}"
 
     # -- comparing queues ------------------------------------------------------------------------------------------
     def allocatable(self, r: int, node: int) -> Number:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
+from fairopt.importing import kai_snapshot
 from fairopt.importing.fields import OBJECT
 from fairopt.importing.imported import Imported
 from fairopt.importing.kai import read
@@ -100,6 +101,19 @@ def test_a_snapshot_is_the_same_in_its_zip(tmp_path: Path) -> None:
     assert owed.held[1, :2].tolist() == [1, Fraction(51, 10)]  # 4 cores, 1 beside them, a tenth of overhead
     assert "KAI leaves it out" in said(plain, "Queue, spec.parentQueue")
     assert "kValue" in said(plain, "snapshot, config.tiers[].plugins[].arguments")
+
+
+def test_a_large_snapshot_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same market, and the same words but for where a list stands."""
+    text = SNAPSHOT.read_text(encoding="utf-8")
+    monkeypatch.setattr(kai_snapshot, "SMALL", 1000)
+    found, plain = read(zip_of(tmp_path, text)), read(SNAPSHOT)
+    assert found.problem == plain.problem
+    assert {each.value for each in found.unplaced} == {each.value for each in plain.unplaced}
+    with pytest.raises(BadInput, match="not JSON"):
+        read(zip_of(tmp_path, text[:5000]))
+    with pytest.raises(BadInput, match="no rawObjects"):
+        read(zip_of(tmp_path, json.dumps({"items": [0] * 1000})))
 
 
 def test_parts_of_gpus_and_other_things_without_a_place_are_named() -> None:

@@ -224,3 +224,9 @@ def test_groups_hold_what_their_members_hold(market: Market) -> None:
         below = [user for user in range(len(owed.users)) if node in owed.path(user)]
         expected = owed.held[below].sum(axis=0) if below else owed.held[0] * 0
         assert np.array_equal(total[node], expected)
+
+
+def test_the_same_priority_for_all_is_nothing_to_heed() -> None:
+    """KAI's queues have priority 100 where nobody says."""
+    for tiers, said in (({"A": 100, "B": 100}, False), ({"A": 100, "B": 50}, True), ({"A": 1}, True)):
+        assert (Entitled.TIERS in Entitlements.of(["A", "B"], ["H100"], tier=tiers).said) is said
