@@ -66,7 +66,9 @@ class Reclaim:
         if not self.below:
             return said
         users = {name: gpus for name, gpus in self.below.items() if name in self.by_user()} or self.below
-        left = " and ".join(f"{gpus} of what {name} is owed" for name, gpus in users.items())
+        told = [f"{gpus} of what {name} is owed" for name, gpus in users.items()]
+        more = f" and some of what {len(told) - NAMED} others are owed" * (len(told) > NAMED)
+        left = " and ".join(told[:NAMED]) + more
         return f"{said}. Gangs are whole, so this takes {left}; no choice takes less"
 
 

@@ -37,7 +37,7 @@ def test_compare_is_exact_and_its_evidence_is_accepted(fairopt: Callable[..., Ra
                     for kind, each in verdict["by_misreport"].items()
                     if each["answer"] == "FAILS"
                 ]
-            assert all(path.is_file() for path in written), (name, of)
+            assert all(path.is_file() or f"no certificate: {name}/{of}" in err for path in written), (name, of)
         unproved = f"no certificate: {name}/decision" in err  # a rule that nothing proves but doing it again
         assert (tmp_path / name / "decision.json").is_file() is not unproved
         assert not unproved or name in {"gavel-isolated", "gavel-proportional", "hierarchical-water-filling"}

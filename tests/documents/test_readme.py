@@ -12,13 +12,14 @@ import pytest
 from fairopt import Market, read_market
 from fairopt.cli import main
 from fairopt.discovery import BACKENDS, POLICIES, names, policies
+from fairopt.policy import Trait
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 POLICY_PAGE = (ROOT / "docs/policies.md").read_text(encoding="utf-8")
 
 #: The share policies that are installed.
-SHARES = {each.name for each in policies(Market)}
+SHARES = {each.name for each in policies(Market) if Trait.ENTITLED not in each.traits}
 
 
 def marks(table: str) -> dict[str, list[str]]:
