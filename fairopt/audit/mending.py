@@ -121,7 +121,8 @@ def reclaimable(books: Books, gpu_type: int, users: Collection[int]) -> int:
 def _parts(books: Books, user: int, gpu_type: int) -> list[_Table]:
     """Return what may be stopped of a user: each preemptible gang, and single GPUs that it holds beside its gangs.
 
-    First stand those that are chosen where choices are equal: of low priority, then young.
+    First stand those that are chosen where choices are equal: of low priority, then young, then listed last,
+    as the pods of a gang beyond those that it needs are.
     """
     gangs, runs = books.gangs, books.running.get((user, gpu_type), [])
     listed = sum(int(gangs.gpus[each]) for each in runs)
@@ -129,7 +130,7 @@ def _parts(books: Books, user: int, gpu_type: int) -> list[_Table]:
     held, kept = books.held[user, gpu_type], books.fixed[user, gpu_type]
     single = int((held - listed - max(0, kept - fixed)) // 1)
     may = sorted(
-        (each for each in runs if gangs.preemptible[each]), key=lambda each: (gangs.tier[each], -gangs.since[each])
+        (each for each in runs if gangs.preemptible[each]), key=lambda each: (gangs.tier[each], -gangs.since[each], -each)
     )
     parts = [_of_gang(user, int(gangs.gpus[each]), each) for each in may]
     return [*parts, _Table(np.arange(single + 1), user=user)] if single > 0 else parts

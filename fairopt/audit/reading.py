@@ -76,8 +76,11 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Audited:
     whys: dict[str, list[str]] = {}
     for name, refusal in refused:
         whys.setdefault(_short(refusal), []).append(name)
+    if len(whys) == 1:
+        raise refused[0][1]  # what stops all of them is not what the file holds
     whole = "; ".join(f"as {', '.join(names)}: {why}" for why, names in whys.items()) or "no importer is installed"
-    raise BadInput(f"nobody can read it: {whole}", file=str(paths[0]), remedy="Say what it is: --from NAME")
+    remedy = "Say what it is, to see what to do about it: --from NAME"
+    raise BadInput(f"nobody can read it: {whole}", file=str(paths[0]), remedy=remedy)
 
 
 def _beginning(path: AnyPath) -> str:

@@ -29,6 +29,7 @@ Types = Annotated[
     typer.Option("--type", metavar="NAME", help="Of a .csv market: this column is a GPU type. May be repeated."),
 ]
 _TOML = re.compile(r"""\[|[\w."'-]+\s*=""")
+_YAML = re.compile(r"---|[\w.-]+:(\s|$)")
 
 
 class StandIn(type(Path())):  # type: ignore[misc]  # the class of paths of this system
@@ -103,16 +104,24 @@ def suffix_told(data: bytes) -> str:
             raise BadInput(
                 f"not gzip: {error}", file="standard input", remedy="Give all of it, or unpack it"
             ) from error
+    if data[:4] == b"PK\x03\x04":
+        return ".zip"
     lines = [line for line in data.decode("utf-8-sig", "replace").splitlines() if line.strip()]
     first = next((line.strip() for line in lines if not line.lstrip().startswith("#")), "")
     if first.startswith("{"):  # a line that ends what it begins, before others, is one of JSON lines
         return ".jsonl" if first.endswith("}") and len(lines) > 1 else ".json"
     if _TOML.match(first):
         return ".toml"
+    if _YAML.match(first):
+        return ".yaml"
+    if first.startswith("<"):
+        return ".xml"
     if any(separator in first for separator in SEPARATORS):
         return ".csv"
-    problem = f"{first[:40]!r} begins no TOML, JSON or CSV" if first else "it is empty"
-    remedy = "Save it as a file that ends in .toml, .json or .csv, and give that" if first else "Send a file to it"
+    if "|" in first:  # what Slurm's commands print
+        return ".txt"
+    problem = f"{first[:40]!r} begins no TOML, JSON, YAML or CSV" if first else "it is empty"
+    remedy = "Save it as a file whose ending says what it is, and give that" if first else "Send a file to it"
     raise BadInput(problem, file="standard input", remedy=remedy)
 
 

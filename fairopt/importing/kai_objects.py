@@ -136,7 +136,7 @@ SNAPSHOT: Mapping[str, str] = (
 
 
 def emit(before: Market, after: Market) -> str:
-    """Return the changed Queue objects as JSON that ``kubectl apply -f`` takes.
+    """Return the changed Queue objects as JSON that ``kubectl apply --server-side -f`` takes.
 
     A queue that is the same in both markets is left out. A queue is of the one GPU type on which it is owed or may hold
     anything. Errors: `BadInput` for a market without entitlements, for other users or groups, and for a queue of

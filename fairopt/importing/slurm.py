@@ -130,9 +130,10 @@ def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
     """Return the GPUs by type: of nodes, else of caps or of what runs, else as given."""
     if facts.nodes:
         there: dict[str, int] = {}
+        known = any(job.runs for job in facts.jobs.values())  # else what is held would look free
         for node in facts.nodes.values():
-            for kind, count in node.gpus.items():
-                there[kind] = there.get(kind, 0) + count * node.up
+            for kind, count in (node.gpus if node.up else node.held if known else {}).items():
+                there[kind] = there.get(kind, 0) + count
         there = {kind: count for kind, count in there.items() if count}
         if there:
             return there

@@ -20,7 +20,7 @@ Key = tuple[str, str, str]
 #: States in which a job holds GPUs, and in which it waits.
 RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAGE_OUT", "SO"})
 WAITS = frozenset({"PENDING", "PD", "REQUEUED", "RQ", "REQUEUE_FED", "RF"})
-#: Nodes in these states offer nothing.
+#: Nodes in these states offer nothing; jobs that run there go on.
 _DOWN = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "NO_RESPOND", "NOT_RESPONDING", "POWERED_DOWN", "MAINT")
 #: A job that waits for these waits for somebody, not for GPUs.
 _HELD = ("JobHeldUser", "JobHeldAdmin", "Dependency", "DependencyNeverSatisfied", "BeginTime")
@@ -37,7 +37,7 @@ _TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
     SlurmCommand.ASSOCIATION: frozenset({"account", "user", "partition", "parentname", "cluster", "share", "grptres"}),
     SlurmCommand.QOS: frozenset({"name", "priority", "preempt"}),
     SlurmCommand.PARTITION: frozenset({"partitionname", "tresbillingweights"}),
-    SlurmCommand.NODE: frozenset({"nodename", "gres", "cfgtres", "state", "partitions"}),
+    SlurmCommand.NODE: frozenset({"nodename", "gres", "cfgtres", "alloctres", "state", "partitions"}),
     SlurmCommand.JOB: frozenset(
         {
             "jobid",
@@ -73,7 +73,6 @@ _WHY = {
     "maxtres": "a limit on each job, or each node of one; the model limits what all jobs of an association hold",
     "wall": "a limit on how long jobs run",
     "pertask": "what each task asks for; the job's total is taken",
-    "alloctres": "what a node gives to jobs; the jobs themselves say who holds it",
     "gresused": "what a node gives to jobs; the jobs themselves say who holds it",
     "priority": "Slurm's own result, or a factor that is 0 unless weighted; the rules compute the order",
 }
@@ -95,9 +94,10 @@ class Association:
 
 @dataclass
 class Node:
-    """The GPUs of a node by type, its other resources, and its partitions."""
+    """The GPUs of a node by type, those that jobs hold, its other resources, and its partitions."""
 
     gpus: dict[str, int]
+    held: dict[str, int]
     other: dict[str, Number]
     partitions: frozenset[str]
     up: bool
@@ -117,6 +117,16 @@ class SlurmJob:
     qos: str
     partition: str
     place: str
+
+
+def _by_type(taken: Mapping[str, int], gpus: Mapping[str, int]) -> dict[str, int]:
+    """Return the GPUs taken of a node by its own types; those of no type are of the first that have room."""
+    held = {kind: min(count, taken.get(kind, 0)) for kind, count in gpus.items()}
+    rest = taken.get(UNTYPED, 0) if UNTYPED not in gpus else 0
+    for kind, count in gpus.items():
+        more = min(rest, count - held[kind])
+        held[kind], rest = held[kind] + more, rest - more
+    return held
 
 
 class Facts:
@@ -266,9 +276,10 @@ class Facts:
         state = fields.get("state", "").upper()
         up = not any(word in state for word in _DOWN)
         if gpus and not up:
-            self.note(record.kind.value, "State", state, "the GPUs of nodes in such a state are not counted")
+            self.note(record.kind.value, "State", state, "of nodes in such a state only GPUs that jobs hold are counted")
         partitions = frozenset(filter(None, said(fields.get("partitions", "")).split(",")))
-        self.nodes[name] = Node(gpus, other, partitions, up)
+        taken = gpus_of(tres(fields.get("alloctres", ""), f"{place}, AllocTRES"), f"{place}, AllocTRES")
+        self.nodes[name] = Node(gpus, _by_type(taken, gpus), other, partitions, up)
 
     def _job(self, record: Printed) -> None:
         fields, place, source = record.fields, record.place, record.kind.value

@@ -135,6 +135,10 @@ def text_records(path: AnyPath) -> Iterator[Printed]:
         header = {_SAME.get(name, name) for name in (cell.strip().lower() for cell in line.split("|"))}
         kind = next((kind for kind, columns in _TABLES if columns <= header), None)
         if kind is None:
+            words = set(line.lower().split())
+            if meant := next((kind for kind, columns in _TABLES if columns <= words), None):
+                got = f'the columns have no "|" between them, as {meant.value} prints it'
+                raise BadInput(got, place=place, remedy="Print it again with -P")
             commands = ", ".join(each.value for each in SlurmCommand)
             raise BadInput(f"got {shown(line[:200])}", place=place, remedy=f"Give what one of these prints: {commands}")
         rows = table_rows(lines_of(path))

@@ -62,6 +62,10 @@ def _read(paths: Sequence[AnyPath], resource: str | None) -> Imported:
         raise BadInput(f"no queue but {ROOT!r}", place="the files", remedy="Give its leaf queues too")
     taken = gangs(found, queues, users, columns, places)
     rows = {name: _row(part, columns, places) for name, part in queues.items() if name in users or name in groups}
+    if ROOT in rows:
+        inside = [row for name, row in rows.items() if above.get(name) == ROOT]
+        owed, reserve = _total([row.owed for row in inside]), _total([row.reserve for row in inside])
+        rows[ROOT] = rows[ROOT]._replace(owed=owed, reserve=reserve)  # whatever it says: checkHierarchicalQueue
     weights |= {name: Fraction(row.weight) for name, row in rows.items() if name not in weights}
     goods: dict[Good, object] = {Good(name, CLUSTER): columns.stock[name] for name in columns.others}
     running = Entitlements.of(users, columns.types, goods=goods, gangs=taken)
@@ -127,6 +131,11 @@ def _row(part: ObjectPart, columns: Columns, places: Places) -> _Row:
         spec.whole("priority", 0),
         counts | ({"allocated": allocated} if "allocated" in status.value else {}),
     )
+
+
+def _total(each: Sequence[Mapping[str, Fraction]]) -> dict[str, Fraction]:
+    """Return amounts added up by column."""
+    return {column: sum((row.get(column, _NONE) for row in each), _NONE) for row in each for column in row}
 
 
 def _named(amounts: Mapping[str, Fraction], columns: Columns) -> dict[str, Fraction]:

@@ -47,6 +47,11 @@ def piped(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Calla
         ("\ufeffuser,K80\n", ".csv"),
         ("user;K80\n", ".csv"),
         ("user\tK80\n", ".csv"),
+        ("# by kubectl\napiVersion: v1\nitems: []\n", ".yaml"),
+        ("---\nkind: Queue\n", ".yaml"),
+        ('<?xml version="1.0"?>\n', ".xml"),
+        ("Account|User|RawShares\n", ".txt"),
+        ("PK\x03\x04", ".zip"),
     ],
 )
 def test_content_tells_the_format(text: str, suffix: str) -> None:
@@ -57,7 +62,7 @@ def test_content_tells_the_format(text: str, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"hello\n", "'hello' begins no TOML, JSON or CSV. Save it as a file that ends in .toml, .json or .csv"),
+        (b"hello\n", "'hello' begins no TOML, JSON, YAML or CSV. Save it as a file whose ending says what it is"),
         (b"", "it is empty. Send a file to it"),
         (gzip.compress(TOML.encode(), mtime=0)[:40], "not gzip"),
     ],
@@ -71,6 +76,17 @@ def test_content_that_tells_nothing(piped: Callable[..., Ran], data: bytes, says
 @pytest.mark.parametrize("text", [TOML, CSV, CSV.replace(",", ";"), CSV.replace(",", "\t")])
 def test_a_market_on_standard_input(piped: Callable[..., Ran], text: str) -> None:
     assert piped(text, "solve", "-", "--policy", "max-min", "--json").data["status"] == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("file", "reader"),
+    [("kueue/story3.yaml", "kueue"), ("slurm/sshare.txt", "slurm"), ("slurm/nodes.txt", "slurm")],
+)
+def test_a_schedulers_file_on_standard_input(piped: Callable[..., Ran], file: str, reader: str) -> None:
+    text = (dataset_path("gavel.toml").parent / "clusters" / file).read_text()
+    ran = piped(text, "audit", "-")
+    assert "begins no" not in ran.err
+    assert f"read by {reader}" in ran.out or "no user associations" in ran.err
 
 
 def test_every_file_of_every_command_may_be_standard_input(piped: Callable[..., Ran], tmp_path: Path) -> None:

@@ -165,7 +165,8 @@ def test_values() -> None:
         ("Account|User|RawShares\nroot||1\n ml|a\n", r"line 3: 2 cells for 3 columns"),
         ("Account|User|RawShares\nroot|a|1\nroot|a|1\n", r"line 3: this association stands twice"),
         ("Account|User|RawShares\nroot||1\n", r"no user associations.*sshare -alP"),
-        ("Account User RawShares\n", r"line 1: got .*Give what one of these prints: sshare -alP"),
+        ("Hello world\n", r"line 1: got .*Give what one of these prints: sshare -alP"),
+        ("   Account  User  RawShares  RawUsage\n---- ----\n", r'no "|" between them, as sshare -alP prints it'),
         ("Account|User|Share|GrpTRES\nml|a|1|gres/gpu=x\n", r"line 2, GrpTRES: got 'gres/gpu=x'"),
         ("Cluster|Account|User|Share\na|ml|u|1\nb|ml|u|1\n", r"got the clusters a, b.*cluster='a'"),
         ("Account|User|Share|ParentName\na||1|b\nb||1|a\na|u|1|\n", r"in a circle of accounts"),
@@ -177,6 +178,36 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, what: str) -> None:
     path.write_text(text)
     with pytest.raises(BadInput, match=r"slurm\.txt.*" + what):
         slurm.read(path)
+
+
+DRAINS = """NodeName=n1
+   Gres=gpu:a100:4
+   State=MIXED
+   CfgTRES=cpu=8,gres/gpu=4,gres/gpu:a100=4
+   AllocTRES=cpu=2,gres/gpu=2
+NodeName=n2
+   Gres=gpu:a100:8
+   State=MIXED+DRAIN
+   CfgTRES=cpu=8,gres/gpu=8
+   AllocTRES=cpu=2,gres/gpu=3
+NodeName=n3
+   Gres=gpu:v100:8
+   State=DOWN*
+   AllocTRES=
+"""
+
+
+def test_what_runs_on_a_node_that_drains_takes_nothing_from_others(tmp_path: Path) -> None:
+    names = ["sshare.txt", "nodes.txt", "squeue.txt"]
+    shares, nodes, jobs = (tmp_path / name for name in names)
+    shares.write_text("Account|User|RawShares\nroot||1\n ml||1\n  ml|ann|1\n")
+    nodes.write_text(DRAINS)
+    header = "JOBID|USER|ACCOUNT|STATE|NODES|TRES_PER_NODE\n"
+    jobs.write_text(f"{header}1|ann|ml|RUNNING|1|gpu:a100:2\n2|ann|ml|RUNNING|1|gpu:a100:3\n")
+    found = slurm.read(shares, nodes, jobs).problem
+    assert (found.types, found.capacity.tolist()) == (("a100",), [7])  # 2 of the 4 up are free, and nothing else
+    assert found.entitlements.held[found.entitlements.node("ml/ann")].tolist() == [5]
+    assert slurm.read(shares, nodes).problem.capacity.tolist() == [4]  # without jobs what they hold would look free
 
 
 def _answers(reader: Callable[[Path], object], path: Path) -> None:

@@ -40,6 +40,24 @@ def test_a_leaf_queue_is_a_user_and_its_fields_are_entitlements() -> None:
     assert not market.known.any()
 
 
+def test_the_root_is_owed_what_its_queues_are_together(tmp_path: Path) -> None:
+    def queue(name: str, **spec: object) -> dict[str, object]:
+        return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+    gpus = "nvidia.com/gpu"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {gpus: "24"}}}
+    queues = [
+        queue("root", capability={gpus: "24"}),
+        queue("a", deserved={gpus: "8"}, guarantee={"resource": {gpus: "10"}}),
+        queue("b", deserved={gpus: "4"}),
+    ]
+    path = tmp_path / "queues.json"
+    path.write_text(json.dumps({"items": [*queues, node]}))
+    owed = volcano.read(path).problem.entitlements
+    root = owed.node("root")
+    assert (owed.guarantee[root].tolist(), owed.reserve[root].tolist()) == ([14], [10])
+
+
 def test_pod_groups_are_gangs() -> None:
     gangs = volcano.read(CAPACITY).problem.entitlements.gangs
     found = dict(zip(gangs.names, zip(gangs.gpus, gangs.on, gangs.tier, gangs.preemptible, strict=True), strict=True))
