@@ -130,7 +130,8 @@ def _parts(books: Books, user: int, gpu_type: int) -> list[_Table]:
     held, kept = books.held[user, gpu_type], books.fixed[user, gpu_type]
     single = int((held - listed - max(0, kept - fixed)) // 1)
     may = sorted(
-        (each for each in runs if gangs.preemptible[each]), key=lambda each: (gangs.tier[each], -gangs.since[each], -each)
+        (each for each in runs if gangs.preemptible[each]),
+        key=lambda each: (gangs.tier[each], -gangs.since[each], -each),
     )
     parts = [_of_gang(user, int(gangs.gpus[each]), each) for each in may]
     return [*parts, _Table(np.arange(single + 1), user=user)] if single > 0 else parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
@@ -69,7 +70,7 @@ def read(*paths: AnyPath, product: bool = False) -> Imported:
     cluster = _Cluster()
     for path in paths:
         with naming(path):
-            for document in snapshot(path) if str(path).lower().endswith(".zip") else found_in(path):
+            for document in snapshot(path) if Path(path).suffix.lower() == ".zip" else found_in(path):
                 cluster.take(document)
     with naming(", ".join(map(str, paths))):
         return cluster.imported(product)

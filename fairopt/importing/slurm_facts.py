@@ -276,7 +276,7 @@ class Facts:
         state = fields.get("state", "").upper()
         up = not any(word in state for word in _DOWN)
         if gpus and not up:
-            self.note(record.kind.value, "State", state, "of nodes in such a state only GPUs that jobs hold are counted")
+            self.note(record.kind.value, "State", state, "only GPUs that jobs hold on such a node are counted")
         partitions = frozenset(filter(None, said(fields.get("partitions", "")).split(",")))
         taken = gpus_of(tres(fields.get("alloctres", ""), f"{place}, AllocTRES"), f"{place}, AllocTRES")
         self.nodes[name] = Node(gpus, _by_type(taken, gpus), other, partitions, up)

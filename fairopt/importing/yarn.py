@@ -23,6 +23,8 @@ GPU = "yarn.io/gpu"
 DEFAULT = "default"
 #: More containers of one GPU than this are taken for a mistake.
 MOST_CONTAINERS = 200_000
+#: Stands for all partitions together, of which the metrics speak.
+_ACROSS = "*"
 _NOTHING = Fraction(0)
 _MODERN = {"memory": "memory-mb", "vCores": "vcores"}
 
@@ -70,6 +72,14 @@ def _read(paths: Sequence[AnyPath], resource: str) -> Imported:
     if len(found) < 2:
         remedy = "Give capacity-scheduler.xml, in which yarn.scheduler.capacity.root.queues names queues"
         raise BadInput("no queues", place="the files", remedy=remedy)
+    across = totals.pop(_ACROSS, {})
+    if across and not totals:
+        labels = sorted({label for each in said.values() for label in each.used if label} | _configured(found))
+        if labels:
+            got = f"the metrics add up all partitions, and no file says how much of it {', '.join(labels)} has"
+            remedy = "Give an answer of ws/v1/cluster/scheduler in which partitions have an effectiveMinResource"
+            raise BadInput(got, place="the cluster", remedy=remedy)
+        totals[""] = across
     stock = {label: each for label, each in totals.items() if each.get(resource)}
     if not stock:
         seen = ", ".join(dict.fromkeys(name for each in totals.values() for name in each))
@@ -87,6 +97,12 @@ def _read(paths: Sequence[AnyPath], resource: str) -> Imported:
             if label not in totals:
                 places.note("partition", path, label, "how much it has is not given, so that it is left out")
     return _market(found, given, said, stock, resource, places)
+
+
+def _configured(found: Mapping[str, YarnQueue]) -> set[str]:
+    """Return the labels of which queues are given a part."""
+    names = (name.split(".") for queue in found.values() for name in queue.own)
+    return {part[1] for part in names if part[0] == "accessible-node-labels" and len(part) > 2}
 
 
 def _market(
@@ -230,7 +246,7 @@ def _answer(path: AnyPath, said: dict[str, Usage], totals: dict[str, Mapping[str
             places.of("clusterMetrics", "the cluster", metrics.value, METRICS)
             across = _resources(metrics.part("totalClusterResourcesAcrossPartition"))
             named = {"memory-mb": _number(metrics, "totalMB"), "vcores": _number(metrics, "totalVirtualCores")}
-            totals.setdefault("", across or {name: amount for name, amount in named.items() if amount})
+            totals[_ACROSS] = across or {name: amount for name, amount in named.items() if amount}
         elif "scheduler" in value:
             root = whole.part("scheduler").part("schedulerInfo")
             require(

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,14 @@ def test_a_schedulers_file_on_standard_input(piped: Callable[..., Ran], file: st
     ran = piped(text, "audit", "-")
     assert "begins no" not in ran.err
     assert f"read by {reader}" in ran.out or "no user associations" in ran.err
+
+
+def test_a_zip_on_standard_input(piped: Callable[..., Ran]) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("one.json", "{}")
+        file.writestr("two.json", "{}")
+    assert "2 files and no snapshot.json" in piped(packed.getvalue(), "audit", "-", "--from", "kai").err
 
 
 def test_every_file_of_every_command_may_be_standard_input(piped: Callable[..., Ran], tmp_path: Path) -> None:

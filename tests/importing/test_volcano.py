@@ -42,7 +42,8 @@ def test_a_leaf_queue_is_a_user_and_its_fields_are_entitlements() -> None:
 
 def test_the_root_is_owed_what_its_queues_are_together(tmp_path: Path) -> None:
     def queue(name: str, **spec: object) -> dict[str, object]:
-        return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+        api = "scheduling.volcano.sh/v1beta1"
+        return {"apiVersion": api, "kind": "Queue", "metadata": {"name": name}, "spec": spec}
 
     gpus = "nvidia.com/gpu"
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {gpus: "24"}}}

@@ -62,6 +62,15 @@ def test_a_leaf_queue_is_a_user_and_a_partition_is_a_type() -> None:
     assert owed.tier[owed.node("root.serving")] == 5
 
 
+def test_a_total_of_all_partitions_is_not_taken_for_that_of_one(tmp_path: Path) -> None:
+    given = {"root.queues": "a,b", "root.a.capacity": 40, "root.b.capacity": 60}
+    metrics = _cluster(tmp_path, 1024, 8, 16)
+    assert yarn.read(_config(tmp_path, given), metrics).problem.capacity.tolist() == [16]
+    labelled = given | {"root.b.accessible-node-labels": "gpu", "root.b.accessible-node-labels.gpu.capacity": 100}
+    with pytest.raises(BadInput, match="the metrics add up all partitions, and no file says how much of it gpu has"):
+        yarn.read(_config(tmp_path, labelled), metrics)
+
+
 def test_computed_capacities_are_those_that_the_cluster_declares() -> None:
     found = yarn.read(CONFIG, SCHEDULED, MEASURED)
     owed = found.problem.entitlements

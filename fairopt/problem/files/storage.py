@@ -113,7 +113,7 @@ def _read_bytes(path: AnyPath) -> bytes:
     except FileNotFoundError as error:
         raise BadInput("there is no such file", remedy=_neighbours(Path(path))) from error
     except IsADirectoryError as error:
-        raise BadInput("this is a directory", remedy="Give the file in it") from error
+        raise BadInput("this is a directory", remedy="Give the files in it") from error
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise BadInput(f"cannot read: {reason}", remedy="Check the file's name and permissions") from error
@@ -152,4 +152,4 @@ def _neighbours(path: Path) -> str:
     if not path.parent.is_dir():
         return f"There is no folder {str(path.parent)!r} either"
     alike = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() == path.suffix.lower())
-    return nearest(path.name, alike, f"{path.suffix} file")
+    return nearest(path.name, alike, f"{path.suffix} file".strip())
