@@ -21,7 +21,7 @@ Key = tuple[str, str, str]
 RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAGE_OUT", "SO"})
 WAITS = frozenset({"PENDING", "PD", "REQUEUED", "RQ", "REQUEUE_FED", "RF"})
 #: Nodes in these states offer nothing; jobs that run there go on.
-_DOWN = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "NO_RESPOND", "NOT_RESPONDING", "POWERED_DOWN", "MAINT")
+_DOWN = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "NO_RESPOND", "NOT_RESPONDING", "POWERING_DOWN", "MAINT")
 #: A job that waits for these waits for somebody, not for GPUs.
 _HELD = ("JobHeldUser", "JobHeldAdmin", "Dependency", "DependencyNeverSatisfied", "BeginTime")
 #: What `sshare` computed: the rules compute it again.
@@ -274,7 +274,8 @@ class Facts:
         other = tres(fields.get("cfgtres", ""), f"{place}, CfgTRES")
         gpus = gres(fields.get("gres", ""), f"{place}, Gres") or gpus_of(other, f"{place}, CfgTRES")
         state = fields.get("state", "").upper()
-        up = not any(word in state for word in _DOWN)
+        # one that is POWERED_DOWN to save power is started for the next job
+        up = not any(word in state.replace("POWERED_DOWN", "") for word in _DOWN)
         if gpus and not up:
             self.note(record.kind.value, "State", state, "only GPUs that jobs hold on such a node are counted")
         partitions = frozenset(filter(None, said(fields.get("partitions", "")).split(",")))

@@ -210,6 +210,17 @@ def test_what_runs_on_a_node_that_drains_takes_nothing_from_others(tmp_path: Pat
     assert slurm.read(shares, nodes).problem.capacity.tolist() == [4]  # without jobs what they hold would look free
 
 
+@pytest.mark.parametrize(
+    ("state", "gpus"),
+    [("IDLE+CLOUD+POWERED_DOWN", 8), ("MIXED+PLANNED", 8), ("IDLE+POWERING_DOWN", 4), ("IDLE*+NOT_RESPONDING", 4)],
+)
+def test_a_node_that_sleeps_is_there(tmp_path: Path, state: str, gpus: int) -> None:
+    shares, nodes = tmp_path / "sshare.txt", tmp_path / "nodes.txt"
+    shares.write_text("Account|User|RawShares\nroot||1\n ml||1\n  ml|ann|1\n")
+    nodes.write_text(f"NodeName=a Gres=gpu:4 State=IDLE\nNodeName=b Gres=gpu:4 State={state}\n")
+    assert slurm.read(shares, nodes).problem.capacity.tolist() == [gpus]
+
+
 def _answers(reader: Callable[[Path], object], path: Path) -> None:
     with suppress(BadInput):
         reader(path)
