@@ -36,7 +36,7 @@ def table() -> str:
     """Return the picture of the comparison that the README begins with."""
     market = oef_example()
     properties = discovery.properties(Market)
-    rows = list(compare(market, discovery.policies(Market), properties))
+    rows = list(compare(market, None, properties))
     printed = io.StringIO()
     os.environ["COLUMNS"] = "200"  # as wide as it likes, whatever the terminal
     with contextlib.redirect_stdout(printed):
