@@ -85,7 +85,8 @@ def test_of_equal_gangs_the_one_of_low_priority_stops() -> None:
 
 
 def test_of_equal_gangs_the_one_listed_last_stops() -> None:
-    gangs = Gangs.of(["B"] * 3, [4] * 3, users=["B"], types=["T"], names=["b", "b+1", "b+2"], on=["T"] * 3)
+    names = ["b", "b+1", "b+2"]
+    gangs = Gangs.of(["B"] * 3, [4] * 3, users=["B"], types=["T"], names=names, on=["T"] * 3, since=[0] * 3)
     owed = Entitlements.of(["B"], ["T"], guarantee={"B": [4]}, gangs=gangs)
     books = Books(Market.of([[1]], [12], users=["B"], types=["T"], entitlements=owed))
     assert str(smallest(books, 0, 8, [0], {})) == "reclaim 8 T: stop b+1, b+2 of B"
