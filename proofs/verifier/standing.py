@@ -82,7 +82,7 @@ class Standing:
 
 
 def leaves_goods_out(market: Market, shares: Table) -> bool:
-    """Return whether there are goods of which shares do not say who holds them: they are not what is held now."""
+    """Return whether there are goods and the shares, which are not what is held, do not say who has them."""
     owed = market.entitled
     return bool(owed and owed.goods) and not Standing(market, shares).now
 
@@ -185,18 +185,19 @@ def envy_within_peers(market: Market, shares: Table) -> bool:
 PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     "guarantee_kept": (
         guarantee_kept,
-        "each user and group holds its guarantee (at most all that there is), or all that it could use if less",
+        "each user and group holds its guarantee (at most all that there is), or all that it could use if that"
+        " is less",
     ),
     "cap_kept": (cap_kept, "no user and no group holds more than its cap"),
     "guarantee_incentive": (
         guarantee_incentive,
-        "everybody gets at least what its guarantee (at most all that there is) is worth to it, for what it asks"
-        " for",
+        "everybody gets at least what its guarantee (at most all that there is) is worth to it, for what it"
+        " asks for",
     ),
     "nobody_starves_while_lent": (
         nobody_starves_while_lent,
-        "no user is owed more while another, and each group around that but not around the user, holds more than"
-        " its guarantee, and the other's can be taken back",
+        "no user is owed more while another, and each group around that but not around the user, holds more"
+        " than its guarantee, and the other's can be taken back",
     ),
     "whole_gpu_conservation": (
         whole_gpu_conservation,

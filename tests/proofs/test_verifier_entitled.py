@@ -1,4 +1,4 @@
-"""``proofs/verify.py`` on entitlements and bounds: its words say no more than it checks, and small files take no time."""
+"""``proofs/verify.py`` on entitlements and bounds: it says no more than it checks, and small files take no time."""
 
 from __future__ import annotations
 
