@@ -185,8 +185,8 @@ def envy_within_peers(market: Market, shares: Table) -> bool:
 PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     "guarantee_kept": (
         guarantee_kept,
-        "each user and group holds its guarantee (at most all that there is), or all that it could use if that"
-        " is less",
+        "each user and group holds its guarantee (at most all that there is), or all that it could use if"
+        " that is less",
     ),
     "cap_kept": (cap_kept, "no user and no group holds more than its cap"),
     "guarantee_incentive": (
