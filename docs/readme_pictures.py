@@ -35,8 +35,8 @@ THEME = TerminalTheme(
 def table() -> str:
     """Return the picture of the comparison that the README begins with."""
     market = oef_example()
-    properties = discovery.properties(Market)
-    rows = list(compare(market, discovery.policies(Market), properties))
+    properties = [each for each in discovery.properties(Market) if each.asked_of(market)]
+    rows = list(compare(market, None, properties))
     printed = io.StringIO()
     os.environ["COLUMNS"] = "200"  # as wide as it likes, whatever the terminal
     with contextlib.redirect_stdout(printed):

@@ -10,10 +10,12 @@ import matplotlib.pyplot as plt
 
 from fairopt import allocate, discovery, metrics
 from fairopt.datasets import gavel_example
+from fairopt.policy import unheeded
 from fairopt.problem import Market
 
 market = gavel_example()
-found = {each.name: metrics(market, allocate(each, market).shares) for each in discovery.policies(Market)}
+installed = [each for each in discovery.policies(Market) if not unheeded(each, market)]
+found = {each.name: metrics(market, allocate(each, market).shares) for each in installed}
 names = sorted(found, key=lambda name: float(found[name].total_efficiency))
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
 bars = ax.barh(names, [float(found[name].total_efficiency) for name in names], color="#8fb3d9")

@@ -42,6 +42,11 @@ class Audit(Tabular):
     * ``declared``: what the file states that can be computed. ``alternatives``: what policies would give.
     * ``verdicts``: ``properties`` of what is held, by name. ``rules``: the policies.
     * ``unplaced``: what the file says and the market has no place for.
+
+    >>> from fairopt.datasets import dataset_path
+    >>> found = audit(dataset_path("SOURCES.md").parent / "clusters/kai/cluster.yaml", policies=[])
+    >>> found.row("llm").footing
+    <Footing.STARVED: 'STARVED'>
     """
 
     books: Books

@@ -18,7 +18,7 @@ from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.storage import AnyPath, naming, read_text
-from fairopt.problem.numbers import shown
+from fairopt.problem.numbers import MOST_DIGITS, shown
 
 #: The largest file that is read, unless a caller says otherwise, in bytes.
 LARGEST = 2 * 1024**3
@@ -205,6 +205,8 @@ def _made(node: Any, yaml: Any) -> Any:
     try:
         if kind == "int":
             digits = said.replace("_", "")
+            if len(digits) > MOST_DIGITS:
+                raise ValueError("an integer of so many digits")
             octal = digits.lstrip("+-").startswith("0") and digits.lstrip("+-0").isdigit()  # as YAML 1.1 has it
             return int(digits, 8 if octal else 0)
         if kind == "float":

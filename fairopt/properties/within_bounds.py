@@ -153,7 +153,7 @@ def in_use(market: Market, user: int, bundle: Array) -> Array | None:
 def lowest(row: Array, least: Array, most: Array) -> Number:
     """Return the least of ``row`` (k,) times speedups between ``least`` and ``most`` (k,); minus infinity for no end.
 
-    >>> lowest(np.array([1, -1]), np.array([1, 1]), np.array([2, 3]))
+    >>> print(lowest(np.array([1, -1]), np.array([1, 1]), np.array([2, 3])))
     -2
     """
     terms = [each * (low if each > 0 else high) for each, low, high in zip(row, least, most, strict=True) if each]
