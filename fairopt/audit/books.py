@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairopt.audit.rooms import OwedRoom
 from fairopt.errors import BadInput
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
@@ -184,21 +185,52 @@ class Books:
                 found[int(gangs.user[gang])].append(gang)
         return dict(found)
 
-    @cached_property
+    @property
     def starving(self) -> dict[int, dict[int, int]]:
         """Of each user or group, the gangs that wait though they fit into what it is owed, each with its type.
 
-        A node's gangs are gone through in order; each takes its room on the first type where it fits, types with
-        free GPUs first. A group's gangs must fit below the caps of the groups and users inside it.
+        Gangs are gone through in order; each takes its room on the first type where it fits, types on which free GPUs
+        serve it first. A group's gangs must fit below the caps of the groups and users inside it.
         """
-        found: dict[int, dict[int, int]] = {}
-        for node in range(len(self.said.nodes)):
-            waiting = self.waiting_below(node)
-            if waiting and self.owed_room[node].any():
-                gangs = self._in_room(node, waiting)
-                if gangs:
-                    found[node] = gangs
-        return found
+        return self._starving_and_served[0]
+
+    @property
+    def served(self) -> frozenset[int]:
+        """The starving gangs for which enough GPUs are free, after those of high tiers and those that asked first."""
+        return self._starving_and_served[1]
+
+    @cached_property
+    def _starving_and_served(self) -> tuple[dict[int, dict[int, int]], frozenset[int]]:
+        gangs, free, at_first = self.gangs, self.free.tolist(), self.free.tolist()
+        rooms: dict[int, OwedRoom] = {}
+        found: dict[int, dict[int, int]] = defaultdict(dict)
+        served = []
+        for gang in (each for each in self.order if gangs.pending[each] and gangs.gpus[each] > 0):
+            gpus = int(gangs.gpus[gang])
+            where = [j for j in range(self.k) if gangs.allowed[gang, j] and gpus <= self.market.capacity[j]]
+            capped = {j: not self.below_caps(gang, j) for j in where}
+            where.sort(key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
+            goods = {j: self.goods(gang, j) if self._owed_goods else () for j in where}
+            inside: list[int] = []
+            for node in (int(gangs.user[gang]), *self.above(int(gangs.user[gang]))):
+                if node not in rooms:
+                    rooms[node] = OwedRoom(self.owed_room[node].tolist(), self._goods_room(node), self.cap_room)
+                j = next((j for j in where if rooms[node].take(gpus, j, goods[j], inside)), None)
+                inside.append(node)
+                if j is None:
+                    continue
+                if not any(gang in found[each] for each in inside):
+                    where.sort(key=lambda each: each != j)
+                    if gpus <= free[j] and not capped[j]:
+                        free[j] -= gpus
+                        served.append(gang)
+                found[node][gang] = j
+        return {node: found[node] for node in sorted(found) if found[node]}, frozenset(served)
+
+    def below_caps(self, gang: int, gpu_type: int) -> bool:
+        """Return whether the caps of its user and of the groups around leave room for a gang."""
+        user = int(self.gangs.user[gang])
+        return all(self.gangs.gpus[gang] <= self.cap_room[node, gpu_type] for node in (user, *self.above(user)))
 
     @cached_property
     def owed_at(self) -> dict[int, tuple[int, int]]:
@@ -207,17 +239,6 @@ class Books:
         for node in reversed(self.said.upwards):  # the innermost last: it stays
             found |= {gang: (node, j) for gang, j in self.starving.get(node, {}).items()}
         return found
-
-    @cached_property
-    def served(self) -> frozenset[int]:
-        """The starving gangs for which enough GPUs are free, after those of high tiers and those that asked first."""
-        free, found = self.free.tolist(), []
-        for gang in sorted(self.owed_at, key=self.place.__getitem__):
-            j, gpus = self.owed_at[gang][1], int(self.gangs.gpus[gang])
-            if gpus <= free[j]:
-                free[j] -= gpus
-                found.append(gang)
-        return frozenset(found)
 
     def free_for(self, node: int, gpu_type: int) -> int:
         """Return the free GPUs of a type that serve no starving gangs of others than a node."""
@@ -238,37 +259,6 @@ class Books:
             for group in self.above(user):
                 found[group] += gangs
         return {group: sorted(gangs, key=self.place.__getitem__) for group, gangs in found.items()}
-
-    def _in_room(self, node: int, waiting: list[int]) -> dict[int, int]:
-        gangs, users = self.gangs, len(self.said.users)
-        room = self.owed_room[node].tolist()
-        goods = self._goods_room(node)
-        types = sorted(range(self.k), key=lambda j: self.free[j] == 0)
-        below: dict[int, list[int]] = {}
-        inside: dict[int, list[int]] = {}
-        found: dict[int, int] = {}
-        for gang in waiting:
-            gpus, user = int(gangs.gpus[gang]), int(gangs.user[gang])
-            if node >= users and user not in inside:
-                inside[user] = [each for each in self.said.path(user) if each != node and each not in self.above(node)]
-            for each in inside.get(user, ()):
-                below.setdefault(each, self.cap_room[each].tolist())
-            for j in types:
-                fits = gpus <= room[j] and gangs.allowed[gang, j] and gpus <= self.market.capacity[j]
-                if not fits or any(gpus > below[each][j] for each in inside.get(user, ())):
-                    continue
-                takes = self.goods(gang, j) if goods else ()
-                if any(column in goods and amount > goods[column] for column, amount in takes):
-                    continue
-                room[j] -= gpus
-                for each in inside.get(user, ()):
-                    below[each][j] -= gpus
-                for column, amount in takes:
-                    if column in goods:
-                        goods[column] -= amount
-                found[gang] = j
-                break
-        return found
 
     def _goods_room(self, node: int) -> dict[int, Any]:
         """Return what a node may still take of the goods that are owed to somebody, by column."""

@@ -39,7 +39,8 @@ class Stopped(NamedTuple):
 class Reclaim:
     """What frees ``needed`` GPUs of a type: what to stop, None where nothing does.
 
-    ``below``: by user or group, how many GPUs it is left short of what it is owed, since gangs are whole.
+    ``below``: by user or group, how many GPUs it is left short of what it is owed, since gangs are whole. ``told``:
+    those of them that are left short of more than their members.
     """
 
     type: str
@@ -47,6 +48,7 @@ class Reclaim:
     stops: tuple[Stopped, ...] | None
     gpus: int = 0
     below: Mapping[str, int] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
 
     def by_user(self) -> dict[str, list[str]]:
         """Return the gangs to stop, by user."""
@@ -65,11 +67,10 @@ class Reclaim:
         said = f"reclaim {self.gpus} {self.type}: stop {whom}"
         if not self.below:
             return said
-        users = {name: gpus for name, gpus in self.below.items() if name in self.by_user()} or self.below
-        told = [f"{gpus} of what {name} is owed" for name, gpus in users.items()]
+        told = [f"{self.below[name]} of what {name} is owed" for name in self.told]
         more = f" and some of what {len(told) - NAMED} others are owed" * (len(told) > NAMED)
         left = " and ".join(told[:NAMED]) + more
-        return f"{said}. Gangs are whole, so this takes {left}; no choice takes less"
+        return f"{said}. Gangs are whole, so this takes {left}; no choice takes less" + " in all" * (len(told) > 1)
 
 
 def smallest(
@@ -110,7 +111,8 @@ def smallest(
     chosen = sorted(top.chosen(gpus), key=lambda each: (each.user, each.gang is None, each.gang))
     names = ((gangs.names[each.gang] if each.gang is not None else "", each.user, each.gpus) for each in chosen)
     stops = tuple(Stopped(gang, books.market.users[user], count) for gang, user, count in names)
-    return Reclaim(kind, needed, stops, gpus, _below(books, chosen, slack))
+    below = _below(books, chosen, slack)
+    return Reclaim(kind, needed, stops, gpus, below, _told(books, below))
 
 
 def reclaimable(books: Books, gpu_type: int, users: Collection[int]) -> int:
@@ -152,6 +154,18 @@ def _below(books: Books, chosen: Sequence[_Chosen], slack: Mapping[int, int]) ->
         for node in (each.user, *books.above(each.user)):
             taken[node] = taken.get(node, 0) + each.gpus
     return {books.said.nodes[node]: gpus - slack[node] for node, gpus in taken.items() if gpus > slack[node]}
+
+
+def _told(books: Books, below: Mapping[str, int]) -> tuple[str, ...]:
+    """Return who is left short of more than those inside."""
+    least: dict[int, int] = {}
+    told = []
+    for node in books.said.upwards if below else ():
+        inside = sum(least.get(child, 0) for child in books.said.children[node])
+        short = below.get(books.said.nodes[node], 0)
+        least[node] = max(inside, short)
+        told += [books.said.nodes[node]] * (short > inside)
+    return tuple(told)
 
 
 class _Chosen(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
@@ -76,7 +77,7 @@ def broken_guarantees(books: Books) -> Iterator[BrokenGuarantee]:
         return
     short: dict[tuple[int, int], int] = {}
     for gang, (node, j) in books.owed_at.items():
-        if gang not in books.served and _below_caps(books, gang, j) and books.borrowers(node, j):
+        if gang not in books.served and books.below_caps(gang, j) and books.borrowers(node, j):
             short[node, j] = short.get((node, j), 0) + int(books.gangs.gpus[gang])
     for (node, j), gpus in sorted(short.items()):
         holders = books.borrowers(node, j)
@@ -99,35 +100,31 @@ def broken_caps(books: Books) -> Iterator[BrokenCap]:
 def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
     """Yield, type by type, the smallest reclaim that lets all starving gangs run; of the gangs of one node, ``only``.
 
-    Where not enough can be reclaimed for all, gangs of high priority, and then those that asked first, come first.
+    Where not enough can be reclaimed for all, or caps leave no room for all, gangs of high priority, and then those
+    that asked first, come first.
     """
     for j in range(books.k):
         gangs = [
             gang
             for gang, (node, on) in books.owed_at.items()
-            if on == j and only in (None, node) and _below_caps(books, gang, j)
+            if on == j and only in (None, node) and books.below_caps(gang, j)
         ]
         gangs.sort(key=books.place.__getitem__)
         users = sorted({user for gang in gangs for user, _ in books.borrowers(books.owed_at[gang][0], j)})
         free = int(books.free[j]) if only is None else books.free_for(only, j)
-        if not users or sum(books.gangs.gpus[gangs]) <= free:
+        if not users:
             continue
         helped: list[int] = []
         total, there = 0, free + reclaimable(books, j, users)
+        granted: dict[int, int] = defaultdict(int)
         for gang in gangs:
-            gpus = int(books.gangs.gpus[gang])
-            if total + gpus <= there:
+            gpus, user = int(books.gangs.gpus[gang]), int(books.gangs.user[gang])
+            path = (user, *books.above(user))
+            if total + gpus <= there and all(granted[node] + gpus <= books.cap_room[node, j] for node in path):
                 helped, total = [*helped, gang], total + gpus
-        granted: dict[int, int] = {}
-        for gang in helped:
-            user = int(books.gangs.user[gang])
-            for node in (user, *books.above(user)):
-                granted[node] = granted.get(node, 0) + int(books.gangs.gpus[gang])
+                granted |= {node: granted[node] + gpus for node in path}
+        if helped and total <= free:
+            continue
         needed = (total if helped else int(books.gangs.gpus[gangs[0]])) - free
         found = smallest(books, j, needed, users, granted)
         yield Mend(books.market.types[j], tuple(books.gangs.names[gang] for gang in helped), len(gangs), found)
-
-
-def _below_caps(books: Books, gang: int, gpu_type: int) -> bool:
-    user = int(books.gangs.user[gang])
-    return all(books.gangs.gpus[gang] <= books.cap_room[node, gpu_type] for node in (user, *books.above(user)))

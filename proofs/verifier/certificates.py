@@ -44,6 +44,7 @@ from .programs import (
 )
 from .reading import Entry, Rejected, Unreadable, brief, require, shown, summed, within
 from .standing import PROPERTIES as OF_ENTITLEMENTS
+from .standing import leaves_goods_out
 
 #: Nobody shall take an allocation that is impossible for one that can be had.
 IMPOSSIBLE = ", which gives out what is not there"
@@ -123,6 +124,8 @@ def property_(data: Entry) -> Proved:
     if name == "adjacent_types":
         there = [repr(kind) for kind, gpus in zip(market.types, market.capacity, strict=True) if gpus]
         note += f", in the order {', '.join(there)} (types without GPUs do not count)"
+    if name in OF_ENTITLEMENTS and leaves_goods_out(market, shares):
+        note += "; of GPUs only, since who would hold the further goods is not told"
     impossible = "" if name == "feasibility" else _impossible(market, shares)
     said = f"{name} {answer.lower()} for the allocation"
     if answer == "DEPENDS":
@@ -220,6 +223,8 @@ def misreport(data: Entry) -> Proved:
     told = data.fields("market policy user report gain truth lie")
     market, policy = read_whole(told["market"]), told["policy"].text()
     i, report = told["user"].position(market.users), told["report"].numbers(len(market.types))
+    if any(low < high for low, high in market.bounds.get(i, [])):
+        raise Rejected("what a user gains whose speedups are not known is not decided")
     known = {user: ends for user, ends in market.bounds.items() if user != i}
     reported = replace(market, speedup=[*market.speedup[:i], report, *market.speedup[i + 1 :]], bounds=known)
     before, after = decided(told["truth"]), decided(told["lie"])

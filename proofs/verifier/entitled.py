@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
+from math import inf, lcm
 from typing import Any, NamedTuple
 
 from .market import ZERO, Market, Table, exactly, row_exactly
@@ -16,6 +16,8 @@ from .reading import Entry, Number, distinct, require, summed, within
 
 #: The most groups inside each other, gangs, GPUs of a gang, and unions of sets of types of one user.
 DEEPEST, MOST_GANGS, MOST_GPUS, MOST_UNIONS = 50, 2_000_000, 1_000_000, 4096
+#: The most bits of a user's amounts, over their common denominator, times unions: all of them are added up.
+MOST_UNION_BITS = 2**19
 #: GPUs that a user asks for, by the types that serve.
 Asked = dict[frozenset[int], Number]
 
@@ -157,6 +159,19 @@ def plus(values: Iterable[Number]) -> Number:
     return inf if inf in found else summed(Fraction(each) for each in found)
 
 
+def apart(asked: Asked) -> list[Asked]:
+    """Return what a user asks for in parts that have no type in common: each is served by itself."""
+    parts: list[tuple[frozenset[int], Asked]] = []
+    for types, most in asked.items():
+        meet = [each for each in parts if each[0] & types]
+        joined = {types: most}
+        for _, part in meet:
+            joined |= part
+        parts = [each for each in parts if not each[0] & types]
+        parts.append((types.union(*(each for each, _ in meet)), joined))
+    return [part for _, part in parts]
+
+
 def cuts(asked: Asked, room: list[Fraction]) -> dict[frozenset[int], Number]:
     """Return for sets of types: the GPUs of these, and all that is asked for and may run elsewhere.
 
@@ -166,6 +181,7 @@ def cuts(asked: Asked, room: list[Fraction]) -> dict[frozenset[int], Number]:
     for types in asked:
         unions |= {each | types for each in unions}
         within(len(unions), MOST_UNIONS, "entitlements", "sets of types of one user")
+    _require_short(len(unions), [*asked.values(), *room])
     here = [_whole(max(ZERO, each)) for each in room]
     amounts = [(types, _whole(more)) for types, more in asked.items()]
     found: dict[frozenset[int], Number] = {}
@@ -175,6 +191,11 @@ def cuts(asked: Asked, room: list[Fraction]) -> dict[frozenset[int], Number]:
     return found
 
 
+def _require_short(unions: int, amounts: Iterable[Number]) -> None:
+    bits = lcm(*(each.denominator for each in amounts if isinstance(each, Fraction))).bit_length()
+    within(unions * bits, MOST_UNION_BITS, "entitlements", "bits in sums over sets of types")
+
+
 def _whole(value: Number) -> Number:
     """Return a whole number as an int: sums of them are faster."""
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
@@ -182,7 +203,7 @@ def _whole(value: Number) -> Number:
 
 def served(asked: Asked, room: list[Fraction]) -> Fraction:
     """Return how much of what a user asks for runs on so many GPUs of each type."""
-    return Fraction(min(cuts(asked, room).values()))
+    return summed(Fraction(min(cuts(part, room).values())) for part in apart(asked))
 
 
 def asks(market: Market, owed: Entitled) -> list[Asked]:
@@ -204,11 +225,14 @@ def told(market: Market, owed: Entitled) -> bool:
 
 def uses(asked: Asked, speeds: list[Fraction], bundle: list[Fraction]) -> list[Fraction]:
     """Return which GPUs of a bundle serve what a user asks for: the fastest first."""
-    out, before, limits = [ZERO] * len(speeds), ZERO, cuts(asked, [ZERO] * len(speeds))
-    for j in sorted(range(len(speeds)), key=lambda j: -speeds[j]):
-        for types, most in limits.items():
-            if j in types and most != inf:
-                limits[types] = most + max(ZERO, bundle[j])
-        now = Fraction(min(limits.values()))
-        out[j], before = now - before, now
+    out = [ZERO] * len(speeds)
+    for part in apart(asked):
+        before, limits = ZERO, cuts(part, [ZERO] * len(speeds))
+        _require_short(len(limits), bundle)
+        for j in sorted(frozenset[int]().union(*part), key=lambda j: -speeds[j]):
+            for types, most in limits.items():
+                if j in types and most != inf:
+                    limits[types] = most + max(ZERO, bundle[j])
+            now = Fraction(min(limits.values()))
+            out[j], before = now - before, now
     return out

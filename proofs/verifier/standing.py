@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import floor, inf
 from typing import Any
 
-from .entitled import Entitled, Gang, asks, cuts, plus, told, uses
+from .entitled import Entitled, Gang, apart, asks, cuts, plus, told, uses
 from .market import ZERO, Market, Table, dot, minus
 from .reading import Number, Rejected, summed
 
@@ -44,10 +44,11 @@ class Standing:
     def _unserved(self, market: Market, mine: Table) -> list[list[Number]]:
         owed = self.owed
         out: list[list[Number]] = [[ZERO for _ in self.columns] for _ in mine]
-        for user, asked in enumerate(asks(market, owed)):
-            limits = cuts(asked, mine[user])
+        parts = ((user, part) for user, asked in enumerate(asks(market, owed)) for part in apart(asked))
+        for user, part in parts:
+            limits = cuts(part, mine[user])
             now = min(limits.values())
-            for j in frozenset[int]().union(*asked):
+            for j in frozenset[int]().union(*part):
                 most = min(limit for types, limit in limits.items() if j not in types)
                 out[user][j] = minus(most, Fraction(now))
         for gang in owed.pending if self.now else ():
@@ -78,6 +79,12 @@ class Standing:
     def owes(self, node: int, column: int) -> bool:
         """Return whether a node holds less than its guarantee, and could use more."""
         return self.above(node, column) < 0 < self.more[node][column]
+
+
+def leaves_goods_out(market: Market, shares: Table) -> bool:
+    """Return whether there are goods and the shares, which are not what is held, do not say who has them."""
+    owed = market.entitled
+    return bool(owed and owed.goods) and not Standing(market, shares).now
 
 
 #: What a market says, by the word for it.
@@ -178,20 +185,23 @@ def envy_within_peers(market: Market, shares: Table) -> bool:
 PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     "guarantee_kept": (
         guarantee_kept,
-        "each user and group holds its guarantee, or all that it could use if less",
+        "each user and group holds its guarantee (at most all that there is), or all that it could use if"
+        " that is less",
     ),
     "cap_kept": (cap_kept, "no user and no group holds more than its cap"),
     "guarantee_incentive": (
         guarantee_incentive,
-        "everybody gets at least what its guarantee is worth to it, for what it asks for",
+        "everybody gets at least what its guarantee (at most all that there is) is worth to it, for what it"
+        " asks for",
     ),
     "nobody_starves_while_lent": (
         nobody_starves_while_lent,
-        "no user is owed more while another holds more than its guarantee that can be taken back",
+        "no user is owed more while another, and each group around that but not around the user, holds more"
+        " than its guarantee, and the other's can be taken back",
     ),
     "whole_gpu_conservation": (
         whole_gpu_conservation,
-        "no gang waits that fits free whole GPUs and the caps above it",
+        "no gang waits that fits free whole GPUs, free goods and the caps above it",
     ),
     "group_fairness": (
         group_fairness,

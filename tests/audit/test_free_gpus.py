@@ -1,0 +1,56 @@
+"""A guarantee is broken where no free GPUs serve a gang, and a mend lets run what the caps allow together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairopt.audit.books import Books
+from fairopt.audit.mending import smallest
+from fairopt.audit.violations import broken_guarantees, mends
+from fairopt.problem import Entitlements, Gangs, Market
+
+
+def cluster(there: list[int], gangs: dict[str, tuple[str, int, str | None]], **owed: Any) -> Books:
+    """Return the books of one gang for each name: its user, its GPUs, and the type on which it runs, None for none."""
+    users, gpus, on = zip(*gangs.values(), strict=True)
+    names, types = [*dict.fromkeys(users)], ["H100", "A100"][: len(there)]
+    made = Gangs.of(users, gpus, users=names, types=types, on=on, names=list(gangs))
+    said = Entitlements.of(names, types, gangs=made, **owed)
+    return Books(Market.of([[1] * len(types)] * len(names), there, users=names, types=types, entitlements=said))
+
+
+def test_a_gang_that_is_owed_two_types_is_served_by_the_one_that_has_enough_free() -> None:
+    books = cluster([8, 4], {"a": ("A", 4, None), "b": ("B", 7, "H100")}, guarantee={"A": [4, 4]})
+    assert books.free.tolist() == [1, 4]
+    assert books.owed_at == {0: (0, 1)}
+    assert (list(broken_guarantees(books)), list(mends(books))) == ([], [])
+
+
+def test_two_gangs_that_are_owed_two_types_are_served_by_one_each() -> None:
+    gangs = {"a": ("A", 4, None), "c": ("C", 4, None), "b": ("B", 4, "H100")}
+    books = cluster([8, 4], gangs, guarantee={"A": [4, 4], "C": [4, 4]})
+    assert books.free.tolist() == [4, 4]
+    assert books.served == {0, 1}
+    assert list(broken_guarantees(books)) == []
+
+
+def test_a_gang_that_a_cap_stops_takes_no_free_gpus_from_the_next() -> None:
+    """The group of A may hold nothing; C, which asked later, is served by what is free, though B borrows."""
+    gangs = {"a": ("A", 4, None), "c": ("C", 4, None), "b": ("B", 4, "H100")}
+    books = cluster([8], gangs, guarantee={"A": [4], "C": [4]}, group={"A": "g"}, cap={"g": [0]})
+    assert books.served == {1}
+    assert list(broken_guarantees(books)) == []
+
+
+def test_a_mend_lets_run_no_more_than_the_caps_of_groups_allow_together() -> None:
+    """A and C wait for 4 each, and their group may hold 4."""
+    gangs = {"a": ("A", 4, None), "c": ("C", 4, None), "b": ("B", 4, "H100"), "b2": ("B", 4, "H100")}
+    books = cluster([8], gangs, guarantee={"A": [4], "C": [4]}, group={"A": "g", "C": "g"}, cap={"g": [4]})
+    [mend] = mends(books)
+    assert str(mend) == "reclaim 4 H100: stop b2 of B. Then a runs (1 of 2 that starve)"
+
+
+def test_a_group_that_loses_more_than_its_users_is_told_beside_them() -> None:
+    books = cluster([3], {"a": ("A", 3, "H100")}, guarantee={"A": [1], "g": [3]}, group={"A": "g"})
+    found = smallest(books, 0, 3, [0], {})
+    assert str(found).endswith("this takes 1 of what A is owed and 3 of what g is owed; no choice takes less in all")

@@ -1,0 +1,95 @@
+"""``proofs/verify.py`` on entitlements and bounds: it says no more than it checks, and small files take no time."""
+
+from __future__ import annotations
+
+from time import process_time
+from typing import Any
+
+import pytest
+
+from fairopt.proofs.verify import Rejected, verify
+from fairopt.testing.certificate_kinds.entitlements import NOW, OWED, of
+from fairopt.testing.certificate_kinds.examples import certificate, market
+
+
+def many(users: int, types: int, property_: str, *, gangs: list[Any], shares: Any = None) -> Any:
+    """Return a certificate of users who hold one GPU of each type; so is each guaranteed."""
+    held = [[1] * types] * users
+    owed = {
+        "groups": [],
+        "in": [None] * users,
+        "goods": [],
+        "stock": [],
+        "guarantee": held,
+        "cap": [[None] * types] * users,
+        "borrow_weight": [1] * users,
+        "tier": [0] * users,
+        "held": held,
+        "fixed": [[0] * types] * users,
+        "pending": gangs,
+    }
+    told = market({f"u{i}": [*range(1, types + 1)] for i in range(users)}, [users] * types) | {"entitlements": owed}
+    return certificate("property", market=told, allocation=shares or held, property=property_, answer="HOLDS")
+
+
+@pytest.mark.parametrize("name", ["guarantee_kept", "guarantee_incentive"])
+def test_what_many_users_hold_of_many_types_takes_no_time(name: str) -> None:
+    told, start = many(40, 12, name, gangs=[]), process_time()
+    assert f"{name} holds" in verify(told)
+    assert process_time() - start < 2
+
+
+@pytest.mark.parametrize("name", ["guarantee_kept", "guarantee_incentive"])
+def test_long_numbers_are_not_added_up_over_all_sets_of_types(name: str) -> None:
+    types, start = 12, process_time()
+    gang = {"user": "u0", "gpus": 1, "types": [f"T{j}" for j in range(types)]}
+    told = many(1, types, name, gangs=[gang], shares=[[f"1/{7**300 + 2 * j}" for j in range(types)]])
+    with pytest.raises(Rejected, match="bits in sums over sets of types are too many"):
+        verify(told)
+    assert process_time() - start < 2
+
+
+def test_a_statement_says_whether_goods_are_counted() -> None:
+    """B holds 2 of 8 cpu, beyond a cap of 1; shares other than those held say nothing of cpu."""
+    cap = [[None, None, None], [5, None, 1], *OWED["cap"][2:]]
+    assert "GPUs only" not in verify(of("cap_kept", NOW, "FAILS", cap=cap))
+    assert "of GPUs only" in verify(of("cap_kept", [[0, 0], [5, 0], [0, 0]], "HOLDS", cap=cap))
+
+
+def test_a_gang_that_no_cpu_is_free_for_waits_by_the_statement_too() -> None:
+    """T0 has a GPU free that C waits for; of 8 cpu, 3 are held."""
+    gang = {"user": "C", "gpus": 1, "types": ["T1"], "other": {"cpu": 6}}
+    said = verify(of("whole_gpu_conservation", NOW, "HOLDS", pending=[gang]))
+    assert "free goods" in said
+
+
+def test_what_a_lender_s_group_is_owed_is_part_of_the_statement() -> None:
+    """A holds 5 and is owed 2, but its group is owed all that it holds: nothing is lent, and C is short."""
+    guarantee = [[0, 0, 0], [2, 0, 0], [1, 0, 0], [6, 0, 0]]
+    said = verify(of("nobody_starves_while_lent", NOW, "HOLDS", guarantee=guarantee))
+    assert "each group around that but not around the user" in said
+
+
+def test_guarantees_beyond_what_there_is_are_cut_by_the_statement_too() -> None:
+    held = [[6, 0, 0], [0, 0, 0], [0, 0, 0]]
+    owed = {"guarantee": [[9, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]], "held": held, "fixed": [[0, 0, 0]] * 3}
+    assert "at most all that there is" in verify(of("guarantee_kept", [[6, 0], [0, 0], [0, 0]], "HOLDS", **owed))
+
+
+def decision(told: Any, best: int) -> Any:
+    """Return the decision of a program that gives A the one GPU of type ``best`` and no other."""
+    bounds = [{"cost": int(j == best), "lower": 0, "upper": int(j == best), "integer": False} for j in range(2)]
+    program = {"sense": "maximize", "offset": 0, "variables": bounds, "rows": []}
+    numbers = {"point": [int(j == best) for j in range(2)], "value": 1, "bound": 1, "gap": 0, "duals": []}
+    return certificate("bound", program=program, **numbers, market=told, policy="somebody-s", shares=[[0, 1]])
+
+
+def test_nobody_gains_by_speedups_that_are_not_known() -> None:
+    """A gains if its second type is faster, and loses if not; both are within the bounds."""
+    known, lie = market({"A": [1, 2]}, [1, 1]), market({"A": [1, 9]}, [1, 1])
+    unknown = market({"A": [1, 2]}, [1, 1], A={"least": [0, 0], "most": [None, None]})
+    truth, lies = decision(known, 0), decision(lie, 1)
+    about = {"policy": "somebody-s", "user": "A", "report": [1, 9], "gain": 1, "lie": lies}
+    assert "rewards 'A'" in verify(certificate("misreport", market=known, truth=truth, **about))
+    with pytest.raises(Rejected, match="speedups are not known"):
+        verify(certificate("misreport", market=unknown, truth=decision(unknown, 0), **about))
