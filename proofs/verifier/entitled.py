@@ -76,10 +76,8 @@ class Entitled:
         """Return all of it for a digest."""
         ends = [[[exactly(each) for each in row] for row in table] for table in (self.guarantee, self.cap)]
         tables = [[row_exactly(row) for row in table] for table in (self.held, self.fixed)]
-        gangs = [
-            [g.user, g.gpus, sorted(g.types), sorted([k, exactly(v)] for k, v in g.other.items())]
-            for g in self.pending
-        ]
+        other = [sorted([k, exactly(v)] for k, v in gang.other.items()) for gang in self.pending]
+        gangs = [[g.user, g.gpus, sorted(g.types), own] for g, own in zip(self.pending, other, strict=True)]
         columns = [row_exactly(self.stock), row_exactly(self.weight), self.tier]
         return [self.nodes, self.over, self.goods, *columns, *ends, *tables, gangs]
 
@@ -93,10 +91,8 @@ def read_entitled(told: Entry, users: list[str], types: list[str]) -> Entitled |
     place = {name: node for node, name in enumerate(nodes)}
     over = [None if each.value is None else each.position(place) for each in at["in"].items(len(nodes))]
     require(all(each is None or each >= len(users) for each in over), at["in"].place, "a user is no group")
-    goods = []
-    for each in at["goods"].items():
-        good = each.fields("resource flavor")
-        goods.append((good["resource"].name(), good["flavor"].name()))
+    each_good = [each.fields("resource flavor") for each in at["goods"].items()]
+    goods = [(good["resource"].name(), good["flavor"].name()) for good in each_good]
     require(len(set(goods)) == len(goods), at["goods"].place, "a good stands twice")
     width = len(types) + len(goods)
     guarantee, cap = (
