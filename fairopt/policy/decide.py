@@ -11,6 +11,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypedDict, Unpack, overload
 
+import numpy as np
+
 from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
 from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
@@ -25,6 +27,7 @@ from fairopt.policy.schedule import Schedule
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.problem.floors import is_entitled
+from fairopt.program import INFINITY
 
 _log = logging.getLogger(__name__)
 #: The most speedups of a market that is decided in rationals where floats failed: seconds, not hours.
@@ -216,7 +219,16 @@ def unheeded(policy: Policy, problem: Any) -> str:
     if missed := sorted(each.value for each in problem.entitlements.said - policy.heeds):
         remedy = "leave these out" if needs_some else "Market.plain() leaves entitlements out"
         return f"{policy.name} does not heed {', '.join(missed)}, which this market has; {remedy}"
+    if not needs_some and problem.entitlements.rate is None and (unknown := _unmeasured(problem)):
+        remedy = "give them, bounds, or a rate of each type"
+        return f"{policy.name} decides by speedups, and those of {unknown[0]} are not known; {remedy}"
     return ""
+
+
+def _unmeasured(market: Market) -> list[str]:
+    """Return the users of whom some speedup may be any positive number."""
+    least, most = market.ends
+    return [market.users[i] for i in np.flatnonzero(((least == 0) & (most == INFINITY)).any(axis=1))]
 
 
 def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False) -> Callable[[Market], Allocation]:

@@ -118,6 +118,15 @@ def test_a_policy_refuses_what_it_does_not_heed() -> None:
     allocate("equal-split", market.plain())
 
 
+def test_what_stands_in_for_an_unknown_speedup_is_not_decided_by() -> None:
+    """A rate for each type is somebody's word; without one, the number 1 is nobody's."""
+    data = {"schema": 1, "types": ["H100"], "capacity": [8], "user": [{"name": "a", "speedup": "unknown", "tier": 0}]}
+    named = data | {"gang": [{"name": "g", "user": "a", "gpus": 1}]}
+    with pytest.raises(NotCapable, match=r"max-min decides by speedups, and those of a are not known; give them"):
+        allocate("max-min", market_from_dict(named))
+    assert allocate("max-min", market_from_dict(named | {"rate": [2]}), exact=True).shares.tolist() == [[8]]
+
+
 def test_users_that_are_chosen_keep_what_is_theirs() -> None:
     market = market_from_dict(told()).select([2, 0])
     owed = market.entitlements
