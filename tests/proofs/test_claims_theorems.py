@@ -58,7 +58,7 @@ def test_every_claim_of_these_papers_has_a_row() -> None:
     import tomllib
 
     ids = {claim["id"] for claim in tomllib.loads(shared.read_text(encoding="utf-8"))["claim"]}
-    assert {each for each in ids if each.startswith(PAPERS)} == {row.id for row in ROWS.values() if row.paper in PAPERS}
+    assert not {each for each in ids if each.startswith(PAPERS)} - ROWS.keys()
 
 
 def test_lemma_3_1_is_false_in_the_order_of_ratios_with_speedup_1_on_the_slowest_type() -> None:
