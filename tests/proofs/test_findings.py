@@ -1,0 +1,19 @@
+"""Our own ledger: what is stored of each finding follows from its computation."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairopt.ledger import Entry, read_package
+
+ROWS = [
+    pytest.param(row, id=row.id, marks=[pytest.mark.slow] if row.slow else [])
+    for row in read_package("fairopt.proofs.findings")
+    if row.run
+]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_is_stored_follows_from_the_computation(row: Entry) -> None:
+    finding, _ = row.recompute()
+    assert row.follows(finding), finding
