@@ -18,6 +18,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima
 from fairopt.backends.solution import Status, not_negative
+from fairopt.backends.trust import trusted
 from fairopt.certificates.decisions import on_shares
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.policy.allocation import Allocation
@@ -112,7 +113,7 @@ class Optima:
         solver, left = self._solver(), self.choices
         for weight in weights:
             program = on_shares(left, weight)
-            solution = solver(program).require_optimal()
+            solution = trusted(program, solver(program))
             left = replace(cut_to_optima(program, solution), name=self.choices.name)
         return self.allocation(solution.point)
 

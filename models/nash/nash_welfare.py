@@ -12,7 +12,8 @@ import numpy as np
 
 from fairopt.backends import Capability, Highs, Method, Session
 from fairopt.backends.exact.bound import exact_bound
-from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
+from fairopt.backends.solution import Solution, Status, not_negative
+from fairopt.backends.trust import trusted
 from fairopt.certificates import Certificate, NashEquilibrium
 from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, nash_bound
@@ -149,8 +150,7 @@ class NashWelfare(Policy):
         solution = solve(program)
         # a point short of the solver's tolerance may still lead to the exact equilibrium
         if solution.status is not Status.INACCURATE:
-            solution.require_optimal()
-            refuse_broken(program, solution)
+            trusted(program, solution)
         shares = not_negative(program.variable("share", solution.point))
         evidence = Equilibrium.of(problem, shares, _rents(problem, program, solution))
         return Allocation(
@@ -175,7 +175,7 @@ class NashWelfare(Policy):
         p = Formulation(f"{self.name}, gradient")
         p.maximize((shares_of(p, market) * (market.speedup * (market.weight / utility)[:, None])).sum())
         program = p.program()
-        best = Highs().solve(program).require_optimal()
+        best = trusted(program, Highs().solve(program))
         bound = exact_bound(program, best.point, best.dual).bound
         gap = INFINITY if bound is None else max(0.0, float(bound - Fraction(float(market.weight.sum()))))
         effort = {GAP_PER_WEIGHT: gap / float(market.weight.sum())}

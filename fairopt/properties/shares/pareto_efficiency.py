@@ -11,6 +11,7 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
+from fairopt.backends.trust import trusted
 from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyProof
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
@@ -134,7 +135,7 @@ class ParetoEfficiency(AllocationProperty):
         own = market.utility(fitted)
         fair = market.fair_utility()
         program = largest_gain(market, own, fair)
-        solution = (Exact() if market.exact else Highs()).solve(program).require_optimal()
+        solution = trusted(program, (Exact() if market.exact else Highs()).solve(program))
         gain = program.value(solution.point)
         better = program.variable("share", solution.point)
         gains = market.utility(better) - own
