@@ -8,12 +8,13 @@ finds a wrong answer, and proves nothing: proofs are exact (`fairopt.certificate
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from fairopt.backends.solution import Solution, Status
 from fairopt.errors import NotSolved, require_returned
-from fairopt.program import Array, Program, Sense
+from fairopt.program import INFINITY, Array, Program, Sense
 
 #: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
 #: times what the loosest back end (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
@@ -96,37 +97,35 @@ def trusted(program: Program, solution: Solution) -> Solution:
 def refuse_unconfirmed(program: Program, solution: Solution) -> None:
     """Raise `NotSolved` where the duals do not say that the point is optimal.
 
-    A row or variable with a multiplier must be at the bound that the multiplier goes with. What each is away from
-    it, times the multiplier, adds up to the distance from an upper bound of the objective (a lower one, if minimised).
+    A row or variable with a multiplier must be at the bound that the multiplier goes with. What each is away from it,
+    times the multiplier, adds up to the distance from an upper bound of the objective (a lower one, if minimised).
+    Floats have noise in multipliers whose bound is infinite. They are judged in a box around the point instead, which
+    is as large as its largest entry.
 
     Source: the weak duality of linear programs; with logarithms, of the objective's tangent at the point.
     """
     x, rows = solution.point, program.rows
     dual = np.asarray(solution.dual)
     maximise = program.sense is Sense.MAXIMIZE
-    reduced = program.reduced_cost(x, dual)
-    activity = rows.activity(x)
-    parts = np.abs(rows.value * dual[rows.row])
-    pull = np.abs(program.gradient(x)).astype(reduced.dtype)
-    np.add.at(pull, rows.column, parts)
-    least = 0 if x.dtype == object else UNCONFIRMED
-    matters = np.zeros(len(rows), dtype=bool)  # rounding noise has no side
-    matters[rows.row[parts > least * pull[rows.column]]] = True
-    lacks = [
-        _distance(np.where(matters, dual, 0), activity, rows.lower, rows.upper, maximise),
-        _distance(np.where(np.abs(reduced) > least * pull, reduced, 0), x, program.lower, program.upper, maximise),
-    ]
-    gap = sum(each.sum() for each in lacks)
-    if not gap <= least * (np.abs(dual * activity).sum() + pull @ np.abs(x)):
+    reduced, activity = program.reduced_cost(x, dual), rows.activity(x)
+    reach: Any = INFINITY
+    wide = np.full(len(rows), INFINITY)
+    if x.dtype != object:
+        reach = np.abs(x).max(initial=0.0)
+        wide = np.zeros(len(rows))
+        np.add.at(wide, rows.row, np.abs(rows.value) * reach)
+    gap = _distance(dual, activity, rows.lower, rows.upper, wide, maximise)
+    gap += _distance(reduced, x, program.lower, program.upper, reach, maximise)
+    size = np.abs(dual * activity).sum() + np.abs(program.gradient(x) * x).sum()
+    if not gap <= (0 if x.dtype == object else UNCONFIRMED * size):
         raise NotSolved(
             f"{solution.backend} calls a point optimal that by its duals may be {float(gap):g} from the optimum",
             replace(solution, status=Status.INACCURATE),
         )
 
 
-def _distance(multiplier: Array, value: Array, lower: Array, upper: Array, maximise: bool) -> Array:
-    """Return how much each multiplier, times the distance to the bound that it goes with, adds to a bound's gap."""
-    at_upper = (multiplier > 0) == maximise
-    there = np.where(multiplier == 0, value, np.where(at_upper, upper, lower))
-    distance: Array = np.abs(multiplier * (there - value))
-    return distance
+def _distance(multiplier: Array, value: Array, lower: Array, upper: Array, reach: Any, maximise: bool) -> Any:
+    """Return what multipliers, times the distances to the bounds that they go with, add to a bound of the objective."""
+    bound = np.where((multiplier > 0) == maximise, upper, lower)
+    distance = np.minimum(np.abs(np.where(multiplier == 0, value, bound) - value), reach)
+    return np.abs(multiplier * np.where(multiplier == 0, 0, distance)).sum()
