@@ -19,8 +19,8 @@ from fairopt.program import INFINITY, Array, Program, Sense
 #: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
 #: times what the loosest back end (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
 BROKEN = 1e-5
-#: The duals of an optimum in floats leave a gap of at most this, relative to the size of its terms.
-UNCONFIRMED = 1e-4
+#: The duals of an optimum in floats leave a gap of at most this, relative to the size of its terms; of a tangent more.
+UNCONFIRMED, BY_TANGENT = 1e-4, 1e-3
 #: A row whose terms are all rounding noise has no size of its own; it may be off by this part of a typical variable.
 NOISE = 1e-6
 
@@ -117,7 +117,8 @@ def refuse_unconfirmed(program: Program, solution: Solution) -> None:
     gap = _distance(dual, activity, rows.lower, rows.upper, wide, maximise)
     gap += _distance(reduced, x, program.lower, program.upper, reach, maximise)
     size = np.abs(dual * activity).sum() + np.abs(program.gradient(x) * x).sum()
-    if not gap <= (0 if x.dtype == object else UNCONFIRMED * size):
+    part = 0 if x.dtype == object else UNCONFIRMED if program.logarithms is None else BY_TANGENT
+    if not gap <= part * size:
         raise NotSolved(
             f"{solution.backend} calls a point optimal that by its duals may be {float(gap):g} from the optimum",
             replace(solution, status=Status.INACCURATE),
