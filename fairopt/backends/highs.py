@@ -100,7 +100,7 @@ class HighsSession:
         else:
             load(highs, program)
         self._loaded = program
-        solution = well_formed(program, run(highs, program, left(self._options.time_limit)), "HiGHS")
+        solution = well_formed(program, run(highs, program, left(self._options.time_limit)))
         left()
         return ordinary.back(solution)
 

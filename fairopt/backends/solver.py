@@ -20,7 +20,7 @@ from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Solution
 from fairopt.backends.trust import trusted, well_formed
 from fairopt.deadline import left
-from fairopt.errors import BadInput, NotCapable, NotInstalled
+from fairopt.errors import BadInput, FairoptError, NotCapable, NotInstalled, NotSolved
 from fairopt.program import INFINITY, Number, Program
 
 _log = logging.getLogger(__name__)
@@ -292,8 +292,13 @@ class Session:
 
     def __call__(self, program: Program) -> Solution:
         """Return the back end's answer to ``program``, optimal or not."""
-        answered = (self._ask or self.backend.solve)(program)  # of a method, the second is refused
-        solution = well_formed(program, answered, f"{self.solver.name}'s solve")
+        ask = self._ask or self.backend.solve  # of a method, the second is refused
+        try:
+            solution = well_formed(program, ask(program), f"{type(self.solver).__name__}.solve")
+        except FairoptError:
+            raise
+        except Exception as error:
+            raise NotSolved(f"{self.solver.name} broke off: {type(error).__name__}: {error}") from error
         self.seconds += solution.seconds
         _log.debug("%s: %s by %s", program.name, solution.status.value, self.solver.name)
         return solution

@@ -1,6 +1,6 @@
 """What an answer must show before it is passed on as an optimum; a solver's word alone is not enough.
 
-`well_formed` is asked of every answer: its status, its shapes, its numbers. `trusted` is asked of an optimum: its point
+`well_formed` looks at every answer: its status, its shapes, its numbers. `trusted` looks at an optimum: its point
 keeps the constraints, and its duals say that no other point is better. In floats both are judged with a tolerance. It
 finds a wrong answer, and proves nothing: proofs are exact (`fairopt.certificates`).
 """
@@ -49,10 +49,10 @@ def refuse_broken(program: Program, solution: Solution) -> None:
         )
 
 
-def well_formed(program: Program, solution: Solution, who: str = "solve") -> Solution:
+def well_formed(program: Program, solution: Solution, method: str = "solve") -> Solution:
     """Return the solution itself if status, shapes and numbers are those of an answer to ``program``.
 
-    Errors: `NotSolved`; `WrongReturn` where ``who`` returned something else than a `Solution`.
+    Errors: `NotSolved`; `WrongReturn` where ``method`` returned something else than a `Solution`.
 
     >>> import numpy as np
     >>> from fairopt.program import Formulation
@@ -63,7 +63,7 @@ def well_formed(program: Program, solution: Solution, who: str = "solve") -> Sol
         ...
     fairopt.errors.NotSolved: some: its x has shape (2,), where the program needs (1,); its answer is not used
     """
-    require_returned(isinstance(solution, Solution), solution, who, "a Solution")
+    require_returned(isinstance(solution, Solution), solution, method, "a Solution")
     rows, variables = program.shape
     wrong = "" if isinstance(solution.status, Status) else f"its status is {solution.status!r:.100}"
     for name, length in (("x", variables), ("reduced_cost", variables), ("dual", rows)):
@@ -87,7 +87,7 @@ def trusted(program: Program, solution: Solution) -> Solution:
 
     A program with integer variables has no duals: there only the constraints are judged.
     """
-    well_formed(program, solution.require_optimal())
+    solution.require_optimal()
     refuse_broken(program, solution)
     if solution.dual is not None and not program.integer.any():
         refuse_unconfirmed(program, solution)
