@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairopt.backends import Highs
+from fairopt.backends import Highs, Session
 from fairopt.backends.exact import Exact
-from fairopt.backends.trust import trusted
 from fairopt.deadline import left
 from fairopt.problem import Market, usable
 from fairopt.problem.market import Shares
@@ -90,7 +89,6 @@ def largest_efficiency(market: Market) -> Number:
     p.maximize((market.speedup * share).sum(), source="OEF Eq. (4)")
     p.constrain("capacity", share.sum(axis=0) <= market.capacity)
     p.constrain("demand", (share.sum(axis=1) <= market.demand).where(market.demand < INFINITY))
-    program = p.program()
-    solution = trusted(program, (Exact() if market.exact else Highs()).solve(program))
+    solution = Session(Exact() if market.exact else Highs()).optimum(p.program())
     assert solution.objective is not None
     return solution.objective

@@ -99,8 +99,7 @@ def refuse_unconfirmed(program: Program, solution: Solution) -> None:
 
     A row or variable with a multiplier must be at the bound that the multiplier goes with. What each is away from it,
     times the multiplier, adds up to the distance from an upper bound of the objective (a lower one, if minimised).
-    Floats have noise in multipliers whose bound is infinite. They are judged in a box around the point instead, which
-    is as large as its largest entry.
+    Floats have noise in multipliers whose bound is infinite: these are judged in a box around the point, of its size.
 
     Source: the weak duality of linear programs; with logarithms, of the objective's tangent at the point.
     """
@@ -111,7 +110,7 @@ def refuse_unconfirmed(program: Program, solution: Solution) -> None:
     reach: Any = INFINITY
     wide = np.full(len(rows), INFINITY)
     if x.dtype != object:
-        reach = np.abs(x).max(initial=0.0)
+        reach = _size(program, x)
         wide = np.zeros(len(rows))
         np.add.at(wide, rows.row, np.abs(rows.value) * reach)
     gap = _distance(dual, activity, rows.lower, rows.upper, wide, maximise)
@@ -128,5 +127,15 @@ def refuse_unconfirmed(program: Program, solution: Solution) -> None:
 def _distance(multiplier: Array, value: Array, lower: Array, upper: Array, reach: Any, maximise: bool) -> Any:
     """Return what multipliers, times the distances to the bounds that they go with, add to a bound of the objective."""
     bound = np.where((multiplier > 0) == maximise, upper, lower)
-    distance = np.minimum(np.abs(np.where(multiplier == 0, value, bound) - value), reach)
-    return np.abs(multiplier * np.where(multiplier == 0, 0, distance)).sum()
+    bound = np.where(multiplier == 0, value, bound)
+    return np.abs(multiplier * np.where(np.isinf(bound.astype(float)), reach, bound - value)).sum()
+
+
+def _size(program: Program, x: Array) -> float:
+    """Return the largest entry of a point in floats, or the largest that a bound or a row's side stands for."""
+    rows = program.rows
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, rows.row, np.abs(rows.value))
+    sides = [side / np.where(largest > 0, largest, 1.0) for side in (rows.lower, rows.upper)]
+    numbers = np.abs(np.concatenate([x, program.lower, program.upper, *sides]).astype(float))
+    return float(numbers[np.isfinite(numbers)].max(initial=0.0))

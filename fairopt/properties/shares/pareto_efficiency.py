@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends import Highs
+from fairopt.backends import Highs, Session
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
-from fairopt.backends.trust import trusted
 from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyProof
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
@@ -135,7 +134,7 @@ class ParetoEfficiency(AllocationProperty):
         own = market.utility(fitted)
         fair = market.fair_utility()
         program = largest_gain(market, own, fair)
-        solution = trusted(program, (Exact() if market.exact else Highs()).solve(program))
+        solution = Session(Exact() if market.exact else Highs()).optimum(program)
         gain = program.value(solution.point)
         better = program.variable("share", solution.point)
         gains = market.utility(better) - own
