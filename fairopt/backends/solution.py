@@ -176,6 +176,21 @@ def written_out(program: Program, solution: Solution) -> Solution:
     return replace(solution, x=x, dual=dual, reduced_cost=program.cost - against)
 
 
+def without_noise(shares: Array, capacity: Array) -> Array:
+    """Return shares (n, k) in floats without their noise: none is negative, no type is overbooked. Exact ones have none.
+
+    >>> without_noise(np.array([[1.0, 1e-17], [1.0 + 1e-12, -1e-17]]), np.array([2.0, 0.0])).sum(axis=0) <= [2, 0]
+    array([ True,  True])
+    """
+    if shares.dtype == object:
+        return shares
+    shares = np.maximum(shares, 0.0)
+    booked, there = shares.sum(axis=0), capacity.astype(float)
+    over = booked > there
+    shares[:, over] *= np.nextafter(there[over] / booked[over], 0.0)
+    return shares
+
+
 def not_negative(shares: Array) -> Array:
     """Return shares with a float solver's tiny negatives set to zero; exact ones have none."""
     return shares if shares.dtype == object else np.maximum(shares, 0.0)

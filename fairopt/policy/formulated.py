@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.backends import Method, ProgramMethod, Session
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima, with_optimum
-from fairopt.backends.solution import Solution, not_negative, written_out
+from fairopt.backends.solution import Solution, without_noise, written_out
 from fairopt.certificates import Certificate, Optimality, OutsideDecision
 from fairopt.errors import NotCapable, require_returned
 from fairopt.policy.allocation import Allocation
@@ -77,7 +77,7 @@ class Formulated(Policy):
         return Allocation(
             self.name,
             problem,
-            shares=not_negative(program.variable("share", solution.point)),
+            shares=without_noise(program.variable("share", solution.point), problem.capacity),
             objective=program.value(solution.point),
             program=program,
             solution=solution,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt.backends import Method, Session
-from fairopt.backends.solution import Solution, Status, not_negative
+from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
@@ -30,6 +30,8 @@ CERTIFIABLE = 1000
 FLOAT_SLACK = 1e-9
 #: The relative rounding error of the level that a demand allows: a sum over types, divided once.
 MARGIN = 1e-13
+#: Users whose levels rise so many times slower than others' are noise to a solver in floats.
+APART = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +159,9 @@ class WaterFilling(Formulated):
             if solution.dual is None:
                 raise NotCapable(f"{solve.backend.name} returns no duals, which {self.name} finds its bottlenecks by")
             rising = self._rising(market, levels)
+            if not program.exact and rising.max() > APART * rising[rising > 0].min():
+                apart = f"weights {rising.max() / rising[rising > 0].min():.2g} apart; decide with the exact back end"
+                raise NotSolved(f"numerically out of range for {solve.backend.name}: {apart}", solution)
             push = np.abs(solution.dual[program.row_block("least_ratio").span]) * rising
             least = 0 if program.exact else 0.5 / int((rising > 0).sum())
             stuck = (push > 0) & (push >= min(least, push.max()))
@@ -171,7 +176,7 @@ class WaterFilling(Formulated):
         return Allocation(
             self.name,
             problem,
-            shares=not_negative(program.variable("share", solution.point)),
+            shares=without_noise(program.variable("share", solution.point), problem.capacity),
             objective=levels.level.min(),
             program=program,
             solution=solution,

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.backends import Capability, Highs, Method, Session
 from fairopt.backends.exact.bound import exact_bound
-from fairopt.backends.solution import Solution, Status, not_negative
+from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import trusted
 from fairopt.certificates import Certificate, NashEquilibrium
 from fairopt.deadline import left
@@ -151,7 +151,7 @@ class NashWelfare(Policy):
         # a point short of the solver's tolerance may still lead to the exact equilibrium
         if solution.status is not Status.INACCURATE:
             trusted(program, solution)
-        shares = not_negative(program.variable("share", solution.point))
+        shares = without_noise(program.variable("share", solution.point), problem.capacity)
         evidence = Equilibrium.of(problem, shares, _rents(problem, program, solution))
         return Allocation(
             self.name,
