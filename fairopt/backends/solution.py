@@ -177,7 +177,7 @@ def written_out(program: Program, solution: Solution) -> Solution:
 
 
 def without_noise(shares: Array, capacity: Array) -> Array:
-    """Return shares (n, k) in floats without their noise: none is negative, no type is overbooked. Exact ones have none.
+    """Return shares (n, k) in floats without noise: none is negative, no type is overbooked. Exact ones have none.
 
     >>> without_noise(np.array([[1.0, 1e-17], [1.0 + 1e-12, -1e-17]]), np.array([2.0, 0.0])).sum(axis=0) <= [2, 0]
     array([ True,  True])
