@@ -230,6 +230,8 @@ def _run() -> None:
     except OSError as error:  # a full disk, say
         sys.stdout = None  # else Python would try again at exit
         _end(f"cannot write the output: {error}", Exit.NOT_SOLVED)
+    except MemoryError:
+        _end("out of memory; what was finished is kept", Exit.NOT_SOLVED)
     except KeyboardInterrupt:
         _end("interrupted", Exit.INTERRUPTED)
     except FairoptError as error:
