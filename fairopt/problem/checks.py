@@ -35,7 +35,10 @@ def listed(values: object, place: str) -> list[object]:
     """Return the entries of a list, an array or a tuple; strings, dictionaries and sets are none."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise BadInput(f"got {type(values).__name__}", place=place, remedy="Give a list of numbers")
-    return list(values)
+    try:
+        return list(values)
+    except TypeError as error:  # an array of no dimensions says so only here
+        raise BadInput(f"got {values!r:.100}", place=place, remedy="Give a list of numbers") from error
 
 
 def listed_rows(speedup: object) -> list[list[object]]:

@@ -44,6 +44,7 @@ def size_of(kind: Kind) -> int:
 
 def play(kind: Kind, number: int, count: int) -> Chunk:
     """Carry out the trials of a chunk."""
+    kind.prepare()
     begun, counts, chunk = time.perf_counter(), Counter[str](), Chunk(kind.name, number)
     first = number * size_of(kind)
     for seed in range(first, first + count):

@@ -127,8 +127,8 @@ def plan(draw: Random) -> Ending:
 
 
 KINDS = [
-    Kind("e", "changed certificates", certificate, 20, 6),
-    Kind("e", "made-up certificates", made_up, 20, 6),
-    Kind("e", "changed runs", record, 20, 8),
-    Kind("e", "changed schedules", plan, 20, 8),
+    Kind("e", "changed certificates", certificate, 20, 12, certificates),
+    Kind("e", "made-up certificates", made_up, 20, 3, certificates),
+    Kind("e", "changed runs", record, 20, 6, records),
+    Kind("e", "changed schedules", plan, 20, 4, printed_plan),
 ]

@@ -47,7 +47,7 @@ class Reader:
     read: Callable[[Path], Any]
     samples: Callable[[], Mapping[str, bytes]]
     write: Callable[[Any, Path], None] | None = None
-    beside: Callable[[str], list[Path]] = lambda name: []  # files that are read together with it
+    cost: float = 1.5  # milliseconds
 
 
 @cache
@@ -247,10 +247,10 @@ READERS = {
     "trace": Reader(lambda path: read_trace(path, TYPES), traces, write_trace),
     "study": Reader(partial(parse_with, StudySpec.parse), partial(specs, "studies")),
     "bench": Reader(partial(parse_with, Spec.parse), partial(specs, "specs")),
-    "record": Reader(lambda path: list(read_record(path).rounds()), records),
+    "record": Reader(lambda path: list(read_record(path).rounds()), records, cost=6),
     "certificate": Reader(read_certificate, certificates),
 } | {
-    f"import {name}": Reader(partial(import_with, name), partial(imported, name))
+    f"import {name}": Reader(partial(import_with, name), partial(imported, name), cost=6)
     for name in sorted(path.name for path in (DATA / "clusters").iterdir() if path.is_dir())
 }
 
@@ -273,7 +273,7 @@ def strange_call(draw: Random) -> Ending:
     }
     if draw.random() < 0.3:
         key = draw.choice(sorted(table))
-        table[key] = draw.choice([iter, str, repr, bool, _as_array])(table[key])
+        table[key] = draw.choice([_iterator, str, repr, bool, _as_array])(table[key])
     try:
         if draw.random() < 0.5:
             Market.of(**table)
@@ -282,6 +282,10 @@ def strange_call(draw: Random) -> Ending:
     except BadInput as error:
         return refusal(error)
     return Ending.RIGHT
+
+
+def _iterator(value: Any) -> Any:
+    return iter(value) if isinstance(value, list | dict | str) else value
 
 
 def _as_array(value: Any) -> Any:
@@ -293,5 +297,8 @@ def _as_array(value: Any) -> Any:
     return None
 
 
-KINDS = [Kind("a", f"read {name}", partial(attempt, reader), 10, 3) for name, reader in READERS.items()]
+KINDS = [
+    Kind("a", f"read {name}", partial(attempt, reader), 10, reader.cost, partial(prepared, reader))
+    for name, reader in READERS.items()
+]
 KINDS.append(Kind("a", "call Market.of", strange_call, 10, 0.5))

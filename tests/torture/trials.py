@@ -50,7 +50,8 @@ class Kind:
     """A kind of trials: its letter in the count, its name, and what one trial does with a source of chance.
 
     ``attempt`` returns how a trial without a fault ended, and raises `Fault`. ``limit``: the most seconds of a trial.
-    ``cost``: about how many milliseconds one takes, so that chunks take about as long as each other.
+    ``prepare`` is called before the first one. ``cost``: about how many milliseconds one takes, so that chunks take
+    about as long as each other.
     """
 
     letter: str
@@ -58,6 +59,7 @@ class Kind:
     attempt: Callable[[Random], Ending]
     limit: float = 10.0
     cost: float = 5.0
+    prepare: Callable[[], object] = lambda: None
 
     def trial(self, seed: int) -> tuple[Ending, str]:
         """Return how the trial with this seed ended, and what is to be said of a fault."""
