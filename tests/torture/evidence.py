@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from mutations import changed_values
+from changed import changed_values
 from trials import Ending, Fault, Kind
 
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from mutations import changed_bytes, changed_values
+from changed import changed_bytes, changed_values
 from trials import Ending, Fault, Kind
 
 from fairopt import allocate, discovery

@@ -188,7 +188,8 @@ def _weights(program: Program, solution: Solution, fair: Array) -> ParetoWeights
     block = program.row_block("demand")
     demand_prices[block.kept] = dual[block.span]
     # moving "nobody loses" into the objective adds minus its dual (which is <= 0) to each user's weight
-    weights = (1 - dual[program.row_block("nobody_loses").span]) / fair
+    with np.errstate(over="ignore"):  # of throughputs near the least floats; infinite weights prove nothing
+        weights = (1 - dual[program.row_block("nobody_loses").span]) / fair
     return ParetoWeights(weights, dual[program.row_block("capacity").span].copy(), demand_prices)
 
 
