@@ -9,6 +9,7 @@ from pathlib import Path
 
 from campaign import read, run, summed, wanted
 from catalogue import KINDS, TRIALS
+from counting import put_into
 
 
 def main() -> int:
@@ -19,6 +20,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="so many processes")
     parser.add_argument("--only", default="", help="only kinds of this letter or name")
     parser.add_argument("--part", type=float, default=1.0, help="this part of the million")
+    parser.add_argument("--write", type=Path, help="put the counts into this page")
     parser.add_argument("--until-fault", action="store_true", help="stop at the first chunk with a fault")
     given = parser.parse_args()
     kinds = [kind for kind in KINDS if given.only in ("", kind.letter, kind.name)]
@@ -42,6 +44,8 @@ def main() -> int:
         if kind.name in counts:
             words = ", ".join(f"{count:,} {ending}" for ending, count in counts[kind.name].most_common())
             print(f"({kind.letter}) {kind.name}: {words}")
+    if given.write:
+        given.write.write_text(put_into(given.write.read_text(encoding="utf-8"), done), encoding="utf-8")
     return int(any(chunk.faults for chunk in done))
 
 
