@@ -31,7 +31,7 @@ import study_examples as studies
 
 #: Exit statuses of a command that says why it ended: done, bad input, not solved, a property that fails, signals.
 SAID = frozenset({0, 1, 2, 3, 4, 130, 143})
-CLUSTER = 'schema = 1\n[[group]]\ntype = "T"\nhosts = 2\ngpus = 2\n'
+ASKED = {signal.SIGINT, signal.SIGTERM}
 SPEC = """
 schema = 1
 name = "small"
@@ -56,13 +56,16 @@ contender = "fairopt-highs"
 
 def child(words: Sequence[str], folder: Path, prepare: Callable[[], None] = lambda: None) -> int:
     """Begin a command in a child process, and return the process's number; its words go to files in the folder."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, ASKED)  # not before the child is ready to be stopped
     number = os.fork()
     if number:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKED)
         return number
     status = 99
     try:
-        os.setsid()
+        os.setpgid(0, 0)
         os.chdir(folder)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKED)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, 0)
         for stream, name in ((1, "said"), (2, "errors")):
@@ -78,9 +81,12 @@ def child(words: Sequence[str], folder: Path, prepare: Callable[[], None] = lamb
 
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+        finally:
+            os._exit(status)
     raise AssertionError("a child does not come here")
 
 
@@ -92,9 +98,17 @@ def ended(number: int, most: float = 60.0) -> int:
         if found:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.005)
-    os.killpg(number, signal.SIGKILL)
+    _stop(number, signal.SIGKILL)
     os.waitpid(number, 0)
     raise Fault(Ending.HANG, "a command did not end")
+
+
+def _stop(number: int, which: signal.Signals) -> None:
+    """Send a signal to a child and all that it began; one that has ended already gets none."""
+    try:
+        os.killpg(number, which)
+    except ProcessLookupError:  # it has no group of its own yet, or has ended
+        os.kill(number, which)
 
 
 # -- ways to stop ----------------------------------------------------------------------------------------------------
@@ -102,7 +116,7 @@ def _signalled(which: signal.Signals) -> Callable[[Sequence[str], Path, Random],
     def stop(words: Sequence[str], folder: Path, draw: Random) -> int:
         number = child(words, folder)
         time.sleep(draw.uniform(0, 1.2))
-        os.killpg(number, which)
+        _stop(number, which)
         return ended(number)
 
     return stop
