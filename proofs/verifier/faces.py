@@ -1,4 +1,4 @@
-"""The largest total among envy-free, Pareto-efficient allocations: a tree of programs shows that none has more.
+"""The largest total among envy-free, Pareto-efficient allocations: a tree shows that none has more.
 
 If an allocation is Pareto-efficient, no circle of users can each give some of a type to the next and gain.
 So where a circle would improve whoever holds all of its pairs (user, type), an efficient allocation lacks

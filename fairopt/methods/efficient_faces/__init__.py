@@ -9,7 +9,7 @@ improves an optimum an efficient allocation lacks one pair of a user and a type:
 Demands are not covered: with them, other trades improve, too.
 """
 
-from fairopt.methods.efficient_faces.search import EfficientFaces, Node, best_efficient, giving_out_all
+from fairopt.methods.efficient_faces.search import EfficientFaces, TreeNode, best_efficient, giving_out_all
 from fairopt.methods.efficient_faces.trades import efficient_weights, improving_circle
 
-__all__ = ["EfficientFaces", "Node", "best_efficient", "efficient_weights", "giving_out_all", "improving_circle"]
+__all__ = ["EfficientFaces", "TreeNode", "best_efficient", "efficient_weights", "giving_out_all", "improving_circle"]

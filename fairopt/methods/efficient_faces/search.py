@@ -24,7 +24,7 @@ Pairs = frozenset[Pair]
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class TreeNode:
     """The program without some pairs (user, type): ``bound`` is its optimum, minus infinity where it has no point.
 
     ``circle`` is a trade that improves the ``shares`` of that optimum, so that every efficient point lacks one of its
@@ -54,10 +54,10 @@ class EfficientFaces:
     weights: Array
     value: Fraction
     bound: Fraction
-    nodes: dict[Pairs, Node]
+    nodes: dict[Pairs, TreeNode]
     branched: frozenset[Pairs]
 
-    def proofs(self) -> Iterator[tuple[Node, Array]]:
+    def proofs(self) -> Iterator[tuple[TreeNode, Array]]:
         """Yield the nodes that were not branched, with multipliers that prove them to be at most ``bound``."""
         for without, node in self.nodes.items():
             dual = node.dual
@@ -191,10 +191,10 @@ class _Search:
 
     def __init__(self, program: Program, speedup: Array) -> None:
         self.program, self.speedup = _FewRows(program), speedup
-        self.nodes: dict[Pairs, Node] = {}
+        self.nodes: dict[Pairs, TreeNode] = {}
         self.branched: set[Pairs] = set()
-        self.open: list[tuple[Number, int, Node]] = []
-        self.best: Node | None = None
+        self.open: list[tuple[Number, int, TreeNode]] = []
+        self.best: TreeNode | None = None
         self._number = count()
 
     @property
@@ -208,7 +208,7 @@ class _Search:
             heappop(self.open)
         return -self.open[0][0] if self.open else -INFINITY
 
-    def dive(self, node: Node, held: Array) -> None:
+    def dive(self, node: TreeNode, held: Array) -> None:
         """Branch at the best node that forbids nothing of ``held``, and so on, down to an efficient one."""
         while node.circle is not None:
             children = self.branch(node)
@@ -217,14 +217,14 @@ class _Search:
                 return
             node = max(free, key=lambda child: child.bound)
 
-    def branch(self, node: Node) -> list[Node]:
+    def branch(self, node: TreeNode) -> list[TreeNode]:
         """Solve the programs without one pair more of the node's circle each."""
         assert node.circle is not None
         children = [self.solved(node.without | {pair}, node) for pair in node.circle]
         self.branched.add(node.without)
         return children
 
-    def solved(self, without: Pairs, parent: Node | None) -> Node:
+    def solved(self, without: Pairs, parent: TreeNode | None) -> TreeNode:
         """Solve a program that has not been solved before, and keep the node."""
         if without in self.nodes:
             return self.nodes[without]
@@ -232,13 +232,13 @@ class _Search:
         program, answer = self.program.solved(without)
         if answer.status is Status.INFEASIBLE and parent is not None:
             assert answer.farkas is not None
-            node = Node(without, -INFINITY, parent.dual, contradiction=-answer.farkas)
+            node = TreeNode(without, -INFINITY, parent.dual, contradiction=-answer.farkas)
         else:
             answer.require_optimal()
             assert answer.dual is not None
             shares = program.variable("share", answer.point)
             circle = improving_circle(self.speedup, shares)
-            node = Node(without, Fraction(program.value(answer.point)), answer.dual, shares, circle)
+            node = TreeNode(without, Fraction(program.value(answer.point)), answer.dual, shares, circle)
         self.nodes[without] = node
         if node.circle is not None:
             heappush(self.open, (-node.bound, next(self._number), node))
