@@ -157,12 +157,12 @@ def test_without_an_efficient_point_to_begin_with_it_is_found_too() -> None:
 
 def test_what_has_no_efficient_point_is_said_so() -> None:
     market = Market.of([[1, 2], [1, 5]], [1, 1])
-    program = envy_free(market)
+    program = giving_out_all(MaxEfficiency().formulate(market, None), market.speedup)
     upper = program.upper.copy()
-    upper[0] = 0  # who is relatively better on the first type may hold none of it
+    upper[[0, 3]] = 0  # nobody may hold what it is relatively better on
     with pytest.raises(NotSolved, match="no point of the program is efficient"):
         best_efficient(replace(program, upper=upper), market.speedup, market.speedup * 0)
-    upper[1] = 0  # and envies whoever holds anything
+    upper[2] = 0  # nor may anybody hold the first type
     with pytest.raises(NotSolved, match="no point satisfies all constraints"):
         best_efficient(replace(program, upper=upper), market.speedup, market.speedup * 0)
 
