@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,10 @@ class EfficientFaces:
     bound: Fraction
     nodes: dict[Pairs, TreeNode]
     branched: frozenset[Pairs]
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was found, and how many programs were solved for it."""
+        return {"value": self.value, "bound": self.bound, "weights": self.weights, "programs": len(self.nodes)}
 
     def proofs(self) -> Iterator[tuple[TreeNode, Array]]:
         """Yield the nodes that were not branched, with multipliers that prove them to be at most ``bound``."""
