@@ -6,7 +6,7 @@ from fractions import Fraction
 from time import perf_counter
 from typing import Any
 
-from fairopt.backends import Session
+from fairopt.backends import Capability, Method, Session
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import EfficientProof, row_duals
 from fairopt.errors import NotCapable
@@ -19,6 +19,13 @@ from fairopt.program import cast
 
 #: The most users: the program has a row for each pair of them, and is solved many times in Fractions.
 MOST_USERS = 100
+
+
+class FaceSearch(Method):
+    """Branch and bound over efficient faces; a time limit leaves the best that was found, after the first descent."""
+
+    name = "efficient-faces"
+    capabilities = frozenset({Capability.TIME_LIMIT})
 
 
 class EfficientOEF(Policy):
@@ -52,6 +59,7 @@ class EfficientOEF(Policy):
 
     name = "oef-efficient"
     source = "Our own; OEF, Middleware 2024, Eq. (10), and Varian, J. Economic Theory 1974"
+    methods = (FaceSearch(),)
     traits = frozenset({Trait.EXACT, Trait.NO_DEMANDS})
     claims = (
         Claim("envy_freeness", "by its rows, OEF Eq. (10c)"),
@@ -77,15 +85,18 @@ class EfficientOEF(Policy):
         program = giving_out_all(CooperativeOEF().formulate(market, None), market.speedup)
         built = perf_counter()
         held = equilibrium.shares if equilibrium.exact else market.speedup * 0
-        found = best_efficient(program, market.speedup, held, nodes=n * k * min(n, k))
+        most, seconds = n * k * min(n, k), solve.options.time_limit
+        found = best_efficient(program, market.speedup, held, nodes=most, seconds=seconds)
+        status = Status.OPTIMAL if found.value == found.bound else Status.LIMIT
         number = Fraction if problem.exact else float
         return Allocation(
             self.name,
             problem,
             shares=cast(found.shares, number),
             objective=number(found.value),
+            status=status,
             solution=Solution(
-                status=Status.OPTIMAL if found.value == found.bound else Status.LIMIT,
+                status=status,
                 raw_status=f"{len(found.nodes)} programs solved",
                 backend="auto",
                 objective=number(found.value),

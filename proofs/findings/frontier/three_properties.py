@@ -160,8 +160,8 @@ def worst_found() -> Finding:
         f"{float(best):.5f} of cooperative OEF's total for u = 10^9 and e = 10^4 (own-three-worst-best, -most), the "
         f"equilibrium {float(equilibrium):.5f}; the tree of {len(tree.nodes)} programs is accepted by the verifier, "
         "and by hand the limit is 2/3. The best has always more than 2/(n + 1), as the equilibrium has "
-        "(own-equilibrium-total), which is 1/2 here: whether less than 2/3 can be had by three users, and how little by "
-        "more, is open.",
+        "(own-equilibrium-total), which is 1/2 here: whether less than 2/3 can be had by three users, and how little "
+        "by more, is open.",
     )
 
 
