@@ -173,7 +173,8 @@ class _FewRows:
         rows = self._floats.rows
         terms = rows.value * x[rows.column]
         value, size = (np.bincount(rows.row, each, minlength=len(rows)) for each in (terms, np.abs(terms)))
-        return np.asarray((value - rows.lower <= size * self._SAFE) | (rows.upper - value <= size * self._SAFE))
+        safe = size * self._SAFE
+        return ~((value - rows.lower > safe) & (rows.upper - value > safe))  # what is no number counts as near
 
     def _cut(self, program: Program) -> Program:
         count = int(self._kept.sum())
