@@ -15,7 +15,7 @@ from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.models.oef.cooperative import CooperativeOEF
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.problem import Market
-from fairopt.program import cast
+from fairopt.program import Array, cast
 
 #: The most users: the program has a row for each pair of them, and is solved many times in Fractions.
 MOST_USERS = 100
@@ -81,12 +81,15 @@ class EfficientOEF(Policy):
         if n > MOST_USERS:
             raise NotCapable(f"{self.name} compares all pairs of users in Fractions, of {MOST_USERS} at most; got {n}")
         market = problem.as_(Fraction)
-        equilibrium = NashWelfare().decide(market, None, solve)
         program = giving_out_all(CooperativeOEF().formulate(market, None), market.speedup)
         built = perf_counter()
-        held = equilibrium.shares if equilibrium.exact else market.speedup * 0
+
+        def equilibrium() -> Array:
+            held = NashWelfare().decide(market, None, solve)
+            return held.shares if held.exact else market.speedup * 0
+
         most, seconds = n * k * min(n, k), solve.options.time_limit
-        found = best_efficient(program, market.speedup, held, nodes=most, seconds=seconds)
+        found = best_efficient(program, market.speedup, equilibrium, nodes=most, seconds=seconds)
         status = Status.OPTIMAL if found.value == found.bound else Status.LIMIT
         number = Fraction if problem.exact else float
         return Allocation(

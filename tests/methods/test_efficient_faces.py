@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -89,7 +90,7 @@ def by_enumeration(market: Market) -> Fraction:
 
 
 def searched(market: Market, **limits: int) -> Allocation:
-    found = best_efficient(envy_free(market), market.speedup, equilibrium(market), **limits)
+    found = best_efficient(envy_free(market), market.speedup, partial(equilibrium, market), **limits)
     return Allocation("oef-efficient", market, found.shares, found.value, evidence=found)
 
 
@@ -148,11 +149,11 @@ def test_the_first_descent_keeps_what_the_equilibrium_reaches() -> None:
 
 
 def test_without_an_efficient_point_to_begin_with_it_is_found_too() -> None:
-    found = best_efficient(envy_free(DOMINATED), DOMINATED.speedup, DOMINATED.speedup * 0)
+    found = best_efficient(envy_free(DOMINATED), DOMINATED.speedup, lambda: DOMINATED.speedup * 0)
     assert found.value == by_enumeration(DOMINATED)
     # of all feasible allocations the most efficient one is the best
     everything = giving_out_all(MaxEfficiency().formulate(DOMINATED, None), DOMINATED.speedup)
-    assert best_efficient(everything, DOMINATED.speedup, DOMINATED.speedup * 0).value == 9
+    assert best_efficient(everything, DOMINATED.speedup, lambda: DOMINATED.speedup * 0).value == 9
 
 
 def test_what_has_no_efficient_point_is_said_so() -> None:
@@ -161,17 +162,17 @@ def test_what_has_no_efficient_point_is_said_so() -> None:
     upper = program.upper.copy()
     upper[[0, 3]] = 0  # nobody may hold what it is relatively better on
     with pytest.raises(NotSolved, match="no point of the program is efficient"):
-        best_efficient(replace(program, upper=upper), market.speedup, market.speedup * 0)
+        best_efficient(replace(program, upper=upper), market.speedup, lambda: market.speedup * 0)
     upper[2] = 0  # nor may anybody hold the first type
     with pytest.raises(NotSolved, match="no point satisfies all constraints"):
-        best_efficient(replace(program, upper=upper), market.speedup, market.speedup * 0)
+        best_efficient(replace(program, upper=upper), market.speedup, lambda: market.speedup * 0)
 
 
 def test_a_time_limit_leaves_the_best_so_far_and_a_bound() -> None:
-    found = best_efficient(envy_free(DOMINATED), DOMINATED.speedup, equilibrium(DOMINATED), seconds=0)
+    found = best_efficient(envy_free(DOMINATED), DOMINATED.speedup, partial(equilibrium, DOMINATED), seconds=0)
     assert found.value <= Fraction(52, 7) <= found.bound
     with time_limit(0), pytest.raises(OutOfTime):
-        best_efficient(envy_free(DOMINATED), DOMINATED.speedup, DOMINATED.speedup * 0)
+        best_efficient(envy_free(DOMINATED), DOMINATED.speedup, lambda: DOMINATED.speedup * 0)
 
 
 def test_demands_entitlements_and_many_users_are_refused_by_name() -> None:

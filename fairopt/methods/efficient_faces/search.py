@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -79,33 +79,40 @@ class EfficientFaces:
 
 
 def best_efficient(
-    program: Program, speedup: Array, held: Array, *, nodes: int | None = None, seconds: float | None = None
+    program: Program,
+    speedup: Array,
+    held: Callable[[], Array],
+    *,
+    nodes: int | None = None,
+    seconds: float | None = None,
 ) -> EfficientFaces:
     """Return the shares of the largest objective among the points of a program whose shares are Pareto-efficient.
 
     ``program`` is linear, in Fractions, and maximises; its shares, a block of variables "share" (n, k), give out all
-    GPUs that somebody can use. ``speedup`` (n, k) says whose throughput they are. ``held`` (n, k) are efficient shares
-    of the program, or zeros where none are known.
+    GPUs that somebody can use. ``speedup`` (n, k) says whose throughput they are. ``held`` returns efficient shares
+    (n, k) of the program, or zeros where none are known; it is called where the program's optimum is not efficient.
 
-    The first nodes are a dive that never forbids what ``held`` holds, so that it ends, after at most n k steps, at
-    efficient shares whose objective is at least that of ``held``. Then the node of the largest bound is next, until no
+    The first nodes are a dive that never forbids what is ``held``, so that it ends, after at most n k steps, at
+    efficient shares whose objective is at least that of these. Then the node of the largest bound is next, until no
     bound is above the best value, or ``nodes`` programs were solved, or the ``seconds`` are over; the dive is always
-    finished where ``held`` is given. Errors: `NotSolved` where no efficient point was found, or where there is none.
+    finished where something is held. Errors: `NotSolved` where no efficient point was found, or where there is none.
 
     >>> from fairopt.models import CooperativeOEF
     >>> from fairopt.problem import Market
     >>> market = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1, 1, 1])
     >>> program = giving_out_all(CooperativeOEF().formulate(market, None), market.speedup)
-    >>> found = best_efficient(program, market.speedup, market.speedup * 0)
+    >>> found = best_efficient(program, market.speedup, lambda: market.speedup * 0)
     >>> print(found.value, found.bound, len(found.nodes))
     52/7 52/7 4
     """
     program = program.as_(Fraction)
     search = _Search(program, speedup)
-    at = search.solved(frozenset(), None)
+    root = search.solved(frozenset(), None)
     try:
-        with time_limit(seconds if not held.any() else None):
-            search.dive(at, held)
+        if root.circle is not None:
+            begin = held()
+            with time_limit(None if begin.any() else seconds):
+                search.dive(root, begin)
         with time_limit(seconds):
             while search.top() > search.value and not (nodes and len(search.nodes) >= nodes):
                 search.branch(heappop(search.open)[-1])
@@ -143,13 +150,15 @@ class _FewRows:
 
     #: The part of the size of a row's terms by which floats may be off.
     _SAFE = 1e-9
+    #: With no more rows than these, all are there from the start.
+    _FEW = 200
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self._floats = program.as_(float)
-        rows, found = self._floats.rows, Highs().solve(self._floats)
-        self._kept = np.asarray(rows.lower == rows.upper)
-        if found.x is not None:
+        rows = self._floats.rows
+        self._kept = np.asarray((rows.lower == rows.upper) | (len(rows) <= self._FEW))
+        if not self._kept.all() and (found := Highs().solve(self._floats)).x is not None:
             self._kept |= self._near(found.x)
 
     def solved(self, without: Pairs) -> tuple[Program, Solution]:
