@@ -1,7 +1,7 @@
 """Methods: where a problem's structure lets it be solved faster than by a solver, and proven as well.
 
-A method works on arrays in floats (on efficient faces: in Fractions) and knows no policy. Each folder solves one problem,
-and its package holds what is to be called:
+A method works on arrays in floats (on efficient faces: in Fractions) and knows no policy. Each folder solves one
+problem, and its package holds what is to be called:
 
 * `fairopt.methods.level`: `raise_level`, the largest common level that all users can reach (max-min, equal throughput);
 * `fairopt.methods.water_filling`: `fill`, level after level until nobody can be raised;

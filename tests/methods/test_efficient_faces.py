@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import combinations
+from itertools import combinations, count
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.deadline import time_limit
 from fairopt.errors import NotCapable, NotSolved, OutOfTime
-from fairopt.methods.efficient_faces import best_efficient, efficient_weights, giving_out_all, improving_circle
+from fairopt.methods.efficient_faces import best_efficient, efficient_weights, giving_out_all, improving_circle, search
 from fairopt.models import CooperativeOEF, EfficientOEF, MaxEfficiency, NashWelfare
 from fairopt.policy import Allocation
 from fairopt.problem import Market
@@ -28,6 +28,10 @@ from fairopt.testing.samples import sample_markets
 
 #: Cooperative OEF's optimum is dominated here.
 DOMINATED = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1, 1, 1])
+#: The first descent is not enough here.
+SEARCHED_LONG = Market.of(
+    [[26, 13, 12, 17], [25, 27, 9, 8], [16, 18, 8, 11], [27, 22, 25, 16], [11, 6, 20, 15]], [1] * 4
+)
 
 
 def envy_free(market: Market) -> Program:
@@ -122,8 +126,7 @@ def test_a_circle_improves_exactly_where_shares_are_dominated() -> None:
 
 
 def test_the_verifier_accepts_the_tree_and_one_that_was_cut_short_with_its_gap() -> None:
-    market = Market.of([[26, 13, 12, 17], [25, 27, 9, 8], [16, 18, 8, 11], [27, 22, 25, 16], [11, 6, 20, 15]], [1] * 4)
-    whole, cut = searched(market), searched(market, nodes=1)
+    whole, cut = searched(SEARCHED_LONG), searched(SEARCHED_LONG, nodes=1)
     assert cut.evidence.value <= whole.evidence.value == whole.evidence.bound < cut.evidence.bound
     for decision in (whole, cut):
         data = json.loads(json.dumps(EfficientOEF().certify(decision).to_json()))
@@ -173,6 +176,23 @@ def test_a_time_limit_leaves_the_best_so_far_and_a_bound() -> None:
     assert found.value <= Fraction(52, 7) <= found.bound
     with time_limit(0), pytest.raises(OutOfTime):
         best_efficient(envy_free(DOMINATED), DOMINATED.speedup, lambda: DOMINATED.speedup * 0)
+
+
+@pytest.mark.parametrize("calls", range(2, 9))
+def test_wherever_time_runs_out_the_bound_is_one(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+    best, asked = searched(SEARCHED_LONG).evidence.value, count(1)
+
+    def left() -> None:
+        if next(asked) >= calls:
+            raise OutOfTime("now")
+
+    monkeypatch.setattr(search, "left", left)
+    try:
+        decision = searched(SEARCHED_LONG)
+    except OutOfTime:
+        return  # before anything was found
+    assert decision.evidence.value <= best <= decision.evidence.bound
+    assert not verdict_of(json.loads(json.dumps(EfficientOEF().certify(decision).to_json())))[0]
 
 
 def test_demands_entitlements_and_many_users_are_refused_by_name() -> None:

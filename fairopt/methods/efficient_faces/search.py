@@ -115,7 +115,7 @@ def best_efficient(
                 search.dive(root, begin)
         with time_limit(seconds):
             while search.top() > search.value and not (nodes and len(search.nodes) >= nodes):
-                search.branch(heappop(search.open)[-1])
+                search.branch(search.open[0][-1])
     except OutOfTime:
         if search.best is None:
             raise
@@ -162,7 +162,7 @@ class _FewRows:
             self._kept |= self._near(found.x)
 
     def solved(self, without: Pairs) -> tuple[Program, Solution]:
-        """Return the program without some pairs, and its answer, to which the rows that were left out make no odds."""
+        """Return the program without some pairs, and its answer, which keeps the rows that were left out, too."""
         program = without_pairs(self.program, without)
         while True:
             answer = Exact().solve(self._cut(program))
