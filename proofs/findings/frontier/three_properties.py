@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from random import Random
 from statistics import mean, median
 
@@ -34,6 +35,7 @@ from fairopt.policy import Allocation, Trait
 from fairopt.problem import Market
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.measuring import decide, exactly
+from fairopt.proofs.ledger.wording import speedups
 from fairopt.properties import AllocationProperty, Answer
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
 from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, ParetoEfficiency
@@ -142,6 +144,26 @@ def what_dominates_is_envied() -> Finding:
         f"Proof in words, checked on the {dominated} of 100 markets of small integers where cooperative OEF's optimum "
         "is dominated: the allocation that dominates it by the largest gain is envied. So a repair must take something "
         "from somebody, as oef-efficient does.",
+    )
+
+
+def small_markets(most: int = 6) -> Finding:
+    """All markets of three users on three types, one GPU each, speedups rising integers from 1 up to ``most``."""
+    rows = [(1, slow, fast) for fast in range(3, most + 1) for slow in range(2, fast)]
+    markets = [Market.of(speedup, [1, 1, 1]) for speedup in combinations_with_replacement(rows, 3)]
+    lacking: list[tuple[Fraction, Market]] = []
+    for market in markets:
+        tree = exactly(EfficientOEF(), market).evidence
+        require(tree.value == tree.bound, "the search has ended")
+        if tree.value < (total := tree.nodes[frozenset()].bound):
+            require(parts(market)[1] == tree.value / total, "the verifier accepts what is lacking")
+            lacking.append((tree.value / total, market))
+    least, there = min(lacking, key=lambda each: each[0])
+    return Finding(
+        Ruling.HOLDS_BOUNDED,
+        f"Decided on all {len(markets)} markets, users in any order: on {len(markets) - len(lacking)} the best has all "
+        f"of cooperative OEF's total, on {len(lacking)} less, and at least {least} of it (on {speedups(there)}). The "
+        "verifier accepts the trees and optima of those.",
     )
 
 
