@@ -46,6 +46,16 @@ THREE = (EnvyFreeness(), SharingIncentive(), ParetoEfficiency())
 USERS = (4, 8, 16)
 #: The units of the first user, and how near the circle is to improving nothing, on the worst market that was found.
 UNITS, NEAR = 10**9, 10**4
+#: By hill climbing, rounded to three digits or four: four users can lose more than three.
+FOUR = Market.of(
+    [
+        [UNITS, 0, 867 * UNITS // 1000, 284 * UNITS // 1000],
+        [0, "130.1", "48.6", "125.5"],
+        [1, "2.175", 0, "1.285"],
+        [0, "3.065", "7.185", "17.39"],
+    ],
+    ["0.882", "0.466", "1.18", "0.43"],
+)
 
 
 def of_gavel(users: int, random: Random) -> Market:
@@ -176,14 +186,18 @@ def worst_found() -> Finding:
     require(set(circle) == {(0, 2), (1, 1), (2, 0)}, "the circle is that of the proof")
     require(0 < best - Fraction(2, 3) < Fraction(1, 1000), "the limit is 2/3")
     require(Fraction(1, 2) < equilibrium <= best, "above the bound of the equilibrium")
+    of_four, by_four = parts(FOUR)
+    require(Fraction(2, 5) < of_four <= by_four < best, "four users lose more than three")
     return Finding(
         Ruling.QUALIFIED,
         "Three users with speedups (3u, 0, 2u), (0, 2e, e + 1), (3, 4, 0), one GPU of each type: the best has "
         f"{float(best):.5f} of cooperative OEF's total for u = 10^9 and e = 10^4 (own-three-worst-best, -most), the "
         f"equilibrium {float(equilibrium):.5f}; the tree of {len(tree.nodes)} programs is accepted by the verifier, "
-        "and by hand the limit is 2/3. The best has always more than 2/(n + 1), as the equilibrium has "
-        "(own-equilibrium-total), which is 1/2 here: whether less than 2/3 can be had by three users, and how little "
-        "by more, is open.",
+        "and by hand the limit is 2/3. Four users on four types: "
+        f"{float(by_four):.4f} (the equilibrium {float(of_four):.4f}) on (u, 0, 0.867 u, 0.284 u), (0, 130.1, 48.6, "
+        "125.5), (1, 2.175, 0, 1.285), (0, 3.065, 7.185, 17.39) with 0.882, 0.466, 1.18 and 0.43 GPUs. The best has "
+        "always more than 2/(n + 1), as the equilibrium has (own-equilibrium-total), which is 1/2 and 2/5 here. How "
+        "little it can have is open.",
     )
 
 
