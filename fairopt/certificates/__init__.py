@@ -24,6 +24,7 @@ from fairopt.certificates.decisions import (
     PropertyProof,
     WaterFillingProof,
 )
+from fairopt.certificates.frontier import FrontierProof
 from fairopt.certificates.parts import bare_duals, other_variables, row_duals
 from fairopt.certificates.programs import Bound, Infeasibility, OutsideDecision, UnreachableUtilities
 
@@ -35,6 +36,7 @@ __all__ = [
     "Dominance",
     "EnvyProof",
     "Extreme",
+    "FrontierProof",
     "Infeasibility",
     "MarketBound",
     "MisreportProof",
