@@ -41,14 +41,15 @@ class UpperLine:
 class EfficientFace:
     """Allocations of the largest sum of throughputs times positive ``weights`` (n,), so that all are Pareto-efficient.
 
-    ``prices`` (k,) of GPUs, and ``rents`` (n,) of demands or None, prove that none has more than ``worth``. ``points``
-    are those that a curve over the face has: mixtures of two stay on the face.
+    ``prices`` (k,) of GPUs, and ``rents`` (n,) of demands or None, prove that none has more than ``worth``. ``known``
+    are some of them. ``points`` are those that a curve over the face has: mixtures of two stay on the face.
     """
 
     weights: Array
     prices: Array
     rents: Array | None
     worth: Fraction
+    known: tuple[Array, ...] = ()
     points: tuple[CurvePoint, ...] = ()
 
     def key(self) -> tuple[Fraction, ...]:
@@ -62,7 +63,7 @@ class EfficientFace:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Tabular):
-    """The largest value of a goal among allocations that have a property up to epsilon, as a function of epsilon.
+    """The largest ``goal`` among allocations that fail a property, ``against``, by epsilon, as a function of epsilon.
 
     It is at least as high as what joins each of ``points`` to the next, level after the last, and nowhere higher than
     one of ``lines``; of these there is one for each such span. ``gap`` is the largest distance of a span to its line;
@@ -79,7 +80,7 @@ class Curve(Tabular):
     """
 
     goal: str
-    property: str
+    against: str
     points: tuple[CurvePoint, ...]
     lines: tuple[UpperLine, ...]
     efficient: tuple[EfficientFace, ...] = ()
@@ -118,22 +119,37 @@ class Curve(Tabular):
         corners = [f"{short_text(point.value)} at {short_text(point.epsilon)}" for point in self.points]
         said = corners if len(corners) < 5 else [corners[0], f"{len(corners) - 2} more", corners[-1]]
         known = "exact" if self.exact else f"known up to {float(self.gap):.2g}"
-        return f"<Curve: {self.goal} against {self.property}, {known}: {', '.join(said)}>"
+        return f"<Curve: {self.goal} against {self.against}, {known}: {', '.join(said)}>"
 
     def _table(self) -> Grid:
         epsilons = [point.epsilon for point in self.points]
         columns = {"epsilon": epsilons, "at least": [point.value for point in self.points]}
         above, efficient = ([ask(each) for each in epsilons] for ask in (self.below, self.efficient_at))
-        return Grid("breakpoint", [str(n) for n in range(len(epsilons))], {**columns, "at most": above, "PE": efficient})
+        return Grid(
+            "breakpoint", [str(n) for n in range(len(epsilons))], {**columns, "at most": above, "PE": efficient}
+        )
 
-    def with_faces(self, faces: Sequence[EfficientFace]) -> Curve:
-        """Return the curve with those faces that reach more than all others somewhere."""
-        kept = list(faces)
-        for face in faces:
-            others = [each for each in kept if each is not face]
-            told = [(point.value, replace(self, efficient=tuple(others)).efficient_at(point.epsilon)) for point in face.points]
-            if all(most is not None and most >= value for value, most in told):
-                kept = others
+    @property
+    def settled(self) -> bool:
+        """Whether Pareto-efficient allocations are known to reach what all allocations do, wherever that is known."""
+        spans = pairwise([*self.points, self.points[-1]])
+        return all(
+            any(self._meets(face, left) and self._meets(face, right) for face in self.efficient)
+            for left, right in spans
+        )
+
+    def _meets(self, face: EfficientFace, point: CurvePoint) -> bool:
+        reached = face.reaches(point.epsilon)
+        return reached is not None and reached >= point.value - self.gap
+
+    def without_needless_faces(self) -> Curve:
+        """Return the curve without faces that reach nowhere more than the others at their own points."""
+        kept = list(self.efficient)
+        for face in self.efficient:
+            rest = replace(self, efficient=tuple(each for each in kept if each is not face))
+            others = [(point.value, rest.efficient_at(point.epsilon)) for point in face.points]
+            if all(most is not None and most >= value for value, most in others):
+                kept = list(rest.efficient)
         return replace(self, efficient=tuple(kept))
 
 

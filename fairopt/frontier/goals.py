@@ -16,7 +16,7 @@ from fairopt.backends import Highs
 from fairopt.errors import NotCapable
 from fairopt.frontier.curve import CurvePoint, EfficientFace, UpperLine
 from fairopt.frontier.relaxed import Relaxed
-from fairopt.frontier.tradeoff import Aim, exactly, fixed, point_of, program_of
+from fairopt.frontier.tradeoff import Aim, exactly, fixed, least_epsilon, point_of, program_of
 from fairopt.methods.roots import GRAIN, LARGEST_EXPONENT, integers_in_proportion, root
 from fairopt.problem import Market
 from fairopt.program import Affine, Array, Formulation, Number, fractions
@@ -30,6 +30,9 @@ class Oracle(Protocol):
 
     def level(self) -> UpperLine:
         """Return a line without slope above all points: the best where the property does not matter."""
+
+    def least(self) -> Fraction:
+        """Return the least epsilon at which there is a point; it is 0 but on an efficient face."""
 
 
 class Welfare(ABC):
@@ -82,7 +85,8 @@ class LeastGain(Welfare):
 
     def value(self, market: Market, utilities: Array) -> Number:
         """Return the least ratio."""
-        return min(utilities / market.fair_utility())
+        least: Number = min(utilities / market.fair_utility())
+        return least
 
     def oracle(self, market: Market, relaxed: Relaxed, face: EfficientFace | None = None) -> Oracle:
         """Return exact answers."""
@@ -117,7 +121,7 @@ class NashGain(Welfare):
         """Return the mean, rounded down where it is irrational."""
         gains = utilities / market.fair_utility()
         if not all(gains > 0):
-            return 0 * gains[0]
+            return Fraction(0) if market.exact else 0.0
         if not market.exact:
             return float(np.exp(market.weight @ np.log(gains) / market.weight.sum()))
         powers = _powers(market)
@@ -153,6 +157,9 @@ class _Linear:
     def level(self) -> UpperLine:
         return exactly(self.program, None)[1]
 
+    def least(self) -> Fraction:
+        return least_epsilon(self.program)
+
 
 #: Where floats are within this of the largest mean logarithm, or after so many rounds, they are near enough.
 NEAR, MOST_ROUNDS = 1e-6, 60
@@ -177,6 +184,9 @@ class _Concave:
 
     def level(self) -> UpperLine:
         return self._line(self._near(None)[1], None)
+
+    def least(self) -> Fraction:
+        return least_epsilon(program_of(self.market, self.relaxed, lambda p, market, own: None, self.face))
 
     def _near(self, epsilon: Fraction | None) -> tuple[Array, Array]:
         """Return gains (n,) in floats near the optimum, and slopes (n,) of logarithms near there, from duals."""

@@ -4,8 +4,8 @@ Epsilon stands alone in a row, never times a share: the best of a linear goal is
 function of epsilon, with rational breakpoints. (A factor 1 - epsilon on another user's shares would make it piecewise
 rational.) At 0 the property holds. F_l is what user l's equal share is worth to it, pi_l its weight.
 
-Where demands are limited, envy counts all GPUs of the other, as `CooperativeOEF` does: the property itself, which counts
-those that the envious user could use, is not convex. It is then stricter than `EnvyFreeness`.
+Where demands are limited, envy counts all GPUs of the other, as cooperative OEF does. That is stricter than the
+property, which counts those that the envious user could use; allocations that have it are no convex set.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ class Relaxed(ABC):
     def epsilon(self, market: Market, shares: Array) -> Number:
         """Return the least epsilon at which shares (n, k) have the property; both in Fractions, or both in floats."""
 
+    def variables(self, market: Market, utilities: Array) -> dict[str, Fraction]:
+        """Return the values, at throughputs (n,), of the variables that the rows have beside shares and epsilon."""
+        return {}
+
 
 class EnvyWithin(Relaxed):
     """Nobody envies by more than epsilon of what its equal share is worth. Source: Lipton et al. 2004, Sec. 2."""
@@ -68,7 +72,8 @@ class EnvyWithin(Relaxed):
         theirs = market.speedup @ shares.T * (market.weight[:, None] / market.weight[None, :])
         envy = (theirs - market.utility(shares)[:, None]) / market.fair_utility()[:, None]
         np.fill_diagonal(envy, 0 * envy[0, 0])
-        return max(envy.ravel())
+        worst: Number = max(envy.ravel())
+        return worst
 
 
 class SharingWithin(Relaxed):
@@ -86,7 +91,8 @@ class SharingWithin(Relaxed):
 
     def epsilon(self, market: Market, shares: Array) -> Number:
         """Return the largest lack, of anybody."""
-        return max(0 * market.speedup[0, 0], *(1 - market.utility(shares) / market.fair_utility()))
+        most: Number = max(0 * market.speedup[0, 0], *(1 - market.utility(shares) / market.fair_utility()))
+        return most
 
 
 class ThroughputWithin(Relaxed):
@@ -104,17 +110,24 @@ class ThroughputWithin(Relaxed):
         most = level * market.weight + epsilon * (market.weight * _mean(market))
         p.constrain("at_most", own <= most, equation="E_l(x_l) <= pi_l (level + epsilon sum(F) / sum(pi))")
 
+    def variables(self, market: Market, utilities: Array) -> dict[str, Fraction]:
+        """Return the least throughput per weight, as the level."""
+        return {"level": Fraction(min(utilities / market.weight))}
+
     def epsilon(self, market: Market, shares: Array) -> Number:
         """Return the spread of throughputs per weight."""
         per_weight = market.utility(shares) / market.weight
-        return (max(per_weight) - min(per_weight)) / _mean(market)
+        spread: Number = (max(per_weight) - min(per_weight)) / _mean(market)
+        return spread
 
 
 class EfficiencyWithin(Relaxed):
-    """No allocation that hurts nobody gains more than epsilon, summed over users in equal shares. Source: OEF 2.3.1 (4).
+    """No allocation that hurts nobody gains more than epsilon, summed over users in equal shares.
 
     A goal that never falls when users get more has its largest value at a Pareto-efficient allocation. Alone, the
     property therefore costs nothing, and the curve is level; epsilon says how far a policy is from it.
+
+    Source: OEF Sec. 2.3.1 (4).
     """
 
     name, short = "pareto_efficiency", "PE"

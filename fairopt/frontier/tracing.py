@@ -8,17 +8,13 @@ from fractions import Fraction
 
 from fairopt.errors import OutOfTime
 from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine
-from fairopt.frontier.goals import Welfare
+from fairopt.frontier.goals import Oracle, Welfare
 from fairopt.frontier.relaxed import Relaxed
-from fairopt.frontier.tradeoff import least_epsilon, program_of
 from fairopt.methods.sandwich import corners, covering, sandwich
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import Answer, ParetoEfficiency
 from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, ParetoWeights
-
-#: On efficient faces a goal that is not linear is followed up to this part of its largest value.
-ROUGH = Fraction(1, 100)
 
 
 def trace(market: Market, goal: Welfare, relaxed: Relaxed, near: Fraction) -> Curve:
@@ -50,19 +46,41 @@ def _efficient(market: Market, goal: Welfare, relaxed: Relaxed, best: CurvePoint
 
 
 def on_faces(market: Market, goal: Welfare, relaxed: Relaxed, faces: Iterable[EfficientFace], curve: Curve) -> Curve:
-    """Return the curve with what the allocations of efficient faces reach; of those that time is left for."""
-    found = []
+    """Return the curve with what Pareto-efficient allocations reach, as far as there is time.
+
+    These are the allocations that are known of ``faces`` and, of a linear goal, all others on them: it is followed over
+    one face after another, those first that come nearest to the curve, while the next may reach more.
+    """
+    known = {face: [_reached(market, goal, relaxed, each) for each in face.known] for face in faces}
+    apart = {face: min(curve.below(point.epsilon) - point.value for point in points) for face, points in known.items()}
     try:
-        for face in faces:
-            oracle = goal.oracle(market, relaxed, face)
-            first = least_epsilon(program_of(market, relaxed, lambda p, market, own: p.maximize(own.sum()), face))
-            level, start = oracle.level(), oracle.at(first)
-            near = ROUGH * level.constant if goal.near else Fraction(0)
-            points = [start[0], *(point for point, _ in sandwich(oracle.at, start, level, near))]
-            found.append(replace(face, points=tuple(corners(points))))
+        for face in sorted(known, key=apart.__getitem__):
+            if curve.settled:
+                break
+            points = known[face] if goal.near else _followed(goal.oracle(market, relaxed, face), curve)
+            if points:
+                met = replace(face, points=tuple(corners(points)))
+                curve = replace(curve, efficient=(*curve.efficient, met))
     except OutOfTime as error:
         curve = replace(curve, stopped=curve.stopped or f"{error}, before all efficient faces were looked at")
-    return curve.with_faces(found)
+    return curve.without_needless_faces()
+
+
+def _followed(oracle: Oracle, curve: Curve) -> list[CurvePoint]:
+    """Return the points of a linear goal on a face; none where others reach as much wherever the face has any."""
+    first, level = oracle.least(), oracle.level()
+    others = curve.efficient_at(first)
+    if others is not None and others >= level.constant:
+        return []
+    start = oracle.at(first)
+    return [start[0], *(point for point, _ in sandwich(oracle.at, start, level))]
+
+
+def _reached(market: Market, goal: Welfare, relaxed: Relaxed, allocation: Array) -> CurvePoint:
+    """Return the point that an allocation is."""
+    utilities = market.utility(allocation)
+    value, epsilon = Fraction(goal.value(market, utilities)), Fraction(relaxed.epsilon(market, allocation))
+    return CurvePoint(max(epsilon, Fraction(0)), value, allocation, relaxed.variables(market, utilities) or None)
 
 
 def face_of(market: Market, shares: Array) -> tuple[Array, EfficientFace]:
@@ -75,4 +93,4 @@ def face_of(market: Market, shares: Array) -> tuple[Array, EfficientFace]:
     proof: ParetoWeights = verdict.evidence
     rents = None if market.demand is None else proof.demand_prices
     worth = Fraction((proof.weights * market.utility(shares)).sum())
-    return shares, EfficientFace(proof.weights, proof.prices, rents, worth)
+    return shares, EfficientFace(proof.weights, proof.prices, rents, worth, (shares,))

@@ -71,7 +71,5 @@ def exactly(program: Program, epsilon: Fraction | None) -> tuple[Array, UpperLin
 def point_of(program: Program, x: Array, epsilon: Fraction, value: Fraction) -> CurvePoint:
     """Return the point of the curve that an optimum is; of its other variables those that the program names alone."""
     others = other_variables(program, x) or {}
-    kept = {name: others[name] for name in ("least_ratio", "level") if name in others}
+    kept: dict[str, Fraction] = {name: others[name] for name in ("least_ratio", "level") if name in others}
     return CurvePoint(epsilon, value, program.variable("share", x), kept or None)
-
-

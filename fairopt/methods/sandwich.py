@@ -20,18 +20,24 @@ class Reached(Protocol):
     """At ``epsilon`` the function is at least ``value``."""
 
     @property
-    def epsilon(self) -> Fraction: ...
+    def epsilon(self) -> Fraction:
+        """Where it is."""
+
     @property
-    def value(self) -> Fraction: ...
+    def value(self) -> Fraction:
+        """What is reached."""
 
 
 class Above(Protocol):
     """The function is nowhere above ``constant`` + ``slope`` times epsilon."""
 
     @property
-    def constant(self) -> Fraction: ...
+    def constant(self) -> Fraction:
+        """The height at 0."""
+
     @property
-    def slope(self) -> Fraction: ...
+    def slope(self) -> Fraction:
+        """The rise."""
 
 
 P = TypeVar("P", bound=Reached)
@@ -100,7 +106,8 @@ def sandwich(
 def corners(points: Sequence[P]) -> list[P]:
     """Return the corners of the least concave function through or above the points, which never falls, in order."""
     kept: list[P] = []
-    for point in sorted(points, key=lambda each: each.epsilon):
+    highest = {point.epsilon: point for point in sorted(points, key=lambda each: each.value)}
+    for _, point in sorted(highest.items()):
         while len(kept) > 1 and _slope(kept[-2], kept[-1]) <= _slope(kept[-1], point):
             kept.pop()
         kept.append(point)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
@@ -14,6 +14,7 @@ from fairopt.certificates import FrontierProof
 from fairopt.compare import AllocationRow, compare
 from fairopt.deadline import time_limit
 from fairopt.errors import BadInput, FairoptError, NotCapable, require
+from fairopt.evidence import EvidenceItem
 from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace
 from fairopt.frontier.goals import GOALS, Welfare
 from fairopt.frontier.relaxed import RELAXED, Relaxed
@@ -72,21 +73,22 @@ class Frontier(Tabular):
     policies: tuple[PolicyPoint, ...]
     failed: Mapping[tuple[str, str], FairoptError] = field(default_factory=dict)
 
-    def curve(self, goal: str, property: str) -> Curve:
+    def curve(self, goal: str, against: str) -> Curve:
         """Return the curve of a goal against a property, by name. Errors: `BadInput` where there is none."""
         for each in self.curves:
-            if (each.goal, each.property) == (goal, property):
+            if (each.goal, each.against) == (goal, against):
                 return each
-        raise BadInput(f"there is no curve of {goal} against {property}", remedy="See .curves, and .failed")
+        raise BadInput(f"there is no curve of {goal} against {against}", remedy="See .curves, and .failed")
 
-    def certificates(self) -> Iterator[tuple[str, FrontierProof]]:
+    def certificates(self) -> Iterator[EvidenceItem]:
         """Yield the evidence of each curve by a name for its file; for each efficient face a further one."""
         for curve in self.curves:
-            name, alone = f"{curve.goal}/{curve.property}", curve.property == "pareto_efficiency"
+            name, alone = f"{curve.goal}/{curve.against}", curve.against == "pareto_efficiency"
             if not alone:
-                yield name, _proof(self.market, curve, curve.points)
+                yield EvidenceItem(name, _proof(self.market, curve, curve.points))
             for number, face in enumerate(curve.efficient, 1):
-                yield f"{name}{'' if alone else f'-efficient-{number}'}", _proof(self.market, curve, face.points, face)
+                of_face = _proof(self.market, curve, face.points, face)
+                yield EvidenceItem(f"{name}{'' if alone else f'-efficient-{number}'}", of_face)
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON types: numbers that are exact as "p/q"."""
@@ -106,9 +108,9 @@ class Frontier(Tabular):
         columns: dict[str, list[Any]] = {}
         for goal in dict.fromkeys(curve.goal for curve in self.curves):
             columns[goal] = [each.values.get(goal) for each in self.policies]
-        for name in dict.fromkeys(curve.property for curve in self.curves):
+        for name in dict.fromkeys(curve.against for curve in self.curves):
             columns[f"{name}_epsilon"] = [each.epsilons.get(name) for each in self.policies]
-        for key in ((curve.goal, curve.property) for curve in self.curves):
+        for key in ((curve.goal, curve.against) for curve in self.curves):
             columns["_below_".join(key)] = [each.distances.get(key) for each in self.policies]
         return Grid("policy", [each.policy for each in self.policies], columns)
 
@@ -201,9 +203,10 @@ def _faces(market: Market, curves: Iterable[Curve], rows: Iterable[AllocationRow
     decided = [row.decision.shares for row in rows if row.decision is not None and row.decision.exact]
     points = [point.allocation for curve in curves for point in curve.points]
     faces: dict[Any, EfficientFace] = {}
-    for shares in [*decided, *points]:
+    for shares in {tuple(market.utility(each)): each for each in [*decided, *points]}.values():
         _, face = face_of(market, shares)
-        faces.setdefault(face.key(), face)
+        other = faces.get(face.key(), face)
+        faces[face.key()] = face if other is face else replace(other, known=other.known + face.known)
     return list(faces.values())
 
 
@@ -226,7 +229,9 @@ def _placed(
             numbers[name] = measure()
         except FairoptError as error:
             reasons[name] = str(error)
-    values, epsilons = ({each.name: numbers[each.name] for each in group if each.name in numbers} for group in (goals, relaxed))
+    values, epsilons = (
+        {each.name: numbers[each.name] for each in group if each.name in numbers} for group in (goals, relaxed)
+    )
     distances = {
         (goal, name): _distance(curve, values[goal], epsilons[name], exact=decision.exact)
         for (goal, name), curve in curves.items()
@@ -248,26 +253,31 @@ def _proof(
     market: Market, curve: Curve, points: Sequence[CurvePoint], face: EfficientFace | None = None
 ) -> FrontierProof:
     """Return the certificate of a curve, or of what an efficient face reaches of it."""
-    told = Curve(curve.goal, curve.property, tuple(points), tuple(curve.covering(points)))
+    told = Curve(curve.goal, curve.against, tuple(points), tuple(curve.covering(points)))
     reached = [{**vars(point)} for point in points]
     above = [{**vars(line)} for line in told.lines]
     proof = {} if face is None else {"weights": face.weights, "prices": face.prices, "rents": face.rents}
-    return FrontierProof(market, curve.goal, curve.property, reached, above, told.gap, **proof)
+    return FrontierProof(market, curve.goal, curve.against, reached, above, told.gap, **proof)
 
 
 def _curve_json(curve: Curve) -> dict[str, Any]:
     return {
         "goal": curve.goal,
-        "property": curve.property,
+        "property": curve.against,
         "exact": curve.exact,
         "gap": plain(curve.gap, exact=True),
         "stopped": curve.stopped or None,
         "points": [_point_json(point) for point in curve.points],
-        "lines": [{"constant": plain(line.constant, exact=True), "slope": plain(line.slope, exact=True)} for line in curve.lines],
+        "lines": [
+            {"constant": plain(line.constant, exact=True), "slope": plain(line.slope, exact=True)}
+            for line in curve.lines
+        ],
         "efficient": [[_point_json(point) for point in face.points] for face in curve.efficient],
     }
 
 
 def _point_json(point: CurvePoint) -> dict[str, Any]:
-    told: dict[str, Any] = plain({"epsilon": point.epsilon, "value": point.value, "allocation": point.allocation}, exact=True)
+    told: dict[str, Any] = plain(
+        {"epsilon": point.epsilon, "value": point.value, "allocation": point.allocation}, exact=True
+    )
     return told
