@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, print_json, wanted_policies
 from fairopt.errors import BadInput
-from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
+from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, Relaxed, Welfare, frontier
 from fairopt.policy import unheeded
 from fairopt.problem import Market, exact, read_market
 from fairopt.problem.files.storage import require_place
@@ -22,8 +23,15 @@ from fairopt.program import Number, number_text
 
 #: The most breakpoints of a line of the table; of others, the first and the last are shown.
 MOST_SHOWN = 5
-_GOALS = {each.name: each.definition for each in GOALS}
-_PROPERTIES = {each.name: each.definition for each in RELAXED}
+
+
+def _said(of: Welfare | Relaxed) -> str:
+    """Return what a goal or property is, in a sentence."""
+    return (getdoc(type(of)) or "").partition("\n")[0]
+
+
+_GOALS = {each.name: _said(each) for each in GOALS}
+_PROPERTIES = {each.name: _said(each) for each in RELAXED}
 
 
 def frontier_command(
@@ -126,13 +134,13 @@ def _say(found: Frontier) -> None:
             tables.say(f"  {each.policy}, {what}: {why}" if each.error is None else f"  {each.policy}: {what}: {why}")
     for relaxed in RELAXED:
         if any(curve.against == relaxed.name for curve in found.curves):
-            tables.say(f"{relaxed.short} {relaxed.name}: {relaxed.definition}. An epsilon of 1 is the {relaxed.unit}.")
+            tables.say(f"{relaxed.short} {relaxed.name}: {_said(relaxed)}")
     tables.say("also PE: what Pareto-efficient allocations are known to reach, all of the curve or so much of it.")
     tables.say("below: how far the policy is under the curve at its epsilon, in percent of the curve; ~ in floats.")
 
 
 def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
-    tables.say(f"{goal} = {_GOALS.get(goal, goal)}")
+    tables.say(f"{goal}: {_GOALS[goal]}")
     grid = tables.table_of("against", "known", "also PE", "epsilon: the most there is")
     for curve in curves:
         known = "exactly" if curve.exact else f"to {float(curve.gap):.1g}"

@@ -74,9 +74,9 @@ class Curve(Tabular):
     >>> from fairopt.datasets import oef_example
     >>> curve = frontier(oef_example(), "total_efficiency", "sharing_incentive", policies=[]).curves[0]
     >>> curve
-    <Curve: total_efficiency against sharing_incentive, exact: 4.5 at 0, 5 at 1>
-    >>> curve.at(Fraction(1, 2))
-    Fraction(19, 4)
+    <Curve: total_efficiency against sharing_incentive, exact: 41/9 at 0, 5 at 4/7>
+    >>> curve.at(Fraction(2, 7))
+    Fraction(43, 9)
     """
 
     goal: str

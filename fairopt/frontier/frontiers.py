@@ -146,7 +146,7 @@ def frontier(
     >>> found.curves
     (<Curve: total_efficiency against envy_freeness, exact: 4.5 at 0, 5 at 12/7>,)
     >>> [float(each.distances["total_efficiency", "envy_freeness"]) for each in found.policies]
-    [0.1, 0.0]
+    [0.11326530612244898, 0.0]
     """
     _require_plain(market)
     near = None if gap is None else Fraction(gap)

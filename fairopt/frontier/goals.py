@@ -40,8 +40,6 @@ class Welfare(ABC):
 
     name: ClassVar[str]
     definition: ClassVar[str]
-    unit: ClassVar[str]
-    source: ClassVar[str]
     near: ClassVar[Fraction] = Fraction(0)
 
     @abstractmethod
@@ -54,14 +52,15 @@ class Welfare(ABC):
 
 
 class TotalEfficiency(Welfare):
-    """The sum of all throughputs. Source: OEF Eq. (4).
+    """The sum of all throughputs.
+
+    Source: OEF Eq. (4).
 
     >>> TotalEfficiency().value(Market.of([[1, 2], [1, 5]], [1, 1]), np.array([Fraction(1), Fraction(5)]))
     Fraction(6, 1)
     """
 
-    name, definition, unit = "total_efficiency", "sum_l E_l(x_l)", "throughput, in the market's common unit"
-    source = "OEF Eq. (4)"
+    name, definition = "total_efficiency", "sum_l E_l(x_l)"
 
     def value(self, market: Market, utilities: Array) -> Number:
         """Return the sum."""
@@ -74,14 +73,15 @@ class TotalEfficiency(Welfare):
 
 
 class LeastGain(Welfare):
-    """The least ratio of a user's throughput to the worth of its equal share. Source: Gavel Sec. 4.1 (max-min).
+    """The least ratio of a user's throughput to what its equal share is worth to it.
+
+    Source: Gavel Sec. 4.1 (max-min).
 
     >>> LeastGain().value(Market.of([[1, 2], [1, 5]], [1, 1]), np.array([Fraction(1), Fraction(5)]))
     Fraction(2, 3)
     """
 
-    name, definition, unit = "least_gain", "min_l E_l(x_l) / F_l", "worth of the user's equal share"
-    source = "Gavel Sec. 4.1 (max-min)"
+    name, definition = "least_gain", "min_l E_l(x_l) / F_l"
 
     def value(self, market: Market, utilities: Array) -> Number:
         """Return the least ratio."""
@@ -100,7 +100,7 @@ class LeastGain(Welfare):
 
 
 class NashGain(Welfare):
-    """The weighted geometric mean of all users' ratios of throughput to the worth of the equal share.
+    """The geometric mean, by weight, of the ratios of throughput to what the equal share is worth.
 
     It is largest where Nash welfare is, and 1 at the equal split. It is concave and in general irrational: points are
     rounded down, and lines are above it by the inequality of means. Errors: `NotCapable` for weights whose ratios need
@@ -113,8 +113,6 @@ class NashGain(Welfare):
     """
 
     name, definition = "nash_welfare", "prod_l (E_l(x_l) / F_l) ^ (pi_l / sum(pi))"
-    unit = "geometric mean over users, in worths of the equal share"
-    source = "Nash 1950; weights: Kalai 1977"
     near = Fraction(1, 1000)
 
     def value(self, market: Market, utilities: Array) -> Number:

@@ -25,7 +25,7 @@ from fairopt.properties import Answer, ParetoEfficiency
 class Relaxed(ABC):
     """A property that may fail by epsilon.
 
-    ``name`` is that of the property, ``definition`` its rows, ``unit`` what an epsilon of 1 is.
+    ``name`` is that of the property, ``definition`` its rows. The first line of a class says it to everybody.
 
     >>> EnvyWithin().epsilon(Market.of([[1, 2], [1, 5]], [1, 1]), np.array([[1, 0], [0, 1]]))
     Fraction(2, 3)
@@ -34,8 +34,6 @@ class Relaxed(ABC):
     name: ClassVar[str]
     short: ClassVar[str]
     definition: ClassVar[str]
-    unit: ClassVar[str]
-    source: ClassVar[str]
     #: Whether the curve is over efficient allocations only, and no row says so.
     efficient: ClassVar[bool] = False
 
@@ -53,12 +51,14 @@ class Relaxed(ABC):
 
 
 class EnvyWithin(Relaxed):
-    """Nobody envies by more than epsilon of what its equal share is worth. Source: Lipton et al. 2004, Sec. 2."""
+    """Nobody envies by more than epsilon of what its own equal share is worth.
+
+    Source: additive envy, Lipton, Markakis, Mossel and Saberi, On approximately fair allocations of indivisible goods,
+    2004; weights, OEF Sec. 4.2.3.
+    """
 
     name, short = "envy_freeness", "EF"
     definition = "E_l(x_l) >= E_l(pi_l / pi_i * x_i) - epsilon F_l for all users l, i"
-    unit = "worth of the envious user's equal share"
-    source = "Lipton, Markakis, Mossel and Saberi, On approximately fair allocations of indivisible goods, 2004"
 
     def constrain(self, p: Formulation, market: Market, share: Affine, epsilon: Affine) -> None:
         """Add a row for each ordered pair of users."""
@@ -77,12 +77,13 @@ class EnvyWithin(Relaxed):
 
 
 class SharingWithin(Relaxed):
-    """Everybody gets at least 1 - epsilon of what its equal share is worth. Source: OEF Sec. 2.3.1 (3)."""
+    """Everybody gets at least 1 - epsilon of what its equal share is worth to it.
+
+    Source: OEF Sec. 2.3.1 (3).
+    """
 
     name, short = "sharing_incentive", "SI"
     definition = "E_l(x_l) >= (1 - epsilon) F_l for every user l"
-    unit = "worth of the user's equal share"
-    source = "OEF Sec. 2.3.1 (3); relaxed as proportionality is in Budish, The combinatorial assignment problem, 2011"
 
     def constrain(self, p: Formulation, market: Market, share: Affine, epsilon: Affine) -> None:
         """Add a row for each user."""
@@ -96,12 +97,13 @@ class SharingWithin(Relaxed):
 
 
 class ThroughputWithin(Relaxed):
-    """Throughputs per weight differ by at most epsilon of the mean of an equal split. Source: OEF Eq. (9c)."""
+    """Throughputs per weight differ by at most epsilon of their mean in an equal split.
+
+    Source: OEF Eq. (9c), Sec. 4.2.3.
+    """
 
     name, short = "equal_throughput", "ET"
     definition = "E_l(x_l) / pi_l <= E_i(x_i) / pi_i + epsilon sum(F) / sum(pi) for all users l, i"
-    unit = "mean throughput per weight of an equal split"
-    source = "OEF Eq. (9c), Sec. 4.2.3"
 
     def constrain(self, p: Formulation, market: Market, share: Affine, epsilon: Affine) -> None:
         """Add two rows for each user, which has at least the ``level`` per weight and not much more."""
@@ -122,7 +124,7 @@ class ThroughputWithin(Relaxed):
 
 
 class EfficiencyWithin(Relaxed):
-    """No allocation that hurts nobody gains more than epsilon, summed over users in equal shares.
+    """No allocation that hurts nobody gains more than epsilon, summed over users in worths of their equal shares.
 
     A goal that never falls when users get more has its largest value at a Pareto-efficient allocation. Alone, the
     property therefore costs nothing, and the curve is level; epsilon says how far a policy is from it.
@@ -132,8 +134,6 @@ class EfficiencyWithin(Relaxed):
 
     name, short = "pareto_efficiency", "PE"
     definition = "sum_l (E_l(x'_l) - E_l(x_l)) / F_l <= epsilon for all feasible x' with E_l(x'_l) >= E_l(x_l)"
-    unit = "sum over users of gain over the worth of the equal share"
-    source = "OEF Sec. 2.3.1 (4); the measure is that of the property `pareto_efficiency`"
     efficient = True
 
     def constrain(self, p: Formulation, market: Market, share: Affine, epsilon: Affine) -> None:
