@@ -7,13 +7,13 @@ epsilon stands alone in its rows, so that their bound is a line over epsilon.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise, permutations
+from itertools import pairwise
 from math import inf, prod
 
+from . import programs
 from .decisions import Proved, powers_of
 from .market import MOST_SHOWN, ONE, ZERO, Market, digest_of, dot, read_market, read_table, row_shown
-from .programs import Key, Program, Row, max_efficiency, max_min, point_of, priced, read_duals, sharing
-from .programs import throughput as worth
+from .programs import Key, Program, Row, throughput
 from .reading import Entry, Rejected, shown, summed, within
 
 Rows = dict[Key, Row]
@@ -23,28 +23,24 @@ MOST_BITS = 2_000_000
 
 
 def _envy(market: Market, fair: list[Fraction], epsilon: Fraction) -> Rows:
-    rows, weight = {}, market.weight
-    for i, other in permutations(range(len(fair)), 2):
-        slack = worth(market, i) | worth(market, i, other, -weight[i] / weight[other])
-        rows["envy_free", i, other] = Row(slack, -epsilon * fair[i], inf)
-    return rows
+    rows = [each for each in programs.oef_cooperative(market).rows.items() if each[0][0] == "envy_free"]
+    return {key: row._replace(low=-epsilon * fair[key[1]]) for key, row in rows}
 
 
 def _sharing(market: Market, fair: list[Fraction], epsilon: Fraction) -> Rows:
-    own = [worth(market, i) for i in range(len(fair))]
-    return {("sharing_incentive", i): Row(own[i], (1 - epsilon) * each, inf) for i, each in enumerate(fair)}
+    least = {i: (1 - epsilon) * each for i, each in enumerate(fair)}
+    return programs.sharing_with(market, "sharing_incentive", least).rows
 
 
 def _equality(market: Market, fair: list[Fraction], epsilon: Fraction) -> Rows:
     rows, mean = {}, summed(fair) / market.weights
     for i, weight in enumerate(market.weight):
-        over = worth(market, i) | {("level",): -weight}
-        rows["at_least", i] = Row(over, 0, inf)
-        rows["at_most", i] = Row(over, -inf, epsilon * weight * mean)
+        over = throughput(market, i) | {("level",): -weight}
+        rows["at_least", i], rows["at_most", i] = Row(over, 0, inf), Row(over, -inf, epsilon * weight * mean)
     return rows
 
 
-GOALS = {"total_efficiency": max_efficiency, "least_gain": max_min, NASH: sharing}
+GOALS = {"total_efficiency": programs.max_efficiency, "least_gain": programs.max_min, NASH: programs.sharing}
 #: The rows of each property, and what an epsilon of 1 is. Efficiency is proved point by point.
 RELAXED: dict[str, tuple[Callable[[Market, list[Fraction], Fraction], Rows], str]] = {
     "envy_freeness": (_envy, "the equal share of who envies; all GPUs of the other count"),
@@ -81,7 +77,7 @@ class Tradeoff:
         """Return an epsilon, and a value that an allocation reaches there."""
         epsilon, value = told["epsilon"].amount(), told["value"].number()
         shares = read_table(told["allocation"], self.market)
-        reached = self.program(epsilon).value(point_of(shares, told["variables"])) == value
+        reached = self.program(epsilon).value(programs.point_of(shares, told["variables"])) == value
         own = self.market.worths(shares)
         if self.goal == NASH:  # rounded down
             gains = [gain / share for gain, share in zip(own, self.fair, strict=True)]
@@ -101,8 +97,8 @@ class Tradeoff:
                     raise Rejected("factors are not positive, or their product is below 1")
                 for i, weight in enumerate(self.market.weight):
                     rate = weight / self.market.weights * factors[i] / self.fair[i]
-                    program.cost |= worth(self.market, i, factor=rate)
-            if program.bound(read_duals(told["duals"])) != constant + slope * epsilon:
+                    program.cost |= throughput(self.market, i, factor=rate)
+            if program.bound(programs.read_duals(told["duals"])) != constant + slope * epsilon:
                 raise Rejected("the duals do not prove a line")
         return constant, slope
 
@@ -110,14 +106,11 @@ class Tradeoff:
 def frontier(data: Entry) -> Proved:
     """The largest goal where a property fails by epsilon at most is on lines between points, up to a gap."""
     told = data.fields("market goal property points lines gap", "weights prices rents")
-    market, goal, name = (
-        read_market(told["market"]),
-        told["goal"].choice(GOALS),
-        told["property"].choice(RELAXED),
-    )
+    goal, name = told["goal"].choice(GOALS), told["property"].choice(RELAXED)
+    market = read_market(told["market"])
     this = Tradeoff(market, [market.equal_share(i) for i in range(len(market.users))], goal, name)
     proved = told["weights"].value is not None or name == EFFICIENT
-    efficient = priced(told, market) if proved else None
+    efficient = programs.priced(told, market) if proved else None
     entries = [each.fields("epsilon value allocation", "variables") for each in told["points"].items()]
     points = [this.point(each, efficient) for each in entries]
     above = [each.fields("constant slope duals", "factors") for each in told["lines"].items(len(points))]
