@@ -135,6 +135,8 @@ def _say(found: Frontier) -> None:
     for relaxed in RELAXED:
         if any(curve.against == relaxed.name for curve in found.curves):
             tables.say(f"{relaxed.short} {relaxed.name}: {_said(relaxed)}")
+    if not found.curves:
+        return
     tables.say("also PE: what Pareto-efficient allocations are known to reach, all of the curve or so much of it.")
     tables.say("below: how far the policy is under the curve at its epsilon, in percent of the curve; ~ in floats.")
 

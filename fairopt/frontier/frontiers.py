@@ -152,7 +152,7 @@ def frontier(
     near = None if gap is None else Fraction(gap)
     require(near is None or near >= 0, gap, "gap", "Give a part that is not negative")
     exact = market.as_(Fraction)
-    asked = list(product(_named(GOALS, goals, "goals"), _named(RELAXED, properties, "properties")))
+    asked = list(product(_named(GOALS, goals, "goal"), _named(RELAXED, properties, "property")))
     found: dict[tuple[str, str], Curve] = {}
     failed: dict[tuple[str, str], FairoptError] = {}
     for goal, relaxed in asked:
