@@ -19,7 +19,7 @@ from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace
 from fairopt.frontier.goals import GOALS, Welfare
 from fairopt.frontier.relaxed import RELAXED, Relaxed
 from fairopt.frontier.tracing import face_of, on_faces, trace
-from fairopt.problem import Market
+from fairopt.problem import Market, exact
 from fairopt.problem.floors import is_entitled
 from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.program import Number
@@ -149,9 +149,9 @@ def frontier(
     [0.11326530612244898, 0.0]
     """
     _require_plain(market)
-    near = None if gap is None else Fraction(gap)
+    near = None if gap is None else exact(gap, "gap")
     require(near is None or near >= 0, gap, "gap", "Give a part that is not negative")
-    exact = market.as_(Fraction)
+    rational = market.as_(Fraction)
     asked = list(product(_named(GOALS, goals, "goal"), _named(RELAXED, properties, "property")))
     found: dict[tuple[str, str], Curve] = {}
     failed: dict[tuple[str, str], FairoptError] = {}
@@ -159,18 +159,18 @@ def frontier(
         watch(goal.name, relaxed.name)
         try:
             with time_limit(limit):
-                found[goal.name, relaxed.name] = trace(exact, goal, relaxed, goal.near if near is None else near)
+                found[goal.name, relaxed.name] = trace(rational, goal, relaxed, goal.near if near is None else near)
         except FairoptError as error:
             failed[goal.name, relaxed.name] = error
     rows = compare(market, policies, [], limit=limit, watch=lambda policy, cell: watch(policy.name, cell)).rows
-    faces = _faces(exact, found.values(), rows)
+    faces = _faces(rational, found.values(), rows)
     for goal, relaxed in asked:
         if not relaxed.efficient and (curve := found.get((goal.name, relaxed.name))) is not None:
             watch(f"efficient {goal.name}", relaxed.name)
             with time_limit(limit):
-                found[goal.name, relaxed.name] = on_faces(exact, goal, relaxed, faces, curve)
+                found[goal.name, relaxed.name] = on_faces(rational, goal, relaxed, faces, curve)
     placed = tuple(_placed(row, asked, found) for row in rows)
-    return Frontier(exact, tuple(found.values()), placed, failed)
+    return Frontier(rational, tuple(found.values()), placed, failed)
 
 
 def _require_plain(market: Market) -> None:

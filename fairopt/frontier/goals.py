@@ -36,11 +36,15 @@ class Oracle(Protocol):
 
 
 class Welfare(ABC):
-    """A goal. ``near``: the part of its largest value up to which its curve is followed; 0 where it is exact."""
+    """A goal. ``near``: the part of its largest value up to which its curve is followed; 0 where it is exact.
+
+    ``finest``: the least such part that can be asked for.
+    """
 
     name: ClassVar[str]
     definition: ClassVar[str]
     near: ClassVar[Fraction] = Fraction(0)
+    finest: ClassVar[Fraction] = Fraction(0)
 
     @abstractmethod
     def value(self, market: Market, utilities: Array) -> Number:
@@ -113,7 +117,7 @@ class NashGain(Welfare):
     """
 
     name, definition = "nash_welfare", "prod_l (E_l(x_l) / F_l) ^ (pi_l / sum(pi))"
-    near = Fraction(1, 1000)
+    near, finest = Fraction(1, 1000), Fraction(1, 10**5)
 
     def value(self, market: Market, utilities: Array) -> Number:
         """Return the mean, rounded down where it is irrational."""

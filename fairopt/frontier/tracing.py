@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from fairopt.errors import OutOfTime
+from fairopt.errors import NotCapable, OutOfTime
 from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine
 from fairopt.frontier.goals import Oracle, Welfare
 from fairopt.frontier.relaxed import Relaxed
@@ -22,6 +22,8 @@ def trace(market: Market, goal: Welfare, relaxed: Relaxed, near: Fraction) -> Cu
 
     It stops earlier where time is over. Errors: `OutOfTime` before anything is known; `NotCapable` of the goal.
     """
+    if near < goal.finest:
+        raise NotCapable(f"{goal.name} is followed up to 1/{1 / goal.finest} of its largest value; give a larger gap")
     oracle = goal.oracle(market, relaxed)
     level, start = oracle.level(), oracle.at(Fraction(0))
     if relaxed.efficient:

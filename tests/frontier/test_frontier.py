@@ -14,7 +14,17 @@ import pytest
 from fairopt import BadInput, Market, NotCapable, allocate, frontier
 from fairopt.backends.exact import Exact
 from fairopt.datasets import gavel_example, oef_example
-from fairopt.frontier import GOALS, RELAXED, Curve, NashGain, Relaxed, ThroughputWithin, TotalEfficiency, Welfare
+from fairopt.frontier import (
+    GOALS,
+    RELAXED,
+    Curve,
+    LeastGain,
+    NashGain,
+    Relaxed,
+    ThroughputWithin,
+    TotalEfficiency,
+    Welfare,
+)
 from fairopt.frontier.tradeoff import fixed
 from fairopt.models import MaxMin
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
@@ -101,6 +111,18 @@ def test_the_breakpoints_of_a_curve_by_hand() -> None:
     curve = curve_of(Market.of([[1, 2], [1, 5]], [1, 1]), TotalEfficiency(), RELAXED[1])
     assert [(point.epsilon, point.value) for point in curve.points] == [(0, F(21, 4)), (F(1, 3), 6)]
     assert [(line.constant, line.slope) for line in curve.lines] == [(F(21, 4), F(9, 4)), (6, 0)]
+
+
+def test_curves_begin_and_end_where_policies_are_that_optimise_there() -> None:
+    for market in MARKETS:
+        at_0 = {"envy_freeness": "oef-cooperative", "equal_throughput": "oef-noncooperative"}
+        for relaxed in RELAXED[:3]:
+            curve = curve_of(market, TotalEfficiency(), relaxed)
+            if (name := at_0.get(relaxed.name)) is not None:
+                assert curve.at(0) == allocate(name, market, exact=True).objective
+            assert curve.points[-1].value == allocate("max-efficiency", market, exact=True).objective
+            most = allocate("max-min", market, exact=True).objective
+            assert curve_of(market, LeastGain(), relaxed).points[-1].value == most
 
 
 def test_nash_welfare_is_between_its_bounds() -> None:
@@ -223,5 +245,8 @@ def test_what_it_does_not_take_is_refused_by_name() -> None:
         frontier(oef_example(), properties="envy_freness")
     heavy = Market.of([[1, 2], [1, 3]], [1, 1], weight=[1, "1.37"])
     found = frontier(heavy, policies=[], properties="sharing_incentive")
+    fine = frontier(oef_example(), policies=[], properties="sharing_incentive", gap="1/1000000")
+    assert "up to 1/100000 of" in str(fine.failed["nash_welfare", "sharing_incentive"])
+    assert len(fine.curves) == 2
     assert "above 64" in str(found.failed["nash_welfare", "sharing_incentive"])
     assert len(found.curves) == 2
