@@ -24,7 +24,7 @@ from fairopt.certificates.decisions import (
     PropertyProof,
     WaterFillingProof,
 )
-from fairopt.certificates.frontier import FrontierProof
+from fairopt.certificates.frontier import EfficientFrontierProof, FrontierProof
 from fairopt.certificates.parts import bare_duals, other_variables, row_duals
 from fairopt.certificates.programs import Bound, Infeasibility, OutsideDecision, UnreachableUtilities
 
@@ -34,6 +34,7 @@ __all__ = [
     "Certificate",
     "ComputedAllocation",
     "Dominance",
+    "EfficientFrontierProof",
     "EnvyProof",
     "Extreme",
     "FrontierProof",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from fairopt.certificates.certificate import Certificate
-from fairopt.certificates.parts import Gap, Part, rows_of
+from fairopt.certificates.parts import Gap, Part, Prices, rows_of
 from fairopt.problem import Market
 from fairopt.program import Array
 
@@ -18,9 +18,7 @@ class FrontierProof(Certificate):
 
     ``points`` are {"epsilon", "value", "allocation", "variables"}: what an allocation reaches. ``lines`` are
     {"constant", "slope", "duals", "factors"}, one for each span from a point to the next and for what comes after the
-    last: nothing is above it. ``gap`` is the largest distance between the two. With ``weights`` (n,), ``prices`` (k,)
-    and ``rents`` (n,) all points have the largest sum of throughputs by these weights, and so do their mixtures: then
-    it is about Pareto-efficient allocations.
+    last: nothing is above it. ``gap`` is the largest distance between the two.
 
     >>> FrontierProof.kind
     'frontier'
@@ -39,6 +37,18 @@ class FrontierProof(Certificate):
     points: Annotated[Sequence[Mapping[str, Any]], Part(rows_of("reached"), "What is reached, by rising epsilon.")]
     lines: Annotated[Sequence[Mapping[str, Any]], Part(rows_of("above"), "What nothing is above, span by span.")]
     gap: Gap
-    weights: Annotated[Array, Part("numbers", "A weight for each user.")] | None = None
-    prices: Annotated[Array, Part("numbers", "A price for each type.")] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class EfficientFrontierProof(FrontierProof):
+    """The same of Pareto-efficient allocations: all points have the largest sum of throughputs by positive ``weights``.
+
+    Their mixtures have it too. ``prices`` (k,) of GPUs, and ``rents`` (n,), the duals of demands, prove it.
+
+    >>> EfficientFrontierProof.kind
+    'frontier'
+    """
+
+    weights: Annotated[Array, Part("numbers", "A weight for each user.")]
+    prices: Prices
     rents: Annotated[Array, Part("numbers", "What a right to one more GPU is worth to each user.")] | None = None

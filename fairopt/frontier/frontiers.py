@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, TypeAlias, TypeVar
 
 from fairopt.by_name import AnyPolicy
-from fairopt.certificates import FrontierProof
+from fairopt.certificates import EfficientFrontierProof, FrontierProof
 from fairopt.compare import AllocationRow, compare
 from fairopt.deadline import time_limit
 from fairopt.errors import BadInput, FairoptError, NotCapable, OutOfTime, require
@@ -265,8 +265,10 @@ def _proof(
     told = Curve(curve.goal, curve.against, tuple(points), tuple(curve.covering(points)))
     reached = [{**vars(point)} for point in points]
     above = [{**vars(line)} for line in told.lines]
-    proof = {} if face is None else {"weights": face.weights, "prices": face.prices, "rents": face.rents}
-    return FrontierProof(market, curve.goal, curve.against, reached, above, told.gap, **proof)
+    about = (market, curve.goal, curve.against, reached, above, told.gap)
+    return (
+        FrontierProof(*about) if face is None else EfficientFrontierProof(*about, face.weights, face.prices, face.rents)
+    )
 
 
 def _curve_json(curve: Curve) -> dict[str, Any]:
