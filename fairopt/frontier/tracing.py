@@ -11,8 +11,8 @@ from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine
 from fairopt.frontier.goals import Oracle, Welfare
 from fairopt.frontier.relaxed import Relaxed
 from fairopt.methods.sandwich import corners, covering, sandwich
-from fairopt.problem import Market
-from fairopt.program import Array
+from fairopt.problem import Market, usable
+from fairopt.program import Array, fractions
 from fairopt.properties import Answer, ParetoEfficiency
 from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, ParetoWeights
 
@@ -86,12 +86,16 @@ def _reached(market: Market, goal: Welfare, relaxed: Relaxed, allocation: Array)
 
 
 def face_of(market: Market, shares: Array) -> tuple[Array, EfficientFace]:
-    """Return an efficient allocation (n, k), ``shares`` or one better for somebody and worse for nobody, and a face."""
+    """Return an efficient allocation (n, k), and a face that it is on.
+
+    It is ``shares`` or one that is better for somebody and worse for nobody, without GPUs that their holder cannot use.
+    """
     verdict = ParetoEfficiency().check(market, shares, tolerance=0)
     if verdict.answer is Answer.FAILS:
         assert isinstance(verdict.witness, DominatingAllocation)
         shares = verdict.witness.allocation
         verdict = ParetoEfficiency().check(market, shares, tolerance=0)
+    shares = fractions(usable(market.speedup, shares, market.demand))
     proof: ParetoWeights = verdict.evidence
     rents = None if market.demand is None else proof.demand_prices
     worth = Fraction((proof.weights * market.utility(shares)).sum())

@@ -25,6 +25,7 @@ from fairopt.frontier import (
     TotalEfficiency,
     Welfare,
 )
+from fairopt.frontier.tracing import face_of
 from fairopt.frontier.tradeoff import fixed
 from fairopt.models import MaxMin
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
@@ -209,6 +210,12 @@ def test_every_curve_is_certified_and_forged_certificates_are_refused() -> None:
             with pytest.raises(Rejected):
                 verify(forged)
     assert {name.split("-efficient")[0] for name in names} == {f"{g.name}/{r.name}" for g in GOALS for r in RELAXED}
+
+
+def test_efficient_allocations_hold_no_gpus_that_their_holder_cannot_use() -> None:
+    market = Market.of([[1, 0], [1, 0]], [2, 1])
+    shares, face = face_of(market, market.equal_split())
+    assert shares.tolist() == face.known[0].tolist() == [[1, 0], [1, 0]]
 
 
 def test_what_time_does_not_allow_is_left_open_with_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
