@@ -141,7 +141,7 @@ class EfficiencyWithin(Relaxed):
 
     def epsilon(self, market: Market, shares: Array) -> Number:
         """Return the largest total gain that hurts nobody."""
-        verdict = ParetoEfficiency().check(market, shares, tolerance=0)
+        verdict = ParetoEfficiency().check(market, shares)
         if verdict.margin is None or verdict.unit == "GPUs":
             raise NotSolved(f"how far it is from Pareto efficiency is not known: {verdict.shown_by}")
         return -verdict.margin if verdict.answer is Answer.FAILS else 0 * verdict.margin

@@ -168,6 +168,19 @@ def test_policies_are_on_or_below_every_curve() -> None:
     assert placed["max-min"].epsilons["envy_freeness"] == F(18, 245)
 
 
+def test_a_decision_in_floats_has_its_place_too() -> None:
+    # where a demand binds, the optimum of Nash welfare is irrational
+    market = Market.of([[1, 2, 3], [1, 4, 7], [2, 3, 4]], [2, 1, 1], demand=[1, 1, 1])
+    [placed] = frontier(market, policies=["nash-welfare"]).policies
+    assert not placed.exact
+    assert placed.reasons == {}
+    assert 0 <= placed.epsilons["pareto_efficiency"] < 1e-5
+    assert placed.distances["nash_welfare", "pareto_efficiency"] < 1e-5
+    pair = Market.of([[1, 2], [1, 5]], [1, 1]).as_(float)
+    over = pair.equal_split() * (1 + 1e-9)  # by as much as rounding leaves
+    assert RELAXED[3].epsilon(pair, over) == pytest.approx(0.25)
+
+
 class Refusing(MaxMin):
     """A policy that decides nothing."""
 
