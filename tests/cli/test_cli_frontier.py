@@ -19,11 +19,10 @@ def test_every_curve_of_a_demo_market_is_quick_and_accepted(
     fairopt: Callable[..., Ran], tmp_path: Path, market: str
 ) -> None:
     began = process_time()
-    ran = fairopt("frontier", market, "--certificates", tmp_path / "proofs", "--out", tmp_path / "curves.png")
+    ran = fairopt("frontier", market, "--certificates", tmp_path / "proofs")
     assert process_time() - began < 5
     assert ran.status == 0, ran.err
     assert "oef-cooperative" in ran.out
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     command = [sys.executable, str(ROOT / "proofs" / "verify.py"), str(tmp_path / "proofs")]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout
