@@ -99,6 +99,7 @@ ALLOWED = {
     "schedules": "problem program backends policy",
     "properties": "problem program backends policy methods certificates schedules simulation",
     "compare": "*",
+    "frontier": "backends by_name certificates compare evidence methods problem program properties",
     "audit": "bench compare discovery importing methods policy problem program properties",
     "testing": "*",
     "bench": "codec discovery problem",

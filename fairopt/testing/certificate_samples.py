@@ -20,6 +20,7 @@ from fairopt.certificates.programs import Bound, Infeasibility, UnreachableUtili
 from fairopt.discovery import policies, properties
 from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
+from fairopt.frontier import RELAXED, frontier
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
@@ -56,6 +57,10 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
         yield from _lies(policy, decision, random)
         yield from _bounds(policy, decision)
     yield from _out_of_reach(market, random)
+    goal, name = random.choice(["total_efficiency", "least_gain"]), random.choice(RELAXED).name
+    for item in frontier(market, goal, name, policies=["max-min"]).certificates():
+        if item.certificate is not None:
+            yield Sample(f"{goal} against {name}", item.certificate)
 
 
 def _verdicts(decision: Allocation, random: Random) -> Iterator[Sample]:

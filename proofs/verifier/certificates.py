@@ -24,6 +24,7 @@ from .decisions import (
     read_whole,
 )
 from .faces import efficient
+from .frontier import frontier
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .programs import (
     MOST_TERMS,
@@ -31,9 +32,9 @@ from .programs import (
     SENSES,
     Point,
     Program,
-    at_most,
     point_of,
     policy_shown,
+    priced,
     read_duals,
     read_point,
     read_program,
@@ -197,15 +198,7 @@ def pareto_weights(data: Entry) -> Proved:
     """
     told = data.fields("market allocation weights prices", "rents")
     market, shares = read_allocation(told)
-    weights, prices = told["weights"].numbers(len(market.users)), told["prices"].numbers(len(market.types))
-    rents = told["rents"].numbers(len(weights)) if told["rents"].value is not None else [ZERO] * len(weights)
-    if min(weights) <= 0 or min(prices + rents) < 0:
-        raise Rejected("a price is negative, or a weight is not positive")
-    for weight, rent, row in zip(weights, rents, market.speedup, strict=True):
-        if any(weight * speed > price + rent for speed, price in zip(row, prices, strict=True)):
-            raise Rejected("a price is too low")
-    limits = zip(prices + rents, market.capacity + market.demand, strict=True)
-    most = summed(at_most(price, 0, limit) for price, limit in limits)
+    weights, most = priced(told, market)
     if dot(weights, market.worths(shares)) != most:
         raise Rejected("prices prove nothing")
     return Proved("the allocation is Pareto-efficient", market, shares)
@@ -313,6 +306,7 @@ RULES: dict[str, Callable[[Entry], Proved]] = {
     "envy": envy,
     "dominance": dominance,
     "pareto_weights": pareto_weights,
+    "frontier": frontier,
     "misreport": misreport,
     "bound": bound,
     "infeasibility": infeasibility,
