@@ -122,6 +122,8 @@ class Policy(ABC):
     heeds: ClassVar[frozenset[Entitled]] = frozenset()
     #: The relative error of utilities in an exact decision, where a policy rounds irrational numbers.
     rounding: ClassVar[Fraction] = Fraction(0)
+    #: A theorem: a report of other speedups gives a user less than so many times its throughput, if there are no demands.
+    incentive_ratio: ClassVar[int | None] = None
 
     @property
     def solver_options(self) -> Options:

@@ -69,6 +69,7 @@ class NashWelfare(Policy):
     methods = (InteriorPoint(),)
     needs = frozenset({Capability.LOGARITHMS})
     heeds = FLOORS_AND_CAPS
+    incentive_ratio = 2  # Chen, Deng, Zhang and Zhang, Incentive ratios of Fisher markets, ICALP 2012
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("envy_freeness", "Varian 1974: equal budgets buy each other's bundles", assumes="no demands"),
