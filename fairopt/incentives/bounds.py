@@ -5,18 +5,24 @@ others whatever the liar reports. So the liar has at most what it has in the bes
 have that: a linear program, whose dual bounds it.
 
 Over all markets, with p the liar's part of all weight, and R such that no user's largest speedup is more than R times
-its least (each in its own units). The proofs, with U the liar's true throughput after the lie, a its bundle, x_l that of
-another user l, w their true speedups, pi the weights, W = sum_j w_j m_j the whole cluster for the liar:
+its least (each in its own units). The proofs, with U the liar's true throughput after the lie, a its bundle, x_l that
+of another user l, w and w_l their true speedups, pi and pi_l their weights, W = w.m the whole cluster for the liar:
 
 `envy_free`: the others do not envy the liar, so that w_l.x_l >= (pi_l / pi) w_l.a. Scale each row so that its least
-entry is 1. Then w.x_l >= |x_l| >= w_l.x_l / R >= (pi_l / pi) |a| / R >= (pi_l / pi) U / R^2. Summing over l and adding U,
-W >= U (1 + (1 - p) / (p R^2)). Told the truth the liar has at least p W (it envies nobody and nothing useful is left).
-The ratio is at most R^2 / (p R^2 + 1 - p), below 1/p. A user that enters as several, between which its weight is
-divided, has no more: w_l.x_l >= (pi_l / pi_s) w_l.a_s of each of them adds up to the same inequality.
+entry is 1. Then w.x_l >= |x_l| >= w_l.x_l / R >= (pi_l / pi) |a| / R >= (pi_l / pi) U / R^2. Summing over l and
+adding U, W >= U (1 + (1 - p) / (p R^2)). Told the truth the liar has at least p W (it envies nobody and nothing useful
+is left). The ratio is at most R^2 / (p R^2 + 1 - p), below 1/p. A user that enters as several, between which its weight
+is divided, has no more: w_l.x_l >= (pi_l / pi_s) w_l.a_s of each of them adds up to the same inequality.
 
 `fair_share`, n users of equal weight: only w_l.x_l >= w_l.m / n is known. Scale w_l such that w <= w_l <= R^2 w, and
 write y_l = w.x_l. Then w_l.m >= w_l.x_l + (W - y_l) and w_l.x_l <= R^2 y_l give (n - 1) R^2 y_l >= W - y_l. Summing,
 U <= W (1 - (n - 1) / ((n - 1) R^2 + 1)); told the truth the liar has at least W / n.
+
+`max_min`, whatever the speedups: let fair shares count 1, so that the liar has U <= 1/p after the lie, and the others
+at least 1 out of m - a. Let it keep the part t of a. The largest level of the others on m - t a is, by duality, the
+least P.(m - t a) over P_j = max_l v_l w_lj with sum v_l p_l = 1 (each w_l.m scaled to 1). Each such P has P.m >= max v_l
+>= 1 / (1 - p), and P.(m - a) >= 1 by the lie. So that level is at least (1 - t) / (1 - p) + t. Where t U is the same, it
+is U / ((1 - p) U + p), and at the truth the liar has no less: the ratio is at most (1 - p) U + p <= (1 - p) / p + p.
 
 `equal_throughput`: speedups, and reports, between 1 and R in common units. Let E' be the level after the lie r, so that
 r.a = pi E' >= |a|. If U <= pi E', level U / pi can be reached by all at the truth. Else let the liar keep the part t of
@@ -36,7 +42,6 @@ Source: our own, where none is named; `proofs/findings/liars` has the markets th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -44,6 +49,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
@@ -52,6 +58,8 @@ from fairopt.program import Formulation, Number, Program
 
 #: Claims that say this of what they assume hold on a market without demands.
 NO_DEMANDS = "no demands"
+#: Larger programs (in shares) are solved in floats, and their bound is made exact.
+EXACT_UP_TO = 40
 
 
 def envy_free(part: Any, spread: Any) -> Any:
@@ -71,6 +79,17 @@ def fair_share(users: int, spread: Any) -> Any:
     """
     others = (users - 1) * spread**2
     return users * (others - users + 2) / (others + 1)
+
+
+def max_min(part: Any, most: Any = None) -> Any:
+    """Return the largest ratio where the least throughput over fair share is maximised; see above.
+
+    ``most`` bounds what the liar has after the lie, over its fair share: 1 / ``part``, or `fair_share`.
+
+    >>> max_min(Fraction(1, 2)), max_min(Fraction(1, 3)), max_min(Fraction(1, 2), fair_share(2, Fraction(10)))
+    (Fraction(3, 2), Fraction(7, 3), Fraction(301, 202))
+    """
+    return (1 - part) * (1 / part if most is None else most) + part
 
 
 def equal_throughput(part: Any, spread: Any) -> Any:
@@ -132,7 +151,9 @@ def at_most(policy: Policy, market: Market, truth: Allocation, misreport: str = 
     others = " and ".join(kept) or "may have nothing"
     found = AtMost(max(factors), f"the most that a user can have where the others {others}")
     ratio = policy.incentive_ratio if market.demand is None else None
-    return found if ratio is None or found.factor <= ratio else AtMost(ratio, f"{policy.name}: below {ratio}, a theorem")
+    return (
+        found if ratio is None or found.factor <= ratio else AtMost(ratio, f"{policy.name}: below {ratio}, a theorem")
+    )
 
 
 def _holds(policy: Policy, claim: Any, market: Market, misreport: str) -> bool:
@@ -144,6 +165,8 @@ def _holds(policy: Policy, claim: Any, market: Market, misreport: str) -> bool:
 def _most(market: Market, user: int, *, envy: bool, fair: bool) -> Any:
     """Return the most that ``user`` can have where the others, by their speedups, have what they are promised."""
     program = _program(market, user, envy=envy, fair=fair)
+    if market.exact and market.speedup.size <= EXACT_UP_TO:
+        return Exact().solve(program).require_optimal().objective
     best = Highs().solve(program).require_optimal()
     if not market.exact:
         return best.objective
@@ -153,7 +176,7 @@ def _most(market: Market, user: int, *, envy: bool, fair: bool) -> Any:
 
 
 def _program(market: Market, user: int, *, envy: bool, fair: bool) -> Program:
-    """Return the program of the liar's best allocation; its own demand bounds what it holds, as it does what it uses."""
+    """Return the program of the liar's best allocation; its demand bounds what it holds, as it does what it uses."""
     p = Formulation("the most by any report")
     share = shares_of(p, market)
     own = (market.speedup * share).sum(axis=1)
@@ -172,8 +195,3 @@ def _program(market: Market, user: int, *, envy: bool, fair: bool) -> Program:
 
 def _others(market: Market, user: int) -> list[int]:
     return [other for other in range(len(market.users)) if other != user]
-
-
-def widest(found: Iterable[AtMost]) -> AtMost:
-    """Return the largest of several bounds."""
-    return max(found, key=lambda each: each.factor)

@@ -8,21 +8,21 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from fairopt.errors import FairoptError, NotSolved
+from fairopt.errors import NotSolved
 from fairopt.incentives.bounds import AtMost, at_most
 from fairopt.incentives.lies import Liars, Lie, LieKind, Report, every_kind
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
 from fairopt.program import Array, Number
 from fairopt.properties import Effort
-from fairopt.properties.misreports.exact_reports import candidates, exact_or_none, simplest
+from fairopt.properties.misreports.exact_reports import exact_or_none, simplest
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import MisreportSearch
+from fairopt.properties.misreports.search import ANYTHING, MisreportSearch
 
 #: Larger markets (in users times types) are decided in floats only.
 EXACT_UP_TO = 250
@@ -83,7 +83,11 @@ def incentives(
     truth = truthful(policy, market)
     lies = {kind: best_lie(policy, market, kind, effort, truth=truth) for kind in kinds}
     reports = [kind for kind in kinds if isinstance(kind, Report)]
-    bounds = {kind: at_most(policy, market, truth, kind.name) for kind in reports}
+    if (anything := Report(ANYTHING)) in lies:  # the narrow kinds are of this kind too
+        found = [lie for kind in reports if (lie := lies[kind]) is not None]
+        best = max(found, key=lambda lie: lie.factor, default=None)
+        lies[anything] = None if best is None else replace(best, kind=anything)
+    bounds: dict[LieKind, AtMost] = {kind: at_most(policy, market, truth, kind.name) for kind in reports}
     return Incentives(policy, lies, bounds)
 
 
