@@ -9,33 +9,41 @@ its least (each in its own units). The proofs, with U the liar's true throughput
 of another user l, w and w_l their true speedups, pi and pi_l their weights, W = w.m the whole cluster for the liar:
 
 `envy_free`: the others do not envy the liar, so that w_l.x_l >= (pi_l / pi) w_l.a. Scale each row so that its least
-entry is 1. Then w.x_l >= |x_l| >= w_l.x_l / R >= (pi_l / pi) |a| / R >= (pi_l / pi) U / R^2. Summing over l and
-adding U, W >= U (1 + (1 - p) / (p R^2)). Told the truth the liar has at least p W (it envies nobody and nothing useful
-is left). The ratio is at most R^2 / (p R^2 + 1 - p), below 1/p. A user that enters as several, between which its weight
-is divided, has no more: w_l.x_l >= (pi_l / pi_s) w_l.a_s of each of them adds up to the same inequality.
+entry is 1. Then w.x_l >= |x_l| >= w_l.x_l / R >= (pi_l / pi) |a| / R >= (pi_l / pi) U / R^2. Summing over l and adding
+U, W >= U (1 + (1 - p) / (p R^2)). Told the truth the liar has at least p W (it envies nobody and nothing useful is
+left). The ratio is at most R^2 / (p R^2 + 1 - p), below 1/p. A user that enters as several, between which its weight is
+divided, has no more: w_l.x_l >= (pi_l / pi_s) w_l.a_s of each of them adds up to the same inequality.
 
 `fair_share`, n users of equal weight: only w_l.x_l >= w_l.m / n is known. Scale w_l such that w <= w_l <= R^2 w, and
-write y_l = w.x_l. Then w_l.m >= w_l.x_l + (W - y_l) and w_l.x_l <= R^2 y_l give (n - 1) R^2 y_l >= W - y_l. Summing,
-U <= W (1 - (n - 1) / ((n - 1) R^2 + 1)); told the truth the liar has at least W / n.
+write y_l = w.x_l. Then w_l.m >= w_l.x_l + (W - y_l) and w_l.x_l <= R^2 y_l give (n - 1) R^2 y_l >= W - y_l. Summing, U
+<= W (1 - (n - 1) / ((n - 1) R^2 + 1)); told the truth the liar has at least W / n.
 
 `max_min`, whatever the speedups: let fair shares count 1, so that the liar has U <= 1/p after the lie, and the others
 at least 1 out of m - a. Let it keep the part t of a. The largest level of the others on m - t a is, by duality, the
-least P.(m - t a) over P_j = max_l v_l w_lj with sum v_l p_l = 1 (each w_l.m scaled to 1). Each such P has P.m >= max v_l
->= 1 / (1 - p), and P.(m - a) >= 1 by the lie. So that level is at least (1 - t) / (1 - p) + t. Where t U is the same, it
-is U / ((1 - p) U + p), and at the truth the liar has no less: the ratio is at most (1 - p) U + p <= (1 - p) / p + p.
+least P.(m - t a) over P_j = max_l v_l w_lj with sum v_l p_l = 1 (each w_l.m scaled to 1). Each such P has P.m >= max
+v_l >= 1 / (1 - p), and P.(m - a) >= 1 by the lie. So that level is at least (1 - t) / (1 - p) + t. Where t U is the
+same, it is U / ((1 - p) U + p), and at the truth the liar has no less: the ratio is at most (1 - p) U + p <= (1 - p) /
+p + p.
 
 `equal_throughput`: speedups, and reports, between 1 and R in common units. Let E' be the level after the lie r, so that
 r.a = pi E' >= |a|. If U <= pi E', level U / pi can be reached by all at the truth. Else let the liar keep the part t of
 a, and hand the rest to the others by weight: by their true speedups they rise by at least (1 - t) |a| / (1/p - 1) pi
-each per unit of weight. With t where levels meet, the truth's level is at least that, and the ratio at most
-(U + c) / (pi E' + c), c = |a| p / (1 - p). Since U <= R |a| and |a| <= pi E', this is at most R - (R - 1) p.
+each per unit of weight. With t where levels meet, the truth's level is at least that, and the ratio at most (U + c) /
+(pi E' + c), c = |a| p / (1 - p). Since U <= R |a| and |a| <= pi E', this is at most R - (R - 1) p.
 
-`equilibrium` (Fisher market; below 2 is by Chen, Deng, Zhang and Zhang, Incentive ratios of Fisher markets, ICALP
-2012): with prices p_j at the truth and q_j after the lie, U <= (u / pi) sum p_j a_j, since nothing is worth more than
-u / pi per unit of money at the truth. Let J be the types with q_j < p_j. Who bought some of J at p buys only of J at q,
-so that sum_J (p_j - q_j) m_j <= pi - s, s the liar's spending on J at q. Then sum p_j a_j <= pi + (pi - s) max_J a_j /
-m_j < 2 pi. If every type takes at least the part f of all money at the truth, a_j / m_j <= p / (f - p) on J, and the
-ratio is at most 1 + p / (f - p): gains vanish as 1/n.
+`equilibrium` (Fisher market with linear utilities; that the ratio is below 2 is by Chen, Deng, Zhang and Zhang,
+Incentive ratios of Fisher markets, ICALP 2012): count money such that all have 1 together, the liar p, and types in
+units of one. Let p_j be the prices at the truth, q_j after the lie, b the bundle of all others then, s_j = q_j b_j
+their spending on type j, and r_j = q_j / p_j. At the truth nothing is worth more than u / p per unit of money, so that
+U <= (u / p) P.a, P.a <= 1 - P.b. Who buys at q in H = {j: r_j >= h} buys at P in H only, where it was cheaper against
+the rest. So s(H) <= P(H) for every h, and summing over all h, sum_j s_j r_j <= sum_j p_j r_j = 1. By Cauchy's
+inequality (1 - p)^2 = (sum_j s_j)^2 <= sum_j s_j r_j sum_j s_j / r_j <= P.b. So the ratio is at most (1 - (1 - p)^2) /
+p = 2 - p, also for a user that enters as several, between which its money is divided.
+
+`vanishing`, in the same market: let J be the types with q_j < p_j. Who bought some of J at P buys only of J at q, so
+that sum_J (p_j - q_j) <= p - s, s the liar's spending on J at q, and P.a <= p + (p - s) max_J a_j. Where each type
+takes at least f of all money at the truth, a_j <= p / (f - p) on J: the ratio is at most 1 + p / (f - p), so that gains
+vanish as 1/n.
 
 Source: our own, where none is named; `proofs/findings/liars` has the markets that reach them.
 """
@@ -101,13 +109,22 @@ def equal_throughput(part: Any, spread: Any) -> Any:
     return spread - (spread - 1) * part
 
 
-def equilibrium(part: Any, least: Any) -> Any:
+def equilibrium(part: Any) -> Any:
+    """Return the largest ratio in a Fisher market, of a liar with ``part`` of all money; see above.
+
+    >>> equilibrium(Fraction(1, 2))
+    Fraction(3, 2)
+    """
+    return 2 - part
+
+
+def vanishing(part: Any, least: Any) -> Any:
     """Return a bound on the ratio in a Fisher market in which each type takes at least ``least`` of all money.
 
-    >>> equilibrium(Fraction(1, 64), Fraction(1, 4)), equilibrium(Fraction(1, 2), Fraction(1, 4))
-    (Fraction(16, 15), 2)
+    >>> vanishing(Fraction(1, 64), Fraction(1, 4)), vanishing(Fraction(1, 2), Fraction(1, 4))
+    (Fraction(16, 15), Fraction(3, 2))
     """
-    return min(Fraction(2), 1 + part / (least - part)) if least > part else 2
+    return min(2 - part, 1 + part / (least - part)) if least > part else 2 - part
 
 
 def spread(market: Market) -> Number:
@@ -136,24 +153,24 @@ def at_most(policy: Policy, market: Market, truth: Allocation, misreport: str = 
     >>> from fairopt.models import CooperativeOEF
     >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
     >>> print(at_most(CooperativeOEF(), market, allocate(CooperativeOEF(), market, exact=True)).factor)
-    26/15
+    6/5
     """
     proved = {claim.property: claim for claim in policy.claims if _holds(policy, claim, market, misreport)}
     if "strategy_proofness" in proved:
         return AtMost(1, f"{policy.name} is proved to be truthful for such reports")
     envy, fair = "envy_freeness" in proved, "sharing_incentive" in proved
-    own = truth.utilities
-    factors = []
-    for user in range(len(market.users)):
-        most = _most(market, user, envy=envy, fair=fair)
-        factors.append(most / own[user] if own[user] > 0 else float("inf") if most > 0 else 1)
     kept = [words for words, so in (("are free of envy", envy), ("have their fair shares", fair)) if so]
     others = " and ".join(kept) or "may have nothing"
-    found = AtMost(max(factors), f"the most that a user can have where the others {others}")
-    ratio = policy.incentive_ratio if market.demand is None else None
-    return (
-        found if ratio is None or found.factor <= ratio else AtMost(ratio, f"{policy.name}: below {ratio}, a theorem")
-    )
+    bounds = [AtMost(1, "nobody has less than at the truth")]
+    for user, own in enumerate(truth.utilities):
+        most = _most(market, user, envy=envy, fair=fair)
+        factor = most / own if own > 0 else float("inf") if most > 0 else 1
+        theorem = policy.incentive_ratio(market.weight[user] / market.weight.sum()) if market.demand is None else None
+        if theorem is not None and theorem < factor:
+            bounds.append(AtMost(theorem, f"a theorem on {policy.name}, by {market.users[user]}'s part of all weight"))
+        else:
+            bounds.append(AtMost(factor, f"the most that {market.users[user]} can have where the others {others}"))
+    return max(bounds, key=lambda each: each.factor)
 
 
 def _holds(policy: Policy, claim: Any, market: Market, misreport: str) -> bool:

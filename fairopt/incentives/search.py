@@ -77,7 +77,7 @@ def incentives(
     >>> market = Market.of([[1, 1], [1, 5]], capacity=[1, 1])
     >>> found = incentives(NonCooperativeOEF(), market, effort=Effort(evaluations=60))
     >>> [kind.name for kind, lie in found.lies.items() if lie is None]
-    ['larger']
+    ['larger', 'together']
     """
     kinds = every_kind(market) if kinds is None else list(kinds)
     truth = truthful(policy, market)

@@ -1,0 +1,294 @@
+"""How much one liar can gain, policy by policy: the families decided exactly, the bounds asked of random markets.
+
+The proofs of the bounds are in words, in `fairopt.incentives.bounds`. Here each is asked of random markets and reports
+that are decided exactly: one ratio above its bound would end the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import NotSolved
+from fairopt.incentives.bounds import envy_free, equal_throughput, fair_share, max_min, spread, vanishing
+from fairopt.ledger import Finding, Ruling
+from fairopt.models import (
+    CooperativeOEF,
+    DominantResourceFairness,
+    EqualSplit,
+    GavelIsolated,
+    GavelProportional,
+    HierarchicalWaterFilling,
+    Kai,
+    Kueue,
+    MaxEfficiency,
+    MaxMin,
+    NashWelfare,
+    NonCooperativeOEF,
+    PartialAllocation,
+    SecondPriceTrading,
+    SlurmFairTree,
+    SlurmMultifactor,
+    VolcanoCapacity,
+    VolcanoHdrf,
+    VolcanoProportion,
+    WaterFilling,
+    YarnCapacity,
+)
+from fairopt.policy import Policy
+from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.program import Array
+from fairopt.proofs.findings.liars import families
+from fairopt.proofs.findings.liars.families import NEAR, Family
+from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.measuring import decide, exactly
+from fairopt.proofs.ledger.wording import both, listed
+
+#: Random markets and reports that a bound is asked of.
+ASKED = 60
+#: Users and spreads of the members of a family that are decided.
+MEMBERS = ((2, 3), (2, 10), (3, 10), (4, 10))
+#: A bound on the ratio from the true market, the market after the lie, and what the policy decides on both.
+Bound = Callable[[Market, Market, Any, Any], Any]
+
+
+def _part(market: Market) -> Fraction:
+    return Fraction(market.weight[0] / market.weight.sum())
+
+
+def lies(seed: int, count: int, *, normalised: bool = False, weights: bool = True) -> list[tuple[Market, Array]]:
+    """Return random markets of two or three users and types, each with a report of the first user.
+
+    Half of the reports are near another user's speedups, where choices change. ``normalised``: speedups of 1 or more.
+    """
+    random, found = np.random.default_rng(seed), []
+    for number in range(count):
+        n, k = random.integers(2, 4, 2)
+        speedup = random.choice([1, 1, 2, 3, 5, 8, 20], (n, k)).tolist()
+        capacity, weight = random.integers(1, 5, k).tolist(), random.choice([1, 1, 2, 3], n).tolist()
+        told = random.choice([1, 2, 3, 5, 8, 20], k).tolist() if number % 2 else speedup[-1]
+        report = [Fraction(int(v)) * (1 + Fraction(int(random.integers(-1, 2)), 50)) for v in told]
+        report = [max(v, Fraction(1)) for v in report] if normalised else report
+        market = Market.of(speedup, capacity, weight=weight if weights else None)
+        found.append((market, np.array(report, dtype=object)))
+    return found
+
+
+def asked(policy: Policy, bound: Bound, told: list[tuple[Market, Array]]) -> tuple[int, Fraction]:
+    """Return how many lies were decided exactly, and the largest ratio; errors where one is above its bound."""
+    most, count = Fraction(1), 0
+    for market, report in told:
+        after = market.misreport(0, report)
+        try:
+            before, then = exactly(policy, market), exactly(policy, after)
+        except NotSolved:
+            continue
+        truth, lie = ((market.speedup[0] * each.shares[0]).sum() for each in (before, then))
+        require(lie <= bound(market, after, before, then) * truth * (1 + policy.rounding), f"{policy.name}: its bound")
+        count += 1
+        most = max(most, Fraction(lie / truth)) if truth > 0 else most
+    return count, most
+
+
+def members(family: Family, shapes: tuple[tuple[int, int], ...] = MEMBERS) -> str:
+    """Return in words what exact and certified decisions on members of a family give."""
+    given = (f"{both(family.checked(n, spread))} with n = {n} and R = {spread}" for n, spread in shapes)
+    return listed(given)
+
+
+def _checked(policy: Policy, bound: Bound, told: list[tuple[Market, Array]]) -> str:
+    count, most = asked(policy, bound, told)
+    return f"Upper bound: proof in words, checked on {count} random lies, the largest ratio {float(most):.3f}."
+
+
+PROOF = "The proof is in fairopt/incentives/bounds.py"
+CERTIFIED = "(certified, for every optimum, and equal to the formula worked out by hand)"
+
+
+def unread() -> Finding:
+    """Reports of speedups that a rule does not read gain nothing; demands that it reads may."""
+    plain = (EqualSplit(), GavelIsolated(), GavelProportional())
+    users, types = ("A", "B", "C"), ["T1", "T2"]
+    gangs = Gangs.of([*"AAAAABBBCCCC"], [1] * 5 + [2] * 3 + [1] * 4, users=users, types=types)
+    owed = Entitlements.of(users, types, gangs=gangs)
+    queues = Market.of([[1, 2], [1, 3], [2, 1]], capacity=[6, 3], users=users, types=types, entitlements=owed)
+    rules = (DominantResourceFairness(), Kai(), Kueue(), SlurmFairTree(), SlurmMultifactor(), VolcanoCapacity())
+    rules = (*rules, VolcanoHdrf(), VolcanoProportion(), YarnCapacity())
+    told = lies(1, ASKED)
+    for policy in plain:
+        for market, report in told:
+            same = exactly(policy, market).shares == exactly(policy, market.misreport(0, report)).shares
+            require(same.all(), f"{policy.name} does not read speedups")
+    for policy in rules:
+        before = exactly(policy, queues).shares
+        for report in ([7, 1], [1, 7], [3, 3]):
+            same = before == exactly(policy, queues.misreport(0, report)).shares
+            require(same.all(), f"{policy.name} does not read speedups")
+    given = []
+    for gpus in (10, 100):
+        market = Market.of([[1, 1000], [1, 1]], [gpus - 1, 1], demand=[1, 1])
+        lie = Market.of([[1, 1000], [1, 1]], [gpus - 1, 1], demand=[gpus, 1])
+        truth, after = (decide(EqualSplit(), each).shares for each in (market, lie))
+        ratio = market.utility(after)[0] / market.utility(truth)[0]
+        require(ratio == Fraction(1000 * (gpus - 1) + 1, 1000 + gpus - 1), "the formula")
+        given.append(f"{both(ratio)} with {gpus} GPUs")
+    return Finding(
+        Ruling.QUALIFIED,
+        f"The ratio is 1: {listed(each.name for each in (*plain, *rules))} do not read speedups; checked: "
+        f"{ASKED} random reports change no share under the first three, and none on a market of gangs under the others. "
+        "A demand is read: on (1, R), (1, 1), T - 1 GPUs of type 1 and one of type 2, with demands 1 and 1, who claims "
+        "T has (R (T - 1) + 1) / (R + T - 1) times its throughput under equal-split, since it may leave the slow ones "
+        f"of its GPUs unused: {listed(given)} at R = 1000. So no bound holds for demands.",
+    )
+
+
+def partial_allocation() -> Finding:
+    """Partial allocation is truthful."""
+    told = lies(2, ASKED // 2)
+    count, most = asked(PartialAllocation(), lambda *_: 1, told)
+    require(most == 1, "no lie pays")
+    return Finding(
+        Ruling.QUALIFIED,
+        "The ratio is 1, a theorem of Cole, Gkatzelis and Goel (EC 2013): a payment in GPUs makes what a user is left "
+        "with its own utility times what only the others report. Proof in words, checked on "
+        f"{count} random lies decided exactly: none pays.",
+    )
+
+
+def max_efficiency() -> Finding:
+    """The largest total: over-reports have no bound, under-reports never pay."""
+    given = []
+    for much in (10, 1000):
+        market = Market.of([[2, much], [1, much + 1]], [1, 1])
+        after = market.misreport(0, [2, much + 2])
+        truth, lie = ((market.speedup[0] * decide(MaxEfficiency(), each).shares[0]).sum() for each in (market, after))
+        require(lie / truth == Fraction(much + 2, 2), "the formula")
+        given.append(f"{lie / truth} at M = {much}")
+    under = [(m, np.minimum(r, m.speedup[0])) for m, r in lies(3, ASKED) if _no_ties(m)]
+    count, most = asked(MaxEfficiency(), lambda *_: 1, [(m, r) for m, r in under if _no_ties(m.misreport(0, r))])
+    require(most == 1, "no smaller report pays")
+    return Finding(
+        Ruling.QUALIFIED,
+        "Larger reports: none, gains have no bound. On (2, M), (1, M + 1), one GPU of each type, user 1 reports "
+        f"(2, M + 2) and has M + 2 instead of 2: {listed(given)} (certified). Smaller reports: 1, since each type goes "
+        f"to who reports most for it. Proof in words, checked on {count} random lies without ties.",
+    )
+
+
+def _no_ties(market: Market) -> bool:
+    return all(sorted(column)[-1] > sorted(column)[-2] for column in market.speedup.T.tolist())
+
+
+def noncooperative() -> Finding:
+    """Equal throughput in common units: R - (R - 1) p exactly."""
+    family = families.NONCOOPERATIVE
+    told = lies(4, ASKED, normalised=True)
+    checked = _checked(
+        NonCooperativeOEF(),
+        lambda market, after, *_: equal_throughput(_part(market), max(market.speedup.max(), after.speedup.max())),
+        told,
+    )
+    larger = [(market, np.maximum(report, market.speedup[0])) for market, report in told]
+    asked(NonCooperativeOEF(), lambda *_: 1, larger)
+    slow = Market.of([[1], [1]], [1])
+    truth, lie = (exactly(NonCooperativeOEF(), each).shares[0, 0] for each in (slow, slow.misreport(0, ["1/999"])))
+    require(lie / truth == 2 * Fraction(999, 1000), "one type")
+    return Finding(
+        Ruling.QUALIFIED,
+        "Speedups and reports from 1 to R, p the liar's part of the weight: the largest ratio is R - (R - 1) p, "
+        "(R (n - 1) + 1) / n with equal weights, for any number of types from 2 on. Lower bound: (1, R), n - 1 times "
+        "(1, 1), n - 1 GPUs of type 1 and one of type 2; user 1 reports (1, 1 + e) and the ratio is (R (n - 1) + 1) / "
+        f"((1 + e) (n - 1) + 1), at e = {NEAR}: {members(family)} {CERTIFIED}. {checked} {PROOF}: equal_throughput. "
+        "Larger reports: 1 (Coq: noncooperative_oef_over_reporting in EqualEfficiency.v; the same lies made larger: none "
+        "pays). Where the slowest type is not 1 for all, reporting less on every type has all of the cluster in the "
+        "limit, n times the throughput of n users that are alike, and no bound where others are slow.",
+    )
+
+
+def cooperative() -> Finding:
+    """Envy-free rules, cooperative OEF among them: R^2 / (p R^2 + 1 - p) exactly."""
+    checked = _checked(CooperativeOEF(), lambda market, *_: envy_free(_part(market), spread(market)), lies(5, ASKED))
+    normalised = members(families.COOPERATIVE_NORMALISED, ((2, 10), (3, 10)))
+    return Finding(
+        Ruling.QUALIFIED,
+        "No user's largest speedup more than R times its least, p the liar's part of the weight: the largest ratio is "
+        "R^2 / (p R^2 + 1 - p), n R^2 / (R^2 + n - 1) with equal weights: below n, and n in the limit. Lower bound, by "
+        "larger reports: (R, 1), n - 1 times (R + 1) (1, R), one GPU of type 1 and (n - 1) / R of type 2; user 1 "
+        f"reports (2 R, 2): {members(families.COOPERATIVE_OVER)} {CERTIFIED}. By smaller ones the same in the limit: it "
+        f"reports (1 / R + e, 1), at e = {NEAR}: {members(families.COOPERATIVE_UNDER)}. {checked} {PROOF}: envy_free; it "
+        "holds for every rule without envy, whatever the kind of lie. With speedup 1 on the slowest type kept, on three "
+        "types, at least n R / (R + n - 1) in the limit (1, 2, 1), n - 1 times (1, 2 + e, R), e, 1 and (n - 1) (2 + 2 e) "
+        f"/ R GPUs; reported (1, 2 + 2 e, 1): {normalised}; unknown between that and the bound above.",
+    )
+
+
+def nash() -> Finding:
+    """Fisher markets with equal incomes: 2 - p, and that in the limit."""
+
+    def bound(market: Market, after: Market, before: Any, then: Any) -> Any:
+        money = before.evidence.prices * market.capacity
+        part = _part(market)
+        return min(vanishing(part, (money / money.sum()).min()), envy_free(part, spread(market)))
+
+    return Finding(
+        Ruling.QUALIFIED,
+        "At most 2 - p, p the liar's part of the weight (below 2: Chen, Deng, Zhang and Zhang, Incentive ratios of Fisher "
+        "markets, ICALP 2012), and that in the limit; also at most n R^2 / (R^2 + n - 1), since it is without envy. Lower "
+        "bound: (1, R), n - 1 times (R, 1), one GPU of type 1 and 1 / (R (n - 1)) of type 2; user 1 reports ((1 - e) R, "
+        "1). The ratio tends to 2 - 1/n - (1 - 1/n) / R^2, so to 2 - 1/n with R, and to 2 with n; at e = "
+        f"{NEAR}: {members(families.NASH)} {CERTIFIED}. Where each type takes at least the part f of all money at the "
+        "truth, the ratio is at most 1 + p / (f - p): gains vanish as 1/n. "
+        f"{_checked(NashWelfare(), bound, lies(6, ASKED))} {PROOF}: equilibrium and vanishing.",
+    )
+
+
+def max_min_family() -> Finding:
+    """Max-min and water filling: n - 1 + 1/n in the limit, exactly; for two users for every R."""
+
+    def bound(market: Market, *_: Any) -> Any:
+        equal = (market.weight == market.weight[0]).all()
+        most = fair_share(len(market.users), Fraction(spread(market))) if equal else None
+        return max_min(_part(market), most)
+
+    told = lies(7, ASKED)
+    for market, report in told[: ASKED // 2]:  # with positive speedups all three give everybody the same
+        each = [
+            exactly(policy, market.misreport(0, report)).utilities
+            for policy in (MaxMin(), WaterFilling(), *([HierarchicalWaterFilling()] if _part(market) == 1 else []))
+        ]
+        require(all((each[0] == other).all() for other in each[1:]), "the same utilities")
+    alike = [market for market, _ in told if (market.weight == 1).all()]
+    for market in alike:
+        mine, theirs = (exactly(each, market).utilities for each in (MaxMin(), HierarchicalWaterFilling()))
+        require((mine == theirs).all(), "the same utilities without groups")
+    return Finding(
+        Ruling.QUALIFIED,
+        "max-min, water-filling, and without groups hierarchical-water-filling: with positive speedups they give everybody "
+        f"the same (checked on {ASKED // 2} and {len(alike)} markets). The ratio is at most (1 - p) / p + p, n - 1 + 1/n "
+        "with equal weights, whatever the speedups, zeros too; and tends to it: (R, 1), n - 1 times (1, R), one GPU of "
+        "type 1 and (n - 1) / R of type 2; user 1 reports (1 + e, R). In the limit of e the ratio is (n - 1) R^2 / (R^2 + "
+        f"n - 1) + 1/n; at e = {NEAR}: {members(families.MAX_MIN)} {CERTIFIED}. For two users that is (3 R^2 + 1) / "
+        "(2 R^2 + 2), the largest for every R; for more, the largest for a given R is unknown between that and ((n - 1) F "
+        f"+ 1) / n, F that of fair_share. {_checked(MaxMin(), bound, told)} {PROOF}: max_min.",
+    )
+
+
+def trading() -> Finding:
+    """Second-price trading: below n, and n in the limit."""
+    shapes = ((2, 10), (3, 10), (4, 10), (4, 1000))
+    told = lies(8, 4 * ASKED, weights=False)
+    checked = _checked(
+        SecondPriceTrading(), lambda market, *_: fair_share(len(market.users), Fraction(spread(market))), told
+    )
+    return Finding(
+        Ruling.QUALIFIED,
+        "Below n for n users of equal weight, and n in the limit. Upper bound: no trade hurts anybody, so that the others "
+        "keep the worth of their equal shares; n ((n - 1) (R^2 - 1) + 1) / ((n - 1) R^2 + 1). Lower bound: (1, R), n - 1 "
+        "times (2, 1), (n - 1) / 2 GPUs of type 1 and one of type 2; user 1 reports (2 - e, 1), which turns the order of "
+        "types round, so that it sells type 1 for 2 of type 2 instead of paying about R / 2 for one. The ratio tends to "
+        f"n (R + 1/2) / (R + n - 1/2) from R = 10 on; at e = {NEAR}: {members(families.TRADING, shapes)} {CERTIFIED}. "
+        f"{checked} {PROOF}: fair_share. For a given R it is unknown between the two.",
+    )
