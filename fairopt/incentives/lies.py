@@ -35,9 +35,10 @@ class Lie:
 
     def reached(self, truth: Market, shares: Array) -> dict[int, Number]:
         """Return each liar's throughput by the true market, from ``shares`` of the told one (rows of ``told``, k)."""
-        bundles = {user: shares[list(rows)].sum(axis=0) for user, rows in self.rows.items()}
-        demand = {user: None if truth.demand is None else truth.demand[user] for user in bundles}
-        return {u: capped_value(truth.speedup[u], each, demand[u]).tolist() for u, each in bundles.items()}
+        liars = list(self.rows)
+        bundles = np.array([shares[list(rows)].sum(axis=0) for rows in self.rows.values()])
+        demand = None if truth.demand is None else truth.demand[liars]
+        return dict(zip(liars, capped_value(truth.speedup[liars], bundles, demand).tolist(), strict=True))
 
 
 class LieKind(ABC):

@@ -184,7 +184,7 @@ class NashWelfare(Policy):
         return replace(draft, solution=solution, objective=objective, evidence=None, seconds=seconds)
 
     def incentive_ratio(self, part: Number) -> Number:
-        """Return 2 less the part: `fairopt.incentives.bounds`; below 2 is by Chen, Deng, Zhang and Zhang, ICALP 2012."""
+        """Return 2 less the part: `fairopt.incentives.bounds`; that it is below 2, Chen, Deng, Zhang and Zhang 2012."""
         return 2 - part
 
     def certify(self, decision: Allocation) -> Certificate:

@@ -61,7 +61,7 @@ class Family:
 
 
 def _part(n: int, spread: Fraction) -> Fraction:
-    """Return the part of the whole cluster that type 1 is to the liar, where the others have as much worth in type 2."""
+    """Return the part of the cluster that type 1 is to the liar, where type 2 is worth enough to the others."""
     return spread**2 / (spread**2 + n - 1)
 
 
