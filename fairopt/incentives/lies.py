@@ -70,7 +70,7 @@ class LieKind(ABC):
 
 
 @dataclass(frozen=True)
-class Report(LieKind):
+class SpeedupReport(LieKind):
     """One user reports other speedups, of the kind ``misreports``."""
 
     misreports: Misreports
@@ -98,7 +98,7 @@ class Report(LieKind):
         return Lie(market.misreport(user, truth * factors), {user: (user,)})
 
 
-class Together(LieKind):
+class TwoReports(LieKind):
     """Two users report other speedups, and neither may lose."""
 
     name = "together"
@@ -166,7 +166,7 @@ class Sybils(LieKind):
         return Lie(told, {user: (user, n)})
 
 
-class Weight(LieKind):
+class WeightClaim(LieKind):
     """A user claims another weight, at most twice its own."""
 
     name = "weight"
@@ -185,7 +185,7 @@ class Weight(LieKind):
         return Lie(replace(market, weight=weight), {user: (user,)})
 
 
-class Demand(LieKind):
+class DemandClaim(LieKind):
     """A user claims another demand."""
 
     name = "demand"
@@ -211,12 +211,12 @@ class Demand(LieKind):
 
 
 _EVERY: tuple[LieKind, ...] = (
-    *(Report(each) for each in (LARGER, SMALLER, ANYTHING)),
-    Together(),
+    *(SpeedupReport(each) for each in (LARGER, SMALLER, ANYTHING)),
+    TwoReports(),
     Sybils(),
     Sybils(whole=True),
-    Weight(),
-    Demand(),
+    WeightClaim(),
+    DemandClaim(),
 )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairopt.errors import NotSolved
 from fairopt.incentives.bounds import AtMost, at_most
-from fairopt.incentives.lies import Liars, Lie, LieKind, Report, every_kind
+from fairopt.incentives.lies import Liars, Lie, LieKind, SpeedupReport, every_kind
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
 from fairopt.program import Array, Number
@@ -82,8 +82,8 @@ def incentives(
     kinds = every_kind(market) if kinds is None else list(kinds)
     truth = truthful(policy, market)
     lies = {kind: best_lie(policy, market, kind, effort, truth=truth) for kind in kinds}
-    reports = [kind for kind in kinds if isinstance(kind, Report)]
-    if (anything := Report(ANYTHING)) in lies:  # the narrow kinds are of this kind too
+    reports = [kind for kind in kinds if isinstance(kind, SpeedupReport)]
+    if (anything := SpeedupReport(ANYTHING)) in lies:  # the narrow kinds are of this kind too
         found = [lie for kind in reports if (lie := lies[kind]) is not None]
         best = max(found, key=lambda lie: lie.factor, default=None)
         lies[anything] = None if best is None else replace(best, kind=anything)
@@ -112,7 +112,7 @@ def best_lie(
     """
     effort, truth = effort or Effort(), truth or truthful(policy, market)
     trial = _Trial(policy, market.as_(float), kind, truth.utilities.astype(float))
-    own = trial.reports(effort) if isinstance(kind, Report) else trial.searched(effort)
+    own = trial.reports(effort) if isinstance(kind, SpeedupReport) else trial.searched(effort)
     best = next(iter(sorted(own, key=lambda each: -each[0])), None)
     if best is None:
         return None
@@ -159,7 +159,7 @@ class _Trial:
 
     def reports(self, effort: Effort) -> Iterator[Valued]:
         """Yield the best report of each user, by the search that decides many at once."""
-        assert isinstance(self.kind, Report)
+        assert isinstance(self.kind, SpeedupReport)
         asked = Reports(self.policy, self.market)
         search = MisreportSearch(asked, effort, fixed=None)
         for found in search.best(self.kind.misreports, effort.evaluations, structured=True):

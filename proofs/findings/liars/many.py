@@ -55,7 +55,7 @@ def _reports(moves: CandidateReports, random: np.random.Generator) -> Iterator[A
     yield from in_turn(moves.structured(ANYTHING), iter(moves.random(random, FIRST)))
 
 
-def many_users(counts: Sequence[int] = (2, 4, 8, 16, 32, 64), markets: int = 6) -> Finding:
+def many_users(counts: Sequence[int] = (2, 4, 8, 16, 32, 64), markets: int = 4) -> Finding:
     """The largest gain of one liar in ever larger markets."""
     lines = []
     for policy in POLICIES:
@@ -65,7 +65,7 @@ def many_users(counts: Sequence[int] = (2, 4, 8, 16, 32, 64), markets: int = 6) 
                 best(policy, market(rows(np.random.default_rng([n, each]), n)), np.random.default_rng(each)) - 1
                 for each in range(markets)
             ]
-            found.append(f"{100 * float(np.mean(gains)):.2g}%")
+            found.append(f"{100 * float(np.mean(gains)):.3g}%")
         lines.append(f"{policy.name} {', '.join(found)}")
     return Finding(
         Ruling.QUALIFIED,
@@ -94,7 +94,7 @@ def knowledge(liars: int = 4, learned: int = 12, fresh: int = 12, reports: int =
                 blind.append(float(_ratios(policy, given, choice)[0]) - 1)
                 sighted.append(max(float(_ratios(policy, given, tried).max()) - 1, 0.0))
                 hurt += blind[-1] < 0
-        mean = [f"{100 * float(np.mean(each)):.2g}%" for each in (blind, sighted)]
+        mean = [f"{100 * float(np.mean(each)):.3g}%" for each in (blind, sighted)]
         lines.append(f"{policy.name} {mean[0]} (loses in {100 * hurt / len(blind):.0f}% of markets), {mean[1]}")
     return Finding(
         Ruling.QUALIFIED,
@@ -118,7 +118,7 @@ def noise(markets: int = 12, draws: int = 40) -> Finding:
                 ratios.append(_ratios(policy, given, told))
             all_ = np.concatenate(ratios) - 1
             found.append(
-                f"{100 * all_.mean():+.2g}% ({100 * (all_ > 1e-6).mean():.0f}% gain, at most {100 * all_.max():.2g}%)"
+                f"{100 * all_.mean():+.3g}% ({100 * (all_ > 1e-6).mean():.0f}% gain, at most {100 * all_.max():.3g}%)"
             )
         lines.append(f"{policy.name} {', '.join(found)}")
     return Finding(
