@@ -19,11 +19,9 @@ write y_l = w.x_l. Then w_l.m >= w_l.x_l + (W - y_l) and w_l.x_l <= R^2 y_l give
 <= W (1 - (n - 1) / ((n - 1) R^2 + 1)); told the truth the liar has at least W / n.
 
 `max_min`, whatever the speedups: let fair shares count 1, so that the liar has U <= 1/p after the lie, and the others
-at least 1 out of m - a. Let it keep the part t of a. The largest level of the others on m - t a is, by duality, the
-least P.(m - t a) over P_j = max_l v_l w_lj with sum v_l p_l = 1 (each w_l.m scaled to 1). Each such P has P.m >= max
-v_l >= 1 / (1 - p), and P.(m - a) >= 1 by the lie. So that level is at least (1 - t) / (1 - p) + t. Where t U is the
-same, it is U / ((1 - p) U + p), and at the truth the liar has no less: the ratio is at most (1 - p) U + p <= (1 - p) /
-p + p.
+at least 1 each. Let it keep the part t of a, the others the part t of what they have, and divide the part 1 - t of the
+whole cluster among them by weight: they have at least t + (1 - t) / (1 - p). Where t U is the same, it is U / ((1 - p)
+U + p), and at the truth the liar has no less: the ratio is at most (1 - p) U + p <= (1 - p) / p + p.
 
 `equal_throughput`: speedups, and reports, between 1 and R in common units. Let E' be the level after the lie r, so that
 r.a = pi E' >= |a|. If U <= pi E', level U / pi can be reached by all at the truth. Else let the liar keep the part t of
@@ -33,17 +31,19 @@ each per unit of weight. With t where levels meet, the truth's level is at least
 
 `equilibrium` (Fisher market with linear utilities; that the ratio is below 2 is by Chen, Deng, Zhang and Zhang,
 Incentive ratios of Fisher markets, ICALP 2012): count money such that all have 1 together, the liar p, and types in
-units of one. Let p_j be the prices at the truth, q_j after the lie, b the bundle of all others then, s_j = q_j b_j
-their spending on type j, and r_j = q_j / p_j. At the truth nothing is worth more than u / p per unit of money, so that
-U <= (u / p) P.a, P.a <= 1 - P.b. Who buys at q in H = {j: r_j >= h} buys at P in H only, where it was cheaper against
-the rest. So s(H) <= P(H) for every h, and summing over all h, sum_j s_j r_j <= sum_j p_j r_j = 1. By Cauchy's
-inequality (1 - p)^2 = (sum_j s_j)^2 <= sum_j s_j r_j sum_j s_j / r_j <= P.b. So the ratio is at most (1 - (1 - p)^2) /
-p = 2 - p, also for a user that enters as several, between which its money is divided.
+units of one. Let p_j be the prices at the truth, q_j after the lie, r_j = q_j / p_j. Who buys type j after the lie
+bought at the truth only types with r at least r_j. So the others' spending after the lie, times r, adds up to no more
+than what they had at the truth costs after the lie, which is at most 1. With (p_j - c q_j)^2 >= 0 for c = 1 - p, their
+bundles after the lie cost at least 2 c (1 - p) - c^2 = (1 - p)^2 at the truth's prices, and a at most 1 - (1 - p)^2. At
+the truth nothing is worth more than the liar's throughput over p per unit of money: the ratio is at most 2 - p, also
+for a user that enters as several, between which its money is divided.
 
-`vanishing`, in the same market: let J be the types with q_j < p_j. Who bought some of J at P buys only of J at q, so
-that sum_J (p_j - q_j) <= p - s, s the liar's spending on J at q, and P.a <= p + (p - s) max_J a_j. Where each type
-takes at least f of all money at the truth, a_j <= p / (f - p) on J: the ratio is at most 1 + p / (f - p), so that gains
-vanish as 1/n.
+`vanishing`, in the same market: let J be the types with q_j < p_j. Who bought some of J at the truth buys only of J
+after the lie, so that sum_J (p_j - q_j) <= p - s, s the liar's spending on J after the lie, and a costs at most p + (p
+- s) max_J a_j at the truth's prices. Where each type takes at least f of all money at the truth, a_j <= p / (f - p) on
+J: the ratio is at most 1 + p / (f - p), so that gains vanish as 1/n.
+
+All but `fair_share` and `vanishing` are machine-checked: `proofs/theorems/Incentives.v`.
 
 Source: our own, where none is named; `proofs/findings/liars` has the markets that reach them.
 """

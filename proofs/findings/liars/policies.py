@@ -45,6 +45,7 @@ from fairopt.program import Array
 from fairopt.proofs.findings.liars import families
 from fairopt.proofs.findings.liars.families import NEAR, Family
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.citing import theorem
 from fairopt.proofs.ledger.measuring import decide, exactly
 from fairopt.proofs.ledger.wording import both, listed
 
@@ -102,10 +103,10 @@ def members(family: Family, shapes: tuple[tuple[int, int], ...] = MEMBERS) -> st
 
 def _checked(policy: Policy, bound: Bound, told: list[tuple[Market, Array]]) -> str:
     count, most = asked(policy, bound, told)
-    return f"Upper bound: proof in words, checked on {count} random lies, the largest ratio {float(most):.3f}."
+    return f"checked on {count} random lies, the largest ratio {float(most):.3f}"
 
 
-PROOF = "The proof is in fairopt/incentives/bounds.py"
+PROOF = "in words in fairopt/incentives/bounds.py"
 CERTIFIED = "(certified, for every optimum, and equal to the formula worked out by hand)"
 
 
@@ -179,8 +180,7 @@ def _no_ties(market: Market) -> bool:
 
 
 def noncooperative() -> Finding:
-    """Equal throughput in common units: R - (R - 1) p exactly."""
-    family = families.NONCOOPERATIVE
+    """Equal throughput in common units: R - (R - 1) p at most."""
     told = lies(4, ASKED, normalised=True)
     checked = _checked(
         NonCooperativeOEF(),
@@ -193,38 +193,35 @@ def noncooperative() -> Finding:
     truth, lie = (exactly(NonCooperativeOEF(), each).shares[0, 0] for each in (slow, slow.misreport(0, ["1/999"])))
     require(lie / truth == 2 * Fraction(999, 1000), "one type")
     return Finding(
-        Ruling.QUALIFIED,
-        "Speedups and reports from 1 to R, p the liar's part of the weight: the largest ratio is R - (R - 1) p, (R "
-        "(n - 1) + 1) / n with equal weights, for any number of types from 2 on. Lower bound: (1, R), n - 1 times "
-        "(1, 1), n - 1 GPUs of type 1 and one of type 2; user 1 reports (1, 1 + e) and the ratio is (R (n - 1) + 1) "
-        f"/ ((1 + e) (n - 1) + 1), at e = {NEAR}: {members(family)} {CERTIFIED}. {checked} {PROOF}: "
-        "equal_throughput. Larger reports: 1 (Coq: noncooperative_oef_over_reporting in EqualEfficiency.v; the same "
-        "lies made larger: none pays). Where the slowest type is not 1 for all, reporting less on every type has "
-        "all of the cluster in the limit, n times the throughput of n users that are alike, and no bound where "
-        "others are slow.",
+        Ruling.PROVED,
+        f"{theorem('Incentives', 'noncooperative_oef_incentive_ratio')}; {PROOF}, equal_throughput; {checked}. It is "
+        "reached in the limit: on (1, R), n - 1 times (1, 1), n - 1 GPUs of type 1 and one of type 2, user 1 reports "
+        "(1, 1 + e), and the ratio is (R (n - 1) + 1) / ((1 + e) (n - 1) + 1), which tends to R - (R - 1) / n; at e = "
+        f"{NEAR}: {members(families.NONCOOPERATIVE)} {CERTIFIED}. Larger reports: 1 "
+        f"({theorem('EqualEfficiency', 'noncooperative_oef_over_reporting')}; the same lies made larger: none pays). "
+        "Where the slowest type is not 1 for all, who reports less on every type has all of the cluster in the limit, "
+        "n times what it has among n users that are alike, and no bound holds where others are slow.",
     )
 
 
 def cooperative() -> Finding:
-    """Envy-free rules, cooperative OEF among them: R^2 / (p R^2 + 1 - p) exactly."""
+    """Envy-free rules, cooperative OEF among them: R^2 / (p R^2 + 1 - p) at most."""
     checked = _checked(CooperativeOEF(), lambda market, *_: envy_free(_part(market), spread(market)), lies(5, ASKED))
-    normalised = members(families.COOPERATIVE_NORMALISED, ((2, 10), (3, 10)))
+    proofs = [theorem("Incentives", each) for each in ("envy_free_incentive_ratio", "cooperative_oef_incentive_ratio")]
     return Finding(
-        Ruling.QUALIFIED,
-        "No user's largest speedup more than R times its least, p the liar's part of the weight: the largest ratio "
-        "is R^2 / (p R^2 + 1 - p), n R^2 / (R^2 + n - 1) with equal weights: below n, and n in the limit. Lower "
-        "bound, by larger reports: (R, 1), n - 1 times (R + 1) (1, R), one GPU of type 1 and (n - 1) / R of type 2; "
-        f"user 1 reports (2 R, 2): {members(families.COOPERATIVE_OVER)} {CERTIFIED}. By smaller ones the same in the "
-        f"limit: it reports (1 / R + e, 1), at e = {NEAR}: {members(families.COOPERATIVE_UNDER)}. {checked} {PROOF}: "
-        "envy_free; it holds for every rule without envy, whatever the kind of lie. With speedup 1 on the slowest "
-        "type kept, on three types, at least n R / (R + n - 1) in the limit (1, 2, 1), n - 1 times (1, 2 + e, R), "
-        f"e, 1 and (n - 1) (2 + 2 e) / R GPUs; reported (1, 2 + 2 e, 1): {normalised}; unknown between that and the "
-        "bound above.",
+        Ruling.PROVED,
+        f"{listed(proofs)}; {PROOF}, envy_free; {checked}. Larger reports reach it: on (R, 1), n - 1 times (R + 1) "
+        "(1, R), one GPU of type 1 and (n - 1) / R of type 2, user 1 reports (2 R, 2), and the ratio is n R^2 / "
+        f"(R^2 + n - 1): {members(families.COOPERATIVE_OVER)} {CERTIFIED}. Smaller ones reach it in the limit: user "
+        f"1 reports (1 / R + e, 1), at e = {NEAR}: {members(families.COOPERATIVE_UNDER)}. With speedup 1 on the "
+        "slowest type kept, on three types, the ratio tends to n R / (R + n - 1): (1, 2, 1), n - 1 times (1, 2 + e, "
+        "R), e, 1 and (n - 1) (2 + 2 e) / R GPUs, user 1 reports (1, 2 + 2 e, 1): "
+        f"{members(families.COOPERATIVE_NORMALISED, ((2, 10), (3, 10)))}; what the largest is there is unknown.",
     )
 
 
 def nash() -> Finding:
-    """Fisher markets with equal incomes: 2 - p, and that in the limit."""
+    """Fisher markets with equal incomes: 2 - p at most."""
 
     def bound(market: Market, after: Market, before: Any, then: Any) -> Any:
         money = before.evidence.prices * market.capacity
@@ -232,14 +229,15 @@ def nash() -> Finding:
         return min(vanishing(part, (money / money.sum()).min()), envy_free(part, spread(market)))
 
     return Finding(
-        Ruling.QUALIFIED,
-        "At most 2 - p, p the liar's part of the weight (below 2: Chen, Deng, Zhang and Zhang, Incentive ratios of "
-        "Fisher markets, ICALP 2012), and that in the limit; also at most n R^2 / (R^2 + n - 1), since it is "
-        "without envy. Lower bound: (1, R), n - 1 times (R, 1), one GPU of type 1 and 1 / (R (n - 1)) of type 2; "
-        "user 1 reports ((1 - e) R, 1). The ratio tends to 2 - 1/n - (1 - 1/n) / R^2, so to 2 - 1/n with R, and to "
-        f"2 with n; at e = {NEAR}: {members(families.NASH)} {CERTIFIED}. Where each type takes at least the part f "
-        "of all money at the truth, the ratio is at most 1 + p / (f - p): gains vanish as 1/n. "
-        f"{_checked(NashWelfare(), bound, lies(6, ASKED))} {PROOF}: equilibrium and vanishing.",
+        Ruling.PROVED,
+        f"{theorem('Incentives', 'nash_welfare_incentive_ratio')}, where each type has a price; {PROOF}, "
+        f"equilibrium; {_checked(NashWelfare(), bound, lies(6, ASKED))}. That it is below 2 was known (Chen, Deng, "
+        "Zhang and Zhang, Incentive ratios of Fisher markets, ICALP 2012). It is reached in the limit: on (1, R), n "
+        "- 1 times (R, 1), one GPU of type 1 and 1 / (R (n - 1)) of type 2, user 1 reports ((1 - e) R, 1), and the "
+        f"ratio tends to 2 - 1/n - (1 - 1/n) / R^2; at e = {NEAR}: {members(families.NASH)} {CERTIFIED}. For a given "
+        "R it is unknown between that and the lesser of 2 - p and the bound of rules without envy. Where each type "
+        "takes at least the part f of all money at the truth, the ratio is at most 1 + p / (f - p), so that gains "
+        "vanish as 1/n (proof in words: vanishing; checked on the same lies).",
     )
 
 
@@ -252,26 +250,25 @@ def max_min_family() -> Finding:
         return max_min(_part(market), most)
 
     told = lies(7, ASKED)
-    for market, report in told[: ASKED // 2]:  # with positive speedups all three give everybody the same
-        each = [
-            exactly(policy, market.misreport(0, report)).utilities
-            for policy in (MaxMin(), WaterFilling(), *([HierarchicalWaterFilling()] if _part(market) == 1 else []))
-        ]
-        require(all((each[0] == other).all() for other in each[1:]), "the same utilities")
+    for market, report in told[: ASKED // 2]:
+        lie = market.misreport(0, report)
+        require(
+            (exactly(MaxMin(), lie).utilities == exactly(WaterFilling(), lie).utilities).all(), "the same utilities"
+        )
     alike = [market for market, _ in told if (market.weight == 1).all()]
     for market in alike:
         mine, theirs = (exactly(each, market).utilities for each in (MaxMin(), HierarchicalWaterFilling()))
         require((mine == theirs).all(), "the same utilities without groups")
     return Finding(
-        Ruling.QUALIFIED,
-        "max-min, water-filling, and without groups hierarchical-water-filling: with positive speedups they give "
-        f"everybody the same (checked on {ASKED // 2} and {len(alike)} markets). The ratio is at most (1 - p) / p + "
-        "p, n - 1 + 1/n with equal weights, whatever the speedups, zeros too; and tends to it: (R, 1), n - 1 times "
-        "(1, R), one GPU of type 1 and (n - 1) / R of type 2; user 1 reports (1 + e, R). In the limit of e the "
-        f"ratio is (n - 1) R^2 / (R^2 + n - 1) + 1/n; at e = {NEAR}: {members(families.MAX_MIN)} {CERTIFIED}. For "
-        "two users that is (3 R^2 + 1) / (2 R^2 + 2), the largest for every R; for more, the largest for a given R "
-        f"is unknown between that and ((n - 1) F + 1) / n, F that of fair_share. {_checked(MaxMin(), bound, told)} "
-        f"{PROOF}: max_min.",
+        Ruling.PROVED,
+        f"{theorem('Incentives', 'gavel_incentive_ratio_at_most')}, for each policy that maximises the least ratio "
+        f"to the fair share; {PROOF}, max_min; {_checked(MaxMin(), bound, told)}. With positive speedups max-min, "
+        "water-filling, and without groups hierarchical-water-filling give everybody the same (checked on "
+        f"{ASKED // 2} and {len(alike)} markets). It is reached in the limit: on (R, 1), n - 1 times (1, R), one GPU "
+        "of type 1 and (n - 1) / R of type 2, user 1 reports (1 + e, R), and the ratio tends to (n - 1) R^2 / (R^2 "
+        f"+ n - 1) + 1/n; at e = {NEAR}: {members(families.MAX_MIN)} {CERTIFIED}. For two users that is (3 R^2 + 1) "
+        "/ (2 R^2 + 2), the largest for every R; for more, the largest for a given R is unknown between that and "
+        "((n - 1) F + 1) / n, F that of fair_share.",
     )
 
 
@@ -284,11 +281,11 @@ def trading() -> Finding:
     )
     return Finding(
         Ruling.QUALIFIED,
-        "Below n for n users of equal weight, and n in the limit. Upper bound: no trade hurts anybody, so that the "
-        "others keep the worth of their equal shares; n ((n - 1) (R^2 - 1) + 1) / ((n - 1) R^2 + 1). Lower bound: "
-        "(1, R), n - 1 times (2, 1), (n - 1) / 2 GPUs of type 1 and one of type 2; user 1 reports (2 - e, 1), which "
-        "turns the order of types round, so that it sells type 1 for 2 of type 2 instead of paying about R / 2 for "
-        f"one. The ratio tends to n (R + 1/2) / (R + n - 1/2) from R = 10 on; at e = {NEAR}: "
-        f"{members(families.TRADING, shapes)} {CERTIFIED}. {checked} {PROOF}: fair_share. For a given R it is "
-        "unknown between the two.",
+        "Upper bound, for n users of equal weight: no trade hurts anybody "
+        f"({theorem('Trading', 'second_price_trading_sharing_incentive')}), so that the others keep the worth of "
+        f"their equal shares; n ((n - 1) (R^2 - 1) + 1) / ((n - 1) R^2 + 1): proof {PROOF}, fair_share; {checked}. "
+        "Lower bound: (1, R), n - 1 times (2, 1), (n - 1) / 2 GPUs of type 1 and one of type 2; user 1 reports (2 - "
+        "e, 1), which turns the order of types round, so that it sells type 1 for 2 of type 2 instead of paying "
+        f"about R / 2 for one. The ratio tends to n (R + 1/2) / (R + n - 1/2) from R = 10 on; at e = {NEAR}: "
+        f"{members(families.TRADING, shapes)} {CERTIFIED}. For a given R it is unknown between the two.",
     )
