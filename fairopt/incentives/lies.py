@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import ClassVar
 
@@ -74,16 +74,12 @@ class SpeedupReport(LieKind):
     """One user reports other speedups, of the kind ``misreports``."""
 
     misreports: Misreports
+    words: str = field(default="one user reports other speedups", compare=False)  # type: ignore[misc]
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """The name of the misreports."""
         return self.misreports.name
-
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        """What a user does."""
-        return f"one user reports other speedups ({self.name})"
 
     def shape(self, market: Market) -> tuple[int, ...]:
         """Return (k,)."""
@@ -211,7 +207,9 @@ class DemandClaim(LieKind):
 
 
 _EVERY: tuple[LieKind, ...] = (
-    *(SpeedupReport(each) for each in (LARGER, SMALLER, ANYTHING)),
+    SpeedupReport(LARGER, "one user reports other speedups, none below the truth"),
+    SpeedupReport(SMALLER, "one user reports other speedups, none above the truth"),
+    SpeedupReport(ANYTHING),
     TwoReports(),
     Sybils(),
     Sybils(whole=True),
