@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.models import EqualSplit, FirstInFirstOut, NashWelfare, NonCooperativeOEF, Themis
+from fairopt.incentives import DemandClaim, Sybils
+from fairopt.models import EqualSplit, FirstInFirstOut, NashWelfare, NonCooperativeOEF, SecondPriceTrading, Themis
 from fairopt.proofs.findings.liars import many
+from fairopt.proofs.findings.liars.others import searched
 from fairopt.proofs.findings.liars.rounds import Lying, completion, small
 
 
@@ -24,3 +26,13 @@ def test_gains_of_many_users() -> None:
     assert gain(EqualSplit(), 2) == 0
     assert gain(NonCooperativeOEF(), 2) < gain(NonCooperativeOEF(), 8)  # they grow, as in the worst case
     assert 0 <= gain(NashWelfare(), 2) <= 1 / 2
+
+
+def test_the_search_of_small_markets_finds_who_gains_and_stays_below_what_is_proved() -> None:
+    found = searched(SecondPriceTrading(), Sybils(), markets=6)
+    assert found is not None
+    assert 1 < found.factor < 3
+    assert searched(EqualSplit(), Sybils(), markets=3) is None
+    greedy = searched(EqualSplit(), DemandClaim(), markets=4)
+    assert greedy is not None
+    assert greedy.exact
