@@ -55,6 +55,9 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "frontier": Command(
             "fairopt.cli.frontiers", "frontier_command", "Say what each property costs of efficiency on a market."
         ),
+        "incentives": Command(
+            "fairopt.cli.incentives", "incentives_command", "Say how much lies pay, policy by policy, and at most."
+        ),
         "run": Command("fairopt.cli.running", "run_command", "Play a trace on a cluster, round by round."),
         "schedule": Command(
             "fairopt.cli.scheduling", "schedule_command", "Say which jobs of a batch run where and when."
