@@ -219,3 +219,76 @@ Theorem noncooperative_oef_vertex_nonzeros x :
 Proof. by move=> /extreme_optimum; apply: equal_efficiency_vertex_nonzeros. Qed.
 
 End NonCooperative.
+
+(** ** Cooperative OEF
+
+    Its rows are the capacities and n (n - 1) envies, so that an extreme point has at most k + n (n - 1) non-zeros, and
+    there are no more than n k of them anyway.  How many an optimum can have: the row own-vertices of our findings. *)
+Section Cooperative.
+Variables (R : realFieldType) (n k : nat) (m : market R n k).
+Implicit Types (x y z : allocation R n k).
+
+Let rows : finType := [finType of 'I_k + {il : 'I_n * 'I_n | il.1 != il.2}].
+Let columns : finType := [finType of 'I_n * 'I_k].
+Let a (r : rows) (ij : columns) : R :=
+  match r with
+  | inl j => if ij.2 == j then 1 else 0
+  | inr il => (if ij.1 == (val il).2 then weight m (val il).1 / weight m (val il).2 * speedup m (val il).1 ij.2 else 0)
+              - (if ij.1 == (val il).1 then speedup m (val il).1 ij.2 else 0)
+  end.
+Let b (r : rows) : R := if r is inl j then capacity m j else 0.
+
+Let pairs (F : 'I_n * 'I_k -> R) : \sum_ij F ij = \sum_i \sum_j F (i, j).
+Proof. by rewrite pair_bigA /=; apply: eq_bigr => -[]. Qed.
+
+Let row_capacity (f : columns -> R) j : row a f (inl j) = \sum_i f (i, j).
+Proof.
+rewrite /row pairs /=; apply: eq_bigr => i _; rewrite (bigD1 j) //= eqxx mul1r big1 ?addr0 // => j' /negbTE->.
+by rewrite mul0r.
+Qed.
+
+Let row_envy (f : columns -> R) (il : {il : 'I_n * 'I_n | il.1 != il.2}) :
+  row a f (inr il) = weight m (val il).1 / weight m (val il).2 * value m (val il).1 (fun j => f ((val il).2, j))
+                     - value m (val il).1 (fun j => f ((val il).1, j)).
+Proof.
+have one l c i : \sum_ij (if ij.1 == l then c * speedup m i ij.2 else 0) * f ij
+                 = c * value m i (fun j => f (l, j)).
+  rewrite pairs /= (bigD1 l) //= eqxx [X in _ + X]big1 ?addr0 => [|l' /negbTE e].
+    by rewrite /value mulr_sumr; apply: eq_bigr => j _; rewrite mulrA.
+  by rewrite big1 // => j _; rewrite e mul0r.
+rewrite -one -[X in _ - X]mul1r -one -sumrB.
+by apply: eq_bigr => ij _; rewrite mulrBl mul1r.
+Qed.
+
+Let polyhedronE (f : columns -> R) :
+  polyhedron a b xpred0 f <->
+  feasible m (fun i j => f (i, j)) /\ envy_free m (fun i j => f (i, j)).
+Proof.
+split=> [[f0 fr]|[[x0 xc] ef]].
+  split; first split=> [i j|j]; first exact: f0.
+    by have /= := fr (inl j); rewrite row_capacity.
+  move=> i l; case: (eqVneq i l) => [->|ne]; first by rewrite divff ?weight_neq0 // mul1r.
+  by have /= := fr (inr (exist _ (i, l) ne)); rewrite row_envy /= subr_le0.
+split=> [[i j] _|[j|[[i l] ne]]] /=; first exact: x0.
+  by rewrite row_capacity; apply: xc.
+by rewrite row_envy /= subr_le0; apply: ef.
+Qed.
+
+Theorem envy_free_vertex_nonzeros x :
+  extreme_allocation (fun y => feasible m y /\ envy_free m y) x -> (nonzeros x <= k + n * (n - 1))%N.
+Proof.
+case=> px ext; pose f (ij : columns) := x ij.1 ij.2.
+have ef : extreme (polyhedron a b xpred0) f.
+  split=> [|g h /polyhedronE pg /polyhedronE ph mid [i j]]; first exact/polyhedronE.
+  by rewrite (ext _ _ pg ph) // => i' j'; apply: (mid (i', j')).
+have := vertex_support_rows ef; rewrite card_sum card_ord => le; apply: leq_trans le _; rewrite leq_add2l.
+rewrite card_sig; have := cardC [pred il : 'I_n * 'I_n | il.1 == il.2]; rewrite card_prod card_ord => all_pairs.
+have diagonal : #|[pred il : 'I_n * 'I_n | il.1 == il.2]| = n.
+  rewrite -[RHS]card_ord -(card_image (f := fun i : 'I_n => (i, i))) => [|i l []] //.
+  apply: eq_card => -[i l]; rewrite !inE /=; apply/eqP/imageP => [->|[i' _ [-> ->]]] //.
+  by exists l.
+rewrite mulnBr muln1 -[leqRHS](addKn n) -all_pairs diagonal.
+by rewrite addnBA ?leq_addr // !addKn; apply: eq_leq; apply: eq_card => il; rewrite !inE.
+Qed.
+
+End Cooperative.
