@@ -7,7 +7,7 @@
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
-From FairSharing Require Import Market Duality.
+From FairSharing Require Import Market SharingIncentive Duality Exchange.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -292,3 +292,84 @@ by rewrite addnBA ?leq_addr // !addKn; apply: eq_leq; apply: eq_card => il; rewr
 Qed.
 
 End Cooperative.
+
+(** ** Two users
+
+    They share at most one type at an extreme point of the optima of cooperative OEF, so that n + k - 1 is right for them,
+    with any number of types: of two types that both hold, in the same ratio for both (else they would trade), one could
+    take a little more of the one and less of the other, and the reverse. *)
+Section TwoUsers.
+Variables (R : realFieldType) (k : nat) (m : market R 2 k).
+Hypothesis positive : forall l p, 0 < speedup m l p.
+Implicit Types (x y z : allocation R 2 k) (p q j : 'I_k).
+
+Let first : 'I_2 := ord0.
+Let second : 'I_2 := ord_max.
+
+Let sum2 (f : 'I_2 -> R) : \sum_i f i = f first + f second.
+Proof. by rewrite !big_ord_recl big_ord0 addr0; congr (f _ + f _); apply: val_inj. Qed.
+
+Let either (i : 'I_2) : i = first \/ i = second.
+Proof. by case: i => [[|[|?]]] // lt; [left | right]; apply: val_inj. Qed.
+
+Lemma two_users_share_one_type x p q :
+  extreme_allocation (cooperative_oef m) x -> p != q ->
+  ~ [/\ 0 < x first p, 0 < x first q, 0 < x second p & 0 < x second q].
+Proof.
+move=> [opt ext] pq [fp fq sp sq]; have pe := two_users_pareto_efficient opt.
+have [[[x0 xc] ef] best] := opt.
+have same : speedup m second p * speedup m first q = speedup m second q * speedup m first p.
+  apply/eqP; rewrite eq_le; apply/andP; split; rewrite leNgt; apply/negP => lt.
+    by apply: (pareto_efficient_no_exchange pe pq (i := second) (l := first)) => //; rewrite /larger_ratio [ltRHS]mulrC.
+  by apply: (pareto_efficient_no_exchange pe pq (i := first) (l := second)) => //; rewrite /larger_ratio [ltLHS]mulrC.
+pose swap j : R := only p (speedup m first q) j - only q (speedup m first p) j.
+pose sign (i : 'I_2) : R := if i == first then 1 else -1.
+have worth i : value m i swap = 0.
+  rewrite /swap valueB !value_only; case: (either i) => ->; last by rewrite same subrr.
+  by rewrite mulrC subrr.
+pose room (ij : 'I_2 * 'I_k) := x ij.1 ij.2.
+have [|[i j] /= xij|e e0 small] := @small_step R _ room (fun ij => sign ij.1 * swap ij.2).
+- by move=> ij; apply: x0.
+- rewrite /room /= in xij; rewrite /swap /only; case: eqP => [jp|_].
+    by case: (either i) xij => ->; rewrite jp => zero; [move: fp | move: sp]; rewrite zero ltxx.
+  case: eqP => [jq|_]; last by rewrite subrr mulr0.
+  by case: (either i) xij => ->; rewrite jq => zero; [move: fq | move: sq]; rewrite zero ltxx.
+pose moved c : allocation R 2 k := fun i j => x i j + c * (sign i * swap j).
+have value_moved c i l : value m i (moved c l) = value m i (x l).
+  by rewrite valueD !valueZ worth !mulr0 addr0.
+have stays c : `|c| = e -> cooperative_oef m (moved c).
+  move=> ce; split=> [|y py]; last first.
+    have -> : total m (moved c) = total m x by apply: eq_bigr => i _; apply: value_moved.
+    exact: best.
+  split; last by move=> i l; rewrite /utility !value_moved; apply: ef.
+  split=> [i j|j].
+    rewrite /moved -ler_subl_addl sub0r; have := small (i, j).
+    by rewrite normrM (gtr0_norm e0) -ce -normrM ler_norml => /andP[].
+  have -> : given (moved c) j = given x j by rewrite /given !sum2 /moved /sign eqxx /=; ring.
+  exact: xc.
+have mid i j : x i j = (moved e i j + moved (- e) i j) / 2%:R by rewrite /moved; field.
+have := ext _ _ (stays e (gtr0_norm e0)) (stays (- e) _) mid first p.
+rewrite normrN (gtr0_norm e0) => /(_ erefl)/eqP; rewrite /moved addrC -subr_eq0 addrK /sign eqxx mul1r.
+by rewrite /swap /only eqxx (negbTE pq) subr0 mulf_eq0 !gt_eqF.
+Qed.
+
+Theorem two_users_vertex_nonzeros x :
+  extreme_allocation (cooperative_oef m) x -> (nonzeros x <= k.+1)%N.
+Proof.
+move=> ext; have x0 := ext.1.1.1.1.
+have pos i j : x i j != 0 -> 0 < x i j by move=> ne; rewrite lt_neqAle eq_sym ne x0.
+pose holds (i : 'I_2) j := x i j != 0; pose both j := holds first j && holds second j.
+have one : (#|[set j | both j]| <= 1)%N.
+  apply/card_le1_eqP => p q; rewrite !inE => /andP[fp sp] /andP[fq sq].
+  by apply/eqP/negPn/negP => ne; apply: (two_users_share_one_type ext ne); split; apply: pos.
+have -> : nonzeros x = (\sum_j (holds first j + holds second j))%N.
+  rewrite /nonzeros -sum1dep_card big_mkcond /= -(pair_bigA _ (fun i j => nat_of_bool (holds i j))) /=.
+  rewrite exchange_big; apply: eq_bigr => j _ /=; rewrite !big_ord_recl big_ord0 addn0.
+  by rewrite (_ : lift _ _ = second) //; apply: val_inj.
+apply: (@leq_trans (\sum_(j < k) (1 + both j))).
+  by apply: leq_sum => j _; rewrite /both; case: (holds first j); case: (holds second j).
+rewrite big_split /= sum_nat_const card_ord muln1 -addn1 leq_add2l; apply: leq_trans one.
+by rewrite -sum1dep_card [leqRHS]big_mkcond /=; apply: leq_sum => j _; case: (both j).
+Qed.
+
+End TwoUsers.
