@@ -179,10 +179,10 @@ def strategy_proofness() -> Finding:
     without_bound = theorem("UnderReporting", "under_reporting_without_bound")
     exact = theorem("UnderReporting", "under_reporting_gain")
     fast, least_told = 1000, Fraction(101, 100)
-    factor = _factor_of_under_reporting(2, 2, fast, least_told)
+    factor = factor_of_under_reporting(2, 2, fast, least_told)
     for n, k in ((2, 2), (2, 3), (3, 2), (3, 4)):
         wanted = (1 + fast * (n - 1)) / (1 + least_told * (n - 1))
-        require(_factor_of_under_reporting(n, k, fast, least_told) == wanted, f"{n} users on {k} types gain {wanted}")
+        require(factor_of_under_reporting(n, k, fast, least_told) == wanted, f"{n} users on {k} types gain {wanted}")
     larger = [gains_of_lie(NONCOOPERATIVE, each, i, _larger(each, i))[1] for each in PROBES for i in range(2)]
     still, same = counterexample("oef-thm5.2-noncooperative-most-T2").market, [1, Fraction(21, 10), 3]
     unchanged = not any(gains_of_lie(NONCOOPERATIVE, still, 0, same))
@@ -206,7 +206,7 @@ def strategy_proofness() -> Finding:
     )
 
 
-def _factor_of_under_reporting(n: int, k: int, fast: int, told: Fraction) -> Fraction:
+def factor_of_under_reporting(n: int, k: int, fast: int, told: Fraction) -> Fraction:
     """Return by what factor the first of n users gains that says ``told`` for ``fast``, others being 1 on all types."""
     market = Market.of([[1, *[fast] * (k - 1)], *[[1] * k] * (n - 1)], [1] * k)
     own = throughput_of(market, 0)
