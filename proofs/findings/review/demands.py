@@ -67,9 +67,10 @@ def theorems_with_demands() -> Finding:
         f"fair shares cut to demands (in words); computed on {MARKETS} random markets. Do not survive, in any optimum: "
         f"on {_with_demands(HALF)}, sharing incentive (Theorem 5.1) and Pareto efficiency of two users under "
         "cooperative OEF, and Pareto efficiency of non-cooperative OEF (Theorem 5.3): the user with the small demand "
-        f"holds the other down; on {_with_demands(ORDERED)}, Theorem 5.2 in both modes, though users are in strict order "
-        f"of their ratios: cooperative OEF ends at {rows(exactly(COOPERATIVE, ORDERED).shares)}, non-cooperative at "
-        f"{rows(exactly(NONCOOPERATIVE, ORDERED).shares)}. Sec. 4.4's n + k - 1 fails in the non-cooperative mode too: "
+        f"holds the other down; on {_with_demands(ORDERED)}, Theorem 5.2 in both modes, though users are in strict "
+        f"order of their ratios: cooperative OEF ends at {rows(exactly(COOPERATIVE, ORDERED).shares)}, "
+        f"non-cooperative at {rows(exactly(NONCOOPERATIVE, ORDERED).shares)}. Sec. 4.4's n + k - 1 fails in the "
+        "non-cooperative mode too: "
         f"on {_with_demands(SHARED)}, {rows(point)} is an optimal extreme point with 4.",
     )
 
@@ -83,7 +84,7 @@ def _survivors() -> None:
         market = Market.of(table, [1] * k, demand=demand)
         require(_has(EnvyFreeness(), COOPERATIVE, market), f"cooperative OEF is envy-free on {speedups(market)}")
         require(_has(Sharing(), MAX_MIN, market), f"max-min is sharing-incentive on {speedups(market)}")
-        report = [value * dice.choice([1, Fraction(3, 2), 3]) for value in table[0]]
+        report = [value * dice.choice([Fraction(1), Fraction(3, 2), Fraction(3)]) for value in table[0]]
         before, after = (exactly(NONCOOPERATIVE, each).shares for each in (market, market.misreport(0, report)))
         gain = _throughput(market, after) - _throughput(market, before)
         require(gain <= 0, f"u1 gains nothing by {report} on {speedups(market)}")
@@ -98,4 +99,4 @@ def _has(asked: AllocationProperty, policy: Formulated, market: Market) -> bool:
 
 
 def _with_demands(market: Market) -> str:
-    return f"{speedups(market)}, demands {listed(map(str, market.demand))}"
+    return f"{speedups(market)}, demands {listed(map(str, market.limit))}"

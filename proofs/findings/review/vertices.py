@@ -9,9 +9,10 @@ For two types and an optimal extreme point at most 2 n - 1 (equal weights, posit
   r_i < q and B the others. Each of B takes a little e of the second type from A for q e of the first. Nobody comes to
   envy anybody, and everybody gains: the total was not the largest.
 * They are not, and bundles differ. Each bundle is the best for some positive ratio, so that the bundles, by how much
-  they have of the second type, lie on a concave frontier. Take two neighbours on it and let q be what of the first type
-  is lost for a GPU of the second. A are the users at and before the one, B at and after the other, so that r_i <= q in A
-  and r_i >= q in B. The same exchange makes nobody envious, harms nobody, and somebody with r_i != q gains.
+  they have of the second type, lie on a concave frontier. Take two neighbours on it and let q be what of the first
+  type is lost for a GPU of the second. A are the users at and before the one, B at and after the other, so that
+  r_i <= q in A and r_i >= q in B. The same exchange makes nobody envious, harms nobody, and somebody with r_i != q
+  gains.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Sense
-from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.citing import theorem
 from fairopt.proofs.ledger.measuring import exactly
 from fairopt.proofs.ledger.wording import listed, rows
@@ -78,10 +79,10 @@ def vertices() -> Finding:
         f"Any extreme point: at most k + n (n - 1) ({bound}), and n k anyway; the smaller of both is reached (2x2 to "
         "4x3: exact extreme points where every envy is tight). An optimal one: two users n + k - 1, for all k "
         f"({two}); two types 2 n - 1 (proof in words: vertices.py), reached on (1, 1) and n - 1 times (2, 3), one GPU "
-        "of each type, computed for 3 to 6 users. In general k + the sum over i from 1 to n - 1 of min(i, k) is reached "
-        f"({sizes}; on {rows(MANY[4])}, for instance). That it is not exceeded is a conjecture: it was not on {MARKETS} "
-        f"random markets of up to 4 users and types, in {TRIES} directions each. The gap to what is proved: 3x3 6 and "
-        "9, 4x4 10 and 16.",
+        "of each type, computed for 3 to 6 users. In general k + the sum over i from 1 to n - 1 of min(i, k) is "
+        f"reached ({sizes}; on {rows(MANY[4])}, for instance). That it is not exceeded is a conjecture: it was not on "
+        f"{MARKETS} random markets of up to 4 users and types, in {TRIES} directions each. The gap to what is proved: "
+        "3x3 6 and 9, 4x4 10 and 16.",
     )
 
 
@@ -112,7 +113,7 @@ def _all_tight(n: int, k: int) -> Array:
             if other != i:
                 p.constrain(f"tight_{i}_{other}", own == (market.speedup[i] * share[other]).sum())
     p.constrain("full", share.sum(axis=0) == market.capacity)
-    x = Exact().solve(p.program()).require_optimal().x
+    x = found(Exact().solve(p.program()).require_optimal().x, "such a point")
     require(is_extreme(COOPERATIVE.formulate(market, None), x), "it is an extreme point of Eq. (10)")
     return x.reshape(n, k)
 
