@@ -12,6 +12,7 @@ from random import Random
 
 import numpy as np
 
+from fairopt.evidence import throughput_of
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF
 from fairopt.policy import Formulated
@@ -21,7 +22,7 @@ from fairopt.program import Array
 from fairopt.proofs.claims.oef.theorems import no_optimum_has
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
-from fairopt.proofs.ledger.measuring import exactly
+from fairopt.proofs.ledger.measuring import decide, exactly, extent, of_share
 from fairopt.proofs.ledger.searching import as_in_oef, ordered_by_ratios
 from fairopt.proofs.ledger.wording import listed, rows, speedups
 from fairopt.properties import AdjacentTypes, AllocationProperty, Answer, EnvyFreeness, ParetoEfficiency
@@ -51,6 +52,13 @@ def theorems_with_demands() -> Finding:
         require(no_optimum_has(lost, policy, market), f"{policy.name} loses {lost.name} on {speedups(market)}")
         free = replace(market, demand=None)
         require(_has(lost, policy, free), f"without demands {policy.name} has {lost.name} on {speedups(market)}")
+    for mode, user in ((COOPERATIVE, 1), (NONCOOPERATIVE, 1)):
+        decision = decide(mode, ORDERED)
+        slow, skipped, fast = (extent(mode, decision, of_share(ORDERED, user, type)) for type in range(3))
+        require(min(slow[0], fast[0]) > 0 == skipped[1], f"the verifier accepts that u2 skips T2 under {mode.name}")
+    for mode in (COOPERATIVE, NONCOOPERATIVE):
+        most = extent(mode, decide(mode, HALF), throughput_of(HALF, 1))[1]
+        require(most == Fraction(1, 2) < HALF.fair_utility()[1], f"the verifier accepts what u2 has under {mode.name}")
     require(ordered_by_ratios(ORDERED) and as_in_oef(ORDERED), "the users of ORDERED are in order")
     point = np.vectorize(Fraction, otypes=[object])(POINT)
     total = SHARED.utility(point).sum()
