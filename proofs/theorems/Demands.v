@@ -5,7 +5,8 @@
     at most), with Gavel's bound on a user's shares, and with all of them together.  Who claims too much then gains
     nothing, as without demands: OEF Theorem 5.4.
 
-    What is not true with demands, the rows of the ledger say with markets: Theorem 5.3, Lemma 3.1 and Theorem 5.2. *)
+    What is not true with demands the row own-demands of the ledger says, with markets: sharing incentive in Theorem 5.1,
+    Theorems 5.2 and 5.3, and the bound of Sec. 4.4. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From FairSharing Require Import Market Duality EqualEfficiency.

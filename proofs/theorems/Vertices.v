@@ -2,8 +2,8 @@
 
     "According to the Extreme Point Theorem [32], the allocation matrix produced by OEF contains a maximum of (n + m - 1)
     nonzero elements" (m is the number of types there, k here).  True for the vertices of non-cooperative OEF, whose
-    rows are n - 1 equations and k capacities.  Cooperative OEF has up to n (n - 1) rows more, and the general theorem
-    says no more than this about it. *)
+    rows are n - 1 equations and k capacities, and for two users in cooperative OEF.  That has n (n - 1) envy rows, which is
+    all that is proved here for more users. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
