@@ -1,7 +1,7 @@
 """Recompute rows of the ledger and write what comes out into its files: ``python -m fairopt.proofs.ledger.rewrite``.
 
 Named rows are always rewritten. Without names all rows are taken but those that are slow (``--slow`` takes them too),
-and a measured row whose verdict still follows stays as it is, since its samples differ from run to run. Only
+and a measured row that still follows stays as it is, since what it measures differs from run to run. Only
 ``verdict``, ``evidence`` and ``table`` change in a file; everything else in it stays as somebody wrote it.
 """
 
@@ -46,8 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def rewritten(row: Entry, finding: Finding, *, named: bool) -> str:
     """Write a finding into the file of its row, and say what became of it."""
-    same = (finding.evidence, finding.table) == (row.evidence, row.table)
-    if finding.verdict is row.verdict and (same or (row.measured and not named)):
+    same = (finding.verdict, finding.evidence, finding.table) == (row.verdict, row.evidence, row.table)
+    if same or (row.follows(finding) and not named):
         return f"{row.verdict.value}, as it stands"
     path = next(path for path in sorted(FOLDER.glob("*/*.toml")) if row.id in _ids(path.read_text(encoding="utf-8")))
     # read only now: somebody may have written to the file while this row was computed
