@@ -35,7 +35,7 @@ Error = Annotated[
     typer.Option(
         "--error",
         metavar="PART",
-        help="Of a market: speedups were measured with this relative error, such as 5%. Verdicts are for all in the range.",
+        help="Of a market: the relative error of its speedups, such as 5%. Verdicts are for all in the range.",
     ),
 ]
 _TOML = re.compile(r"""\[|[\w."'-]+\s*=""")

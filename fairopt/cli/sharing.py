@@ -135,9 +135,8 @@ def verify(
     """
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
     if market.name.endswith(RECORDS):
-        _refuse(
-            {"OUTCOME": allocation, "--certificates": certificates, "--error": error}, f"{market} is the record of a run"
-        )
+        strange = {"OUTCOME": allocation, "--certificates": certificates, "--error": error}
+        _refuse(strange, f"{market} is the record of a run")
         return _verify_record(market, property_names, json_=json_, tolerance=slack, exact=exact)
     if allocation is None:
         remedy = "Give an allocation; of a batch, a schedule"

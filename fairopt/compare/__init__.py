@@ -3,4 +3,15 @@
 from fairopt.compare.rows import AllocationRow, Compared, PlanRow, Row, RunRow
 from fairopt.compare.side_by_side import DECISION, answered, asked_of, compare, verify
 
-__all__ = ["DECISION", "AllocationRow", "Compared", "PlanRow", "Row", "RunRow", "answered", "asked_of", "compare", "verify"]
+__all__ = [
+    "DECISION",
+    "AllocationRow",
+    "Compared",
+    "PlanRow",
+    "Row",
+    "RunRow",
+    "answered",
+    "asked_of",
+    "compare",
+    "verify",
+]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.market import NEAR, Market
 from fairopt.problem.numbers import exact
-from fairopt.program import INFINITY, Number, number_text
+from fairopt.problem.throughput import usable
+from fairopt.program import INFINITY, Array, Number, number_text
 
 
 def relative_error(given: object, place: str = "error") -> Fraction:
@@ -58,14 +60,32 @@ def shrunk(market: Market, part: Number) -> Market:
     return replace(market, least=least, most=most)
 
 
-def _between(market: Market, ends: np.ndarray, part: Number) -> np.ndarray:
+def _between(market: Market, ends: Array, part: Number) -> Array:
     finite = ends < INFINITY
     inside = market.speedup + part * (np.where(finite, ends, market.speedup) - market.speedup)
-    return np.where(finite | (part == 0), inside, ends)
+    return np.asarray(np.where(finite | (part == 0), inside, ends))
+
+
+def in_use(market: Market, user: int, bundle: Array) -> Array | None:
+    """Return which of a bundle's GPUs (k,) a user uses, whatever its speedups are; None where these decide.
+
+    >>> market = Market.of([[1, 2]], [2, 2], demand=[3], least=[[0, 0]], most=[[None, None]])
+    >>> in_use(market, 0, np.array([1, 2])).tolist(), in_use(market, 0, np.array([2, 2]))
+    ([1, 2], None)
+    """
+    limit = market.limit[user]
+    least, most = market.ends[0][user], market.ends[1][user]
+    runs = np.where(most > 0, bundle, 0)
+    if runs.sum() <= limit:
+        return runs
+    order = [j for j in np.argsort(-market.speedup[user], kind="stable").tolist() if runs[j]]
+    if all(least[faster] >= most[slower] for faster, slower in pairwise(order)):
+        return usable(market.speedup[user], bundle, np.array(limit, dtype=bundle.dtype))
+    return None
 
 
 def error_of(market: Market) -> Number | None:
-    """Return the relative error that all speedups of a market have, None where they have none in common.
+    """Return the relative error that all speedups of a market have, up to rounding; None where they differ.
 
     >>> print(error_of(with_error(Market.of([[1, 2]], capacity=[1, 1]), "5%")))
     1/20
@@ -76,5 +96,5 @@ def error_of(market: Market) -> Number | None:
         return None
     stated = market.speedup[runs]
     errors = np.concatenate([(stated - least[runs]) / stated, (most[runs] - stated) / stated])
-    alike = (abs(errors - errors[0]) <= (0 if market.exact else NEAR)).all() and errors[0] > 0
-    return errors[0] if alike else None
+    error: Number = errors.min()
+    return error if 0 < errors.max() <= error * (1 + Fraction(NEAR)) else None

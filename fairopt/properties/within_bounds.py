@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from fairopt.backends.solution import Status
 from fairopt.certificates import Certificate, PropertyProof
 from fairopt.deadline import left
 from fairopt.errors import NotCapable
-from fairopt.problem import Market, usable
+from fairopt.problem import Market
 from fairopt.problem.ranges import shrunk
 from fairopt.program import INFINITY, Array, Formulation, Number, fractions, objects
 from fairopt.properties.boundary import Boundary, reach
@@ -103,11 +102,9 @@ class LinearInSpeedups(AllocationProperty):
             return Verdict.undecided(self.name, unknown_speedups(market), effort=effort)
         asked = self._boundary(told, holding, changes, bounded)
         shown = SpeedupsThatHold(holding)
-        margin = None if abs(margin) == INFINITY else margin
-        unit = f"throughput of {market.users[tightest]}, at worst"
-        return replace(
-            verdict, answer=Answer.DEPENDS, margin=margin, unit=unit, boundary=asked, evidence=shown, exact=exact
-        )
+        if abs(margin) < INFINITY:
+            verdict = replace(verdict, margin=margin, unit=f"throughput of {market.users[tightest]}, at worst")
+        return replace(verdict, answer=Answer.DEPENDS, boundary=asked, evidence=shown, exact=exact)
 
     def _found(self, rows: Array, stated: Array, least: Array, most: Array) -> Array | None:
         """Return speedups (k,) at which no row is below 0, those that are stated if that is so; None for none."""
@@ -145,24 +142,6 @@ class LinearInSpeedups(AllocationProperty):
         best = -lowest(would - uses, least, most)
         opened = bool(((least == 0) & (most > 0) & (uses < would)).any())
         return bool(best < 0 or (best == 0 and opened))
-
-
-def in_use(market: Market, user: int, bundle: Array) -> Array | None:
-    """Return which of a bundle's GPUs (k,) a user uses, whatever its speedups are; None where these decide.
-
-    >>> market = Market.of([[1, 2]], [2, 2], demand=[3], least=[[0, 0]], most=[[None, None]])
-    >>> in_use(market, 0, np.array([1, 2])).tolist(), in_use(market, 0, np.array([2, 2]))
-    ([1, 2], None)
-    """
-    limit = market.limit[user]
-    least, most = market.ends[0][user], market.ends[1][user]
-    runs = np.where(most > 0, bundle, 0)
-    if runs.sum() <= limit:
-        return runs
-    order = [j for j in np.argsort(-market.speedup[user], kind="stable").tolist() if runs[j]]
-    if all(least[faster] >= most[slower] for faster, slower in pairwise(order)):
-        return usable(market.speedup[user], bundle, np.array(limit, dtype=bundle.dtype))
-    return None
 
 
 def lowest(row: Array, least: Array, most: Array) -> Number:

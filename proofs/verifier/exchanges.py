@@ -1,8 +1,8 @@
 """Pareto efficiency at all speedups within bounds: no cycle of trades can hurt nobody and help somebody.
 
 In a cycle each user gives GPUs of one type to the next, and gets another type. It pays if the product, over
-the users, of the worth of a GPU given over that of one received is below 1. If all GPUs are in use, and no
-demand binds, an allocation that is better leads to such a cycle (the dual: weights and prices exist unless
+the users, of the worth of a GPU given over that of one received is below 1. If all GPUs are in use, an
+allocation that is better leads to such a cycle, whatever demands forbid (the dual: weights and prices exist unless
 differences of their logarithms contradict each other around a cycle). A cycle that meets a user or a type
 twice is two, of which one pays, if no speedup is in both; so types differ, and neighbours differ, as these
 share a speedup. Each speedup stands in the product once: it is least with the ends of the bounds.
@@ -28,9 +28,9 @@ def pareto_efficiency(market: Market, shares: Table) -> bool:
     runs = [[most > 0 for _, most in bounds_of(market, i)] for i in users]
     if not market.feasible(shares):
         raise Rejected("the allocation is not feasible")
-    if any(summed(shares[i]) >= market.demand[i] for i in users):
-        raise Rejected("a demand binds")
     held = [[shares[i][j] if runs[i][j] else ZERO for j in types] for i in users]
+    if any(summed(row) > most for row, most in zip(held, market.demand, strict=True)):
+        raise Rejected("which GPUs are in use depends on the speedups")
     if any(there and any(runs[i][j] for i in users) for j, there in enumerate(market.left_over(held))):
         return False  # somebody can run on what is idle
     traded = [j for j in types if any(row[j] for row in held)]
@@ -55,7 +55,7 @@ def _rates(market: Market, held: Table, receives: int, gives: int) -> list[tuple
 
 
 def _pays(legs: list[list[tuple[Fraction, int]]]) -> bool:
-    """Return whether the product of some rates, one of each list, is below 1 where neighbours are different."""
+    """Return whether some rates, one of each list, have a product below 1 where neighbours differ."""
     for rate, first in legs[0]:
         least = {first: rate}
         for leg in legs[1:]:

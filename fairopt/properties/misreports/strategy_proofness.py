@@ -8,12 +8,13 @@ import numpy as np
 
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
+from fairopt.problem.ranges import in_use
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import ANYTHING, LARGER, SMALLER, Found, Misreports, MisreportSearch
 from fairopt.properties.property import Effort, MechanismProperty, nothing_known, unknown_speedups
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
-from fairopt.properties.within_bounds import in_use, lowest
+from fairopt.properties.within_bounds import lowest
 
 #: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
 EXACT_UP_TO = 250

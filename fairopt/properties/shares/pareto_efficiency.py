@@ -16,7 +16,7 @@ from fairopt.errors import NotCapable
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
-from fairopt.problem.ranges import shrunk
+from fairopt.problem.ranges import in_use, shrunk
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, fractions, number_text
 from fairopt.properties.boundary import Reach, TradeBoundary, reach
 from fairopt.properties.over_optima import by_support
@@ -25,7 +25,7 @@ from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
 from fairopt.properties.shares.pareto_within_bounds import gain_at_all, reached, worst_cycle
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.properties.within_bounds import SpeedupsThatHold, in_use
+from fairopt.properties.within_bounds import SpeedupsThatHold
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,15 +169,16 @@ class ParetoEfficiency(AllocationProperty):
         if unsure := [told.users[i] for i, each in enumerate(bundles) if each is None]:
             reason = f"which GPUs {', '.join(unsure[:5])} would use depends on the speedups"
             return Verdict.undecided(self.name, reason, effort=stated.effort)
-        used = np.array(bundles)
-        used = np.where(used > slack * sizes(told), used, 0 * used)
+        whole = np.array(bundles)
+        used = np.where(whole > slack * sizes(told), whole, 0 * whole)
         if stated.answer is Answer.FAILS:
             found = self._failing(stated, told, used, slack)
         else:
             found = self._holding(stated, told, used, slack)
         if found.answer is Answer.DEPENDS and nothing_known(market).any():
             return Verdict.undecided(self.name, unknown_speedups(market), effort=found.effort)
-        return replace(found, exact=found.exact and market.exact and bool((used == fractions(shares)).all()))
+        untouched = bool((used == whole).all() and (fitted == fractions(shares)).all())
+        return replace(found, exact=found.exact and market.exact and untouched)
 
     def _failing(self, stated: Verdict, market: Market, used: Array, tolerance: Fraction) -> Verdict:
         """Return the verdict where it fails at the speedups that are stated."""
@@ -196,7 +197,7 @@ class ParetoEfficiency(AllocationProperty):
     def _holding(self, stated: Verdict, market: Market, used: Array, tolerance: Fraction) -> Verdict:
         """Return the verdict where it holds at the speedups that are stated."""
         (least, most), held = market.ends, used > 0
-        effort, unit = "all cycles of trades, at all speedups within the bounds", "worth given for worth received, less 1"
+        effort, unit = "all cycles of trades, at all speedups within the bounds", "worth given for received, less 1"
         known = replace(market, least=None, most=None)
         limited = bool((used.sum(axis=1) >= market.limit).any())
         if limited:
@@ -207,7 +208,7 @@ class ParetoEfficiency(AllocationProperty):
                 return replace(stated, answer=Answer.DEPENDS, boundary=boundary, effort=effort)
         cycle = worst_cycle(least, most, held)
         idle = used.sum(axis=0) < market.capacity * (1 - tolerance)
-        if limited and (cycle is not None and cycle.rate < 1 or (idle & (most > 0).any(axis=0)).any()):
+        if limited and ((cycle is not None and cycle.rate < 1) or (idle & (most > 0).any(axis=0)).any()):
             return Verdict.undecided(self.name, "trades within demands are not decided for all speedups", effort=effort)
         if cycle is None:  # nobody can trade
             return replace(stated, effort=effort, evidence=None)

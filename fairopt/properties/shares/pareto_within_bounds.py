@@ -1,7 +1,7 @@
 r"""Pareto efficiency for all speedups within bounds, exactly.
 
-**For some speedups.** An allocation is efficient at speedups v if and only if there are weights w > 0 and prices p, with
-a rent r for each demand that binds, such that ``w_i v_ij <= p_j + r_i``, with equality where i holds j. Whether that is
+**For some speedups.** An allocation is efficient at speedups v if and only if there are weights w > 0, prices p and
+a rent r for each demand that binds, so that ``w_i v_ij <= p_j + r_i``, with equality where i holds j. Whether that is
 so for some v within the bounds is a linear program: ``w_i least_ij <= p_j + r_i``, and ``<= w_i most_ij`` where i holds
 j. Its dual (`gain_at_all`) looks for an allocation that is better at all speedups.
 
@@ -99,11 +99,11 @@ def gain_at_all(market: Market, used: Array) -> BetterAtAll:
     return BetterAtAll(program.value(found.point), used + change, np.clip(speedups, least, most))
 
 
-def worst_cycle(least: Array, most: Array, held: Array, enough: Number = 0) -> Cycle | None:
+def worst_cycle(least: Array, most: Array, held: Array, enough: Number = INFINITY) -> Cycle | None:
     """Return the cycle of trades with the least rate at speedups between ``least`` and ``most`` (n, k).
 
-    ``held`` (n, k): who holds what. Cycles whose rate is at least ``enough`` are left out, if that is positive; None
-    where there is none. Errors: `NotCapable` for more than `MOST_TYPES` types.
+    ``held`` (n, k): who holds what. Cycles whose rate is at least ``enough`` are left out; None where there is none.
+    Errors: `NotCapable` for more than `MOST_TYPES` types.
 
     >>> least, most = np.array([[9, 9], [9, 18]]), np.array([[11, 11], [11, 22]])
     >>> worst_cycle(least * Fraction(1), most, np.eye(2, dtype=bool)).legs[1]
@@ -116,11 +116,11 @@ def worst_cycle(least: Array, most: Array, held: Array, enough: Number = 0) -> C
     worst: Cycle | None = None
     for cycle in _cycles(types):
         chain = [legs[cycle[at - 1], cycle[at]] for at in range(len(cycle))]
-        limit = worst.rate if worst else enough
-        if all(chain) and not (limit and prod(leg[0].rate for leg in chain) >= limit):
+        if all(chain) and prod(leg[0].rate for leg in chain) < enough:
             left()
             found = _around(chain)
-            worst = found if found and not (limit and found.rate >= limit) else worst
+            if found and found.rate < enough:
+                worst, enough = found, found.rate
     return worst
 
 
@@ -159,7 +159,7 @@ def _around(chain: list[list[Leg]]) -> Cycle | None:
 
 
 class Reached(NamedTuple):
-    """It holds within a ``part`` of the bounds; just beyond, at speedups (n, k) that are ``failing``, ``cycle`` pays."""
+    """It holds within a ``part`` of the bounds; just beyond, at ``failing`` speedups (n, k), a ``cycle`` pays."""
 
     part: Fraction
     failing: Array
@@ -179,8 +179,8 @@ def reached(market: Market, held: Array, cycle: Cycle) -> Reached:
         while beyond - part > GRAIN:
             middle = (part + beyond) / 2
             part, beyond = (part, middle) if _rate(market, cycle, middle) < 1 else (middle, beyond)
-        ends = (_inside(market, end, part) for end in market.ends)
-        inner = worst_cycle(*ends, held, Fraction(1)) if part else None
+        least, most = (_inside(market, end, part) for end in market.ends)
+        inner = worst_cycle(least, most, held, Fraction(1)) if part else None
         beyond = part if inner else beyond
     return Reached(part, _corner(market, cycle, beyond), cycle)
 
