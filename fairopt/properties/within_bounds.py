@@ -102,7 +102,7 @@ class LinearInSpeedups(AllocationProperty):
             return Verdict.undecided(self.name, unknown_speedups(market), effort=effort)
         asked = self._boundary(told, holding, changes, bounded)
         shown = SpeedupsThatHold(holding)
-        if abs(margin) < INFINITY:
+        if margin > -INFINITY:
             verdict = replace(verdict, margin=margin, unit=f"throughput of {market.users[tightest]}, at worst")
         return replace(verdict, answer=Answer.DEPENDS, boundary=asked, evidence=shown, exact=exact)
 

@@ -48,7 +48,8 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
         except NotCapable:
             continue  # a rule without evidence
         yield from _verdicts(decision, random)
-        if policy.choices(decision) is not None:
+        known = not isinstance(policy, Formulated) or policy.verifier_knows(market)
+        if known and policy.choices(decision) is not None:
             sense = random.choice([Sense.MAXIMIZE, Sense.MINIMIZE])
             weights = fractions([[random.randint(-3, 3) for _ in market.types] for _ in market.users])
             yield Sample(f"range of {policy.name}, {sense.value}", extreme(policy, decision, weights, sense))

@@ -1,4 +1,4 @@
-"""Speedups measured with an error: verdicts for all in the range, the boundary, and certificates on both sides of it."""
+"""Speedups measured with an error: verdicts for all in the range, the boundary, certificates on both sides of it."""
 
 from __future__ import annotations
 
