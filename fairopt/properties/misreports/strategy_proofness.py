@@ -64,7 +64,9 @@ class StrategyProofness(MechanismProperty):
         if not problem.known.all():
             if not policy.asked_of(problem.plain()):
                 reason = f"{policy.name} decides by the ranges; what users would report of these is not modelled"
-                return Verdict.undecided(self.name, reason, effort="nothing")
+                unknown = Verdict.undecided(self.name, reason, effort="nothing")
+                kinds = {each.name: unknown for each in (LARGER, SMALLER, ANYTHING)}
+                return replace(unknown, by_misreport=kinds)
             stated = replace(problem, least=None, most=None)
             same = None if truth is None else replace(truth, market=stated)
             return self._in_range(problem, self.search(policy, stated, effort=effort, truth=same))

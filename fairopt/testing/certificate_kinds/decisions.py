@@ -201,7 +201,7 @@ def _dominance(data: Mapping[str, Any]) -> None:
     require_feasible(market, better)
     if not market.known.all():  # at the worst for each user: least of what it gets, most of what it gives
         least, most = market.ends
-        least = np.where((least == 0) & (most > 0), Fraction(1, 10**30), least)
+        least = np.where((least == 0) & (most > 0), np.array(Fraction(1, 10**30)), least)
         require(bool(((most < INFINITY) | (better >= shares)).all()), "somebody gives what may be worth any amount")
         market = replace(market, speedup=np.where(better >= shares, least, most), least=None, most=None)
     before = [worth(market, i, row) for i, row in enumerate(shares)]
