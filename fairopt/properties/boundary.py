@@ -8,6 +8,7 @@ from decimal import ROUND_FLOOR, Context
 from typing import Any
 
 from fairopt.problem import Market
+from fairopt.problem.market import NEAR
 from fairopt.problem.ranges import error_of
 from fairopt.program import Number, number_text
 
@@ -37,7 +38,8 @@ class Reach:
         if self.part is None:
             return "it fails at the speedups that are stated, and holds at others"
         if self.error is not None:
-            return f"it holds up to an error of {percent(self.error)}" if self.error else "any error may break it"
+            some = self.error > NEAR
+            return f"it holds up to an error of {percent(self.error)}" if some else "any error may break it"
         return f"it holds within {percent(self.part)} of the ranges" if self.part else ""
 
 
@@ -81,4 +83,5 @@ def percent(part: Number) -> str:
     >>> percent(2 / 3)
     '66.66%'
     """
-    return f"{Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(float(part * 100)).normalize():f}%"
+    shown = float(part * 100) if part > NEAR else 0.0
+    return f"{Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(shown).normalize():f}%"

@@ -49,7 +49,7 @@ class Leg(NamedTuple):
     gives: int
 
 
-class Cycle(NamedTuple):
+class TradeCycle(NamedTuple):
     """Legs, each of which gives what the next receives; somebody gains and nobody loses where ``rate`` is below 1."""
 
     rate: Number
@@ -99,7 +99,7 @@ def gain_at_all(market: Market, used: Array) -> BetterAtAll:
     return BetterAtAll(program.value(found.point), used + change, np.clip(speedups, least, most))
 
 
-def worst_cycle(least: Array, most: Array, held: Array, enough: Number = INFINITY) -> Cycle | None:
+def worst_cycle(least: Array, most: Array, held: Array, enough: Number = INFINITY) -> TradeCycle | None:
     """Return the cycle of trades with the least rate at speedups between ``least`` and ``most`` (n, k).
 
     ``held`` (n, k): who holds what. Cycles whose rate is at least ``enough`` are left out; None where there is none.
@@ -113,7 +113,7 @@ def worst_cycle(least: Array, most: Array, held: Array, enough: Number = INFINIT
     if len(types) > MOST_TYPES:
         raise NotCapable(f"{len(types)} types make too many cycles of trades; {MOST_TYPES} are decided")
     legs = {(a, b): _best(least, most, held, a, b) for a in types for b in types if a != b}
-    worst: Cycle | None = None
+    worst: TradeCycle | None = None
     for cycle in _cycles(types):
         chain = [legs[cycle[at - 1], cycle[at]] for at in range(len(cycle))]
         if all(chain) and prod(leg[0].rate for leg in chain) < enough:
@@ -138,18 +138,20 @@ def _best(least: Array, most: Array, held: Array, receives: int, gives: int) -> 
     return [Leg(rate, i, receives, gives) for rate, i in sorted(rates)[:BEST]]
 
 
-def _around(chain: list[list[Leg]]) -> Cycle | None:
+def _around(chain: list[list[Leg]]) -> TradeCycle | None:
     """Return the cycle with the least rate, a leg out of each list, in which neighbours are different users."""
-    found: Cycle | None = None
+    found: TradeCycle | None = None
     for first in chain[0]:
-        ways = [Cycle(first.rate, (first,))]
+        ways = [TradeCycle(first.rate, (first,))]
         for legs in chain[1:]:
             ways = [
                 min(before, key=lambda way: way.rate)
                 for leg in legs
                 if (
                     before := [
-                        Cycle(way.rate * leg.rate, (*way.legs, leg)) for way in ways if way.legs[-1].user != leg.user
+                        TradeCycle(way.rate * leg.rate, (*way.legs, leg))
+                        for way in ways
+                        if way.legs[-1].user != leg.user
                     ]
                 )
             ]
@@ -163,16 +165,16 @@ class Reached(NamedTuple):
 
     part: Fraction
     failing: Array
-    cycle: Cycle
+    cycle: TradeCycle
 
 
-def reached(market: Market, held: Array, cycle: Cycle) -> Reached:
+def reached(market: Market, held: Array, cycle: TradeCycle) -> Reached:
     """Return how far around the stated speedups of an exact market it holds, given a ``cycle`` that pays further out.
 
     The part is a lower bound, exact up to `GRAIN`. Each step finds the part for one cycle, and the next cycle that pays
     within that.
     """
-    inner: Cycle | None = cycle
+    inner: TradeCycle | None = cycle
     part, beyond = Fraction(0), Fraction(1)
     while inner is not None:
         cycle, part = inner, Fraction(0)
@@ -191,7 +193,7 @@ def _inside(market: Market, end: Array, part: Fraction) -> Array:
     return np.where(finite, inside, end)
 
 
-def _rate(market: Market, cycle: Cycle, part: Fraction) -> Number:
+def _rate(market: Market, cycle: TradeCycle, part: Fraction) -> Number:
     least, most = (_inside(market, end, part) for end in market.ends)
     if any(most[leg.user, leg.receives] == INFINITY for leg in cycle.legs):
         return Fraction(0)
@@ -199,7 +201,7 @@ def _rate(market: Market, cycle: Cycle, part: Fraction) -> Number:
     return prod(rates, start=Fraction(1))
 
 
-def _corner(market: Market, cycle: Cycle, part: Fraction) -> Array:
+def _corner(market: Market, cycle: TradeCycle, part: Fraction) -> Array:
     """Return positive, finite speedups within a part of the bounds at which the cycle pays."""
     least, most = (_inside(market, end, part) for end in market.ends)
     power = 1
