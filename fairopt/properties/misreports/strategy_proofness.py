@@ -106,6 +106,9 @@ class StrategyProofness(MechanismProperty):
                 least = lowest(pair[0] - pair[1], market.ends[0][i], market.ends[1][i])
         if least is not None and least > 0:
             return replace(stated, by_misreport=verdicts, effort=effort, margin=-least)
+        for each in verdicts.values():  # the lie that gains most may not be one that pays at all
+            if each.answer is Answer.FAILS:
+                return replace(each, by_misreport={**verdicts, ANYTHING.name: each})
         found = str(lie) if stated.answer is Answer.FAILS else "no misreport was found that pays"
         reason = f"at the speedups that are stated, {found}; at others in the range this was not decided"
         return replace(Verdict.undecided(self.name, reason, effort=effort), by_misreport=verdicts)
