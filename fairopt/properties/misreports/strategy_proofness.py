@@ -104,7 +104,7 @@ class StrategyProofness(MechanismProperty):
             pair = [in_use(market, i, each[i]) for each in (lie.allocation, lie.truthful_allocation)]
             if pair[0] is not None and pair[1] is not None:
                 least = lowest(pair[0] - pair[1], market.ends[0][i], market.ends[1][i])
-        if least is not None and least > 0:
+        if stated.answer is Answer.FAILS and least is not None and least > 0:
             return replace(stated, by_misreport=verdicts, effort=effort, margin=-least)
         for each in verdicts.values():  # the lie that gains most may not be one that pays at all
             if each.answer is Answer.FAILS:
