@@ -18,17 +18,13 @@ from .decisions import (
     DECISIONS,
     GRAIN,
     NOT_DECIDED,
-    Decision,
-    Proved,
     decided,
     embedded,
     opened,
-    read_allocation,
     read_whole,
-    require_bound,
-    require_feasible,
 )
 from .exchanges import pareto_efficiency
+from .faces import efficient
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .programs import (
     MOST_TERMS,
@@ -47,6 +43,7 @@ from .programs import (
 from .reading import Entry, Rejected, Unreadable, brief, require, shown, summed, within
 from .standing import PROPERTIES as OF_ENTITLEMENTS
 from .standing import leaves_goods_out
+from .statements import Decision, Proved, read_allocation, require_bound, require_feasible
 
 #: Nobody shall take an allocation that is impossible for one that can be had.
 IMPOSSIBLE = ", which gives out what is not there"
@@ -321,6 +318,7 @@ def _require_contradiction(program: Program, duals: Entry) -> None:
 #: What decides a certificate, by the word in it.
 RULES: dict[str, Callable[[Entry], Proved]] = {
     **DECISIONS,
+    "efficient": efficient,
     "property": property_,
     "envy": envy,
     "dominance": dominance,
