@@ -1,0 +1,129 @@
+"""Pareto-efficient rules: not a convex set, so that the search goes over who may hold what at each profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
+from fairopt.certificates import Infeasibility, bare_duals
+from fairopt.errors import BadInput
+from fairopt.mechanisms.design import Design
+from fairopt.mechanisms.profiles import Profiles
+from fairopt.program import INFINITY, Array, Program, fractions
+
+
+def efficient_holders(speedup: Array) -> list[Array]:
+    """Return the largest sets of (user, type) that efficient allocations use, as masks (n, k), for positive speedups.
+
+    An allocation is Pareto-efficient if and only if all GPUs are given out, and whoever holds some is allowed to by one
+    of these masks: then users have weights at which every GPU is where its weighted speedup is largest. Such weights
+    exist unless an exchange in a circle makes everybody better off. Errors: `BadInput` for a speedup of 0.
+
+    >>> for holders in efficient_holders(np.array([[2, 1], [1, 1]])):
+    ...     print(holders.astype(int).tolist())
+    [[1, 1], [0, 1]]
+    [[1, 0], [1, 1]]
+    """
+    if (speedup <= 0).any():
+        raise BadInput(f"a speedup is not positive: {speedup.tolist()}", remedy="Give positive speedups")
+    n, k = speedup.shape
+    sets = [each for each in product([False, True], repeat=n) if any(each)]
+    found = [mask for columns in product(sets, repeat=k) if _supported(speedup, mask := np.array(columns).T)]
+    return [one for one in found if not any((one <= other).all() and (one < other).any() for other in found)]
+
+
+def _supported(speedup: Array, holders: Array) -> bool:
+    n = len(speedup)
+    # the most that the weight of another may be, if that of user i is 1 and i is to keep what it holds
+    exact = fractions(speedup)
+    most = np.array(
+        [
+            [min(exact[i][held] / exact[other][held], default=INFINITY) for other in range(n)]
+            for i, held in enumerate(holders)
+        ]
+    )
+    for by in range(n):
+        most = np.minimum(most, most[:, by, None] * most[None, by])
+    return bool((most.diagonal() >= 1).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Who may hold what at some profiles, ``holders`` by the number of the profile, and why no rule does so."""
+
+    holders: dict[int, Array]
+    program: Program
+    certificate: Infeasibility
+
+
+@dataclass(frozen=True, eq=False)
+class Refutation:
+    """No Pareto-efficient rule has what was asked at ``profiles``: each way to be efficient falls under a case."""
+
+    profiles: Profiles
+    cases: tuple[Case, ...]
+
+
+def refute(profiles: Profiles, ask: Callable[[Design], None]) -> Refutation | None:
+    """Return a proof that no Pareto-efficient rule at single reports has what ``ask`` asks; None where one has.
+
+    Complete search: where the rule that the linear program finds is not efficient at some profile, each way to be
+    efficient there is tried. Every case ends with exact multipliers that contradict its rows.
+
+    >>> chain = Profiles.of([[[2, 1], [1, 1]], [[2, 1], [1, 3]], [[1, 2], [1, 3]]])
+    >>> def ask(design):
+    ...     design.strategy_proof()
+    ...     design.sharing_incentive()
+    >>> len(refute(chain, ask).cases)
+    3
+    >>> refute(chain.some([0, 1]), ask) is None
+    True
+    """
+    speedups = profiles.corners[:, :, 0]
+    ways = [efficient_holders(each) for each in speedups]
+    cases: list[Case] = []
+    open_cases: list[dict[int, Array]] = [{}]
+    while open_cases:
+        chosen = open_cases.pop()
+        design = Design(profiles, symmetric=False)
+        ask(design)
+        for p, holders in chosen.items():
+            design.efficient(p, holders)
+        program = design.program()
+        solution = Exact().solve(program)
+        if solution.status is Status.INFEASIBLE and solution.farkas is not None:
+            cases.append(Case(chosen, program, Infeasibility(program, bare_duals(-solution.farkas))))
+            continue
+        shares = design.rule(solution.require_optimal().point)
+        wasted = (shares.sum(axis=1) != profiles.capacity).any(axis=1)
+        broken = (
+            p
+            for p, way in enumerate(ways)
+            if p not in chosen and (wasted[p] or not any((shares[p][~holders] == 0).all() for holders in way))
+        )
+        worst = next(broken, None)
+        if worst is None:
+            return None
+        open_cases += [chosen | {worst: holders} for holders in reversed(ways[worst])]
+    return Refutation(profiles, tuple(cases))
+
+
+def fewest(profiles: Profiles, impossible: Callable[[Profiles], bool]) -> Profiles:
+    """Return profiles that cannot be made fewer: without any one of them, what was ``impossible`` is not.
+
+    Each is left out in turn, and stays out where the rest is impossible already (a deletion filter). Errors: `BadInput`
+    where all together are not impossible.
+    """
+    if not impossible(profiles):
+        raise BadInput("what is asked is possible at these profiles", remedy="Give more profiles, or ask for more")
+    kept = list(range(len(profiles.told)))
+    for p in list(kept):
+        rest = [other for other in kept if other != p]
+        if rest and impossible(profiles.some(rest)):
+            kept = rest
+    return profiles.some(kept)
