@@ -108,11 +108,11 @@ class Design:
     def proportionally_fair(self) -> None:
         """Maximise the part t of its throughput at the largest Nash welfare that everybody is sure to get.
 
-        In ranges of two types the corners decide. Let p be the price of the second type over that of the first. It rises
-        with everybody's ratio of speedups r_i = v_i2 / v_i1, and a user gets max(v_i1 (1 + p), v_i2 (1 + 1/p)) / n, where
-        m = 1. In p the one rises and the other falls, so that for its given speedups it gets most where all others have
-        their least ratios, or all their largest. In its own speedups that is convex: with v_i1 = 1 it is constant in r_i
-        up to p, then has the slope 1/n while p follows r_i, then (1 + 1/p) / n. Errors: `BadInput` for ranges of more
+        In ranges of two types the corners decide. Let p be the price of the second type over that of the first. It
+        rises with everybody's ratio r_i = v_i2 / v_i1. A user gets max(v_i1 (1 + p), v_i2 (1 + 1/p)) / n, where m = 1.
+        In p the one rises and the other falls, so that for its given speedups it gets most where all others have their
+        least ratios, or all their largest. In its own speedups that is convex: with v_i1 = 1 it is constant in r_i up
+        to p, then has the slope 1/n while p follows r_i, then (1 + 1/p) / n. Errors: `BadInput` for ranges of more
         types.
         """
         if self.profiles.cells.shape[1] > 1 and len(self.profiles.capacity) > 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 
@@ -52,11 +53,14 @@ def _supported(speedup: Array, holders: Array) -> bool:
     return bool((most.diagonal() >= 1).all())
 
 
+Holders: TypeAlias = dict[int, Array]
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """Who may hold what at some profiles, ``holders`` by the number of the profile, and why no rule does so."""
 
-    holders: dict[int, Array]
+    holders: Holders
     program: Program
     certificate: Infeasibility
 
@@ -73,7 +77,7 @@ def refute(profiles: Profiles, ask: Callable[[Design], None]) -> Refutation | No
     """Return a proof that no Pareto-efficient rule at single reports has what ``ask`` asks; None where one has.
 
     Complete search: where the rule that the linear program finds is not efficient at some profile, each way to be
-    efficient there is tried. Every case ends with exact multipliers that contradict its rows.
+    efficient there is tried. Each case ends with exact multipliers that contradict its rows; no choice is superfluous.
 
     >>> chain = Profiles.of([[[2, 1], [1, 1]], [[2, 1], [1, 3]], [[1, 2], [1, 3]]])
     >>> def ask(design):
@@ -84,33 +88,44 @@ def refute(profiles: Profiles, ask: Callable[[Design], None]) -> Refutation | No
     >>> refute(chain.some([0, 1]), ask) is None
     True
     """
-    speedups = profiles.corners[:, :, 0]
-    ways = [efficient_holders(each) for each in speedups]
+    ways = [efficient_holders(each) for each in profiles.corners[:, :, 0]]
     cases: list[Case] = []
-    open_cases: list[dict[int, Array]] = [{}]
+    open_cases: list[Holders] = [{}]
     while open_cases:
         chosen = open_cases.pop()
-        design = Design(profiles, symmetric=False)
-        ask(design)
-        for p, holders in chosen.items():
-            design.efficient(p, holders)
-        program = design.program()
-        solution = Exact().solve(program)
-        if solution.status is Status.INFEASIBLE and solution.farkas is not None:
-            cases.append(Case(chosen, program, Infeasibility(program, bare_duals(-solution.farkas))))
+        if any(all(chosen.get(p) is holders for p, holders in case.holders.items()) for case in cases):
             continue
-        shares = design.rule(solution.require_optimal().point)
+        program, shares = _asked(profiles, ask, chosen)
+        if isinstance(shares, Infeasibility):
+            for p in list(chosen):  # a choice without which it is impossible as well is no part of the case
+                less = {other: holders for other, holders in chosen.items() if other != p}
+                found = _asked(profiles, ask, less)
+                if isinstance(found[1], Infeasibility):
+                    chosen, (program, shares) = less, found
+            assert isinstance(shares, Infeasibility)
+            cases.append(Case(chosen, program, shares))
+            continue
         wasted = (shares.sum(axis=1) != profiles.capacity).any(axis=1)
-        broken = (
-            p
-            for p, way in enumerate(ways)
-            if p not in chosen and (wasted[p] or not any((shares[p][~holders] == 0).all() for holders in way))
-        )
-        worst = next(broken, None)
-        if worst is None:
+        for p, way in enumerate(ways):
+            if wasted[p] or not any((shares[p][~holders] == 0).all() for holders in way):
+                open_cases += [chosen | {p: holders} for holders in reversed(way)]
+                break
+        else:
             return None
-        open_cases += [chosen | {worst: holders} for holders in reversed(ways[worst])]
     return Refutation(profiles, tuple(cases))
+
+
+def _asked(profiles: Profiles, ask: Callable[[Design], None], chosen: Holders) -> tuple[Program, Array | Infeasibility]:
+    """Return the program of rules with these holders, and the shares (P, n, k) of one, or why there is none."""
+    design = Design(profiles, symmetric=False)
+    ask(design)
+    for p, holders in chosen.items():
+        design.efficient(p, holders)
+    program = design.program()
+    solution = Exact().solve(program)
+    if solution.status is Status.INFEASIBLE and solution.farkas is not None:
+        return program, Infeasibility(program, bare_duals(-solution.farkas))
+    return program, design.rule(solution.require_optimal().point)
 
 
 def fewest(profiles: Profiles, impossible: Callable[[Profiles], bool]) -> Profiles:
