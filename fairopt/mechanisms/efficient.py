@@ -76,8 +76,8 @@ class Refutation:
 def refute(profiles: Profiles, ask: Callable[[Design], None]) -> Refutation | None:
     """Return a proof that no Pareto-efficient rule at single reports has what ``ask`` asks; None where one has.
 
-    Complete search: where the rule that the linear program finds is not efficient at some profile, each way to be
-    efficient there is tried. Each case ends with exact multipliers that contradict its rows; no choice is superfluous.
+    Complete search: profile by profile, each way to be efficient there is tried, until multipliers contradict the rows,
+    or what the linear program finds is efficient everywhere. In the cases that are returned no choice is superfluous.
 
     >>> chain = Profiles.of([[[2, 1], [1, 1]], [[2, 1], [1, 3]], [[1, 2], [1, 3]]])
     >>> def ask(design):
@@ -105,13 +105,14 @@ def refute(profiles: Profiles, ask: Callable[[Design], None]) -> Refutation | No
             assert isinstance(shares, Infeasibility)
             cases.append(Case(chosen, program, shares))
             continue
-        wasted = (shares.sum(axis=1) != profiles.capacity).any(axis=1)
-        for p, way in enumerate(ways):
-            if wasted[p] or not any((shares[p][~holders] == 0).all() for holders in way):
-                open_cases += [chosen | {p: holders} for holders in reversed(way)]
-                break
-        else:
+        complete = (shares.sum(axis=1) == profiles.capacity).all()
+        if complete and all(
+            any((each[~holders] == 0).all() for holders in way) for each, way in zip(shares, ways, strict=True)
+        ):
             return None
+        # in the order of the profiles, so that the cases do not depend on which of several solutions is found
+        p = next(p for p in range(len(ways)) if p not in chosen)
+        open_cases += [chosen | {p: holders} for holders in reversed(ways[p])]
     return Refutation(profiles, tuple(cases))
 
 
