@@ -121,9 +121,17 @@ class Design:
         joint, speedup = self.profiles.joint_corners(), self._speedup
         users = np.arange(joint.shape[1])
         target = np.zeros(speedup.shape[:3], dtype=object)
+        known: dict[
+            tuple[tuple[Fraction, ...], ...], Array
+        ] = {}  # neighbours have corners in common, and order is nothing
         for a, corners in enumerate(speedup):
             for at in joint:
-                fair = nash_utilities(corners[users, at], self.profiles.capacity)
+                rows = list(map(tuple, corners[users, at]))
+                order = sorted(users, key=rows.__getitem__)
+                alike = tuple(rows[i] for i in order)
+                if alike not in known:
+                    known[alike] = nash_utilities(np.array(alike), self.profiles.capacity)
+                fair = known[alike][np.argsort(order)]
                 target[a, users, at] = np.maximum(target[a, users, at], fair)
         self._level("proportionally_fair", self._own, target, "v_i . x_i >= t v_i . x_i(Nash)")
 

@@ -57,7 +57,7 @@ Holders: TypeAlias = dict[int, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Contradiction:
     """Who may hold what at some profiles, ``holders`` by the number of the profile, and why no rule does so."""
 
     holders: Holders
@@ -70,7 +70,7 @@ class Refutation:
     """No Pareto-efficient rule has what was asked at ``profiles``: each way to be efficient falls under a case."""
 
     profiles: Profiles
-    cases: tuple[Case, ...]
+    cases: tuple[Contradiction, ...]
 
 
 def refute(profiles: Profiles, ask: Callable[[Design], None]) -> Refutation | None:
@@ -89,7 +89,7 @@ def refute(profiles: Profiles, ask: Callable[[Design], None]) -> Refutation | No
     True
     """
     ways = [efficient_holders(each) for each in profiles.corners[:, :, 0]]
-    cases: list[Case] = []
+    cases: list[Contradiction] = []
     open_cases: list[Holders] = [{}]
     while open_cases:
         chosen = open_cases.pop()
@@ -103,7 +103,7 @@ def refute(profiles: Profiles, ask: Callable[[Design], None]) -> Refutation | No
                 if isinstance(found[1], Infeasibility):
                     chosen, (program, shares) = less, found
             assert isinstance(shares, Infeasibility)
-            cases.append(Case(chosen, program, shares))
+            cases.append(Contradiction(chosen, program, shares))
             continue
         complete = (shares.sum(axis=1) == profiles.capacity).all()
         if complete and all(

@@ -22,13 +22,13 @@ from fairopt.mechanisms import Design, Profiles, grid, ranges
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
 
-#: What is asked besides strategy-proofness, in words.
+#: What is asked besides strategy-proofness: in words, and how.
 Asked = tuple[str, tuple[Callable[[Design], None], ...]]
-NOTHING: Asked = ("nothing else", ())
-FAIR: Asked = ("sharing incentive", (Design.sharing_incentive,))
-ENVY_FREE: Asked = ("envy-freeness", (Design.envy_free,))
-BOTH: Asked = ("both", (Design.sharing_incentive, Design.envy_free))
-COMPLETE: Asked = ("that all GPUs are given out", (Design.nothing_left_over,))
+NOTHING: Asked = ("alone", ())
+FAIR: Asked = ("with sharing incentive", (Design.sharing_incentive,))
+ENVY_FREE: Asked = ("with envy-freeness", (Design.envy_free,))
+BOTH: Asked = ("with both", (Design.sharing_incentive, Design.envy_free))
+COMPLETE: Asked = ("giving out all GPUs", (Design.nothing_left_over,))
 ALL = (NOTHING, FAIR, ENVY_FREE, BOTH, COMPLETE)
 #: A float of HiGHS may be off by this.
 OFF = 1e-7

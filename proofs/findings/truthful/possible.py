@@ -146,9 +146,9 @@ def _intervals(size: Size, maximise: Callable[[Design], None]) -> str:
     for asked in ALL:
         below, above = interval(size, asked, maximise)
         assert below is not None
-        said.append(f"{_down(below)} to {_up(above)} with {asked[0]}")
+        said.append(f"{asked[0]} {_down(below)} to {_up(above)}")
     what = "proportional fairness" if maximise is Design.proportionally_fair else "the largest total"
-    return f"Besides strategy-proofness, of {what}: {'; '.join(said)}."
+    return f"Strategy-proofness and {what}: {'; '.join(said)}."
 
 
 def _kept(users: int) -> str:
