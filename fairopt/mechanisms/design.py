@@ -87,6 +87,12 @@ class Design:
             "envy_free", pairs.where(~np.eye(n, dtype=bool)[:, :, None]), equation="v_i.x_i >= v_i.x_l"
         )
 
+    def equal_throughput(self) -> None:
+        """Everybody has the same throughput, in the units of the reports."""
+        if self._own.shape[1] > 1:
+            corners = self._own[:, 1:, :, None] == self._own[:, :1, None, :]
+            self._form.constrain("equal_throughput", corners, equation="v_i . x_i = v_1 . x_1")
+
     def nothing_left_over(self) -> None:
         """All GPUs are given out."""
         given = self.share[self.asked].sum(axis=1)

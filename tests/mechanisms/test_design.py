@@ -77,6 +77,14 @@ def test_each_property_is_what_it_says() -> None:
     assert levels[-1] == level < levels[0]
 
 
+def test_equal_throughput_is_that_at_every_corner() -> None:
+    profiles = Profiles.every(QUARTERS, 3)
+    level, rule = solved(profiles, Design.strategy_proof, Design.equal_throughput, Design.large_total)
+    assert level == Fraction(1, 2)  # who want different types could have twice of it
+    own = (profiles.corners * rule[:, :, None, :]).sum(axis=3)
+    assert (own == own[:, :1, :1]).all()
+
+
 def test_less_of_the_fair_share_is_asked_for() -> None:
     profiles = Profiles.every(QUARTERS, 2)
 

@@ -29,7 +29,8 @@ FAIR: Asked = ("with sharing incentive", (Design.sharing_incentive,))
 ENVY_FREE: Asked = ("with envy-freeness", (Design.envy_free,))
 BOTH: Asked = ("with both", (Design.sharing_incentive, Design.envy_free))
 COMPLETE: Asked = ("giving out all GPUs", (Design.nothing_left_over,))
-ALL = (NOTHING, FAIR, ENVY_FREE, BOTH, COMPLETE)
+EQUAL: Asked = ("with equal throughput", (Design.equal_throughput,))
+ALL = (NOTHING, FAIR, ENVY_FREE, BOTH, COMPLETE, EQUAL)
 #: A float of HiGHS may be off by this.
 OFF = 1e-7
 
