@@ -35,13 +35,14 @@ def two_users() -> Finding:
     return Finding(
         Ruling.PROVED,
         f"One GPU of each type, and the three markets {_said(TWO_USERS)}: in each of {cases} cases of who may hold "
-        "what, exact multipliers contradict the rows (own-truthful-efficient-2x2). Any two of the three allow such a "
-        "rule; two markets always do where only one user lies, since it may choose first what leaves the other its "
-        f"fair share. For all numbers in this order, and any ordered field: {cited[1]}; so {cited[0]}. Known without "
-        "sharing incentive: a truthful efficient rule for two users gives all to one (Schummer, Social Choice and "
-        "Welfare 1997). Any two of the properties go together: all to one user, equal split, competitive equilibrium "
-        "from equal incomes. Where budgets do not bind, this is what arXiv 2603.00411 says of truthful, feasible "
-        f"envy-free and Pareto-optimal rules: with Pareto efficiency, envy-freeness gives sharing incentive. {SPLIT}",
+        "what, exact multipliers contradict the rows (own-truthful-efficient-2x2). So it is for all numbers in this "
+        f"order, over any ordered field ({cited[1]}), and no such rule exists ({cited[0]}). Any two of the three "
+        "markets allow one; so do any two of which one user alone tells two things, since that user may choose first "
+        "what leaves the other its fair share. Known without sharing incentive: a truthful efficient rule for two "
+        "users gives all to one (Schummer, Social Choice and Welfare 1997). Any two of the properties go together: "
+        "all to one user, equal split, competitive equilibrium from equal incomes. Where budgets do not bind, this "
+        "is what arXiv 2603.00411 says of truthful, feasible envy-free and Pareto-optimal rules: with Pareto "
+        f"efficiency, envy-freeness gives sharing incentive. {SPLIT}",
     )
 
 

@@ -31,22 +31,17 @@ from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import counterexample
 from fairopt.proofs.ledger.wording import both, listed
 
-HOW = (
-    "The second number is an exact optimum at single reports and bounds every rule; its certificate is accepted. The "
-    "first is what a rule guarantees that is the same on ranges of reports, found by an exact linear program, then "
-    "checked by its definition, at all corners of all ranges and against all lies. That the corners decide is a "
-    "proof in words (fairopt/mechanisms/design.py)."
-)
-
 
 def proportional_two_by_two() -> Finding:
     """Two users, two types: the part of proportional fairness that everybody is sure of."""
-    return Finding(Ruling.QUALIFIED, f"{_intervals(TWO_BY_TWO, Design.proportionally_fair)} {_kept(2)} {HOW}")
+    said = _intervals(TWO_BY_TWO, Design.proportionally_fair)
+    return Finding(Ruling.QUALIFIED, f"{said} {_kept(2)} {_how(TWO_BY_TWO)}")
 
 
 def proportional_three_by_two() -> Finding:
     """Three users, two types."""
-    return Finding(Ruling.QUALIFIED, f"{_intervals(THREE_BY_TWO, Design.proportionally_fair)} {_kept(3)} {HOW}")
+    said = _intervals(THREE_BY_TWO, Design.proportionally_fair)
+    return Finding(Ruling.QUALIFIED, f"{said} {_kept(3)} {_how(THREE_BY_TWO)}")
 
 
 def total_two_by_two() -> Finding:
@@ -54,13 +49,13 @@ def total_two_by_two() -> Finding:
     return Finding(
         Ruling.QUALIFIED,
         f"{_intervals(TWO_BY_TWO, Design.large_total)} Guo and Conitzer (AAMAS 2010) bound rules that give out all "
-        f"GPUs by 0.841, and have one of 0.828. {HOW}",
+        f"GPUs by 0.841, and have one of 0.828. {_how(TWO_BY_TWO)}",
     )
 
 
 def total_three_by_two() -> Finding:
     """Three users, two types."""
-    return Finding(Ruling.QUALIFIED, f"{_intervals(THREE_BY_TWO, Design.large_total)} {HOW}")
+    return Finding(Ruling.QUALIFIED, f"{_intervals(THREE_BY_TWO, Design.large_total)} {_how(THREE_BY_TWO)}")
 
 
 def three_types() -> Finding:
@@ -87,7 +82,7 @@ def waste() -> Finding:
         said.append(
             f"at most {_up(complete)} of {words} if all GPUs are given out, and {_down(reached)} with idle ones"
         )
-    return Finding(Ruling.QUALIFIED, f"Two users, two types: {'; '.join(said)}. {HOW}")
+    return Finding(Ruling.QUALIFIED, f"Two users, two types: {'; '.join(said)}. {_how(TWO_BY_TWO)}")
 
 
 def few_markets() -> Finding:
@@ -149,6 +144,17 @@ def _intervals(size: Size, maximise: Callable[[Design], None]) -> str:
         said.append(f"{asked[0]} {_down(below)} to {_up(above)}")
     what = "proportional fairness" if maximise is Design.proportionally_fair else "the largest total"
     return f"Strategy-proofness and {what}: {'; '.join(said)}."
+
+
+def _how(size: Size) -> str:
+    assert size.below is not None
+    corners = (len(size.below) * size.below.shape[1]) ** size.users
+    return (
+        "Bounds from above are exact optima at single reports, with certificates that are accepted: they hold for "
+        "every rule. From below there is a rule that is the same on ranges of reports, found by an exact linear "
+        "program, then checked by its definition against all lies. That it keeps its promise between the corners of "
+        f"the ranges is a proof in words (fairopt/mechanisms/design.py), checked on {corners} markets at the corners."
+    )
 
 
 def _kept(users: int) -> str:
