@@ -18,14 +18,17 @@ from fairopt.program import Array, ArrayLike, fractions
 def grid(types: int, parts: int, *, positive: bool = True) -> Array:
     """Return the reports (m, 1, k) that are multiples of 1/``parts`` and sum to 1: one GPU of each type is worth 1.
 
-    ``positive`` leaves out those with a zero. They come in lexicographic order.
+    ``positive`` leaves out those with a zero. They come in lexicographic order. Errors: `BadInput` where there is none.
 
     >>> print(*(' '.join(map(str, report)) for [report] in grid(2, 3, positive=False)), sep=', ')
     0 1, 1/3 2/3, 2/3 1/3, 1 0
     """
     between = range(1, parts) if positive else range(parts + 1)
     rows = [row for row in product(between, repeat=types) if sum(row) == parts]
-    return np.array([[[Fraction(each, parts) for each in row]] for row in rows], dtype=object).reshape(-1, 1, types)
+    if not rows:
+        remedy = "Give at least as many parts as types, and at least two, or positive=False"
+        raise BadInput(f"no report on {types} types has {parts} parts", place="grid", remedy=remedy)
+    return np.array([[[Fraction(each, parts) for each in row]] for row in rows], dtype=object)
 
 
 def ranges(breaks: Sequence[Fraction | int | str]) -> Array:
@@ -66,8 +69,9 @@ class Profiles:
             shapes = f"cells {self.cells.shape}, capacity {self.capacity.shape}"
             raise BadInput(shapes, place="profiles", remedy="Give cells (m, c, k) and a capacity for each of k types")
         if (self.cells < 0).any() or (self.capacity <= 0).any():
-            raise BadInput("a number is negative", place="profiles", remedy="Give speedups >= 0 and capacities > 0")
-        if self.told.ndim != 2 or not ((self.told >= 0) & (self.told < len(self.cells))).all():
+            what = "a speedup is negative, or a capacity is not positive"
+            raise BadInput(what, place="profiles", remedy="Give speedups >= 0 and capacities > 0")
+        if self.told.ndim != 2 or not self.told.size or not ((self.told >= 0) & (self.told < len(self.cells))).all():
             remedy = f"Give for each profile a row of cells, from 0 to {len(self.cells) - 1}"
             raise BadInput(f"it is {self.told.tolist()}", place="told", remedy=remedy)
 
@@ -80,7 +84,10 @@ class Profiles:
     @classmethod
     def of(cls, speedups: ArrayLike, capacity: ArrayLike | None = None) -> Profiles:
         """Return the profiles (P, n, k) that are listed, each report a single one."""
-        rows = fractions(np.asarray(speedups, dtype=object))
+        rows = _exact(speedups, "speedups")
+        if rows.ndim != 3:
+            remedy = "Give for each profile a row of speedups for each user"
+            raise BadInput(f"their shape is {rows.shape}, not (P, n, k)", place="speedups", remedy=remedy)
         distinct = sorted({tuple(row) for profile in rows for row in profile})
         told = np.array([[distinct.index(tuple(row)) for row in profile] for profile in rows])
         return cls(np.array(distinct)[:, None, :], told, _capacity(capacity, rows))
@@ -143,7 +150,12 @@ class Profiles:
 
 
 def _capacity(capacity: ArrayLike | None, rows: Array) -> Array:
-    return fractions(np.asarray([1] * rows.shape[-1] if capacity is None else capacity, dtype=object))
+    return _exact([1] * rows.shape[-1] if capacity is None else capacity, "capacity")
+
+
+def _exact(values: ArrayLike, place: str) -> Array:
+    array = np.asarray(values, dtype=object)
+    return fractions(np.array([exact(each, place) for each in array.ravel()], dtype=object).reshape(array.shape))
 
 
 def _unordered(cell: Array) -> frozenset[tuple[Fraction, ...]]:

@@ -105,10 +105,15 @@ def test_capacities_count_and_break_the_symmetry_of_types() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
+        (lambda: grid(3, 2), "grid: no report on 3 types has 2 parts"),
         (lambda: ranges([0, "1/2"]), "breaks: got 0, 1/2"),
         (lambda: ranges([0, "1/2", "1/4", 1]), "breaks: got 0, 1/2, 1/4, 1"),
         (lambda: Profiles.every(grid(2, 4), 2, [1, 1, 1]), "profiles: cells"),
-        (lambda: Profiles.of([[[1, -1], [1, 1]]]), "profiles: a number is negative"),
+        (lambda: Profiles.of([[[1, -1], [1, 1]]]), "profiles: a speedup is negative"),
+        (lambda: Profiles.every(grid(2, 4), 2, [1, 0]), "or a capacity is not positive"),
+        (lambda: Profiles.every(grid(2, 4), 0), "told: "),
+        (lambda: Profiles.of([[1, 2], [3, 4]]), "speedups: their shape is"),
+        (lambda: Profiles.of([[[1, "x"], [1, 1]]]), "not a number"),
         (lambda: Profiles(grid(2, 4), np.array([[0, 7]]), np.array([1, 1])), "told: "),
         (lambda: Design(Profiles.every(grid(2, 4), 2)).efficient(0, np.ones((2, 2), dtype=bool)), "symmetric"),
         (
