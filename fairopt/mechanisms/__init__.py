@@ -5,6 +5,13 @@ what is asked of the rule are its rows. Where the reports are single points, no 
 the optimum: it would be a solution if it were asked about these reports only. Where they are `ranges` that cover all
 reports of two types, a solution is itself a rule over all speedups, and the optimum is what that rule guarantees.
 
+>>> from fairopt.backends.exact import Exact
+>>> design = Design(Profiles.every(grid(2, 4, positive=False), users=2))
+>>> design.strategy_proof()
+>>> design.proportionally_fair()
+>>> print(Exact().solve(design.program()).objective)  # no truthful rule guarantees more of proportional fairness
+12/13
+
 Source: Conitzer and Sandholm, Complexity of mechanism design, UAI 2002; Guo and Conitzer, Strategy-proof allocation of
 multiple items between two agents without payments or priors, AAMAS 2010.
 """
