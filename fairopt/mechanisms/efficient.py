@@ -15,15 +15,16 @@ from fairopt.certificates import Infeasibility, bare_duals
 from fairopt.errors import BadInput
 from fairopt.mechanisms.design import Design
 from fairopt.mechanisms.profiles import Profiles
-from fairopt.program import INFINITY, Array, Program, fractions
+from fairopt.methods.efficient_faces import improving_circle
+from fairopt.program import Array, Program
 
 
 def efficient_holders(speedup: Array) -> list[Array]:
     """Return the largest sets of (user, type) that efficient allocations use, as masks (n, k), for positive speedups.
 
     An allocation is Pareto-efficient if and only if all GPUs are given out, and whoever holds some is allowed to by one
-    of these masks: then users have weights at which every GPU is where its weighted speedup is largest. Such weights
-    exist unless an exchange in a circle makes everybody better off. Errors: `BadInput` for a speedup of 0.
+    of these masks: by who holds what alone it is decided whether a trade in a circle improves it
+    (`fairopt.methods.efficient_faces.improving_circle`). Errors: `BadInput` for a speedup of 0.
 
     >>> for holders in efficient_holders(np.array([[2, 1], [1, 1]])):
     ...     print(holders.astype(int).tolist())
@@ -34,23 +35,9 @@ def efficient_holders(speedup: Array) -> list[Array]:
         raise BadInput(f"a speedup is not positive: {speedup.tolist()}", remedy="Give positive speedups")
     n, k = speedup.shape
     sets = [each for each in product([False, True], repeat=n) if any(each)]
-    found = [mask for columns in product(sets, repeat=k) if _supported(speedup, mask := np.array(columns).T)]
+    masks = [np.array(columns).T for columns in product(sets, repeat=k)]
+    found = [mask for mask in masks if improving_circle(speedup, mask) is None]
     return [one for one in found if not any((one <= other).all() and (one < other).any() for other in found)]
-
-
-def _supported(speedup: Array, holders: Array) -> bool:
-    n = len(speedup)
-    # the most that the weight of another may be, if that of user i is 1 and i is to keep what it holds
-    exact = fractions(speedup)
-    most = np.array(
-        [
-            [min(exact[i][held] / exact[other][held], default=INFINITY) for other in range(n)]
-            for i, held in enumerate(holders)
-        ]
-    )
-    for by in range(n):
-        most = np.minimum(most, most[:, by, None] * most[None, by])
-    return bool((most.diagonal() >= 1).all())
 
 
 Holders: TypeAlias = dict[int, Array]
