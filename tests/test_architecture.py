@@ -94,6 +94,7 @@ ALLOWED = {
     "importing": "discovery problem program",
     "methods": "problem program backends",
     "certificates": "problem program backends",
+    "mechanisms": "problem program backends methods certificates",
     "policy": "problem program backends certificates",
     "simulation": "codec problem program backends policy",
     "schedules": "problem program backends policy",
