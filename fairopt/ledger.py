@@ -1,4 +1,4 @@
-"""The ledger of claims: statements of papers, what a computation says of each, and how to repeat it.
+"""The ledger of claims: statements of papers and our own, what a computation says of each, and how to repeat it.
 
 A ledger is a package with TOML files, in it or in packages within, registered by entry point in the group
 ``fairopt.ledgers``. Each ``[[claim]]`` holds the statement in our own words, the verdict with its evidence, and the
@@ -13,6 +13,7 @@ True
 from __future__ import annotations
 
 import enum
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -24,6 +25,8 @@ from typing import NamedTuple
 from fairopt.errors import BadInput
 
 GROUP = "fairopt.ledgers"
+#: The ``paper`` of what stands in no paper.
+OWN = "own"
 
 
 class Ruling(enum.Enum):
@@ -39,6 +42,42 @@ class Ruling(enum.Enum):
     OPEN = "open"  # not decided yet; the row says what it waits for
 
 
+class Measure(enum.Enum):
+    """What is known of a policy in a number, or of a property in yes and no: the columns of the table of policies.
+
+    Efficiency is the total over the largest total of any allocation. An incentive ratio is what a liar truly has after
+    its best lie over what it has in truth, the largest over all markets.
+    """
+
+    EFFICIENCY_AT_LEAST = "efficiency at least"  # on every market of the scope, by proof
+    EFFICIENCY_AT_MOST = "efficiency at most"  # on the worst market known
+    INCENTIVE_AT_LEAST = "incentive ratio at least"  # on the worst market known
+    INCENTIVE_AT_MOST = "incentive ratio at most"  # on every market of the scope, by proof
+    SHARING_INCENTIVE = "sharing_incentive"
+    ENVY_FREENESS = "envy_freeness"
+    PARETO_EFFICIENCY = "pareto_efficiency"
+    STRATEGY_PROOFNESS = "strategy_proofness"
+
+    def takes(self, value: str) -> bool:
+        """Whether a value is one of this measure: a fraction, a formula in n users and k types, or yes and no."""
+        if self.value.endswith(("at least", "at most")):
+            return re.fullmatch(r"unbounded|[0-9nk+*/() -]+", value) is not None
+        return value in ("yes", "no")
+
+
+class Figure(NamedTuple):
+    """What a computation or a proof says of one policy: a number, exactly, or whether it has a property.
+
+    ``value`` is a fraction such as "4/3", a formula in n users and k types such as "1/n", "unbounded", or "yes" or
+    "no" for a property. ``scope`` says in words of which markets: "any", or "two types".
+    """
+
+    policy: str
+    measure: Measure
+    value: str
+    scope: str
+
+
 class PrintedAndFound(NamedTuple):
     """What a paper prints beside what a study found, in words; ``holds`` says where the claim does."""
 
@@ -50,21 +89,23 @@ class PrintedAndFound(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a computation on a claim. ``evidence`` and ``table`` are text made of the computed numbers."""
+    """The result of a computation on a claim. ``evidence``, ``table`` and ``figures`` are made of computed numbers."""
 
     verdict: Ruling
     evidence: str
     table: tuple[PrintedAndFound, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True)
 class Entry:
     """One row of a ledger.
 
-    ``says`` is the claim in our words; ``where`` its place in the paper. ``run`` is the ``module:function`` in
+    ``says`` is the claim in our words; ``where`` its place in the paper. What we found ourselves has `OWN` as its
+    paper, and its subject in ``where``. ``run`` is the ``module:function`` in
     ``package``, where the row's file lies, that returns the `Finding`; a row that is open has ``waits_for`` instead.
     A ``slow`` one takes minutes; what is ``measured`` differs from run to run. One that a study decides has a
-    ``table``.
+    ``table``; one that says a number of policies has ``figures``.
     """
 
     id: str
@@ -80,6 +121,7 @@ class Entry:
     slow: bool = False
     measured: bool = False
     table: tuple[PrintedAndFound, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
     def recompute(self) -> tuple[Finding, float]:
         """Return what the computation says now, and the seconds that it took; `BadInput` for a row that is open."""
@@ -96,7 +138,7 @@ class Entry:
 
     def follows(self, finding: Finding) -> bool:
         """Whether the stored verdict, and where nothing is measured the evidence, is what the computation says."""
-        same = (finding.evidence, finding.table) == (self.evidence, self.table)
+        same = (finding.evidence, finding.table, finding.figures) == (self.evidence, self.table, self.figures)
         return finding.verdict is self.verdict and (self.measured or same)
 
 
@@ -127,4 +169,16 @@ def read_package(package: str) -> Iterator[Entry]:
                 remedy = f"The keys are {', '.join(sorted(known))}"
                 raise BadInput(problem, file=f"{package}/{file.name}", place=place, remedy=remedy)
             compared = tuple(PrintedAndFound(*each) for each in table.get("table", ()))
-            yield Entry(**{**table, "verdict": Ruling(table["verdict"]), "table": compared, "package": package})
+            try:
+                figures = tuple(_figure(*each) for each in table.get("figures", ()))
+            except (TypeError, ValueError) as error:
+                remedy = "A figure is [policy, measure, value, scope]"
+                raise BadInput(str(error), file=f"{package}/{file.name}", place=place, remedy=remedy) from None
+            read = {"verdict": Ruling(table["verdict"]), "table": compared, "figures": figures}
+            yield Entry(**{**table, **read, "package": package})
+
+
+def _figure(policy: str, measure: str, value: str, scope: str) -> Figure:
+    if not Measure(measure).takes(value):
+        raise ValueError(f"{value!r} is no value of {measure!r}")
+    return Figure(policy, Measure(measure), value, scope)

@@ -16,7 +16,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from fairopt.ledger import Entry, PrintedAndFound, Ruling, ledger
+from fairopt.ledger import OWN, Entry, PrintedAndFound, Ruling, ledger
 
 
 class Paper(NamedTuple):
@@ -97,6 +97,7 @@ PAPERS = {
     "slurm": Paper(
         "Slurm (documents and code of 2026)", "", "Its rules for fair share on small trees; no live cluster was asked."
     ),
+    OWN: Paper("Our own", "", "What no paper says; in full, by subject, on a page of its own: Beyond the papers."),
 }
 #: What each verdict means, in the order of the table.
 MEANING = {
