@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
 
@@ -44,16 +45,16 @@ def papers(rows: Sequence[Entry]) -> str:
 
 
 def beyond(rows: Sequence[Entry]) -> str:
-    """Return in Markdown all that we found ourselves: a section a subject, with a line for each statement in front."""
+    """Return in Markdown all that we found ourselves, a section a folder, named by its docstring."""
     own = [row for row in rows if row.paper == OWN]
-    return "\n".join(line for subject in dict.fromkeys(row.where for row in own) for line in _subject(subject, own))
+    return "\n".join(line for package in dict.fromkeys(row.package for row in own) for line in _subject(package, own))
 
 
-def _subject(subject: str, own: Sequence[Entry]) -> Iterator[str]:
-    yield f"## {subject[:1].upper()}{subject[1:]}"
-    for row in (row for row in own if row.where == subject):
+def _subject(package: str, own: Sequence[Entry]) -> Iterator[str]:
+    yield f"## {(import_module(package).__doc__ or package).strip().splitlines()[0].rstrip('.')}"
+    for row in (row for row in own if row.package == package):
         yield ""
-        yield f"**{row.says.strip()}** *{row.verdict.value}, {row.kind}*"
+        yield f"**{row.where[:1].upper()}{row.where[1:]}: {row.verdict.value}.** {row.says.strip()}"
         yield ""
         yield row.evidence.strip() or f"It waits for {row.waits_for}"
         if row.run:
