@@ -49,6 +49,7 @@ class Measure(enum.Enum):
     its best lie over what it has in truth, the largest over all markets.
     """
 
+    EFFICIENCY = "efficiency"  # on the market that the scope names
     EFFICIENCY_AT_LEAST = "efficiency at least"  # on every market of the scope, by proof
     EFFICIENCY_AT_MOST = "efficiency at most"  # on the worst market known
     INCENTIVE_AT_LEAST = "incentive ratio at least"  # on the worst market known
@@ -57,10 +58,13 @@ class Measure(enum.Enum):
     ENVY_FREENESS = "envy_freeness"
     PARETO_EFFICIENCY = "pareto_efficiency"
     STRATEGY_PROOFNESS = "strategy_proofness"
+    COMPLEXITY = "complexity"  # what is solved, in words
 
     def takes(self, value: str) -> bool:
-        """Whether a value is one of this measure: a fraction, a formula in n users and k types, or yes and no."""
-        if self.value.endswith(("at least", "at most")):
+        """Whether a value is one of this measure: a fraction or formula in n users and k types, yes or no, or words."""
+        if self is Measure.COMPLEXITY:
+            return bool(value.strip())
+        if self.name.startswith(("EFFICIENCY", "INCENTIVE")):
             return re.fullmatch(r"unbounded|[0-9nk+*/() -]+", value) is not None
         return value in ("yes", "no")
 
@@ -68,8 +72,8 @@ class Measure(enum.Enum):
 class Figure(NamedTuple):
     """What a computation or a proof says of one policy: a number, exactly, or whether it has a property.
 
-    ``value`` is a fraction such as "4/3", a formula in n users and k types such as "1/n", "unbounded", or "yes" or
-    "no" for a property. ``scope`` says in words of which markets: "any", or "two types".
+    ``value`` is a fraction such as "4/3", a formula in n users and k types such as "1/n", "unbounded", "yes" or "no"
+    for a property, or words for complexity. ``scope`` says in words of which markets: "any", or "two types".
     """
 
     policy: str

@@ -10,6 +10,7 @@ from pathlib import Path
 from textwrap import shorten
 
 from fairopt.ledger import OWN, Entry, Ruling, ledger
+from fairopt.proofs.ledger.figures import HEADS, cells
 
 #: A section of a document stands between two markers; what the first one names says which section it is.
 BEGIN, END = "<!-- {}: begin, written by make claims -->", "<!-- {}: end -->"
@@ -48,6 +49,12 @@ def beyond(rows: Sequence[Entry]) -> str:
     """Return in Markdown all that we found ourselves, a section a folder, named by its docstring."""
     own = [row for row in rows if row.paper == OWN]
     return "\n".join(line for package in dict.fromkeys(row.package for row in own) for line in _subject(package, own))
+
+
+def policies(rows: Sequence[Entry]) -> str:
+    """Return in Markdown what rows say of each policy in numbers."""
+    head = f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}"
+    return "\n".join([head, *(f"| {' | '.join(line)} |" for line in cells(rows))])
 
 
 def _subject(package: str, own: Sequence[Entry]) -> Iterator[str]:
@@ -98,7 +105,7 @@ def _place(row: Entry) -> str:
 
 
 #: What the sections are called in the markers of a document, and what writes them.
-SECTIONS = {"what we found": papers, "beyond the papers": beyond}
+SECTIONS = {"what we found": papers, "beyond the papers": beyond, "policies in numbers": policies}
 
 
 def put_into(text: str, rows: Sequence[Entry]) -> str:

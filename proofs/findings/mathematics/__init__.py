@@ -1,1 +1,1 @@
-"""Cooperative OEF: its closed form on two types, its losses, and the questions that the papers leave open."""
+"""Open mathematics of the papers: cooperative OEF and what it loses, what fairness costs, and policies in numbers."""

@@ -32,7 +32,7 @@ from fairopt.proofs.ledger.wording import both, listed, percent, rows, speedups
 
 POLICY = CooperativeOEF()
 #: m of the family, by linear programs, and by the closed form alone.
-SOLVED, LARGE = (1, 2, 3), (4, 8, 20, 60, 200)
+SOLVED, LARGE = (2, 3, 4), (8, 20, 60, 200)
 
 
 class NobodyWorse(SharingIncentiveEfficiency):
@@ -94,9 +94,9 @@ def pareto_loss() -> Finding:
         f"1, never reached: with n users and equal weights it is at most 1 - 1/n, as the total is at least the n-th "
         f"part of the largest ({bound}). It comes as near to 1 as one likes, on two types already: users of ratio 1, "
         "as many of rising ratios who share both types alike, and one of a far larger ratio (the family in losses.py, "
-        f"where the proof in words stands; checked here for {len(shown)} sizes). At the only optimum an improvement "
-        f"that hurts nobody would add so much that what is lost of it is {losses}. Three ways agree: linear programs, "
-        f"certified, up to n = {2 * SOLVED[-1] + 1}; the closed form; and an exchange by hand.",
+        f"where the proof in words stands, checked on {len(shown)} markets). Of the total of the best improvement that "
+        f"hurts nobody, the only optimum lacks {losses}. Two ways agree: linear programs, certified, up to n = "
+        f"{2 * SOLVED[-1] + 1}; and the closed form with a greedy exchange.",
     )
 
 
