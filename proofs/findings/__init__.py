@@ -1,5 +1,1 @@
-<<<<<<< HEAD
-"""What we found ourselves, beyond the papers: a folder a subject, with its rows and what decides them."""
-=======
 """What we found beyond the papers: a folder a subject with its rows and the computations that decide them."""
->>>>>>> main
