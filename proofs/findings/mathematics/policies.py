@@ -32,6 +32,7 @@ NAMES = (
     "max-efficiency",
     "oef-cooperative",
     "oef-noncooperative",
+    "oef-efficient",
     "max-min",
     "water-filling",
     "second-price-trading",
@@ -85,6 +86,7 @@ HAVE: Mapping[str, Mapping[Measure, Proof]] = MappingProxyType(
             Proof("cooperative_oef_sharing_incentive", "SharingIncentive"),
         ),
         "oef-noncooperative": {},
+        "oef-efficient": dict.fromkeys(OF_ALLOCATIONS, Proof("efficient faces with the rows of envy")),
         "max-min": {Measure.SHARING_INCENTIVE: Proof("gavel_sharing_incentive", "SharingIncentive")},
         "water-filling": {
             Measure.SHARING_INCENTIVE: Proof("its first level is max-min's"),
@@ -194,6 +196,7 @@ def _total(policy: Policy, market: Market) -> Fraction:
 SOLVED = MappingProxyType(
     {
         "equal-split": "one division",
+        "oef-efficient": "branch and bound over efficient faces, linear programs",
         "water-filling": "at most n linear programs",
         "second-price-trading": "at most 2n trades for each of k(k - 1)/2 pairs of types",
         "nash-welfare": "one convex program",
