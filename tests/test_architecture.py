@@ -98,6 +98,7 @@ ALLOWED = {
     "simulation": "codec problem program backends policy",
     "schedules": "problem program backends policy",
     "properties": "problem program backends policy methods certificates schedules simulation",
+    "incentives": "problem program backends policy properties",
     "compare": "*",
     "audit": "bench compare discovery importing methods policy problem program properties",
     "testing": "*",

@@ -20,7 +20,7 @@ from fairopt.policy.allocation import Allocation, same_utilities
 from fairopt.policy.decision import Decision
 from fairopt.problem import Entitled, Market
 from fairopt.problem.floors import is_entitled
-from fairopt.program import Array, Program
+from fairopt.program import Array, Number, Program
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,13 @@ class Policy(ABC):
         assert isinstance(decision, Allocation)
         bundle: Array = decision.shares[user]
         return bundle
+
+    def incentive_ratio(self, part: Number) -> Number | None:
+        """Return a theorem's bound on the factor that lies about speedups give a user with ``part`` of all weight.
+
+        It speaks of markets without demands. None where there is none.
+        """
+        return None
 
     def optimal_face(self, decision: Any) -> Program | None:
         """Return a program of all allocations that the policy could have chosen; None where it optimises nothing.

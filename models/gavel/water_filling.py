@@ -22,7 +22,7 @@ from fairopt.policy.allocation import same_utilities
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import ROUNDING, Array, Formulation, Program
+from fairopt.program import ROUNDING, Array, Formulation, Number, Program
 
 #: Larger markets (in users times types) are not solved again in Fractions for a certificate.
 CERTIFIABLE = 1000
@@ -194,6 +194,10 @@ class WaterFilling(Formulated):
             evidence=WaterLevels(filled.level, filled.fixed_in, proven=proven, slack=filled.slack),
             seconds=Seconds(solve=perf_counter() - begun),
         )
+
+    def incentive_ratio(self, part: Number) -> Number:
+        """Return (1 - p) / p + p for the part p: `fairopt.incentives.bounds`, max_min."""
+        return (1 - part) / part + part
 
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the allocations with the same utilities: the levels are unique."""
