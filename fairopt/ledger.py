@@ -65,15 +65,15 @@ class Measure(enum.Enum):
         if self is Measure.COMPLEXITY:
             return bool(value.strip())
         if self.name.startswith(("EFFICIENCY", "INCENTIVE")):
-            return re.fullmatch(r"unbounded|[0-9nk+*/() -]+", value) is not None
+            return re.fullmatch(r"unbounded|[0-9nkR+*/() -]+", value) is not None
         return value in ("yes", "no")
 
 
 class Figure(NamedTuple):
     """What a computation or a proof says of one policy: a number, exactly, or whether it has a property.
 
-    ``value`` is a fraction such as "4/3", a formula in n users and k types such as "1/n", "unbounded", "yes" or "no"
-    for a property, or words for complexity. ``scope`` says in words of which markets: "any", or "two types".
+    ``value`` is a fraction such as "4/3"; a formula in n users, k types and R, how far speedups are apart; "unbounded";
+    "yes" or "no" for a property; or words for complexity. ``scope`` says in words of which markets: "any", "two types".
     """
 
     policy: str
