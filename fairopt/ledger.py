@@ -17,6 +17,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from importlib import import_module, resources
 from importlib.metadata import entry_points
 from time import perf_counter
@@ -27,6 +28,9 @@ from fairopt.errors import BadInput
 GROUP = "fairopt.ledgers"
 #: The ``paper`` of what stands in no paper.
 OWN = "own"
+#: What stands around a number that was measured, in the text that a computation makes; it is not stored.
+OPEN, CLOSE = "\u27e6", "\u27e7"
+NUMBER = re.compile(rf"({OPEN}?)([+-]?\d+(?:\.(\d+))?(?:e[+-]?\d+)?){CLOSE}?")
 
 
 class Ruling(enum.Enum):
@@ -93,12 +97,46 @@ class PrintedAndFound(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a computation on a claim. ``evidence``, ``table`` and ``figures`` are made of computed numbers."""
+    """The result of a computation on a claim. ``evidence``, ``table`` and ``figures`` are made of computed numbers.
+
+    ``marked`` is the evidence with marks around what was measured, "" where nothing was.
+    """
 
     verdict: Ruling
     evidence: str
     table: tuple[PrintedAndFound, ...] = ()
+    marked: str = ""
     figures: tuple[Figure, ...] = ()
+
+    @classmethod
+    def measuring(cls, verdict: Ruling, marked: str) -> Finding:
+        """Return the finding of a text in which `measured` numbers, such as times, differ from run to run."""
+        return cls(verdict, marked.replace(OPEN, "").replace(CLOSE, ""), marked=marked)
+
+    def says(self, stored: str) -> bool:
+        """Whether a stored evidence says the same: the words and whole numbers, and decimals to their last digit.
+
+        A measured number may be any.
+
+        >>> now = Finding.measuring(Ruling.REPRODUCED, f"Of 3 runs the mean takes {measured(0.25)} s, and finds 1.50.")
+        >>> [now.says(f"Of 3 runs the mean takes 7.5 s, and finds {each}.") for each in ("1.51", "1.52")]
+        [True, False]
+        """
+        found = self.marked or self.evidence
+        if NUMBER.sub("#", found) != NUMBER.sub("#", stored):
+            return False
+        pairs = zip(NUMBER.findall(found), NUMBER.findall(stored), strict=True)
+        return all(mark or _to_the_last_digit(now, then, decimals) for (mark, now, decimals), (_, then, _) in pairs)
+
+
+def measured(number: float, form: str = "") -> str:
+    """Return a number, formatted, as it stands in the text for `Finding.measuring`."""
+    return f"{OPEN}{number:{form}}{CLOSE}"
+
+
+def _to_the_last_digit(now: str, then: str, decimals: str) -> bool:
+    """Whether two printed numbers are the same, or differ by one in the last of their decimals."""
+    return now == then or (bool(decimals) and abs(Fraction(now) - Fraction(then)) <= Fraction(1, 10 ** len(decimals)))
 
 
 @dataclass(frozen=True)
@@ -108,8 +146,8 @@ class Entry:
     ``says`` is the claim in our words; ``where`` its place in the paper. What we found ourselves has `OWN` as its
     paper, and its subject in ``where``. ``run`` is the ``module:function`` in
     ``package``, where the row's file lies, that returns the `Finding`; a row that is open has ``waits_for`` instead.
-    A ``slow`` one takes minutes; what is ``measured`` differs from run to run. One that a study decides has a
-    ``table``; one that says a number of policies has ``figures``.
+    A ``slow`` one takes minutes; in a ``measured`` one times differ from run to run, and floats in their last digits.
+    One that a study decides has a ``table``; one that says a number of policies has ``figures``.
     """
 
     id: str
@@ -141,9 +179,10 @@ class Entry:
         return found
 
     def follows(self, finding: Finding) -> bool:
-        """Whether the stored verdict, and where nothing is measured the evidence, is what the computation says."""
-        same = (finding.evidence, finding.table, finding.figures) == (self.evidence, self.table, self.figures)
-        return finding.verdict is self.verdict and (self.measured or same)
+        """Whether the stored verdict and evidence are what the computation says, but for what is measured."""
+        same = finding.evidence == self.evidence or (self.measured and finding.says(self.evidence))
+        lists = (finding.table, finding.figures) == (self.table, self.figures)
+        return finding.verdict is self.verdict and lists and same
 
 
 def ledger() -> list[Entry]:

@@ -12,11 +12,11 @@ import typer
 
 from fairopt.cli import as_json, comparison_tables, completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Types, input_file, input_option
+from fairopt.cli.given import Error, Types, input_file, input_option, ranged
 from fairopt.cli.listing import AsJson, PropertyNames, print_json, wanted_policies, wanted_properties
 from fairopt.cli.seeding import seeded
 from fairopt.cli.settings import mechanics_of, read_trace_on
-from fairopt.compare import Row
+from fairopt.compare import Row, asked_of
 from fairopt.compare import compare as compared
 from fairopt.errors import BadInput
 from fairopt.policy import Policy, unheeded
@@ -53,6 +53,7 @@ def compare(
         bool,
         typer.Option("--normalise", help="Of a market: measure each user in its throughput on the slowest type first."),
     ] = False,
+    error: Error = None,
     unique: Annotated[
         bool, typer.Option("--unique", help="Of a market: ask whether each decision is the only optimum.")
     ] = False,
@@ -117,7 +118,7 @@ def compare(
     problem = kind.read(file, context.params)
     policies = wanted_policies(policy_names, kind.decided)
     left_out = [] if policy_names else [why for each in policies if (why := unheeded(each, problem))]
-    policies = [each for each in policies if policy_names or not unheeded(each, problem)]
+    policies = [each for each in policies if policy_names or asked_of(each, problem)]
     wanted = wanted_properties(property_names, problem)
     effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
     how = {"effort": effort, "limit": limit, **kind.how(context.params)}
@@ -182,7 +183,7 @@ class ComparedKind(NamedTuple):
 def _market(file: Path, given: Mapping[str, Any]) -> Market:
     evidence_files.require_empty(given["certificates"])
     market = read_market(file, given["types"] or ())
-    return market.normalised() if given["normalise"] else market
+    return ranged(market.normalised() if given["normalise"] else market, given["error"])
 
 
 def _setting(file: Path, given: Mapping[str, Any]) -> Setting:
@@ -206,7 +207,7 @@ KINDS: Mapping[str, ComparedKind] = MappingProxyType(
             frozenset(
                 {"normalise", "unique", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"}
             )
-            | {"types", "allocations"},
+            | {"types", "allocations", "error"},
             _market,
             lambda given: {
                 "exact": not given["floats"],

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from fairopt.cli.as_json import DECIDES, SCHEMA
 from fairopt.cli.audit_schema import AUDITING
+from fairopt.cli.frontier_schema import FRONTIER
 from fairopt.cli.schema_parts import (
     NAMES,
     NUMBER,
@@ -219,6 +220,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
                 "misreport": (OBJECT, "Who reports what, and what it gains."),
             },
         ),
+        "frontier": FRONTIER,
         "incentives": object_of(
             "How much lies pay.",
             {

@@ -143,6 +143,10 @@ class Policy(ABC):
         """Return the state before the first decision: the first of ``states``, empty; None for a policy without any."""
         return self.states[0]() if self.states else None
 
+    def asked_of(self, problem: Any) -> bool:
+        """Whether it is compared on a problem where nobody names it."""
+        return True
+
     @abstractmethod
     def decide(self, problem: Any, state: Any, solve: Session) -> Decision:
         """Return the decision on ``problem`` in ``state``; ``solve`` is a session of the chosen back end or method.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from math import gcd, lcm, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,12 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.deadline import left
+from fairopt.methods.roots import GRAIN, integers_in_proportion, root
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
 from fairopt.problem import Market
 from fairopt.program import Array, Program
-
-#: The largest integer weight for which parts are exact, with all weights scaled to integers; larger powers would have
-#: millions of digits.
-LARGEST_EXPONENT = 64
-#: A part that is a root is rounded down to a multiple of this, which makes it rational.
-GRAIN = Fraction(1, 10**12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +101,7 @@ class PartialAllocation(Policy):
         """Return what ``user`` gets (k,), by one equilibrium: that of the others without it is in ``before``."""
         together = NashWelfare().decide(problem, None, solve)
         apart = before.evidence.apart
-        powers = integers_in_proportion(problem)
+        powers = integers_in_proportion(problem.weight)
         kept = kept_fraction(problem, user, together, apart[user], powers) if apart else 1
         bundle: Array = kept * together.shares[user]
         return bundle
@@ -138,7 +133,7 @@ def kept_fractions(market: Market, together: Allocation, apart: Sequence[Allocat
 
     ``apart[i]`` is the decision of maximal Nash welfare without user i; a single user has none, and keeps everything.
     """
-    powers = integers_in_proportion(market)
+    powers = integers_in_proportion(market.weight)
     kept = [kept_fraction(market, i, together, without, powers) for i, without in enumerate(apart)]
     kept = kept or [Fraction(1) if together.exact else 1.0]
     return np.array(kept, dtype=object if all(isinstance(part, Fraction) for part in kept) else float)
@@ -160,33 +155,3 @@ def kept_fraction(
     weight = market.weight.astype(object) if market.exact else market.weight
     logs = np.log(ratio.astype(float)) @ (weight[others] / weight[user]).astype(float)
     return min(1.0, float(np.exp(logs)))  # above 1 only by rounding: the others are best off without this user
-
-
-def integers_in_proportion(market: Market) -> list[int] | None:
-    """Return the smallest integers in proportion to the weights, None where one exceeds `LARGEST_EXPONENT`."""
-    weight = [Fraction(w) for w in market.weight]
-    scale = lcm(*(w.denominator for w in weight))
-    whole = [int(w * scale) for w in weight]
-    common = gcd(*whole)
-    whole = [w // common for w in whole]
-    return whole if max(whole) <= LARGEST_EXPONENT else None
-
-
-def root(value: Fraction, degree: int) -> Fraction:
-    """Return the root of a number in (0, 1]: the root itself where it is rational, else rounded down to `GRAIN`."""
-    exact = Fraction(whole_root(value.numerator, degree), whole_root(value.denominator, degree))
-    if exact**degree == value:
-        return exact
-    steps = GRAIN.denominator
-    # floor(root(value)) is floor(root(floor(value)))
-    return Fraction(whole_root(value.numerator * steps**degree // value.denominator, degree), steps)
-
-
-def whole_root(value: int, degree: int) -> int:
-    """Return the largest integer whose power ``degree`` is at most ``value``, by Newton's method from above."""
-    guess = 1 << -(-value.bit_length() // degree)
-    while True:
-        better = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree
-        if better >= guess:
-            return guess
-        guess = better

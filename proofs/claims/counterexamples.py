@@ -74,6 +74,11 @@ WANTED = (
     Wanted("oef-thm5.3-cooperative", SMALL.markets, proving.dominated(COOPERATIVE)),
     Wanted("oef-thm5.3-cooperative-two-types", TWO_TYPES.markets, proving.dominated(COOPERATIVE)),
     Wanted(
+        "oef-thm5.3-cooperative-two-types-zero",
+        lambda: [Market.of([[0, 1], [1, 3], [1, 4]], [1, 1])],
+        proving.dominated(COOPERATIVE),
+    ),
+    Wanted(
         "oef-thm5.3-noncooperative-zeros",
         Domain(((2, 2),), 3, capacities=2, normalised=True, zeros=True).markets,
         proving.dominated(NONCOOPERATIVE),

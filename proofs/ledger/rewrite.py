@@ -1,7 +1,7 @@
 """Recompute rows of the ledger and write what comes out into its files: ``python -m fairopt.proofs.ledger.rewrite``.
 
 Named rows are always rewritten. Without names all rows are taken but those that are slow (``--slow`` takes them too),
-and a measured row whose verdict still follows stays as it is, since its samples differ from run to run. Only
+and a measured row that still follows stays as it is, since what it measures differs from run to run. Only
 ``verdict``, ``evidence``, ``table`` and ``figures`` change in a file; everything else in it stays as somebody wrote it.
 """
 
@@ -14,7 +14,6 @@ import sys
 import textwrap
 import tomllib
 from argparse import ArgumentParser
-from dataclasses import replace
 from pathlib import Path
 
 from fairopt.errors import BadInput
@@ -48,7 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def rewritten(row: Entry, finding: Finding, *, named: bool) -> str:
     """Write a finding into the file of its row, and say what became of it."""
-    if replace(row, measured=row.measured and not named).follows(finding):
+    stored = (row.verdict, row.evidence, row.table, row.figures)
+    same = (finding.verdict, finding.evidence, finding.table, finding.figures) == stored
+    if same or (row.follows(finding) and not named):
         return f"{row.verdict.value}, as it stands"
     files = sorted(FOLDER.parent.glob("*/*/*.toml"))
     path = next(path for path in files if row.id in _ids(path.read_text(encoding="utf-8")))

@@ -76,7 +76,7 @@ def test_a_table_and_figures_are_written_read_back_and_taken_out_again() -> None
         PrintedAndFound("2", "1", "[1, 1]", "all"),
     )
     figures = (Figure("max-min", Measure.INCENTIVE_AT_LEAST, "4/3", "two users"),)
-    new = with_finding(text, "fft-eq2", Finding(Ruling.REFUTED, "found", lines, figures))
+    new = with_finding(text, "fft-eq2", Finding(Ruling.REFUTED, "found", lines, figures=figures))
     row = next(each for each in tomllib.loads(new)["claim"] if each["id"] == "fft-eq2")
     assert row["table"] == [list(each) for each in lines]
     assert row["figures"] == [["max-min", "incentive ratio at least", "4/3", "two users"]]

@@ -7,6 +7,7 @@ that are decided exactly: one ratio above its bound would end the row.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -19,6 +20,7 @@ from fairopt.ledger import Figure, Finding, Measure, Ruling
 from fairopt.models import (
     CooperativeOEF,
     DominantResourceFairness,
+    EfficientOEF,
     EqualSplit,
     GavelIsolated,
     GavelProportional,
@@ -220,16 +222,19 @@ def noncooperative() -> Finding:
 def cooperative() -> Finding:
     """Envy-free rules, cooperative OEF among them: R^2 / (p R^2 + 1 - p) at most."""
     checked = _checked(CooperativeOEF(), lambda market, *_: envy_free(_part(market), spread(market)), lies(5, ASKED))
+    efficient = replace(families.COOPERATIVE_OVER, policy=EfficientOEF())
+    require(all(efficient.checked(*each) for each in MEMBERS), "the same under oef-efficient")
     proofs = [theorem("Incentives", each) for each in ("envy_free_incentive_ratio", "cooperative_oef_incentive_ratio")]
     return Finding(
         Ruling.PROVED,
         f"{listed(proofs)}; {PROOF}, envy_free; {checked}. Larger reports reach it: on (R, 1), n - 1 times (R + 1) "
         "(1, R), one GPU of type 1 and (n - 1) / R of type 2, user 1 reports (2 R, 2), and the ratio is n R^2 / "
-        f"(R^2 + n - 1): {members(families.COOPERATIVE_OVER)} {CERTIFIED}. Smaller ones reach it in the limit: user "
-        f"1 reports (1 / R + e, 1), at e = {NEAR}: {members(families.COOPERATIVE_UNDER)}. With speedup 1 on the "
-        "slowest type kept, on three types, the ratio tends to n R / (R + n - 1): (1, 2, 1), n - 1 times (1, 2 + e, "
-        "R), e, 1 and (n - 1) (2 + 2 e) / R GPUs, user 1 reports (1, 2 + 2 e, 1): "
-        f"{members(families.COOPERATIVE_NORMALISED, ((2, 10), (3, 10)))}; what the largest is there is unknown.",
+        f"(R^2 + n - 1): {members(families.COOPERATIVE_OVER)} {CERTIFIED}, and the same under oef-efficient. Smaller "
+        f"ones reach it in the limit: user 1 reports (1 / R + e, 1), at e = {NEAR}: "
+        f"{members(families.COOPERATIVE_UNDER)}. With speedup 1 on the slowest type kept, on three types, the ratio "
+        "tends to n R / (R + n - 1): (1, 2, 1), n - 1 times (1, 2 + e, R), e, 1 and (n - 1) (2 + 2 e) / R GPUs, "
+        f"user 1 reports (1, 2 + 2 e, 1): {members(families.COOPERATIVE_NORMALISED, ((2, 10), (3, 10)))}; what the "
+        "largest is there is unknown.",
         figures=(
             *of_liars(("oef-cooperative",), "n*R*R/(R*R+n-1)", "n*R*R/(R*R+n-1)", "speedups within a factor R"),
             *of_liars(("oef-cooperative",), "n", "n", "any, equal weights"),
