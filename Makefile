@@ -47,9 +47,9 @@ campaign: .venv/ready ## the slow tests: more instances, larger markets
 certify: .venv/ready ## certify every policy on 1,000 random markets, and say what could not be, and why
 	$(BIN)/python -m fairopt.proofs.certify_markets
 
-claims: .venv/ready ## recompute the ledger, write what comes out into its files and into docs/ledger.md
+claims: .venv/ready ## recompute the ledger, write what comes out into its files, docs/ledger.md and docs/beyond.md
 	$(BIN)/python -m fairopt.proofs.ledger.rewrite
-	$(BIN)/python -m fairopt.proofs.ledger.page docs/ledger.md
+	$(BIN)/python -m fairopt.proofs.ledger.page docs/ledger.md docs/beyond.md
 
 studies: .venv/ready ## the quick form of the studies that decide claims: some minutes each; cells in build/studies/quick
 	$(BIN)/python -m fairopt.proofs.ledger.studying --quick --cells build/studies/quick $(STUDIES)

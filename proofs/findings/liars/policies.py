@@ -6,7 +6,7 @@ that are decided exactly: one ratio above its bound would end the row.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt.errors import NotSolved
 from fairopt.incentives.bounds import envy_free, equal_throughput, fair_share, max_min, spread, vanishing
-from fairopt.ledger import Finding, Ruling
+from fairopt.ledger import Figure, Finding, Measure, Ruling
 from fairopt.models import (
     CooperativeOEF,
     DominantResourceFairness,
@@ -141,7 +141,14 @@ def unread() -> Finding:
         "demand is read: on (1, R), (1, 1), T - 1 GPUs of type 1 and one of type 2, with demands 1 and 1, who "
         "claims T has (R (T - 1) + 1) / (R + T - 1) times its throughput under equal-split, since it may leave the "
         f"slow ones of its GPUs unused: {listed(given)} at R = 1000. So no bound holds for demands.",
+        figures=of_liars(("equal-split",), "1", "1", "any"),
     )
+
+
+def of_liars(policies: Sequence[str], least: str, most: str | None, scope: str) -> tuple[Figure, ...]:
+    """Return the incentive ratio of policies: what is reached, or in the limit, and the bound, if one is proved."""
+    told = {Measure.INCENTIVE_AT_LEAST: least, Measure.INCENTIVE_AT_MOST: most}
+    return tuple(Figure(name, which, value, scope) for name in policies for which, value in told.items() if value)
 
 
 def partial_allocation() -> Finding:
@@ -154,6 +161,7 @@ def partial_allocation() -> Finding:
         "The ratio is 1, a theorem of Cole, Gkatzelis and Goel (EC 2013): a payment in GPUs makes what a user is left "
         "with its own utility times what only the others report. Proof in words, checked on "
         f"{count} random lies decided exactly: none pays.",
+        figures=of_liars(("partial-allocation",), "1", "1", "any"),
     )
 
 
@@ -174,6 +182,7 @@ def max_efficiency() -> Finding:
         "Larger reports: none, gains have no bound. On (2, M), (1, M + 1), one GPU of each type, user 1 reports "
         f"(2, M + 2) and has M + 2 instead of 2: {listed(given)} (certified). Smaller reports: 1, since each type goes "
         f"to who reports most for it. Proof in words, checked on {count} random lies without ties.",
+        figures=of_liars(("max-efficiency",), "unbounded", None, "any"),
     )
 
 
@@ -203,6 +212,10 @@ def noncooperative() -> Finding:
         f"({theorem('EqualEfficiency', 'noncooperative_oef_over_reporting')}; the same lies made larger: none pays). "
         "Where the slowest type is not 1 for all, who reports less on every type has all of the cluster in the limit, "
         "n times what it has among n users that are alike, and no bound holds where others are slow.",
+        figures=(
+            *of_liars(("oef-noncooperative",), "R-(R-1)/n", "R-(R-1)/n", "speedups from 1 to R"),
+            *of_liars(("oef-noncooperative",), "unbounded", None, "any"),
+        ),
     )
 
 
@@ -222,6 +235,11 @@ def cooperative() -> Finding:
         "tends to n R / (R + n - 1): (1, 2, 1), n - 1 times (1, 2 + e, R), e, 1 and (n - 1) (2 + 2 e) / R GPUs, "
         f"user 1 reports (1, 2 + 2 e, 1): {members(families.COOPERATIVE_NORMALISED, ((2, 10), (3, 10)))}; what the "
         "largest is there is unknown.",
+        figures=(
+            *of_liars(("oef-cooperative",), "n*R*R/(R*R+n-1)", "n*R*R/(R*R+n-1)", "speedups within a factor R"),
+            *of_liars(("oef-cooperative",), "n", "n", "any, equal weights"),
+            Figure("oef-efficient", Measure.INCENTIVE_AT_MOST, "n", "any, equal weights"),
+        ),
     )
 
 
@@ -243,6 +261,7 @@ def nash() -> Finding:
         "R it is unknown between that and the lesser of 2 - p and the bound of rules without envy. Where each type "
         "takes at least the part f of all money at the truth, the ratio is at most 1 + p / (f - p), so that gains "
         "vanish as 1/n (proof in words: vanishing; checked on the same lies).",
+        figures=of_liars(("nash-welfare",), "2-1/n", "2-1/n", "any, equal weights"),
     )
 
 
@@ -274,6 +293,7 @@ def max_min_family() -> Finding:
         f"+ n - 1) + 1/n; at e = {NEAR}: {members(families.MAX_MIN)} {CERTIFIED}. For two users that is (3 R^2 + 1) "
         "/ (2 R^2 + 2), the largest for every R; for more, the largest for a given R is unknown between that and "
         "((n - 1) F + 1) / n, F that of fair_share.",
+        figures=of_liars(("max-min", "water-filling"), "n-1+1/n", "n-1+1/n", "any, equal weights"),
     )
 
 
@@ -293,4 +313,5 @@ def trading() -> Finding:
         "e, 1), which turns the order of types round, so that it sells type 1 for 2 of type 2 instead of paying "
         f"about R / 2 for one. The ratio tends to n (R + 1/2) / (R + n - 1/2) from R = 10 on; at e = {NEAR}: "
         f"{members(families.TRADING, shapes)} {CERTIFIED}. For a given R it is unknown between the two.",
+        figures=of_liars(("second-price-trading",), "n", "n", "any, equal weights"),
     )
