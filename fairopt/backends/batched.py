@@ -81,14 +81,31 @@ class _Block:
         matrix = self.matrix[case]
         full = np.hstack([x, np.einsum("bmn,bn->bm", matrix, x)])
         price = np.hstack([cost - np.einsum("bm,bmn->bn", dual, matrix), dual])
-        value = np.einsum("bn,bn->b", cost, x)
-        allowed = PROVED * (1 + np.abs(full))
-        feasible = ((full >= lower - allowed) & (full <= upper + allowed)).all(axis=1)
-        held = np.where(price > 0, lower, upper)
-        endless = np.isinf(held)
-        signs = (np.abs(np.where(endless, price, 0.0)) <= PROVED).all(axis=1)
-        bound = (price * np.where(endless, 0.0, held)).sum(axis=1)
-        return np.asarray(feasible & signs & (value - bound <= PROVED * (1 + np.abs(value))))
+        return proved(lower, upper, full, price, np.einsum("bn,bn->b", cost, x))
+
+
+def proved(lower: Array, upper: Array, full: Array, price: Array, value: Array) -> Array:
+    """Return whether each point is feasible and, by weak duality, optimal.
+
+    ``full`` has what its variables and rows come to, ``price`` what each of them costs, all (cases, variables + rows);
+    ``value`` (cases,) is the objective there.
+    """
+    allowed = PROVED * (1 + np.abs(full))
+    feasible = ((full >= lower - allowed) & (full <= upper + allowed)).all(axis=1)
+    held = np.where(price > 0, lower, upper)
+    endless = np.isinf(held)
+    signs = (np.abs(np.where(endless, price, 0.0)) <= PROVED).all(axis=1)
+    bound = (price * np.where(endless, 0.0, held)).sum(axis=1)
+    return np.asarray(feasible & signs & (value - bound <= PROVED * (1 + np.abs(value))))
+
+
+def starting(low: Array, high: Array, rate: Array, at_upper: Array) -> Array:
+    """Return the bound at which each entry of a dictionary begins: where it is dual feasible, if it has two."""
+    boxed = np.isfinite(low) & np.isfinite(high)
+    upper = np.where(boxed & (np.abs(rate) > TOLERANCE), rate < 0, at_upper)
+    start = np.where(upper, high, low)
+    start = np.where(np.isfinite(start), start, np.where(upper, low, high))
+    return np.where(np.isfinite(start), start, 0.0)
 
 
 def _started(block: _Block, basis: Basis) -> Iterator[_Dictionaries]:
@@ -136,12 +153,7 @@ class _Dictionaries:
         self.low, self.high = lower[:, names[0]], upper[:, names[0]]
         self.other_low, self.other_high = lower[:, names[1]], upper[:, names[1]]
         rate = table[:, self.m]
-        # a variable between two bounds is dual feasible at one of them
-        boxed = np.isfinite(self.other_low) & np.isfinite(self.other_high)
-        high = np.where(boxed & (np.abs(rate) > TOLERANCE), rate < 0, at_upper)
-        start = np.where(high, self.other_high, self.other_low)
-        start = np.where(np.isfinite(start), start, np.where(high, self.other_low, self.other_high))
-        self.at = np.where(np.isfinite(start), start, 0.0)
+        self.at = starting(self.other_low, self.other_high, rate, at_upper)
         self.x = np.einsum("bmn,bn->bm", table[:, : self.m], self.at)
         table[:, self.m + 1] = rate
         wrong = self._improving(rate) > 0

@@ -17,6 +17,7 @@ from fairopt.certificates import Certificate, Optimality, OutsideDecision
 from fairopt.errors import NotCapable, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Seconds
+from fairopt.policy.many import ManyBundles, ManyPrograms
 from fairopt.policy.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
@@ -83,6 +84,17 @@ class Formulated(Policy):
             solution=solution,
             seconds=Seconds(build=built - begun, solve=perf_counter() - built),
         )
+
+    def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
+        """Return who solves the programs of many misreports side by side; None where each takes more than one."""
+        if type(self).decide is not Formulated.decide:
+            return None
+
+        def write(speedup: Array) -> Program:
+            market = replace(problem, speedup=speedup)
+            return self.formulate(market, self.start(market))
+
+        return ManyPrograms.of(write, problem)
 
     def _by_method(self, problem: Market, solve: Session) -> Allocation:
         """Return the answer of a method, which proves its answer without formulating the program."""

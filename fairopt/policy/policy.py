@@ -18,6 +18,7 @@ from fairopt.certificates import Certificate
 from fairopt.errors import NotCapable
 from fairopt.policy.allocation import Allocation, same_utilities
 from fairopt.policy.decision import Decision
+from fairopt.policy.many import ManyBundles
 from fairopt.problem import Entitled, Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program
@@ -160,6 +161,15 @@ class Policy(ABC):
         assert isinstance(decision, Allocation)
         bundle: Array = decision.shares[user]
         return bundle
+
+    def many_bundles(self, problem: Any, before: Any) -> ManyBundles | None:
+        """Return what decides on thousands of misreports on ``problem`` at once, a market in floats; None for nothing.
+
+        ``before`` is the decision on the truth. The bundles are those of `decide` up to about 1e-8, relatively; where
+        optima tie they may be those of another optimum. A policy overrides this where its algorithm can be run on
+        arrays of markets: the search for misreports then tries so many more.
+        """
+        return None
 
     def optimal_face(self, decision: Any) -> Program | None:
         """Return a program of all allocations that the policy could have chosen; None where it optimises nothing.

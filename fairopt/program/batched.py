@@ -7,8 +7,8 @@ and gives the programs of all cases at once; where the cases answer a comparison
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,14 @@ class Programs:
         rows = replace(self.template.rows, value=self.value[place], lower=lower, upper=upper)
         cost, lower, upper = self.cost[place], self.lower[place], self.upper[place]
         return replace(self.template, cost=cost, offset=0.0, lower=lower, upper=upper, rows=rows)
+
+
+def joined(parts: Sequence[Programs]) -> Programs:
+    """Return the programs of several parts, all of one structure, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    names = [each.name for each in fields(Programs) if each.name != "template"]
+    return Programs(parts[0].template, *(np.concatenate([getattr(each, name) for each in parts]) for name in names))
 
 
 def formulated(write: Callable[[Array], Program], numbers: Array) -> Iterator[Programs]:
