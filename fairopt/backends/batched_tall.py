@@ -1,8 +1,8 @@
 """Solves many linear programs with more rows than variables side by side, each from the vertex of one like it.
 
-`fairopt.backends.batched` keeps a dictionary with all rows for each program, which is large here. This keeps the inverse
-of the constraints that hold the vertex, one for each variable. What the other rows come to is computed from the point:
-by one matrix for all programs, and a correction for the few coefficients in which each differs.
+`fairopt.backends.batched` keeps a dictionary with all rows for each program, which is large here. This keeps the
+inverse of the constraints that hold the vertex, one for each variable. What the other rows come to is computed from the
+point: by one matrix for all programs, and a correction for the few coefficients in which each differs.
 """
 
 from __future__ import annotations
@@ -115,6 +115,14 @@ class _Block:
         out[where[0], at[where], self.column[case][where]] += self.other[case][where]
         return out
 
+    def activity(self, case: Array, x: Array) -> Array:
+        """Return what every constraint (cases, n + m) comes to at points, or along directions, x (cases, n)."""
+        lines, count = np.arange(len(case))[:, None], len(self.base)
+        moved = self.other[case] * x[lines, self.column[case]]
+        place = (self.entry[case] + lines * count).ravel()
+        out: Array = x @ self.base.T + np.bincount(place, moved.ravel(), len(case) * count).reshape(-1, count)
+        return out
+
 
 class _Work:
     """Programs in work, each in a place of its own: where one has ended, another begins."""
@@ -212,7 +220,8 @@ class _Simplex:
     """Vertices of programs (cases, ...): the constraints ``tight`` (cases, n) are ``at`` (cases, n), x = inverse @ at.
 
     ``true`` is how fast the objective grows with each of ``at``, ``rate`` the same of costs that were shifted so that
-    the first vertex was dual feasible; ``shifted`` says where. ``low`` and ``high`` are the bounds of what is tight.
+    the first vertex was dual feasible; ``shifted`` says where. ``low`` and ``high`` are the bounds of what is tight, ``full``
+    (cases, n + m) is what every constraint comes to.
     """
 
     block: _Block
@@ -221,6 +230,7 @@ class _Simplex:
     tight: Array
     at: Array
     x: Array
+    full: Array
     rate: Array
     true: Array
     shifted: Array
@@ -238,7 +248,8 @@ class _Simplex:
         x = (inverse @ at[:, :, None])[:, :, 0]
         wrong = _improving(true, at, low, high) > 0
         rate, steps = np.where(wrong, 0.0, true), np.zeros(len(case))
-        return cls(block, case, inverse, tight, at, x, rate, true, wrong.any(axis=1), low, high, steps)
+        full = block.activity(case, x)
+        return cls(block, case, inverse, tight, at, x, full, rate, true, wrong.any(axis=1), low, high, steps)
 
     def arrays(self) -> list[str]:
         """Return the names of what each program has."""
@@ -253,20 +264,11 @@ class _Simplex:
         """Return some of the programs."""
         return _Simplex(self.block, *(getattr(self, name)[which] for name in self.arrays()))
 
-    def _activity(self, case: Array, x: Array) -> Array:
-        """Return what every constraint (cases, n + m) comes to at points, or along directions, x (cases, n)."""
-        block = self.block
-        entry, lines = block.entry[case], np.arange(len(case))[:, None]
-        moved = block.other[case] * x[lines, block.column[case]]
-        place = (entry + lines * len(block.base)).ravel()
-        return x @ block.base.T + np.bincount(place, moved.ravel(), len(case) * len(block.base)).reshape(len(case), -1)
-
     def step(self) -> Array:
         """Take one step in each program; return which of them are finished, solved or not."""
-        lower, upper = self.block.lower[self.case], self.block.upper[self.case]
-        full = self._activity(self.case, self.x)
-        miss = np.maximum(lower - full, full - upper)
-        missed = miss > TOLERANCE * (1 + np.abs(full))
+        below = self.block.lower[self.case] - self.full
+        miss = np.maximum(below, self.full - self.block.upper[self.case])
+        missed = miss > TOLERANCE * (1 + np.abs(self.full))
         dual = missed.any(axis=1)
         # once primal feasible, the true costs take the place of the shifted ones, for good
         unveil = ~dual & self.shifted
@@ -277,20 +279,22 @@ class _Simplex:
         done = ~dual & ~primal
         if dual.any():
             at = np.flatnonzero(dual)
-            done[at] = ~self._dual_step(at, full[at], np.where(missed[at], miss[at], 0.0), (lower > full)[at])
+            done[at] = ~self._dual_step(at, np.where(missed[at], miss[at], 0.0), below[at] > 0)
         if primal.any():
             at = np.flatnonzero(primal)
-            done[at] = ~self._primal_step(
-                at, full[at], (gain[at] ** 2 / (1 + (self.inverse[at] ** 2).sum(axis=1))).argmax(axis=1)
-            )
+            done[at] = ~self._primal_step(at, gain[at])
         self.steps += ~done
         return done
 
-    def _dual_step(self, place: Array, full: Array, miss: Array, rising: Array) -> Array:
+    def _held(self, place: Array) -> Array:
+        """Return the inverses of some of the programs, those of all of them as they lie."""
+        return self.inverse if len(place) == len(self.inverse) else self.inverse[place]
+
+    def _dual_step(self, place: Array, miss: Array, rising: Array) -> Array:
         """Bring a violated constraint of each program to its bound; return where that was possible."""
         line, case = np.arange(len(place)), self.case[place]
         far = np.argpartition(-miss, min(CANDIDATES, miss.shape[1] - 1), axis=1)[:, :CANDIDATES]
-        across = self.block.rows(case, far) @ self.inverse[place]
+        across = self.block.rows(case, far) @ self._held(place)
         best = (miss[line[:, None], far] ** 2 / (1 + (across**2).sum(axis=2))).argmax(axis=1)
         entry, across = far[line, best], across[line, best]
         rising = rising[line, entry]
@@ -303,61 +307,64 @@ class _Simplex:
         column = np.where(able & (rate / size <= least[:, None]), size, 0.0).argmax(axis=1)
         found = np.isfinite(least)
         to = np.where(rising, self.block.lower[case, entry], self.block.upper[case, entry])
-        self._pivot(place, entry, column, to, full[line, entry], across, found)
+        moving = self.block.activity(case, self.inverse[place, :, column])
+        self._pivot(place[found], *(each[found] for each in (entry, column, to, across, moving)))
         return found
 
-    def _primal_step(self, place: Array, full: Array, column: Array) -> Array:
+    def _primal_step(self, place: Array, gain: Array) -> Array:
         """Move a tight constraint of each program off its bound; return where something stops it."""
-        line, case = np.arange(len(place)), self.case[place]
-        direction = self.inverse[place, :, column] * np.where(self.rate[place, column] < 0, 1.0, -1.0)[:, None]
-        moving = self._activity(case, direction)
-        moving[line[:, None], self.tight[place]] = 0.0
-        room = np.where(moving > 0, self.block.upper[case] - full, full - self.block.lower[case])
+        line, case, inverse = np.arange(len(place)), self.case[place], self._held(place)
+        # the steepest edge, as in the dual step
+        column = (gain**2 / (1 + np.einsum("bij,bij->bj", inverse, inverse))).argmax(axis=1)
+        sign = np.where(self.rate[place, column] < 0, 1.0, -1.0)
+        moving = self.block.activity(case, self.inverse[place, :, column])
+        toward, full = moving * sign[:, None], self.full[place]
+        toward[line[:, None], self.tight[place]] = 0.0
+        room = np.where(toward > 0, self.block.upper[case] - full, full - self.block.lower[case])
         np.maximum(room, 0.0, out=room)  # a constraint past its bound by a rounding error has no room
-        speed = np.abs(moving)
-        room[speed <= SMALLEST_PIVOT] = INFINITY
-        speed[speed <= SMALLEST_PIVOT] = 1.0
+        speed = np.abs(toward)
+        still = speed <= SMALLEST_PIVOT
+        room[still], speed[still] = INFINITY, 1.0
         least = ((room + TOLERANCE) / speed).min(axis=1)
         entry = np.where(room <= least[:, None] * speed, speed, 0.0).argmax(axis=1)
         stopped = np.isfinite(least)
         span = self.high[place, column] - self.low[place, column]
         flip = np.isfinite(span) & (span * speed[line, entry] <= room[line, entry])
-        across = (self.block.rows(case, entry[:, None]) @ self.inverse[place])[:, 0]
-        rising = moving[line, entry] > 0
-        to = np.where(rising, self.block.upper[case, entry], self.block.lower[case, entry])
-        self._pivot(place, entry, column, to, full[line, entry], across, stopped & ~flip)
-        at, c = place[flip], column[flip]
-        to = np.where(self.at[at, c] == self.low[at, c], self.high[at, c], self.low[at, c])
-        self.x[at] += self.inverse[at, :, c] * (to - self.at[at, c])[:, None]
-        self.at[at, c] = to
+        to = np.where(toward[line, entry] > 0, self.block.upper[case, entry], self.block.lower[case, entry])
+        across = (self.block.rows(case, entry[:, None]) @ inverse)[:, 0]
+        at, c, step = place[flip], column[flip], (span * sign)[flip]
+        self.x[at] += self.inverse[at, :, c] * step[:, None]
+        self.full[at] += moving[flip] * step[:, None]
+        self.at[at, c] += step
+        turned = stopped & ~flip
+        self._pivot(place[turned], *(each[turned] for each in (entry, column, to, across, moving)))
         return stopped | flip
 
-    def _pivot(
-        self, place: Array, entry: Array, column: Array, to: Array, reached: Array, across: Array, which: Array
-    ) -> None:
-        """Put constraints, moved ``to`` a bound, in the place of tight ones, in the programs of ``which``."""
-        at, e, c = place[which], entry[which], column[which]
-        line, to, across = np.arange(len(at)), to[which], across[which]
-        pivot = across[line, c]
+    def _pivot(self, at: Array, entry: Array, column: Array, to: Array, across: Array, moving: Array) -> None:
+        """Put constraints, moved ``to`` a bound, in the place of tight ones."""
+        line = np.arange(len(at))
+        pivot = across[line, column]
         across /= -pivot[:, None]
-        across[line, c] = 1 / pivot
-        down = self.inverse[at, :, c]
-        self.x[at] += down * ((to - reached[which]) / pivot)[:, None]
-        self.inverse[at, :, c] = 0.0
+        across[line, column] = 1 / pivot
+        step = ((to - self.full[at, entry]) / pivot)[:, None]
+        down = self.inverse[at, :, column]
+        self.x[at] += down * step
+        self.full[at] += moving * step
+        self.inverse[at, :, column] = 0.0
         for one, d, a in zip(at.tolist(), down, across, strict=True):  # each stays in the processor's cache
             self.inverse[one] += np.multiply.outer(d, a)
         for rate in (self.rate, self.true):
-            own = rate[at, c]
-            rate[at, c] = 0.0
+            own = rate[at, column]
+            rate[at, column] = 0.0
             rate[at] += own[:, None] * across
         case = self.case[at]
-        self.at[at, c], self.tight[at, c] = to, e
-        self.low[at, c], self.high[at, c] = self.block.lower[case, e], self.block.upper[case, e]
+        self.at[at, column], self.tight[at, column] = to, entry
+        self.low[at, column], self.high[at, column] = self.block.lower[case, entry], self.block.upper[case, entry]
 
     def answer(self) -> tuple[Array, Array]:
         """Return the points (cases, n), and whether each is proved optimal."""
         block, case, x = self.block, self.case, self.x
-        full, lines = self._activity(case, x), np.arange(len(case))[:, None]
+        full, lines = block.activity(case, x), np.arange(len(case))[:, None]
         price = np.zeros_like(full)
         price[lines, self.tight] = self.true
         # what the tight constraints leave of the cost, by the coefficients themselves and not by the inverse

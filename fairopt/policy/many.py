@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
 from fairopt.problem import Market
 from fairopt.program import Array, Program
-from fairopt.program.batched import Programs, formulated, joined, numbers_of
+from fairopt.program.batched import Programs, formulated, numbers_of
 
 #: Programs with larger dictionaries (in numbers) are solved faster one by one, from HiGHS's sparse matrices. With more
 #: rows than variables they take more steps: then larger ones are solved by their tight constraints, up to so many
@@ -25,8 +24,6 @@ LARGEST_DICTIONARY, LARGEST_TALL, MOST_VARIABLES = 2**16, 2_000, 160
 HELD = 2**22
 #: The relative difference allowed between a program formulated for many cases and the same one formulated alone.
 SAME = 1e-12
-#: Misreports of one user are formulated by themselves where there are so many: only that user's numbers differ.
-BY_USER = 12
 
 
 class ManyBundles(ABC):
@@ -61,7 +58,7 @@ class ManyPrograms(ManyBundles):
 
     def __init__(self, write: Callable[[Array], Program], market: Market, like: Program, basis: Basis) -> None:
         self._write, self._market, self._like, self._basis = write, market, like, basis
-        self._able = True
+        self._able, self._compared = True, False
         rows, variables = like.shape
         tall = rows > variables and rows * variables > LARGEST_TALL
         self._nearby = _Nearby(TallPrograms(like, basis), market.speedup) if tall else None
@@ -101,29 +98,21 @@ class ManyPrograms(ManyBundles):
         return TallPrograms(programs.program(0), self._basis).solve(programs, alone, {})[0]
 
     def _programs(self, users: Array, reports: Array) -> Iterator[Programs]:
-        """Yield the programs of all cases, those of the same structure as the truth's in one."""
+        """Yield the programs of all cases, by their structure, as far as they are shaped like the truth's."""
         speedups = reported(self._market, users, reports)
-        alike: list[Programs] = []
-        compared = False
-        for cases in _parts(users):
-            try:
-                groups = [replace(each, cases=cases[each.cases]) for each in formulated(self._write, speedups[cases])]
-            except (TypeError, AttributeError, ValueError):
+        try:
+            groups = list(formulated(self._write, speedups))
+        except (TypeError, AttributeError, ValueError):
+            self._able = False
+            return
+        for each in groups:
+            if each.template.shape != self._like.shape:
+                continue
+            if not self._compared and not _same(each.program(0), self._write(speedups[each.cases[0]])):
                 self._able = False
                 return
-            for each in groups:
-                if each.template.shape != self._like.shape:
-                    continue
-                if not compared and not _same(each.program(0), self._write(speedups[each.cases[0]])):
-                    self._able = False
-                    return
-                compared = True
-                if each.template.same_structure(self._like):
-                    alike.append(each)
-                else:
-                    yield each
-        if alike:
-            yield joined(alike)
+            self._compared = True
+            yield each
 
 
 class _Nearby:
@@ -167,15 +156,6 @@ def _tree(points: Array) -> Array:
         last = int(left[far[left].argmin()])
         left = left[left != last]
     return near[1:]
-
-
-def _parts(users: Array) -> Iterator[Array]:
-    """Yield the cases of each user with many, then all others."""
-    count = np.bincount(users)
-    yield from (np.flatnonzero(users == user) for user in np.flatnonzero(count >= BY_USER))
-    rest = np.flatnonzero(count[users] < BY_USER)
-    if len(rest):
-        yield rest
 
 
 def _same(one: Program, other: Program) -> bool:

@@ -7,8 +7,8 @@ and gives the programs of all cases at once; where the cases answer a comparison
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -100,14 +100,6 @@ class Programs:
         return replace(self.template, cost=cost, offset=0.0, lower=lower, upper=upper, rows=rows)
 
 
-def joined(parts: Sequence[Programs]) -> Programs:
-    """Return the programs of several parts, all of one structure, in their order."""
-    if len(parts) == 1:
-        return parts[0]
-    names = [each.name for each in fields(Programs) if each.name != "template"]
-    return Programs(parts[0].template, *(np.concatenate([getattr(each, name) for each in parts]) for name in names))
-
-
 def formulated(write: Callable[[Array], Program], numbers: Array) -> Iterator[Programs]:
     """Yield the programs that ``write`` makes of many arrays of numbers (cases, ...), in as few groups as possible.
 
@@ -147,7 +139,10 @@ def _stacked(array: Array, cases: int) -> Array:
     """Return (cases, entries) floats for an array of ordinary numbers and `Many`."""
     if array.dtype != object:
         return np.broadcast_to(array.astype(float), (cases, len(array)))
-    out = np.empty((len(array), cases))
-    for place, number in enumerate(array):
-        out[place] = _values(number)
-    return np.ascontiguousarray(out.T)
+    varies = [place for place, number in enumerate(array) if isinstance(number, Many)]
+    ordinary = array.copy()
+    ordinary[varies] = 0.0
+    out = np.repeat(ordinary.astype(float)[None], cases, axis=0)
+    if varies:
+        out[:, varies] = np.stack([array[place].values for place in varies], axis=1)
+    return out
