@@ -13,9 +13,11 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.deadline import left
+from fairopt.models.nash.many_equilibria import ManyParts
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
+from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.program import Array, Program
 
@@ -110,6 +112,10 @@ class PartialAllocation(Policy):
         kept = kept_fraction(problem, user, together, apart[user], powers) if apart else 1
         bundle: Array = kept * together.shares[user]
         return bundle
+
+    def many_bundles(self, problem: Market, before: Allocation) -> ManyBundles:
+        """Return who decides on many misreports at once, by an equilibrium each."""
+        return ManyParts(problem, before.evidence.apart)
 
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the program of the kept fractions of all bundles of maximal Nash welfare."""
