@@ -30,19 +30,30 @@ PATIENCE = 3
 def solve_many(programs: Programs, like: Program, basis: Basis) -> Array:
     """Return an optimal point of each program, (cases, variables); NaN where none was proved optimal.
 
+    See `points_and_duals`.
+    """
+    return points_and_duals(programs, like, basis)[0]
+
+
+def points_and_duals(programs: Programs, like: Program, basis: Basis) -> tuple[Array, Array]:
+    """Return an optimal point of each program (cases, variables), and the sizes of the rows' duals (cases, rows).
+
+    Both are NaN where none was proved optimal.
+
     ``like`` is a program of the same structure in floats, whose optimal ``basis`` is the start. Where a program has
     several optima, the point is one of them.
 
     Source: Chvatal, Linear Programming, 1983, ch. 2, 8 and 10 (dictionaries, bounded variables, dual simplex).
     """
     size = scaled(like)
-    out = np.full(programs.cost.shape, np.nan)
     rows, variables = like.shape
+    points, duals = (np.full((len(programs.cost), count), np.nan) for count in (variables, rows))
     block = max(1, BLOCK // (8 * (rows + 2) * variables))
-    for first in range(0, len(out), block):
+    for first in range(0, len(points), block):
         here = slice(first, first + block)
-        out[here] = _Block(programs, here, size).solved(basis) * size.column
-    return out
+        point, dual = _Block(programs, here, size).solved(basis)
+        points[here], duals[here] = point * size.column, np.abs(dual) * (size.objective / size.row)
+    return points, duals
 
 
 class _Block:
@@ -61,19 +72,20 @@ class _Block:
         self.lower = np.hstack([programs.lower[here] / size.column, programs.row_lower[here] / size.row])
         self.upper = np.hstack([programs.upper[here] / size.column, programs.row_upper[here] / size.row])
 
-    def solved(self, basis: Basis) -> Array:
-        """Return optimal points (cases, n), NaN where none was proved."""
-        cases, n = self.cost.shape
-        point = np.full((cases, n), np.nan)
+    def solved(self, basis: Basis) -> tuple[Array, Array]:
+        """Return optimal points (cases, n) and the rows' multipliers (cases, m), NaN where none was proved."""
+        cases, m, n = self.matrix.shape
+        point, multiplier = np.full((cases, n), np.nan), np.full((cases, m), np.nan)
         for work in _started(self, basis):
             while len(work.case):
                 done = work.step()
                 if done.any():
                     x, dual = work.answer(done)
                     mine = work.case[done]
-                    point[mine] = np.where(self.proved(mine, x, dual)[:, None], x, np.nan)
+                    sure = self.proved(mine, x, dual)[:, None]
+                    point[mine], multiplier[mine] = np.where(sure, x, np.nan), np.where(sure, dual, np.nan)
                     work.keep(~done)
-        return point
+        return point, multiplier
 
     def proved(self, case: Array, x: Array, dual: Array) -> Array:
         """Return whether each point is feasible and, by weak duality with the rows' multipliers, optimal."""
