@@ -306,11 +306,11 @@ class _Newton:
         alpha = point.v / self.u
         self.whole = 1 + alpha * (weighted * a).sum(axis=2)
         self.inverse, self.pull = inverse / self.whole[:, :, None], alpha[:, :, None] * weighted
-        squares = self.pull * a
-        others = squares @ (1 - np.eye(k))
+        self.apart = 1 - np.eye(k)  # sums over the other types: a type's own terms cancel, and would take digits along
+        self.whole_apart = 1 + (self.pull * a) @ self.apart
         # off the diagonal -alpha a_j a_l E_j E_l / (1 + S), on it E_j (1 + what S is without j) / (1 + S)
         schur = -(weighted / self.whole[:, :, None]).transpose(0, 2, 1) @ self.pull
-        own = (self.inverse * (1 + others)).sum(axis=1) + point.z / point.p
+        own = (self.inverse * self.whole_apart).sum(axis=1) + point.z / point.p
         schur[:, range(k), range(k)] = own
         self.limited = np.flatnonzero(problem.limited)
         self.g = problem.g[:, self.limited]
@@ -322,9 +322,8 @@ class _Newton:
 
     def apply(self, x: Array) -> Array:
         """Return H^-1 times a vector (cases, n, k), user by user, without the demands."""
-        a = self.problem.a
-        twist = np.einsum("cil,cijl->cij", self.pull, a[:, :, None, :] * x[..., None] - a[..., None] * x[:, :, None, :])
-        return np.asarray(self.inverse * (x + twist))
+        others = (self.pull * x) @ self.apart
+        return np.asarray(self.inverse * (x * self.whole_apart - self.problem.a * others))
 
     def step(self, target: Array, affine: _Point | None = None, part: Array | None = None) -> _Point:
         """Return the step that aims at complementarity ``target`` (cases,).
