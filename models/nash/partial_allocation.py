@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import gcd, lcm, prod
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.deadline import left
-from fairopt.models.nash.many_equilibria import ManyParts
+from fairopt.models.nash.many_equilibria import ManyParts, equilibria_without_each
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
@@ -86,9 +87,8 @@ class PartialAllocation(Policy):
         """
         nash = NashWelfare()
         together = nash.decide(problem, None, solve)
-        users = range(len(problem.users))
         # a single user costs no others anything
-        apart = [nash.decide(problem.without(i), None, solve) for i in users] if len(users) > 1 else []
+        apart = self._apart(problem, solve) if len(problem.users) > 1 else []
         kept = kept_fractions(problem, together, apart)
         exact = kept.dtype == object
         shares = kept[:, None] * (together.shares if exact else together.shares.astype(float))
@@ -103,6 +103,24 @@ class PartialAllocation(Policy):
             evidence=PartialShares(kept, together, apart),
             seconds=Seconds(**seconds),
         )
+
+    def _apart(self, problem: Market, solve: Session) -> list[Allocation]:
+        """Return the decisions without each user: in floats by one run of the method, where that answers."""
+        nash, n = NashWelfare(), len(problem.users)
+        shares = np.full((n, n - 1, len(problem.types)), np.nan)
+        begun = perf_counter()
+        if not problem.exact and problem.demand is None and solve.method is not None:
+            shares = equilibria_without_each(problem)
+        took = Seconds(solve=(perf_counter() - begun) / n)
+        apart = []
+        for user, found in enumerate(shares):
+            market = problem.without(user)
+            if np.isnan(found).any():
+                apart.append(nash.decide(market, None, solve))
+            else:
+                reached = float(market.weight @ np.log((market.speedup * found).sum(axis=1)))
+                apart.append(Allocation(nash.name, market, shares=found, objective=reached, seconds=took))
+        return apart
 
     def bundle(self, user: int, problem: Market, before: Allocation, solve: Session) -> Array:
         """Return what ``user`` gets (k,), by one equilibrium: that of the others without it is in ``before``."""

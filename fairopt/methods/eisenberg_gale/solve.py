@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,6 +14,8 @@ from fairopt.program import INFINITY, Array
 
 #: The method stops at this error (complementarity and residuals, as a part of all money), if it can be reached.
 TARGET = 3e-15
+#: The same where many markets are solved at once, each as well as all others.
+MANY_TARGET = 1e-13
 #: A step goes this part of the way to the boundary.
 TO_BOUNDARY = 0.995
 MOST_STEPS = 100
@@ -88,7 +90,7 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
     """
     market = market.as_(float)
     columns = np.flatnonzero((market.capacity > 0) & (market.speedup > 0).any(axis=0))
-    problem = _Problem.of(market, market.speedup[None], columns)
+    problem = _Problem.of(market.speedup[None][:, :, columns], market.capacity[columns], market.weight, market.limit)
     limited = problem.limited
     point, steps, stalled = problem.start(), 0, 0
     best, best_error, least = point, float(problem.error(point)[0]), float(problem.slackness(point)[0])
@@ -107,24 +109,28 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
         yield NashOptimum(shares, rents, float(problem.residual(found)[0]), steps)
 
 
-def many_maximal_nash_welfare(market: Market, speedups: Array, target: float) -> Array:
-    """Return shares (cases, n, k) of maximal Nash welfare on a market in floats with many ``speedups`` (cases, n, k).
+def many_maximal_nash_welfare(
+    speedups: Array, capacity: Array, weight: Array, limit: Array, target: float = MANY_TARGET
+) -> Array:
+    """Return shares (cases, n, k) of maximal Nash welfare on markets with other ``speedups`` (cases, n, k) each.
 
-    The method is that of `maximal_nash_welfare`, one step for all cases at once. The error of each answer is at most
-    ``target``, as a part of all money; an answer is NaN where that was not reached.
+    The method is that of `maximal_nash_welfare`, one step for all markets at once. The error of each answer is at most
+    ``target``, as a part of all money; an answer is NaN where that was not reached. ``weight`` is (n,) or (cases, n),
+    ``capacity`` (k,) and ``limit`` (n,) are common to all.
     """
     shares = np.full(speedups.shape, np.nan)
-    wanted = (market.capacity > 0) & (speedups > 0).any(axis=1)
+    wanted = (capacity > 0) & (speedups > 0).any(axis=1)
     columns = np.flatnonzero(wanted[0])
     case = np.flatnonzero((wanted == wanted[0]).all(axis=1))
-    problem = _Problem.of(market, speedups[case], columns)
+    weight = np.broadcast_to(weight, speedups.shape[:2])[case]
+    problem = _Problem.of(speedups[case][:, :, columns], capacity[columns], weight, limit)
     point = problem.start()
     for _ in range(MOST_STEPS):
         done = problem.error(point) <= target
         if done.any():
-            parts = np.where(problem.usable[done], point.y[done], 0.0) * market.capacity[columns]
+            parts = np.where(problem.usable[done], point.y[done], 0.0) * capacity[columns]
             shares[case[done]] = 0.0
-            shares[np.ix_(case[done], np.arange(len(market.users)), columns)] = parts
+            shares[np.ix_(case[done], np.arange(speedups.shape[1]), columns)] = parts
             case, point, problem = case[~done], point.of(~done), problem.of_cases(~done)
         if not len(case):
             break
@@ -137,7 +143,7 @@ class _Problem:
     """The program in units of its own, for several markets: parts of types, the best type worth 1, weights that add up.
 
     ``a`` (cases, n, k) is what all of a type is worth; ``g`` (cases, n, k) all of a type as a part of the demand, 0
-    without one; ``usable`` (cases, n, k). Weights ``w`` (n,), 1 in all, and who is ``limited`` (n,) are common to all.
+    without one; ``usable`` (cases, n, k); weights ``w`` (cases, n), 1 in all. Who is ``limited`` (n,) is common to all.
 
     Errors of a user are measured by its weight, as if it were so many copies: pairs of a user with ten times the weight
     have products ten times as large. Else a user of small weight would look solved from the start.
@@ -150,16 +156,15 @@ class _Problem:
     limited: Array
 
     @classmethod
-    def of(cls, market: Market, speedups: Array, columns: Array) -> _Problem:
-        capacity = market.capacity[columns]
-        a = speedups[:, :, columns] * capacity
-        usable = a > 0
-        limited = market.limit < capacity.sum()
-        g = np.where(limited[:, None] & usable, capacity / np.where(limited, market.limit, 1.0)[:, None], 0.0)
-        return cls(a / a.max(axis=2, keepdims=True), g, market.weight / market.weight.sum(), usable, limited)
+    def of(cls, speedups: Array, capacity: Array, weight: Array, limit: Array) -> _Problem:
+        a = speedups * capacity
+        usable, limited = a > 0, limit < capacity.sum()
+        g = np.where(limited[:, None] & usable, capacity / np.where(limited, limit, 1.0)[:, None], 0.0)
+        w = np.broadcast_to(weight / weight.sum(axis=-1, keepdims=True), a.shape[:2])
+        return cls(a / a.max(axis=2, keepdims=True), g, w, usable, limited)
 
     def of_cases(self, which: Array) -> _Problem:
-        return replace(self, a=self.a[which], g=self.g[which], usable=self.usable[which])
+        return _Problem(self.a[which], self.g[which], self.w[which], self.usable[which], self.limited)
 
     def start(self) -> _Point:
         """Return a point that is strictly inside all constraints, those of the dual included.
@@ -169,7 +174,7 @@ class _Problem:
         """
         count = self.usable.sum(axis=2)
         per_type = 1 / np.maximum(self.g * count[:, :, None], TINY)
-        y = np.where(self.usable, 0.9 * np.minimum(self.w[:, None], per_type), 1.0)
+        y = np.where(self.usable, 0.9 * np.minimum(self.w[:, :, None], per_type), 1.0)
         marginal = self.marginal(y)
         p = 1.5 * (self.a / (0.9 * self.a.sum(axis=2, keepdims=True))).max(axis=1)
         over = 1.5 * marginal - p[:, None, :]
@@ -184,8 +189,8 @@ class _Problem:
 
     @cached_property
     def copies(self) -> Array:
-        """How many users of mean weight each user stands for (n,)."""
-        return np.asarray(self.w * len(self.w))
+        """How many users of mean weight each user stands for (cases, n)."""
+        return np.asarray(self.w * self.w.shape[1])
 
     def value(self, y: Array) -> Array:
         return np.asarray((self.a * y).sum(axis=2))
@@ -208,7 +213,7 @@ class _Problem:
     def error(self, point: _Point) -> Array:
         """Return the errors (cases,): complementarity, dual residuals and primal residuals, as parts of all money."""
         residuals = (
-            point.y * self.dual_gap(point) / self.copies[:, None],
+            point.y * self.dual_gap(point) / self.copies[:, :, None],
             (self.w - self.value(point.y) * point.v) / self.copies,
             point.p * (self.rest(point.y) - point.z),
             point.q * (self.room(point.y) - point.r) / self.copies,
@@ -221,7 +226,7 @@ class _Problem:
 
         They are equal on the central path, 0 at a solution.
         """
-        shares = np.where(self.usable, point.y * point.s / self.copies[:, None], none)
+        shares = np.where(self.usable, point.y * point.s / self.copies[:, :, None], none)
         demands = (point.q * point.r / self.copies)[:, self.limited]
         return np.concatenate([shares.reshape(len(shares), -1), point.p * point.z, demands], axis=1)
 
@@ -250,7 +255,7 @@ class _Problem:
         reduced = point.p[:, None, :] + point.q[:, :, None] * self.g - marginal
         relative = np.where(self.usable, reduced / marginal.max(axis=2, keepdims=True), 0.0)
         rest, room = self.rest(point.y), np.where(self.limited, self.room(point.y), 1.0)
-        unmet = y * np.abs(reduced) / self.w[:, None], np.abs(point.p * rest), np.abs(point.q * room / self.w)
+        unmet = y * np.abs(reduced) / self.w[:, :, None], np.abs(point.p * rest), np.abs(point.q * room / self.w)
         parts = [-relative, -rest, -room, *unmet]
         return np.asarray(np.max([each.reshape(len(each), -1).max(axis=1) for each in parts], axis=0))
 
