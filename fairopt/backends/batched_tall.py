@@ -220,8 +220,8 @@ class _Simplex:
     """Vertices of programs (cases, ...): the constraints ``tight`` (cases, n) are ``at`` (cases, n), x = inverse @ at.
 
     ``true`` is how fast the objective grows with each of ``at``, ``rate`` the same of costs that were shifted so that
-    the first vertex was dual feasible; ``shifted`` says where. ``low`` and ``high`` are the bounds of what is tight, ``full``
-    (cases, n + m) is what every constraint comes to.
+    the first vertex was dual feasible; ``shifted`` says where. ``low`` and ``high`` are the bounds of what is tight,
+    ``full`` (cases, n + m) is what every constraint comes to.
     """
 
     block: _Block
@@ -247,9 +247,10 @@ class _Simplex:
         at = starting(low, high, true, at_upper)
         x = (inverse @ at[:, :, None])[:, :, 0]
         wrong = _improving(true, at, low, high) > 0
+        shifted: Array = np.any(wrong, axis=1)
         rate, steps = np.where(wrong, 0.0, true), np.zeros(len(case))
         full = block.activity(case, x)
-        return cls(block, case, inverse, tight, at, x, full, rate, true, wrong.any(axis=1), low, high, steps)
+        return cls(block, case, inverse, tight, at, x, full, rate, true, shifted, low, high, steps)
 
     def arrays(self) -> list[str]:
         """Return the names of what each program has."""
@@ -284,7 +285,7 @@ class _Simplex:
             at = np.flatnonzero(primal)
             done[at] = ~self._primal_step(at, gain[at])
         self.steps += ~done
-        return done
+        return np.asarray(done)
 
     def _held(self, place: Array) -> Array:
         """Return the inverses of some of the programs, those of all of them as they lie."""
@@ -309,7 +310,7 @@ class _Simplex:
         to = np.where(rising, self.block.lower[case, entry], self.block.upper[case, entry])
         moving = self.block.activity(case, self.inverse[place, :, column])
         self._pivot(place[found], *(each[found] for each in (entry, column, to, across, moving)))
-        return found
+        return np.asarray(found)
 
     def _primal_step(self, place: Array, gain: Array) -> Array:
         """Move a tight constraint of each program off its bound; return where something stops it."""
@@ -338,7 +339,7 @@ class _Simplex:
         self.at[at, c] += step
         turned = stopped & ~flip
         self._pivot(place[turned], *(each[turned] for each in (entry, column, to, across, moving)))
-        return stopped | flip
+        return np.asarray(stopped | flip)
 
     def _pivot(self, at: Array, entry: Array, column: Array, to: Array, across: Array, moving: Array) -> None:
         """Put constraints, moved ``to`` a bound, in the place of tight ones."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from fairopt.certificates import Certificate, Optimality, OutsideDecision
 from fairopt.errors import NotCapable, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Seconds
-from fairopt.policy.many import ManyBundles, ManyPrograms
 from fairopt.policy.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program
+
+if TYPE_CHECKING:
+    from fairopt.policy.many import ManyBundles
 
 
 class Formulated(Policy):
@@ -89,6 +91,7 @@ class Formulated(Policy):
         """Return who solves the programs of many misreports side by side; None where each takes more than one."""
         if type(self).decide is not Formulated.decide:
             return None
+        from fairopt.policy.many_programs import ManyPrograms  # here, since few callers search for misreports
 
         def write(speedup: Array) -> Program:
             market = replace(problem, speedup=speedup)

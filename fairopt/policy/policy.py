@@ -11,17 +11,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairopt.backends import Capability, Method, Options, Session
 from fairopt.certificates import Certificate
 from fairopt.errors import NotCapable
 from fairopt.policy.allocation import Allocation, same_utilities
 from fairopt.policy.decision import Decision
-from fairopt.policy.many import ManyBundles
 from fairopt.problem import Entitled, Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program
+
+if TYPE_CHECKING:
+    from fairopt.policy.many import ManyBundles
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Second-price trading on many markets at once, which differ in what one user reports: one array, all trades in step."""
+"""Second-price trading under many misreports at once: all markets in one array, a trade of each at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class ManyTrades(ManyBundles):
         mean = (speedup * (self._market.weight / whole)[:, :, None]).sum(axis=1)
         order = np.argsort(mean, axis=1, kind="stable")
         ranked = np.take_along_axis(mean, order, axis=1)
-        return order, (np.diff(ranked, axis=1) > NEAR * ranked[:, 1:]).all(axis=1)
+        told: Array = np.all(np.diff(ranked, axis=1) > NEAR * ranked[:, 1:], axis=1)
+        return order, told
 
     def _trade(self, speedup: Array, held: Array, fast: Array, slow: Array) -> None:
         """Carry out all trades in a pair of types of each case, (cases,)."""
