@@ -8,7 +8,7 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.batched import solve_many
-from fairopt.backends.batched_tall import TallPrograms
+from fairopt.backends.batched_tall import TallPrograms, Vertex
 from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
 from fairopt.policy.many import ManyBundles, reported
