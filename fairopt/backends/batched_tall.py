@@ -25,14 +25,14 @@ CANDIDATES = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Vertex:
-    """Which constraints hold a vertex, ``tight`` (n,) of variables and rows, and which of them from above (n,)."""
+class Corner:
+    """Which constraints hold a vertex: ``tight`` (n,) of variables and rows, and which of them from above (n,)."""
 
     tight: Array
     at_upper: Array
 
     @classmethod
-    def of(cls, basis: Basis) -> Vertex:
+    def of(cls, basis: Basis) -> Corner:
         """Return the vertex of a basis."""
         position = np.concatenate([basis.columns, basis.rows])
         tight = np.flatnonzero(position != Position.BASIC)
@@ -46,10 +46,10 @@ class TallPrograms:
     """
 
     def __init__(self, like: Program, basis: Basis) -> None:
-        self._size, self.vertex = scaled(like), Vertex.of(basis)
+        self._size, self.vertex = scaled(like), Corner.of(basis)
         self._all = _constraints(self._size.program)
 
-    def solve(self, programs: Programs, parent: Array, start: dict[int, Vertex]) -> tuple[Array, dict[int, Vertex]]:
+    def solve(self, programs: Programs, parent: Array, start: dict[int, Corner]) -> tuple[Array, dict[int, Corner]]:
         """Return an optimal point of each program (cases, n), NaN where none was proved, and the vertices found.
 
         A program begins at the vertex of the program ``parent`` (cases,), which is like it; one without (-1) at the
@@ -127,10 +127,10 @@ class _Block:
 class _Work:
     """Programs in work, each in a place of its own: where one has ended, another begins."""
 
-    def __init__(self, block: _Block, parent: Array, start: dict[int, Vertex]) -> None:
+    def __init__(self, block: _Block, parent: Array, start: dict[int, Corner]) -> None:
         self.block, self.start = block, start
         self.point = np.full(block.cost.shape, np.nan)
-        self.found: dict[int, Vertex] = {}
+        self.found: dict[int, Corner] = {}
         self._inverse: dict[int, Array] = {}
         self._children: dict[int, list[int]] = {}
         for case, other in enumerate(parent.tolist()):
@@ -161,7 +161,7 @@ class _Work:
             children = self._children.pop(case, [])
             self._ready += [(child, case if sure[place] else -1) for child in children]
             if sure[place]:
-                self.found[case] = Vertex(ended.tight[place], at_upper[place])
+                self.found[case] = Corner(ended.tight[place], at_upper[place])
                 self._inverse |= {case: ended.inverse[place]} if children else {}
 
     def _begun(self, ready: list[tuple[int, int]]) -> Iterator[_Simplex]:

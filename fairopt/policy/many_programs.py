@@ -8,7 +8,7 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.batched import solve_many
-from fairopt.backends.batched_tall import TallPrograms, Vertex
+from fairopt.backends.batched_tall import Corner, TallPrograms
 from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
 from fairopt.policy.many import ManyBundles, reported
@@ -104,7 +104,7 @@ class _Nearby:
     def solve(self, programs: Programs, users: Array, reports: Array) -> Array:
         """Return an optimal point of each program (cases, variables), NaN where none was proved."""
         places, parent = _place(reports), np.full(len(users), -1)
-        start: dict[int, Vertex] = {}
+        start: dict[int, Corner] = {}
         for user in np.unique(users):
             mine = np.flatnonzero(users == user)
             known = np.array([place for place, _ in self._known[user]])
