@@ -1,1 +1,1 @@
-"""What we found ourselves, beyond the papers: a folder a subject, with its rows and the computations that decide them."""
+"""What we found beyond the papers: a folder a subject with its rows and the computations that decide them."""
