@@ -40,6 +40,7 @@ from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness as LongTermGpuTimeF
 from fairopt.models.nash.nash_welfare import NashWelfare as NashWelfare
 from fairopt.models.nash.partial_allocation import PartialAllocation as PartialAllocation
 from fairopt.models.oef.cooperative import CooperativeOEF as CooperativeOEF
+from fairopt.models.oef.efficient import EfficientOEF as EfficientOEF
 from fairopt.models.oef.noncooperative import NonCooperativeOEF as NonCooperativeOEF
 from fairopt.models.oef.rounds import OEFRounds as OEFRounds
 from fairopt.models.pal.pal import PAL as PAL

@@ -13,6 +13,7 @@ from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_sc
 from fairopt.certificates.decisions import (
     ComputedAllocation,
     Dominance,
+    EfficientProof,
     EnvyProof,
     Extreme,
     MarketBound,
@@ -33,6 +34,7 @@ __all__ = [
     "Certificate",
     "ComputedAllocation",
     "Dominance",
+    "EfficientProof",
     "EnvyProof",
     "Extreme",
     "Infeasibility",

@@ -241,6 +241,27 @@ class ComputedAllocation(OfAllocation):
 
 
 @dataclass(frozen=True, eq=False)
+class EfficientProof(OfAllocation):
+    """``allocation`` is envy-free, sharing-incentive and Pareto-efficient; no such one has a total beyond ``bound``.
+
+    ``value`` is its total, and ``weights`` (n,) are those of a sum of throughputs that it maximises. ``nodes`` are a
+    tree of programs, each "without" some pairs of a user and a type. A "circle" of pairs would improve whoever holds
+    them all, so that the programs without one of them more take its place; "duals" prove the bound at each end.
+
+    >>> EfficientProof.kind, EfficientProof.decision
+    ('efficient', True)
+    """
+
+    kind: ClassVar[str] = "efficient"
+    decision: ClassVar[bool] = True
+    weights: Annotated[Array, Part("numbers", "A positive weight for each user.")]
+    value: Objective
+    bound: UpTo
+    gap: Gap
+    nodes: Annotated[Sequence[Mapping[str, Any]], Part(rows_of("node"), "The tree, in any order.")]
+
+
+@dataclass(frozen=True, eq=False)
 class Extreme(Certificate):
     """Over all allocations that a policy may choose, the sum of ``weights`` (n, k) times shares is at most ``value``.
 

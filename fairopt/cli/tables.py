@@ -76,7 +76,7 @@ def decision(decided: Allocation, unique: Uniqueness | None) -> None:
     only = f"; unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}" if unique else ""
     say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{only}")
     solution = decided.solution
-    if solution is not None and solution.upper is not None and not decided.exact:
+    if solution is not None and solution.upper is not None and not (decided.exact and solution.upper == solution.lower):
         say(
             f"proven, all rounding counted: the optimum is at most {number_text(solution.upper)}, and these shares, "
             f"corrected by no more than rounding, are within a relative gap of {solution.gap:.1e}"

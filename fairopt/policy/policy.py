@@ -83,6 +83,7 @@ class Trait(enum.Enum):
     COPIES = "a user of weight w is w copies of itself"
     EXACT = "exact decisions on exact markets"
     DETERMINED = "utilities that do not depend on a solver's choice among optima"
+    NO_DEMANDS = "no demands: a market that states one is refused by name"
     ENTITLED = "entitlements that say who is owed what"
     # of rounds
     SAME_IN_FLOATS = "the same placements in floats as in Fractions, where no two numbers are alike by accident"

@@ -19,6 +19,7 @@ from fairopt.datasets import oef_example
 from fairopt.errors import BadInput
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.problem import Market
+from fairopt.proofs.findings.frontier.three_properties import NEAR, UNITS, best_and_most, two_thirds
 from fairopt.proofs.ledger import proving
 from fairopt.proofs.ledger.checking import proved
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES
@@ -125,6 +126,7 @@ WANTED = (
     Wanted("gandiva-sp-smaller", lambda: false_reports(LIES, "smaller"), proving.rewarded(TRADING)),
     Wanted("gandiva-sp-winner", _lies_of_the_fastest, proving.rewarded(TRADING)),
     Wanted("gandiva-max", SMALL.markets, proving.larger_total_above_fair_shares),
+    Wanted("own-three-worst", lambda: [two_thirds(UNITS, NEAR)], best_and_most),
 )
 
 

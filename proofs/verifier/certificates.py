@@ -18,15 +18,12 @@ from .decisions import (
     DECISIONS,
     GRAIN,
     NOT_DECIDED,
-    Decision,
-    Proved,
     decided,
     embedded,
     opened,
-    read_allocation,
     read_whole,
-    require_bound,
 )
+from .faces import efficient
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .programs import (
     MOST_TERMS,
@@ -45,6 +42,7 @@ from .programs import (
 from .reading import Entry, Rejected, Unreadable, brief, require, shown, summed, within
 from .standing import PROPERTIES as OF_ENTITLEMENTS
 from .standing import leaves_goods_out
+from .statements import Decision, Proved, read_allocation, require_bound
 
 #: Nobody shall take an allocation that is impossible for one that can be had.
 IMPOSSIBLE = ", which gives out what is not there"
@@ -310,6 +308,7 @@ def _require_contradiction(program: Program, duals: Entry) -> None:
 #: What decides a certificate, by the word in it.
 RULES: dict[str, Callable[[Entry], Proved]] = {
     **DECISIONS,
+    "efficient": efficient,
     "property": property_,
     "envy": envy,
     "dominance": dominance,

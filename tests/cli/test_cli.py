@@ -25,6 +25,7 @@ POLICIES = {
     "max-efficiency",
     "oef-noncooperative",
     "oef-cooperative",
+    "oef-efficient",
     "max-min",
     "water-filling",
     "second-price-trading",

@@ -26,7 +26,7 @@ BATCH = str(dataset_path("astraea_example.toml"))
 POLICIES = {
     *("equal-split", "max-efficiency", "oef-noncooperative", "oef-cooperative", "max-min", "water-filling"),
     *("second-price-trading", "nash-welfare", "partial-allocation"),
-    *("gavel-isolated", "gavel-proportional", "hierarchical-water-filling"),
+    *("gavel-isolated", "gavel-proportional", "hierarchical-water-filling", "oef-efficient"),
 }
 PROPERTIES = {
     *("sharing_incentive", "envy_freeness", "pareto_efficiency", "strategy_proofness", "adjacent_types"),
