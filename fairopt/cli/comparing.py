@@ -50,7 +50,9 @@ def compare(
     floats: Annotated[bool, typer.Option("--floats", help="Decide in floats, within a tolerance: faster.")] = False,
     evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
     seed: Annotated[int, typer.Option(help="Seed of the search for misreports that pay.", min=0)] = 0,
-    seconds: Annotated[float, typer.Option(help="Most seconds to search for misreports, for each policy.")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(help=f"Most seconds to search for misreports, for each policy; {BATCH_LIMIT:g} of a batch.")
+    ] = 60.0,
     normalise: Annotated[
         bool,
         typer.Option("--normalise", help="Of a market: measure each user in its throughput on the slowest type first."),
@@ -124,7 +126,8 @@ def compare(
     left_out = [] if policy_names else [why for each in policies if (why := unheeded(each, problem))]
     policies = [each for each in policies if policy_names or not unheeded(each, problem)]
     wanted = wanted_properties(property_names, problem)
-    effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
+    searched = seconds if kind.limit is None or "seconds" in given else kind.limit
+    effort = Effort(evaluations=evaluations, seed=seed, seconds=searched)
     how = {"effort": effort, "limit": kind.limit if limit is None else limit, **kind.how(context.params)}
     rows, interrupted = _rows(problem, policies, wanted, how)
     if json_:
