@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairopt.backends import Capability, Method, Options, Session
 from fairopt.certificates import Certificate
@@ -21,6 +21,9 @@ from fairopt.policy.decision import Decision
 from fairopt.problem import Entitled, Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Number, Program
+
+if TYPE_CHECKING:
+    from fairopt.policy.many import ManyBundles
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,15 @@ class Policy(ABC):
         """Return a theorem's bound on the factor that lies about speedups give a user with ``part`` of all weight.
 
         It speaks of markets without demands. None where there is none.
+        """
+        return None
+
+    def many_bundles(self, problem: Any, before: Any) -> ManyBundles | None:
+        """Return what decides on thousands of misreports on ``problem`` at once, a market in floats; None for nothing.
+
+        ``before`` is the decision on the truth. The bundles are those of `decide` up to about 1e-8, relatively; where
+        optima tie they may be those of another optimum. A policy overrides this where its algorithm can be run on
+        arrays of markets: the search for misreports then tries so many more.
         """
         return None
 
