@@ -50,9 +50,9 @@ torture: .venv/ready ## a million trials, hours; interrupted, the same command g
 certify: .venv/ready ## certify every policy on 1,000 random markets, and say what could not be, and why
 	$(BIN)/python -m fairopt.proofs.certify_markets
 
-claims: .venv/ready ## recompute the ledger, write what comes out into its files and into docs/ledger.md
+claims: .venv/ready ## recompute the ledger, write what comes out into its files, docs/ledger.md and docs/beyond.md
 	$(BIN)/python -m fairopt.proofs.ledger.rewrite
-	$(BIN)/python -m fairopt.proofs.ledger.page docs/ledger.md
+	$(BIN)/python -m fairopt.proofs.ledger.page docs/ledger.md docs/beyond.md
 
 studies: .venv/ready ## the quick form of the studies that decide claims: some minutes each; cells in build/studies/quick
 	$(BIN)/python -m fairopt.proofs.ledger.studying --quick --cells build/studies/quick $(STUDIES)

@@ -37,6 +37,7 @@ PROPERTIES = [
     "envy_freeness",
     "work_conservation",
     "adjacent_types",
+    "pareto_efficiency",
     "guarantee_kept",
     "cap_kept",
     "guarantee_incentive",
@@ -90,6 +91,8 @@ class EnvyProof(OfAllocation):
 class Dominance(OfAllocation):
     """``better`` is feasible and gives nobody less and somebody more: ``allocation`` is not Pareto-efficient.
 
+    Where speedups of the market are known only within bounds, it is so for all of them.
+
     With ``optima``, no optimum of a policy is Pareto-efficient. These are an `Extreme` for each user, in order: the
     most that the user gets at any optimum.
 
@@ -103,6 +106,10 @@ class Dominance(OfAllocation):
     kind: ClassVar[str] = "dominance"
     better: Annotated[Array, Part("table", "The better allocation.")]
     optima: MostOfEach | None = None
+
+    def tells_whole(self) -> bool:
+        """Whether the market is told with its bounds: where there are any."""
+        return not self.market.known.all()
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +245,27 @@ class ComputedAllocation(OfAllocation):
     kind: ClassVar[str] = "trace"
     decision: ClassVar[bool] = True
     trades: Annotated[Sequence[Mapping[str, Any]], Part(TRADES, "The trades, in order.")] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class EfficientProof(OfAllocation):
+    """``allocation`` is envy-free, sharing-incentive and Pareto-efficient; no such one has a total beyond ``bound``.
+
+    ``value`` is its total, and ``weights`` (n,) are those of a sum of throughputs that it maximises. ``nodes`` are a
+    tree of programs, each "without" some pairs of a user and a type. A "circle" of pairs would improve whoever holds
+    them all, so that the programs without one of them more take its place; "duals" prove the bound at each end.
+
+    >>> EfficientProof.kind, EfficientProof.decision
+    ('efficient', True)
+    """
+
+    kind: ClassVar[str] = "efficient"
+    decision: ClassVar[bool] = True
+    weights: Annotated[Array, Part("numbers", "A positive weight for each user.")]
+    value: Objective
+    bound: UpTo
+    gap: Gap
+    nodes: Annotated[Sequence[Mapping[str, Any]], Part(rows_of("node"), "The tree, in any order.")]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,10 @@ from fairopt.ledger import Entry, Finding, PrintedAndFound, Ruling
 from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
+from fairopt.problem.ranges import error_of
 from fairopt.program import INFINITY, number_text
 from fairopt.properties import Answer, Misreport, Verdict
+from fairopt.properties.boundary import percent
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
 WIDE = 200
@@ -76,15 +78,25 @@ def decision(decided: Allocation, unique: Uniqueness | None) -> None:
     only = f"; unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}" if unique else ""
     say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{only}")
     solution = decided.solution
-    if solution is not None and solution.upper is not None and not decided.exact:
+    if solution is not None and solution.upper is not None and not (decided.exact and solution.upper == solution.lower):
         say(
             f"proven, all rounding counted: the optimum is at most {number_text(solution.upper)}, and these shares, "
             f"corrected by no more than rounding, are within a relative gap of {solution.gap:.1e}"
         )
 
 
+def range_of(market: Market) -> str:
+    """Return how far the speedups of a market may be from those that it states; "" where they are known."""
+    if market.known.all():
+        return ""
+    error = error_of(market)
+    return "within the bounds of the market" if error is None else f"within an error of {percent(error)}"
+
+
 def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> None:
     """Print verdicts on an allocation, and its metrics."""
+    if within := range_of(market):
+        say(f"Verdicts are for all speedups {within}.")
     answers(found)
     idle = ", ".join(
         f"{name} {float(part):.0%}"

@@ -1,11 +1,12 @@
 """Methods: where a problem's structure lets it be solved faster than by a solver, and proven as well.
 
-A method works on arrays in floats and knows no policy. Each folder solves one problem, and its package holds what is
-to be called:
+A method works on arrays in floats (on efficient faces: in Fractions) and knows no policy. Each folder solves one
+problem, and its package holds what is to be called:
 
 * `fairopt.methods.level`: `raise_level`, the largest common level that all users can reach (max-min, equal throughput);
 * `fairopt.methods.water_filling`: `fill`, level after level until nobody can be raised;
 * `fairopt.methods.envy_free`: `envy_free_shares`, the largest total throughput that nobody envies;
+* `fairopt.methods.efficient_faces`: `best_efficient`, the best of a program's points whose shares are Pareto-efficient;
 * `fairopt.methods.eisenberg_gale`: `maximal_nash_welfare`, `exact_equilibrium`, and `nash_bound` on how far shares are;
 * `fairopt.methods.gang_assignment`: `solve_gangs`, which jobs run on which type of GPU in one round;
 * `fairopt.methods.columns`: schedules of jobs with workers and parameter servers, by columns and prices.

@@ -205,7 +205,7 @@ def decide(
 
 
 def unheeded(policy: Policy, problem: Any) -> str:
-    """Return why ``policy`` does not decide on a market with these entitlements, or with none; "" where it does.
+    """Return why ``policy`` does not decide on a market with these entitlements or demands; "" where it does.
 
     >>> from fairopt.models import MaxMin
     >>> unheeded(MaxMin(), Market.of([[1, 2]], capacity=[1, 1]))
@@ -214,6 +214,9 @@ def unheeded(policy: Policy, problem: Any) -> str:
     needs_some = Trait.ENTITLED in policy.traits
     if not isinstance(problem, Market):
         return ""
+    if Trait.NO_DEMANDS in policy.traits and (problem.limit < INFINITY).any():
+        user = problem.users[int(np.argmax(problem.limit < INFINITY))]
+        return f"{policy.name} does not heed demands, and {user} has one; leave demands out"
     if problem.entitlements is None:
         return f"{policy.name} decides by entitlements, and this market says none" if needs_some else ""
     if missed := sorted(each.value for each in problem.entitlements.said - policy.heeds):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from fairopt.policy.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program
+
+if TYPE_CHECKING:
+    from fairopt.policy.many import ManyBundles
 
 
 class Formulated(Policy):
@@ -83,6 +86,18 @@ class Formulated(Policy):
             solution=solution,
             seconds=Seconds(build=built - begun, solve=perf_counter() - built),
         )
+
+    def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
+        """Return who solves the programs of many misreports side by side; None where each takes more than one."""
+        if type(self).decide is not Formulated.decide:
+            return None
+        from fairopt.policy.many_programs import ManyPrograms  # here, since few callers search for misreports
+
+        def write(speedup: Array) -> Program:
+            market = replace(problem, speedup=speedup)
+            return self.formulate(market, self.start(market))
+
+        return ManyPrograms.of(write, problem)
 
     def _by_method(self, problem: Market, solve: Session) -> Allocation:
         """Return the answer of a method, which proves its answer without formulating the program."""

@@ -25,7 +25,7 @@ from fairopt.by_name import allocate
 from fairopt.compare import compare
 from fairopt.discovery import policies, property_
 from fairopt.evidence import evidence
-from fairopt.policy import Allocation, Claim, Policy, Trait, decide, decide_each, session
+from fairopt.policy import Allocation, Claim, Policy, Trait, decide, decide_each, session, unheeded
 from fairopt.problem import Market, exact
 from fairopt.program import Array, Number, number_text, objects
 from fairopt.proofs.verify import verify
@@ -93,6 +93,9 @@ class ShareChecks(PolicyChecks):
     def keeps_demands(self, policy: Policy) -> None:
         """Guards against GPUs given to users that cannot use them while others could."""
         for market in sample_markets(20, seed=2, demands=True):
+            if why := unheeded(policy, market):
+                assert Trait.NO_DEMANDS in policy.traits, f"refuses demands that it declares nothing of: {why}"
+                continue
             shares = allocate(policy, market).shares.astype(float)
             over = shares.sum(axis=1) - market.limit.astype(float)
             assert over.max() <= AGREE * float(market.capacity.sum()), f"{over.max()} GPUs beyond a demand on {market}"

@@ -16,13 +16,15 @@ from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.water_filling import FillingResult, fill
+from fairopt.models.gavel.many_levels import ManyLevels
 from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
+from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import ROUNDING, Array, Formulation, Program
+from fairopt.program import ROUNDING, Array, Formulation, Number, Program
 
 #: Larger markets (in users times types) are not solved again in Fractions for a certificate.
 CERTIFIABLE = 1000
@@ -184,6 +186,23 @@ class WaterFilling(Formulated):
             seconds=Seconds(build=build, solve=perf_counter() - begun - build),
         )
 
+    def many_bundles(self, problem: Market, before: Any) -> ManyBundles:
+        """Return who fills for many misreports at once, round by round as `decide` does with a back end."""
+
+        def levels(level: Array, fixed: Array) -> WaterLevels:
+            return WaterLevels(level, fixed.astype(np.int64))
+
+        def write(speedup: Array, level: Array, fixed: Array) -> Program:
+            return self.formulate(replace(problem, speedup=speedup), levels(level, fixed))
+
+        def rising(fixed: Array) -> Array:
+            return self._rising(problem, levels(fixed * 0.0, fixed))
+
+        def raised(level: Array, rising: Array, reached: Array, stuck: Array) -> Array:
+            return self._raised(levels(level, stuck), rising, reached, stuck)
+
+        return ManyLevels(problem, write, rising, raised)
+
     def _by_prices(self, problem: Market) -> Allocation:
         """Fill by prices, in floats; the evidence is the `WaterLevels`, with what is proved of each round."""
         begun = perf_counter()
@@ -199,6 +218,10 @@ class WaterFilling(Formulated):
             evidence=WaterLevels(filled.level, filled.fixed_in, proven=proven, slack=filled.slack),
             seconds=Seconds(solve=perf_counter() - begun),
         )
+
+    def incentive_ratio(self, part: Number) -> Number:
+        """Return (1 - p) / p + p for the part p: `fairopt.incentives.bounds`, max_min."""
+        return (1 - part) / part + part
 
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the allocations with the same utilities: the levels are unique."""

@@ -19,11 +19,13 @@ from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, nash_bound
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
+from fairopt.models.nash.many_equilibria import ManyEquilibria
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
+from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import INFINITY, Array, Formulation, Program, cast, log_sum
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast, log_sum
 
 #: An answer of the policy's own method counts as optimal up to this relative KKT residual.
 ACCURATE = 1e-7
@@ -182,6 +184,14 @@ class NashWelfare(Policy):
         solution = replace(draft.solution, bound=objective + gap, effort=effort)
         seconds = replace(draft.seconds, certify=perf_counter() - begun)
         return replace(draft, solution=solution, objective=objective, evidence=None, seconds=seconds)
+
+    def incentive_ratio(self, part: Number) -> Number:
+        """Return 2 less the part: `fairopt.incentives.bounds`; that it is below 2, Chen, Deng, Zhang and Zhang 2012."""
+        return 2 - part
+
+    def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
+        """Return who decides on many misreports at once; nobody where entitlements are stated."""
+        return None if is_entitled(problem) else ManyEquilibria(problem)
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the prices at which the exact shares are every user's best bundle."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import gcd, lcm, prod
 from typing import Any
 
 from .entitled import read_entitled
-from .market import Market, Table, dot, read_market, read_table, table_shown
+from .faces import best
+from .market import Market, Table, dot, read_market, read_table
 from .programs import (
     PROGRAMS,
     SENSES,
-    Program,
     max_min,
     point_of,
     policy_shown,
@@ -25,75 +25,13 @@ from .programs import (
 )
 from .reading import Entry, Rejected, Unreadable, brief, shown, summed
 from .standing import SAID, cap_kept, guarantee_kept
+from .statements import Decision, Range, read_allocation, require_bound, require_feasible
 from .trading import trades_due
 
 #: Parts that are roots are rounded down to a multiple of this.
 GRAIN = Fraction(1, 10**12)
 #: Weights are powers; higher ones would make numbers of millions of digits.
 MOST_POWER = 64
-
-
-@dataclass(frozen=True)
-class Proved:
-    """A statement that has been decided, what it speaks of, and a note on how its words are meant."""
-
-    statement: str
-    subject: Market | Program
-    allocation: Table | None = None
-    note: str = ""
-
-    def __str__(self) -> str:
-        """Return all that a reader may believe."""
-        about = [self.note, str(self.subject)]
-        about += [] if self.allocation is None else [f"allocation {table_shown(self.allocation)}"]
-        return f"{self.statement} [{'; '.join(each for each in about if each)}]"
-
-
-@dataclass(frozen=True)
-class Range:
-    """The most (maximize) or the least (minimize) of a sum of shares times ``weights``, over all optima."""
-
-    sense: str
-    weights: Table
-    value: Fraction
-
-
-@dataclass(frozen=True)
-class Decision(Proved):
-    """What a policy decides on a market: the allocation or, where there is a range, all optima.
-
-    ``optima`` allows all allocations that it could have chosen; None where no range over them can be
-    certified. ``ties`` says whether there may be others. ``embedded`` names the program that the policy's
-    author wrote, where the certificate holds it.
-    """
-
-    subject: Market
-    _: KW_ONLY
-    policy: str
-    optima: Program | None = None
-    ties: bool = True
-    embedded: str = ""
-    range: Range | None = None
-
-    @property
-    def named(self) -> str:
-        """The policy for a statement; a name that somebody else chose is quoted."""
-        return repr(self.policy) if self.embedded else policy_shown(self.policy, self.subject)
-
-
-def read_allocation(told: Entry, *, feasible: bool = True) -> tuple[Market, Table]:
-    """Return the market and the allocation of a certificate, which must be feasible unless told otherwise."""
-    market = read_market(told["market"])
-    shares = read_table(told["allocation"], market)
-    if feasible:
-        require_feasible(market, shares)
-    return market, shares
-
-
-def require_feasible(market: Market, shares: Table) -> None:
-    """Reject shares that are negative, or of more GPUs than there are."""
-    if not market.feasible(shares):
-        raise Rejected("the allocation is not feasible")
 
 
 # -- policies that are programs ----------------------------------------------------------------------------
@@ -188,12 +126,6 @@ def embedded(data: Entry) -> Decision:
     return Decision(said, market, shares, f"{NOT_DECIDED}; {program}", policy=policy, embedded=str(program))
 
 
-def require_bound(value: Fraction, bound: Fraction, told: Entry) -> None:
-    """Reject another value, bound, or gap between the two."""
-    if [told[key].number() for key in ("value", "bound", "gap")] != [value, bound, abs(bound - value)]:
-        raise Rejected("value, bound or gap is another")
-
-
 # -- policies that are markets -----------------------------------------------------------------------------
 def equilibrium(data: Entry) -> Decision:
     """Nash welfare: an equilibrium, see `_bundles`."""
@@ -233,7 +165,7 @@ def partial(data: Entry) -> Decision:
     """Cole, Gkatzelis and Goel: each keeps the part of its bundle that its presence costs the others."""
     told = data.fields("market allocation kept together apart")
     market, shares = read_allocation(told)
-    part, power = told["kept"].numbers(len(shares)), _powers(market.weight)
+    part, power = told["kept"].numbers(len(shares)), powers_of(market.weight)
     whole = _bundles(told["together"].fields("allocation prices"), market)
     before = market.worths(whole)
     for i, apart in enumerate(told["apart"].items(len(shares))):
@@ -252,7 +184,7 @@ def partial(data: Entry) -> Decision:
     return Decision(said, market, shares, policy="partial-allocation")
 
 
-def _powers(weights: list[Fraction]) -> list[int]:
+def powers_of(weights: list[Fraction]) -> list[int]:
     """Return the smallest integers in proportion to the weights."""
     unit = Fraction(gcd(*(w.numerator for w in weights)), lcm(*(w.denominator for w in weights)))
     powers = [int(weight / unit) for weight in weights]
@@ -323,6 +255,7 @@ DECISIONS: dict[str, Callable[[Entry], Decision]] = {
     "equilibrium": equilibrium,
     "partial": partial,
     "trace": trace,
+    "efficient": best,
     "extreme": extreme,
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.ledger import Ruling, read_package
+from fairopt.ledger import Ruling, ledger
 from fairopt.proofs import verify as verifier
 from fairopt.proofs.claims.counterexamples import WANTED, Wanted
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES as FOLDER
@@ -66,7 +66,7 @@ def test_there_are_the_files_that_are_wanted_and_no_others() -> None:
 @pytest.mark.parametrize("wanted", WANTED, ids=lambda wanted: wanted.name)
 def test_a_row_that_does_not_simply_hold_cites_it(wanted: Wanted) -> None:
     unexpected = (Ruling.REFUTED, Ruling.QUALIFIED, Ruling.PROVED)
-    rows = [row for row in read_package("fairopt.proofs.claims") if wanted.name in row.evidence]
+    rows = [row for row in ledger() if wanted.name in row.evidence]
     assert any(row.verdict in unexpected for row in rows)
 
 

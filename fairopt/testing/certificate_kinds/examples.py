@@ -161,6 +161,7 @@ def policy_of(decision: Mapping[str, Any]) -> str:
     if decision["certificate"] == "trace":
         return "equal-split" if decision.get("trades") is None else "second-price-trading"
     fixed = {"levels": "water-filling", "equilibrium": "nash-welfare", "partial": "partial-allocation"}
+    fixed["efficient"] = "oef-efficient"
     return str(fixed.get(decision["certificate"]) or decision["policy"])
 
 

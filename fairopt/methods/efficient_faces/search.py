@@ -1,0 +1,262 @@
+"""Branch and bound over efficient faces: the largest objective of a program among its Pareto-efficient shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
+from fairopt.backends.exact.checks import dual_bound
+from fairopt.backends.solution import Solution, Status
+from fairopt.deadline import left, time_limit
+from fairopt.errors import NotSolved, OutOfTime
+from fairopt.methods.efficient_faces.trades import Pair, efficient_weights, improving_circle
+from fairopt.program import INFINITY, Array, Number, Program
+from fairopt.program.program import Block, Rows
+
+Pairs = frozenset[Pair]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeNode:
+    """The program without some pairs (user, type): ``bound`` is its optimum, minus infinity where it has no point.
+
+    ``circle`` is a trade that improves the ``shares`` of that optimum, so that every efficient point lacks one of its
+    pairs; None where these are efficient. ``dual`` are multipliers of the rows that prove the bound. A program without
+    a point has those of the program that it comes from, and ``contradiction`` proves that it has none.
+    """
+
+    without: Pairs
+    bound: Number
+    dual: Array
+    shares: Array | None = None
+    circle: tuple[Pair, ...] | None = None
+    contradiction: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class EfficientFaces:
+    """The best efficient ``shares`` (n, k) that were found, their ``value``, and a ``bound`` on all efficient ones.
+
+    ``weights`` (n,) are those of a sum of throughputs that the shares maximise. The shares are the best of all where
+    the value is the bound. ``nodes``, by what they go without, are the proof of the bound: those in ``branched`` stand
+    for the nodes that go without one pair more of their circle, and the others are bounded by multipliers (`proofs`).
+    """
+
+    program: Program
+    shares: Array
+    weights: Array
+    value: Fraction
+    bound: Fraction
+    nodes: dict[Pairs, TreeNode]
+    branched: frozenset[Pairs]
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was found, and how many programs were solved for it."""
+        return {"value": self.value, "bound": self.bound, "weights": self.weights, "programs": len(self.nodes)}
+
+    def proofs(self) -> Iterator[tuple[TreeNode, Array]]:
+        """Yield the nodes that were not branched, with multipliers that prove them to be at most ``bound``."""
+        for without, node in self.nodes.items():
+            dual = node.dual
+            if without in self.branched:
+                continue
+            if node.contradiction is not None:
+                program = without_pairs(self.program, without)
+                nothing = replace(program, cost=program.cost * 0, offset=Fraction(0))
+                now, less = dual_bound(program, dual), dual_bound(nothing, node.contradiction)
+                assert now is not None
+                assert less is not None
+                dual = dual + max(Fraction(0), (self.bound - now) / less) * node.contradiction
+            yield node, dual
+
+
+def best_efficient(
+    program: Program,
+    speedup: Array,
+    held: Callable[[], Array],
+    *,
+    nodes: int | None = None,
+    seconds: float | None = None,
+) -> EfficientFaces:
+    """Return the shares of the largest objective among the points of a program whose shares are Pareto-efficient.
+
+    ``program`` is linear, in Fractions, and maximises; its shares, a block of variables "share" (n, k), give out all
+    GPUs that somebody can use. ``speedup`` (n, k) says whose throughput they are. ``held`` returns efficient shares
+    (n, k) of the program, or zeros where none are known; it is called where the program's optimum is not efficient.
+
+    The first nodes are a dive that never forbids what is ``held``, so that it ends, after at most n k steps, at
+    efficient shares whose objective is at least that of these. Then the node of the largest bound is next, until no
+    bound is above the best value, or ``nodes`` programs were solved, or the ``seconds`` are over; the dive is always
+    finished where something is held. Errors: `NotSolved` where no efficient point was found, or where there is none.
+
+    >>> from fairopt.models import CooperativeOEF
+    >>> from fairopt.problem import Market
+    >>> market = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1, 1, 1])
+    >>> program = giving_out_all(CooperativeOEF().formulate(market, None), market.speedup)
+    >>> found = best_efficient(program, market.speedup, lambda: market.speedup * 0)
+    >>> print(found.value, found.bound, len(found.nodes))
+    52/7 52/7 4
+    """
+    program = program.as_(Fraction)
+    search = _Search(program, speedup)
+    root = search.solved(frozenset(), None)
+    try:
+        if root.circle is not None:
+            begin = held()
+            with time_limit(None if begin.any() else seconds):
+                search.dive(root, begin)
+        with time_limit(seconds):
+            while search.top() > search.value and not (nodes and len(search.nodes) >= nodes):
+                search.branch(search.open[0][-1])
+    except OutOfTime:
+        if search.best is None:
+            raise
+    if search.best is None or search.best.shares is None:
+        why = "no efficient point was found" if search.open else "no point of the program is efficient"
+        raise NotSolved(f"{program.name}: {why} ({len(search.nodes)} programs solved)")
+    weights = efficient_weights(speedup, search.best.shares)
+    assert weights is not None
+    value = Fraction(search.value)
+    bound = Fraction(max(value, search.top()))
+    return EfficientFaces(program, search.best.shares, weights, value, bound, search.nodes, frozenset(search.branched))
+
+
+def giving_out_all(program: Program, speedup: Array) -> Program:
+    """Return the program with all GPUs given out that somebody can use: its rows "capacity" become equations."""
+    rows = program.rows
+    lower, block = rows.lower.copy(), program.row_block("capacity")
+    lower[block.span] = np.where((speedup > 0).any(axis=0), rows.upper[block.span], lower[block.span])
+    return replace(program, rows=replace(rows, lower=lower))
+
+
+def without_pairs(program: Program, pairs: Pairs) -> Program:
+    """Return the program in which these users do not hold these types."""
+    block, upper = program.variable_block("share"), program.upper.copy()
+    for user, kind in pairs:
+        upper[block.first + user * block.shape[1] + kind] = Fraction(0)
+    return replace(program, upper=upper)
+
+
+class _FewRows:
+    """A program of which most rows never bind: a row is added as soon as an optimum breaks it."""
+
+    #: The part of the size of a row's terms by which floats may be off.
+    _SAFE = 1e-9
+    #: With no more rows than these, all are there from the start.
+    _FEW = 200
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._floats = program.as_(float)
+        rows = self._floats.rows
+        self._kept = np.asarray((rows.lower == rows.upper) | (len(rows) <= self._FEW))
+        if not self._kept.all() and (found := Highs().solve(self._floats)).x is not None:
+            self._kept |= self._near(found.x)
+
+    def solved(self, without: Pairs) -> tuple[Program, Solution]:
+        """Return the program without some pairs, and its answer, which keeps the rows that were left out, too."""
+        program = without_pairs(self.program, without)
+        while True:
+            answer = Exact().solve(self._cut(program))
+            if answer.status is Status.INFEASIBLE:
+                assert answer.farkas is not None
+                return program, replace(answer, farkas=self._spread(answer.farkas))
+            answer.require_optimal()
+            near = self._near(answer.point.astype(float)) & ~self._kept
+            left_out = replace(program, rows=_rows(program.rows, near)).violations(answer.point) if near.any() else {}
+            if not left_out:
+                assert answer.dual is not None
+                return program, replace(answer, dual=self._spread(answer.dual))
+            self._kept |= near
+
+    def _near(self, x: Array) -> Array:
+        """Return the rows that a point in floats keeps by no more than rounding, or breaks."""
+        rows = self._floats.rows
+        terms = rows.value * x[rows.column]
+        value, size = (np.bincount(rows.row, each, minlength=len(rows)) for each in (terms, np.abs(terms)))
+        safe = size * self._SAFE
+        return ~((value - rows.lower > safe) & (rows.upper - value > safe))  # what is no number counts as near
+
+    def _cut(self, program: Program) -> Program:
+        count = int(self._kept.sum())
+        return replace(program, rows=_rows(program.rows, self._kept), row_blocks=(Block("row", (count,), 0, count),))
+
+    def _spread(self, multipliers: Array) -> Array:
+        every = np.full(len(self._kept), Fraction(0), dtype=object)
+        every[self._kept] = multipliers
+        return every
+
+
+def _rows(rows: Rows, kept: Array) -> Rows:
+    """Return the rows that are kept."""
+    inside, place = kept[rows.row], np.cumsum(kept) - 1
+    return Rows(place[rows.row[inside]], rows.column[inside], rows.value[inside], rows.lower[kept], rows.upper[kept])
+
+
+class _Search:
+    """The nodes so far, those that are open by their bounds, and the best efficient node."""
+
+    def __init__(self, program: Program, speedup: Array) -> None:
+        self.program, self.speedup = _FewRows(program), speedup
+        self.nodes: dict[Pairs, TreeNode] = {}
+        self.branched: set[Pairs] = set()
+        self.open: list[tuple[Number, int, TreeNode]] = []
+        self.best: TreeNode | None = None
+        self._number = count()
+
+    @property
+    def value(self) -> Number:
+        """The best value so far."""
+        return -INFINITY if self.best is None else self.best.bound
+
+    def top(self) -> Number:
+        """Return the largest bound of an open node."""
+        while self.open and self.open[0][-1].without in self.branched:
+            heappop(self.open)
+        return -self.open[0][0] if self.open else -INFINITY
+
+    def dive(self, node: TreeNode, held: Array) -> None:
+        """Branch at the best node that forbids nothing of ``held``, and so on, down to an efficient one."""
+        while node.circle is not None:
+            children = self.branch(node)
+            free = [child for child in children if not any(held[pair] for pair in child.without)]
+            if not free:
+                return
+            node = max(free, key=lambda child: child.bound)
+
+    def branch(self, node: TreeNode) -> list[TreeNode]:
+        """Solve the programs without one pair more of the node's circle each."""
+        assert node.circle is not None
+        children = [self.solved(node.without | {pair}, node) for pair in node.circle]
+        self.branched.add(node.without)
+        return children
+
+    def solved(self, without: Pairs, parent: TreeNode | None) -> TreeNode:
+        """Solve a program that has not been solved before, and keep the node."""
+        if without in self.nodes:
+            return self.nodes[without]
+        left()
+        program, answer = self.program.solved(without)
+        if answer.status is Status.INFEASIBLE and parent is not None:
+            assert answer.farkas is not None
+            node = TreeNode(without, -INFINITY, parent.dual, contradiction=-answer.farkas)
+        else:
+            answer.require_optimal()
+            assert answer.dual is not None
+            shares = program.variable("share", answer.point)
+            circle = improving_circle(self.speedup, shares)
+            node = TreeNode(without, Fraction(program.value(answer.point)), answer.dual, shares, circle)
+        self.nodes[without] = node
+        if node.circle is not None:
+            heappush(self.open, (-node.bound, next(self._number), node))
+        elif node.bound > self.value:
+            self.best = node
+        return node
