@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairopt.backends import Highs, Session
+from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.deadline import left
 from fairopt.problem import Market, usable
@@ -89,6 +89,6 @@ def largest_efficiency(market: Market) -> Number:
     p.maximize((market.speedup * share).sum(), source="OEF Eq. (4)")
     p.constrain("capacity", share.sum(axis=0) <= market.capacity)
     p.constrain("demand", (share.sum(axis=1) <= market.demand).where(market.demand < INFINITY))
-    solution = Session(Exact() if market.exact else Highs()).optimum(p.program())
+    solution = (Exact() if market.exact else Highs()).optimum(p.program())
     assert solution.objective is not None
     return solution.objective

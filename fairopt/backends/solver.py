@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Solution
-from fairopt.backends.trust import trusted, well_formed
+from fairopt.backends.trust import asked, trusted, well_formed
 from fairopt.deadline import left
-from fairopt.errors import BadInput, FairoptError, NotCapable, NotInstalled, NotSolved
+from fairopt.errors import BadInput, NotCapable, NotInstalled
 from fairopt.program import INFINITY, Number, Program
 
 _log = logging.getLogger(__name__)
@@ -168,6 +168,10 @@ class Backend(ABC):
         solution = well_formed(asked, self._solve(asked, options), f"{type(self).__name__}._solve")
         return solution if ordinary is None else ordinary.back(solution)
 
+    def optimum(self, program: Program) -> Solution:
+        """Return the optimal answer to ``program``, as far as it can be `trusted`; errors: `NotSolved`."""
+        return trusted(program, asked(self.solve, program, self.name))
+
     def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
         """Return what answers one program after another; a back end may keep a model loaded in between."""
         return partial(self.solve, **asdict(options or Options()))
@@ -293,12 +297,7 @@ class Session:
     def __call__(self, program: Program) -> Solution:
         """Return the back end's answer to ``program``, optimal or not."""
         ask = self._ask or self.backend.solve  # of a method, the second is refused
-        try:
-            solution = well_formed(program, ask(program), f"{type(self.solver).__name__}.solve")
-        except FairoptError:
-            raise
-        except Exception as error:
-            raise NotSolved(f"{self.solver.name} broke off: {type(error).__name__}: {error}") from error
+        solution = asked(ask, program, self.solver.name)
         self.seconds += solution.seconds
         _log.debug("%s: %s by %s", program.name, solution.status.value, self.solver.name)
         return solution

@@ -7,13 +7,14 @@ finds a wrong answer, and proves nothing: proofs are exact (`fairopt.certificate
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fairopt.backends.solution import Solution, Status
-from fairopt.errors import NotSolved, require_returned
+from fairopt.errors import FairoptError, NotSolved, require_returned
 from fairopt.program import INFINITY, Array, Program, Sense
 
 #: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
@@ -80,6 +81,19 @@ def well_formed(program: Program, solution: Solution, method: str = "solve") -> 
     if wrong:
         raise NotSolved(f"{solution.backend}: {wrong}; its answer is not used")
     return solution
+
+
+def asked(solve: Callable[[Program], Solution], program: Program, who: str) -> Solution:
+    """Return what ``solve`` of back end ``who`` answers, if it is `well_formed`.
+
+    Errors: those of fairopt as they are; `NotSolved` for whatever else the solver breaks off with.
+    """
+    try:
+        return well_formed(program, solve(program), f"{who}.solve")
+    except FairoptError:
+        raise
+    except Exception as error:
+        raise NotSolved(f"{who} broke off: {type(error).__name__}: {error}") from error
 
 
 def trusted(program: Program, solution: Solution) -> Solution:

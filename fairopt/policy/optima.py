@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends import Highs, Session
+from fairopt.backends import Backend, Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima
 from fairopt.backends.solution import Status, not_negative
@@ -121,8 +121,8 @@ class Optima:
         n, k = self.market.shape
         return not_negative(point[self.first : self.first + n * k].reshape(n, k))
 
-    def _solver(self) -> Session:
-        return Session(Exact() if self.choices.exact else Highs())
+    def _solver(self) -> Backend:
+        return Exact() if self.choices.exact else Highs()
 
     # -- parts of questions, for properties that are asked over all optima (exact) ------------------------------------
     def column(self, user: int, type: int) -> int:

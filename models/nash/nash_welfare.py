@@ -177,7 +177,7 @@ class NashWelfare(Policy):
         p = Formulation(f"{self.name}, gradient")
         p.maximize((shares_of(p, market) * (market.speedup * (market.weight / utility)[:, None])).sum())
         program = p.program()
-        best = Session(Highs()).optimum(program)
+        best = Highs().optimum(program)
         bound = exact_bound(program, best.point, best.dual).bound
         gap = INFINITY if bound is None else max(0.0, float(bound - Fraction(float(market.weight.sum()))))
         effort = {GAP_PER_WEIGHT: gap / float(market.weight.sum())}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends import Highs, Session
+from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
 from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyProof
@@ -143,7 +143,7 @@ class ParetoEfficiency(AllocationProperty):
         own = market.utility(fitted)
         fair = market.fair_utility()
         program = largest_gain(market, own, fair)
-        solution = Session(Exact() if market.exact else Highs()).optimum(program)
+        solution = (Exact() if market.exact else Highs()).optimum(program)
         gain = program.value(solution.point)
         better = program.variable("share", solution.point)
         gains = market.utility(better) - own

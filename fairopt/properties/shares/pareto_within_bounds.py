@@ -160,7 +160,7 @@ def _around(chain: list[list[Leg]]) -> TradeCycle | None:
     return found
 
 
-class Reached(NamedTuple):
+class HoldsWithin(NamedTuple):
     """It holds within a ``part`` of the bounds; just beyond, at ``failing`` speedups (n, k), a ``cycle`` pays."""
 
     part: Fraction
@@ -168,7 +168,7 @@ class Reached(NamedTuple):
     cycle: TradeCycle
 
 
-def reached(market: Market, held: Array, cycle: TradeCycle) -> Reached:
+def reached(market: Market, held: Array, cycle: TradeCycle) -> HoldsWithin:
     """Return how far around the stated speedups of an exact market it holds, given a ``cycle`` that pays further out.
 
     The part is a lower bound, exact up to `GRAIN`. Each step finds the part for one cycle, and the next cycle that pays
@@ -184,7 +184,7 @@ def reached(market: Market, held: Array, cycle: TradeCycle) -> Reached:
         least, most = (_inside(market, end, part) for end in market.ends)
         inner = worst_cycle(least, most, held, Fraction(1)) if part else None
         beyond = part if inner else beyond
-    return Reached(part, _corner(market, cycle, beyond), cycle)
+    return HoldsWithin(part, _corner(market, cycle, beyond), cycle)
 
 
 def _inside(market: Market, end: Array, part: Fraction) -> Array:
