@@ -16,9 +16,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from time import process_time
 
-from misreports import random_market
-
 from fairopt import compare, discovery
+from fairopt.benchmarks.misreports import random_market
 from fairopt.problem import Market
 from fairopt.properties import MechanismProperty, OutcomeProperty, Property
 

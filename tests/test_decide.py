@@ -130,7 +130,8 @@ def test_a_back_end_that_was_named_is_never_replaced() -> None:
     method = policy.methods[0]
     with pytest.raises(NotSolved, match="numerically out of range for HiGHS"):
         decide(policy, FAR_APART, method)
-    assert decide(policy, FAR_APART, Highs()).backend == "highs"
+    with pytest.raises(NotSolved, match="highs calls a point optimal that by its duals may be 6 from the optimum"):
+        decide(policy, FAR_APART, Highs())  # it answers that nobody can have anything
 
 
 def test_rows_of_numbers_far_apart_are_whole_and_their_witnesses_can_be_read() -> None:
@@ -139,7 +140,7 @@ def test_rows_of_numbers_far_apart_are_whole_and_their_witnesses_can_be_read() -
         for row in rows:
             assert row.error is None
             for verdict in row.verdicts.values():
-                assert verdict.answer is not Answer.UNDECIDED
+                assert verdict.answer is not Answer.UNDECIDED or "by its duals" in verdict.effort
                 gets, _, instead = str(verdict.witness or "").rpartition(" instead of ")
                 assert not instead or not gets.endswith(f" gets {instead}")
 

@@ -133,7 +133,8 @@ def refuse_unconfirmed(program: Program, solution: Solution) -> None:
     part = 0 if x.dtype == object else UNCONFIRMED if program.logarithms is None else BY_TANGENT
     if not gap <= part * size:
         raise NotSolved(
-            f"{solution.backend} calls a point optimal that by its duals may be {float(gap):g} from the optimum",
+            f"{solution.backend} calls a point optimal that by its duals may be {float(gap):g} from the optimum; "
+            "decide with the exact back end",
             replace(solution, status=Status.INACCURATE),
         )
 

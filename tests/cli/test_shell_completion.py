@@ -17,7 +17,10 @@ PROPOSED = [
     ("solve --pol", {"--policy"}),
     ("solve @", {"@gandiva-table3", "@gavel-example", "@oef-eq6", "@oef-example"}),
     ("solve @gav", {"@gavel-example"}),
-    ("solve market.toml --policy oef-", {"oef-cooperative", "oef-noncooperative"}),
+    (
+        "solve market.toml --policy oef-",
+        {"oef-cooperative", "oef-cooperative-robust", "oef-efficient", "oef-noncooperative"},
+    ),
     ("solve @gavel-example --policy oef-cooperative --backend e", {"ecos", "envy-free", "exact"}),
     ("run @philly-trace --cluster @p", {"@philly-cluster"}),
     ("run t.csv --policy oef-", {"oef-rounds"}),

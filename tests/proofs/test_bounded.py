@@ -202,7 +202,8 @@ def test_every_stored_decision_is_decided_again_by_one_of_these_tests() -> None:
 def test_what_z3_gives_up_on_and_a_theorem_decides() -> None:
     named = {(claim.name, size_name(size)): name for claim in CLAIMS for size, name in claim.proved.items()}
     assert named
-    assert all(STORED[key]["answer"] == UNKNOWN for key in named)
+    assert not [key for key in named if STORED[key]["answer"] == REFUTED]
+    assert [key for key in named if STORED[key]["answer"] == UNKNOWN]
     if shutil.which("coqtop") is not None:  # else the rows of the ledger are skipped as well
         assert {theorem(*name.split(".")) for name in named.values()}
 
