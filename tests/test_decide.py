@@ -140,7 +140,7 @@ def test_rows_of_numbers_far_apart_are_whole_and_their_witnesses_can_be_read() -
         for row in rows:
             assert row.error is None
             for verdict in row.verdicts.values():
-                assert verdict.answer is not Answer.UNDECIDED or "by its duals" in verdict.effort
+                assert verdict.answer is not Answer.UNDECIDED or "by its duals" in str(verdict)
                 gets, _, instead = str(verdict.witness or "").rpartition(" instead of ")
                 assert not instead or not gets.endswith(f" gets {instead}")
 
