@@ -101,7 +101,7 @@ ALLOWED = {
     "compare": "*",
     "audit": "bench compare discovery importing methods policy problem program properties",
     "testing": "*",
-    "bench": "codec discovery problem",
+    "bench": "backends certificates codec discovery evidence problem program",
     "studies": "backends bench codec configuring discovery plot policy problem program simulation workloads",
     "plot": "*",
     "cli": "*",
