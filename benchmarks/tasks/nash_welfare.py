@@ -57,7 +57,7 @@ class NashWelfare(ShareTask):
 
     def program(self, problem: Market) -> Program:
         """Refuse: the program is not linear."""
-        raise NotCapable("the objective of nash-welfare has logarithms, which an MPS file cannot hold")
+        raise NotCapable("the objective of nash-welfare has logarithms, which no MPS file holds; choose another task")
 
     def duals(self, market: Market, decision: Allocation) -> Duals | None:
         """Return the prices and rents of the equilibrium that the policy found."""

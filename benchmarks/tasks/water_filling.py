@@ -118,7 +118,7 @@ class WaterFilling(MaxMin):
 
     def program(self, problem: Market) -> Program:
         """Refuse: each level is a program of its own."""
-        raise NotCapable("water-filling solves one program after the other; max-min is the first of them")
+        raise NotCapable("water-filling is a program for each level; choose max-min, which is the first of them")
 
     def judge(self, instance: Instance, answer: Any, reference: Any) -> Judgement:
         """Return what shares are worth: first the least level, then all."""

@@ -154,12 +154,10 @@ def as_written(program: Program) -> Program:
         return objects(told)[place.ravel()]
 
     rows = program.rows
-    return replace(
-        program,
-        **{name: decimals(getattr(program, name)) for name in ("cost", "lower", "upper")},
-        offset=decimals(program.offset)[0],
-        rows=replace(rows, **{name: decimals(getattr(rows, name)) for name in ("value", "lower", "upper")}),
-    )
+    value, least, most = map(decimals, (rows.value, rows.lower, rows.upper))
+    cost, lower, upper = map(decimals, (program.cost, program.lower, program.upper))
+    rows = replace(rows, value=value, lower=least, upper=most)
+    return replace(program, cost=cost, offset=decimals(program.offset)[0], lower=lower, upper=upper, rows=rows)
 
 
 def holds(path: str | Path, program: Program) -> bool:

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from math import inf, nextafter
@@ -30,7 +31,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.highs import as_written, holds, write
 from fairopt.backends.solution import Status
 from fairopt.bench import configuring
-from fairopt.bench.kinds import Interval
+from fairopt.bench.kinds import Interval, NotWritten
 from fairopt.bench.records import InstanceKey
 from fairopt.bench.run import instances
 from fairopt.bench.spec import Spec
@@ -116,7 +117,7 @@ def export(
     What is there with the right hashes is kept, unless its optimum is not proven and more time is allowed now.
 
     Errors: `BadInput` for a folder that holds other things or cannot be written, and for a time limit that is not
-    positive; `NotCapable` where the task has no program that a file could hold.
+    positive; `NotCapable` where the task has no program that a file could hold, and where nothing is written.
     """
     if not 0 < time_limit < inf:
         raise BadInput(f"got {time_limit:g}", place="time limit", remedy="Give seconds above 0")
@@ -126,16 +127,15 @@ def export(
     written = False
     try:
         for key in list(instances(spec)):
-            say(f"{key.name}: writing")
             problem = configuring.drawn(key).problem
             try:
                 made = _Maker(task.program(problem), time_limit)
                 found = store.kept(made.digest, time_limit)
                 if found is None:
-                    say(f"{key.name}: proving")
-                    found = made.proved(spec.task, key, lambda problem=problem: task.interval(problem))
+                    say(f"{key.name}: its optimum")
+                    found = made.proved(spec.task, key, partial(task.interval, problem))
                     store.add(made, found)
-            except (NotCapable, NotSolved) as error:
+            except NotWritten as error:
                 skipped.append(Skipped(key.name, str(error)))
                 yield skipped[-1]
                 continue
@@ -156,14 +156,19 @@ class _Maker:
         self.program = program = as_written(given)
         with TemporaryDirectory(prefix="fairopt-export-") as name:
             file = Path(name, "program.mps")
-            write(program, file)
-            if not holds(file, program):
-                raise NotCapable("HiGHS does not read from its own MPS file what it wrote: a number is too small")
+            floats = program.as_(float)
+            write(floats, file)
+            if not holds(file, floats):
+                raise NotWritten("what HiGHS writes of its program is not what it reads: a coefficient is too small")
             self.text = file.read_bytes()
         self.digest = sha256(self.text).hexdigest()
         self.name = self.digest[:_NAME_DIGITS]
-        self.packed = gzip.compress(self.text, mtime=0)  # no time in it, so that the same text gives the same bytes
         self.certificate: bytes | None = None
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The MPS text, packed; no time in it, so that the same text gives the same bytes."""
+        return gzip.compress(self.text, mtime=0)
 
     def proved(self, task: str, key: InstanceKey, interval: Callable[[], Interval | None]) -> Exported:
         """Return the metadata, and make the certificate; ``interval`` is asked where the optimum is not proven."""
@@ -196,17 +201,22 @@ class _Maker:
         if found is None:
             return None
         given, program = self.given.as_(Fraction), self.program
-        sides = ("lower", "upper"), ("value", "lower", "upper")
         same = all(
-            np.array_equal(getattr(old, name), getattr(new, name))
-            for old, new, names in zip((given, given.rows), (program, program.rows), sides, strict=True)
-            for name in names
+            np.array_equal(old, new)
+            for old, new in (
+                (given.lower, program.lower),
+                (given.upper, program.upper),
+                (given.rows.value, program.rows.value),
+                (given.rows.lower, program.rows.lower),
+                (given.rows.upper, program.rows.upper),
+            )
         )
         largest = np.maximum(abs(program.lower), abs(program.upper))
         change = abs(program.cost - given.cost)
-        if not same or np.isinf(largest[change > 0].astype(float)).any():
+        changed = change > 0
+        if not same or np.isinf(largest[changed].astype(float)).any():
             return MethodBounds(**vars(found), of_file=False)
-        moved = sum((change * np.where(change > 0, largest, 0)).tolist(), abs(program.offset - given.offset))
+        moved = abs(Fraction(program.offset) - Fraction(given.offset)) + sum(change[changed] * largest[changed])
         lower, upper = Fraction(found.lower) - moved, Fraction(found.upper) + moved
         lowest, highest = nextafter(float(lower), -inf), nextafter(float(upper), inf)
         return MethodBounds(lowest, highest, found.by, of_file=True)
@@ -240,7 +250,7 @@ class _Maker:
             found = Exact().solve(program, time_limit=self.time_limit)
             by = f"fairopt's exact back end: {found.raw_status}"
         if found.status not in (Status.OPTIMAL, Status.LIMIT):
-            raise NotSolved(f"it has no optimum: {found.raw_status}", found)
+            raise NotWritten(f"its program has no optimum: {found.raw_status}")
         try:
             proof = certify_solution(program, found)
         except (NotCapable, NotSolved):  # no point, or no multipliers: what a method proves is asked instead
@@ -255,10 +265,10 @@ class _Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         if path.exists() and not path.is_dir():
-            raise BadInput(f"{path} is a file", place="the folder", remedy="Name a folder")
+            raise BadInput(f"{path} is a file", remedy="Name a folder")
         if path.is_dir() and any(path.iterdir()) and not (path / "index.json").is_file():
             remedy = "Name a new folder, an empty one, or one that an export has made"
-            raise BadInput(f"{path} holds other things", place="the folder", remedy=remedy)
+            raise BadInput(f"{path} holds other things", remedy=remedy)
 
     def kept(self, digest: str, time_limit: float) -> Exported | None:
         """Return the metadata of what is there; None where a file is missing, changed, or worth another try."""
@@ -358,9 +368,9 @@ and multipliers, and anybody can check these by exact arithmetic, without a solv
     fairopt check certificates
     python proofs/verify.py certificates/*.json.gz      # in fairopt's sources; the standard library is enough
 
-Where `exact` is null, `method` has the bounds that a method of fairopt proves, often closer ones, without a certificate.
-`of_file` says whether they are bounds of the program in the file. If not, they are those of the program before its
-numbers were rounded, and hold for the file but for the change that rounding makes.
+Where `exact` is null, `method` has the bounds that a method of fairopt proves. They are often closer, and have no
+certificate. `of_file` says whether they are bounds of the program in the file. If not, they are those of the program
+before its numbers were rounded, and hold for the file but for the change that rounding makes.
 
 `sha256` is the hash of the packed file, `mps_sha256` of the text in it, `instance.digest` of the problem that
 the program was made from; `instance` says family, parameters and seed, which draw it again anywhere.

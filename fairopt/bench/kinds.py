@@ -30,6 +30,10 @@ class NoAnswer(FairoptError):
     """A contender ended without an answer; the message is its own status, word by word."""
 
 
+class NotWritten(NotCapable):
+    """No file is written of one instance; of others of its task there may be."""
+
+
 @dataclass(frozen=True, eq=False)
 class Instance:
     """One problem to be answered: where it is from, and the problem itself (a `Market`, a round, a `Batch`).
@@ -110,9 +114,10 @@ class Task(ABC):
     def program(self, problem: Any) -> Program:
         """Return the one program, in floats, whose optimum is asked for; `fairopt bench export` writes it.
 
-        Errors: `NotCapable` where the task is no single linear or integer program, or one that is too large for files.
+        Errors: `NotCapable` where the task is no single linear or integer program; `NotWritten` for one that is too
+        large for a file.
         """
-        raise NotCapable(f"the task {self.name!r} says no program that a file could hold")
+        raise NotCapable(f"{self.name} has no program that a file could hold; choose a specification of another task")
 
     def interval(self, problem: Any) -> Interval | None:
         """Return what the policy's own method proves of the optimum of `program`; None where there is none."""
@@ -120,9 +125,9 @@ class Task(ABC):
 
 
 def require_small(entries: int) -> None:
-    """Refuse a program that is too large for files. Errors: `NotCapable`."""
+    """Refuse a program that is too large for files. Errors: `NotWritten`."""
     if entries > MOST_ENTRIES:
-        raise NotCapable(f"its program has {entries:,} entries or more; files are written up to {MOST_ENTRIES:,}")
+        raise NotWritten(f"its program has {entries:,} entries or more; files are written up to {MOST_ENTRIES:,}")
 
 
 class Contender(ABC):
