@@ -242,10 +242,11 @@ class _Maker:
         program = self.program
         if program.integer.any():
             found = Highs().solve(program, time_limit=self.time_limit, gap=0.0)
-            by = "HiGHS's point and multipliers of the program without integrality, both judged in fractions"
+            by = "HiGHS's point and exact multipliers of the program without integrality"
             if found.x is not None:
-                whole = np.where(program.integer, np.round(found.x), found.x)
-                found = replace(found, x=whole, dual=None)
+                relaxed = replace(program, integer=np.zeros(len(program.cost), dtype=bool))
+                dual = Exact().solve(relaxed, time_limit=self.time_limit).dual
+                found = replace(found, x=np.where(program.integer, np.round(found.x), found.x), dual=dual)
         else:
             found = Exact().solve(program, time_limit=self.time_limit)
             by = f"fairopt's exact back end: {found.raw_status}"

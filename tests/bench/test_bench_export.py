@@ -157,6 +157,18 @@ def test_the_table_has_all_and_the_readme_says_how(folder: Path, told: list[dict
     assert "fairopt check certificates" in (folder / "README.md").read_text()
 
 
+def test_an_integer_program_is_proven_where_its_relaxation_proves_it(tmp_path: Path) -> None:
+    asked = replace(spec("fft-round", "fft-rounds", "jobs = 100, types = 8").instances[0], seeds=(1,))
+    [found] = export(replace(spec("fft-round"), instances=(asked,)), tmp_path)
+    assert isinstance(found, Exported)
+    assert (found.integers, found.sense, found.method) == (800, "minimize", None)
+    optimum = Fraction(found.optimum.exact or 0)
+    assert by_highs(tmp_path / found.file)[0] == pytest.approx(float(optimum), rel=1e-7)
+    ran = subprocess.run([sys.executable, ROOT / "proofs/verify.py", tmp_path / "certificates"], capture_output=True)
+    assert ran.returncode == 0
+    assert b": optimal" in ran.stdout
+
+
 # -- going on ---------------------------------------------------------------------------------------------------------
 def test_what_is_there_is_kept_and_what_was_changed_is_written_anew(tmp_path: Path) -> None:
     asked = spec("max-min", parameters="users = [4, 5], types = 2")
