@@ -83,13 +83,16 @@ def exported(written: Sequence[Exported]) -> None:
 
 
 def _optimum(of: Exported) -> str:
-    """Return the optimum if it is proven, else the closest bounds on that of the program in the file."""
+    """Return the optimum if it is proven, else the closest bounds; most methods' are of the numbers before rounding."""
     known = of.optimum.decimals
     if of.optimum.exact is not None and known is not None:
         return f"{known[0]:.12g}, proven"
     low, high = known or (-math.inf, math.inf)
-    if of.method is not None and of.method.of_file:
-        low, high = max(low, of.method.lower), min(high, of.method.upper)
+    method = of.method
+    if method is not None and not method.of_file:
+        return f"from {method.lower:.12g} to {method.upper:.12g} before rounding"
+    if method is not None:
+        low, high = max(low, method.lower), min(high, method.upper)
     return f"from {low:.12g} to {high:.12g}" if low > -math.inf or high < math.inf else "not known"
 
 
