@@ -104,7 +104,7 @@ ALLOWED = {
     "frontier": "backends by_name certificates compare evidence methods problem program properties",
     "audit": "bench compare discovery importing methods policy problem program properties",
     "testing": "*",
-    "bench": "codec discovery problem",
+    "bench": "backends certificates codec discovery evidence problem program",
     "studies": "backends bench codec configuring discovery plot policy problem program simulation workloads",
     "plot": "*",
     "cli": "*",

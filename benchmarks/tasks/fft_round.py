@@ -10,8 +10,9 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
-from fairopt.bench.kinds import Instance, Judgement, Task
+from fairopt.bench.kinds import Instance, Interval, Judgement, Task, require_small
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_gpus
+from fairopt.program import Program
 
 WAITS = -1
 
@@ -78,6 +79,18 @@ class FftRound(Task):
             objective=cost,
             note=f"cost compared with the bound of {reference['whose']}",
         )
+
+    def program(self, problem: GangAssignment) -> Program:
+        """Return the plain program."""
+        require_small(problem.cost.size)
+        return problem.program()
+
+    def interval(self, problem: GangAssignment) -> Interval | None:
+        """Return the bounds of fairopt's algorithm, where it finds an assignment."""
+        found = solve_gangs(problem)
+        if found.type_of is None:
+            return None
+        return Interval(found.lower, found.upper, "fft-round: fairopt's own algorithm")
 
 
 def _broken(why: str, violation: float = 1.0) -> Judgement:

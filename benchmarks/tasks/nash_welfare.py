@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from fairopt.benchmarks.tasks.shares import ROUNDED, Duals, Floats, ShareTask, cheapest, limits, spent, told_duals
+from fairopt.errors import NotCapable
 from fairopt.policy import Allocation
 from fairopt.problem import Market
+from fairopt.program import Program
 
 
 class NashWelfare(ShareTask):
@@ -52,6 +54,10 @@ class NashWelfare(ShareTask):
     def rows(self, market: Market) -> int:
         """Return a number that keeps HiGHS out, which takes no logarithms."""
         return 10**12
+
+    def program(self, problem: Market) -> Program:
+        """Refuse: the program is not linear."""
+        raise NotCapable("the objective of nash-welfare has logarithms, which no MPS file holds; choose another task")
 
     def duals(self, market: Market, decision: Allocation) -> Duals | None:
         """Return the prices and rents of the equilibrium that the policy found."""

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from fairopt import allocate
 from fairopt.backends import Highs, Solver
 from fairopt.backends.exact import Exact
-from fairopt.bench.kinds import Instance, Judgement, Task
+from fairopt.bench.kinds import Instance, Interval, Judgement, Task, require_small
 from fairopt.discovery import policy
 from fairopt.errors import FairoptError
-from fairopt.policy import Allocation
+from fairopt.policy import Allocation, Formulated
 from fairopt.problem import Market
+from fairopt.program import Program
 
 Floats = NDArray[np.float64]
 #: A bound is raised by this part of itself: more than the rounding errors of computing it.
@@ -187,6 +188,21 @@ class ShareTask(Task):
     def rows(self, market: Market) -> int:
         """Return how many rows the plain program has, about."""
         return len(market.weight)
+
+    # -- for files ---------------------------------------------------------------------------------------------------
+    def program(self, problem: Market) -> Program:
+        """Return the policy's program."""
+        require_small(self.rows(problem) * problem.shape[1])
+        rule = policy(self.name)
+        assert isinstance(rule, Formulated)
+        return rule.formulate(problem.as_(float), rule.start(problem))
+
+    def interval(self, problem: Market) -> Interval | None:
+        """Return the bounds of the policy's own method."""
+        solution = allocate(policy(self.name), problem).solution
+        if solution is None or solution.lower is None or solution.upper is None:
+            return None
+        return Interval(float(solution.lower), float(solution.upper), f"{self.name}: the policy's own method")
 
     def decided(self, market: Market, solver: Solver | None) -> Allocation:
         """Return the policy's decision."""

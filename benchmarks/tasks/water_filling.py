@@ -25,9 +25,10 @@ from fairopt.benchmarks.tasks.shares import (
     told_duals,
 )
 from fairopt.discovery import policy
-from fairopt.errors import FairoptError
+from fairopt.errors import FairoptError, NotCapable
 from fairopt.policy import Allocation
 from fairopt.problem import Market
+from fairopt.program import Program
 
 #: Markets up to this many cells are filled by HiGHS, a program for each level, where nobody else does it.
 HIGHS_CELLS = 20_000
@@ -114,6 +115,10 @@ class WaterFilling(MaxMin):
     def ratios(self, market: Market, shares: Floats) -> Floats:
         """Return the levels (n,)."""
         return np.asarray((market.speedup * shares).sum(axis=1) / fair(market))
+
+    def program(self, problem: Market) -> Program:
+        """Refuse: each level is a program of its own."""
+        raise NotCapable("water-filling is a program for each level; choose max-min, which is the first of them")
 
     def judge(self, instance: Instance, answer: Any, reference: Any) -> Judgement:
         """Return what shares are worth: first the least level, then all."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trust import well_formed
 from fairopt.deadline import left
 from fairopt.errors import BadInput, NotSolved
-from fairopt.program import INFINITY, Number, Program, Sense, entry_names
+from fairopt.program import INFINITY, Array, Number, Program, Sense, entry_names, objects
 
 if TYPE_CHECKING:
     import highspy
@@ -28,6 +29,9 @@ _log = logging.getLogger(__name__)
 
 #: HiGHS silently drops smaller coefficients (its default is 1e-9); this is the least value that it accepts.
 SMALLEST_COEFFICIENT = 1e-12
+
+#: HiGHS writes numbers into files with so many digits; as few come back from a float as they were.
+WRITTEN_DIGITS = 15
 
 #: HiGHS's names of our options.
 PASSED_AS = {
@@ -108,8 +112,8 @@ class HighsSession:
 def write(program: Program, path: str | Path) -> None:
     """Write ``program`` to an LP or MPS file (by the suffix of ``path``), through HiGHS's own writer.
 
-    Exact numbers are rounded to floats. Errors: `BadInput` where the suffix is another or the file cannot be written,
-    `NotCapable` where the program has logarithms.
+    Numbers are rounded to `WRITTEN_DIGITS`; `as_written` is the program that the file then holds. Errors: `BadInput`
+    where the suffix is another or the file cannot be written, `NotCapable` where the program has logarithms.
 
     >>> from tempfile import TemporaryDirectory
     >>> from fairopt.program import Formulation
@@ -133,6 +137,57 @@ def write(program: Program, path: str | Path) -> None:
             give(position, name.translate(spelling))
     if not target.parent.is_dir() or _bad(highs.writeModel(str(target))):
         raise BadInput(f"cannot write {target}", remedy="Check that the folder exists and may be written to")
+
+
+def as_written(program: Program) -> Program:
+    """Return, in Fractions, the program that a file of `write` holds: each number is the decimal that stands there.
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("one")
+    >>> p.maximize(p.variable("x", upper=1 / 3))
+    >>> print(as_written(p.program()).upper)
+    [Fraction(333333333333333, 1000000000000000)]
+    """
+
+    def decimals(values: Any) -> Array:
+        several, place = np.unique(np.asarray(values, dtype=float), return_inverse=True)  # most stand many times
+        told = (v if abs(v) == INFINITY else Fraction(f"{v:.{WRITTEN_DIGITS}g}") for v in several.tolist())
+        return objects(told)[place.ravel()]
+
+    rows = program.rows
+    value, least, most = map(decimals, (rows.value, rows.lower, rows.upper))
+    cost, lower, upper = map(decimals, (program.cost, program.lower, program.upper))
+    rows = replace(rows, value=value, lower=least, upper=most)
+    return replace(program, cost=cost, offset=decimals(program.offset)[0], lower=lower, upper=upper, rows=rows)
+
+
+def holds(path: str | Path, program: Program) -> bool:
+    """Whether HiGHS reads this very program, in floats, from an LP or MPS file.
+
+    A coefficient below `SMALLEST_COEFFICIENT` is not written, nor is a variable that is nowhere used.
+    """
+    highs = instance(Options())
+    if _bad(highs.readModel(str(path))):
+        return False
+    read, asked, rows = highs.getLp(), program.as_(float), program.rows
+    matrix = read.a_matrix_
+    column = np.repeat(np.arange(read.num_col_), np.diff(matrix.start_))  # HiGHS keeps what it reads by columns
+    order = np.lexsort((column, matrix.index_))
+    integer = np.array([kind.value for kind in read.integrality_] or [0] * read.num_col_) == 1
+    pairs = (
+        (read.sense_.value, -1 if program.sense is Sense.MAXIMIZE else 1),
+        (read.offset_, asked.offset),
+        (read.col_cost_, asked.cost),
+        (read.col_lower_, asked.lower),
+        (read.col_upper_, asked.upper),
+        (integer, program.integer),
+        (read.row_lower_, asked.rows.lower),
+        (read.row_upper_, asked.rows.upper),
+        (np.asarray(matrix.index_)[order], rows.row),
+        (column[order], rows.column),
+        (np.asarray(matrix.value_)[order], asked.rows.value),
+    )
+    return all(np.array_equal(np.asarray(found), np.asarray(wanted)) for found, wanted in pairs)
 
 
 def settings(options: Options) -> dict[str, int | float]:

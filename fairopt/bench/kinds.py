@@ -15,7 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from fairopt.errors import FairoptError
+from fairopt.errors import FairoptError, NotCapable
+from fairopt.program import Program
+
+#: Programs with more entries than this are not written to files: writing and proving take minutes and gigabytes.
+MOST_ENTRIES = 500_000
 
 
 class TimedOut(FairoptError):
@@ -24,6 +28,10 @@ class TimedOut(FairoptError):
 
 class NoAnswer(FairoptError):
     """A contender ended without an answer; the message is its own status, word by word."""
+
+
+class NotWritten(NotCapable):
+    """No file is written of one instance; of others of its task there may be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +83,15 @@ class Judgement:
     proven: bool = True
 
 
+@dataclass(frozen=True)
+class Interval:
+    """An optimum is proven to lie from ``lower`` to ``upper``; ``by`` says who proved it."""
+
+    lower: float
+    upper: float
+    by: str
+
+
 class Task(ABC):
     """What is asked of contenders, and how an answer is judged, by code that shares nothing with them."""
 
@@ -93,6 +110,24 @@ class Task(ABC):
     @abstractmethod
     def judge(self, instance: Instance, answer: Any, reference: Any) -> Judgement:
         """Return what ``answer`` is worth."""
+
+    def program(self, problem: Any) -> Program:
+        """Return the one program, in floats, whose optimum is asked for; `fairopt bench export` writes it.
+
+        Errors: `NotCapable` where the task is no single linear or integer program; `NotWritten` for one that is too
+        large for a file.
+        """
+        raise NotCapable(f"{self.name} has no program that a file could hold; choose a specification of another task")
+
+    def interval(self, problem: Any) -> Interval | None:
+        """Return what the policy's own method proves of the optimum of `program`; None where there is none."""
+        return None
+
+
+def require_small(entries: int) -> None:
+    """Refuse a program that is too large for files. Errors: `NotWritten`."""
+    if entries > MOST_ENTRIES:
+        raise NotWritten(f"its program has {entries:,} entries or more; files are written up to {MOST_ENTRIES:,}")
 
 
 class Contender(ABC):

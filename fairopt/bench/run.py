@@ -51,6 +51,16 @@ def run_spec(
     yield from _Run(spec, executor or Here(), concurrent, known, say, settings).go(tuple(before))
 
 
+def instances(spec: Spec) -> Iterator[InstanceKey]:
+    """Yield which instances a specification asks for. Errors: `BadInput` for parameters that a family refuses."""
+    for block in spec.instances:
+        family = configuring.family(block.family)
+        for parameters, seed in block.combinations():
+            drawn = family.draw(seed, parameters)
+            # the family by its registered name, so that a worker can draw the instance again
+            yield InstanceKey(block.family, drawn.name, drawn.size, seed, parameters, drawn.digest)
+
+
 @dataclass
 class _Run:
     spec: Spec
@@ -73,7 +83,7 @@ class _Run:
         self.missing = {identity for identity, record in done.items() if record.status is MeasurementStatus.MISSING}
         self._say_what_is_old(done.values(), known)
         try:
-            for key in list(self._instances()):  # first of all, so that no bad parameter ends the run half way
+            for key in list(instances(self.spec)):  # first of all, so that no bad parameter ends the run half way
                 compared: list[Any] = []  # the reference, once it is needed
                 for repeat, entrant in self._turns(key):
                     trial = self._trial(entrant, key, repeat)
@@ -102,14 +112,6 @@ class _Run:
         state = self.provenance.commit, self.provenance.dirty
         if other := sum((each.commit, each.dirty) != state for each in ours):
             self.say(f"{other} of {len(ours)} measurements that are kept were made at another commit")
-
-    def _instances(self) -> Iterator[InstanceKey]:
-        for block in self.spec.instances:
-            family = configuring.family(block.family)
-            for parameters, seed in block.combinations():
-                drawn = family.draw(seed, parameters)
-                # the family by its registered name, so that a worker can draw the instance again
-                yield InstanceKey(block.family, drawn.name, drawn.size, seed, parameters, drawn.digest)
 
     def _turns(self, key: InstanceKey) -> Iterator[tuple[int, Entrant]]:
         entrants = self.spec.contenders

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from fairopt.bench.records import Measurement, MeasurementStatus, Record
 from fairopt.cli.tables import say, table_of
 
 if TYPE_CHECKING:
+    from fairopt.bench.export import Exported, Skipped
     from fairopt.bench.spec import Spec
 
 
@@ -61,6 +63,37 @@ def _cells(several: Sequence[Measurement]) -> list[str]:
         _shown([each.peak_bytes and each.peak_bytes / 1e6 for each in solved], ".0f"),
         _shown([each.judgement.gap for each in solved if each.judgement is not None], ".1e"),
     ]
+
+
+def exported_words(of: Exported | Skipped) -> str:
+    """Return in words what became of an instance."""
+    from fairopt.bench.export import Skipped  # here, so that other commands begin sooner
+
+    if isinstance(of, Skipped):
+        return f"{of.instance}: left out: {of.why}"
+    return f"{of.instance.name}: {of.file}: {_optimum(of)}"
+
+
+def exported(written: Sequence[Exported]) -> None:
+    """Print a table of the files that were written."""
+    table = table_of("instance", "file", "rows", "variables", "optimum")
+    for each in written:
+        table.add_row(each.instance.name, each.file, f"{each.rows:,}", f"{each.variables:,}", _optimum(each))
+    say(table)
+
+
+def _optimum(of: Exported) -> str:
+    """Return the optimum if it is proven, else the closest bounds; most methods' are of the numbers before rounding."""
+    known = of.optimum.decimals
+    if of.optimum.exact is not None and known is not None:
+        return f"{known[0]:.12g}, proven"
+    low, high = known or (-math.inf, math.inf)
+    method = of.method
+    if method is not None and not method.of_file:
+        return f"from {method.lower:.12g} to {method.upper:.12g} before rounding"
+    if method is not None:
+        low, high = max(low, method.lower), min(high, method.upper)
+    return f"from {low:.12g} to {high:.12g}" if low > -math.inf or high < math.inf else "not known"
 
 
 def listing(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

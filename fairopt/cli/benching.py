@@ -25,8 +25,9 @@ from fairopt.cli.given import input_file, require_different, resolving
 from fairopt.cli.listing import AsJson, print_json
 from fairopt.cli.parquet import require_parquet, write_parquet
 from fairopt.cli.tables import working
+from fairopt.codec import encode
 from fairopt.errors import BadInput
-from fairopt.problem.files.storage import require_place
+from fairopt.problem.files.storage import naming, require_place
 
 
 class RunByDefault(TyperGroup):
@@ -42,16 +43,19 @@ class RunByDefault(TyperGroup):
 app = typer.Typer(cls=RunByDefault, no_args_is_help=True, help="Measure solvers beside each other.", **PLAIN)
 
 
+SpecFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SPEC",
+        help="A specification: a TOML file, a shipped one's name, or - for standard input.",
+        **resolving() | {"autocompletion": completing.proposing(lambda _: dict.fromkeys(shipped(), ""))},
+    ),
+]
+
+
 @app.command("run", cls=Once)
 def run_command(
-    spec: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SPEC",
-            help="A specification: a TOML file, a shipped one's name, or - for standard input.",
-            **resolving() | {"autocompletion": completing.proposing(lambda _: dict.fromkeys(shipped(), ""))},
-        ),
-    ],
+    spec: SpecFile,
     json_: Annotated[
         str | None,
         typer.Option(
@@ -136,7 +140,10 @@ def report_command(
     records = _read(results)
     titles = dict.fromkeys(Spec.parse(each.spec_text, "the results").title for each in environments(records).values())
     _write_report(records, output, title or " and ".join(titles) or "fairopt bench")
-    _print_written([output], json_)
+    if json_:
+        from fairopt.bench.report.tables import means_told
+
+        print_json({"schema": SCHEMA, "written": [str(output)], "means": means_told(records)})
 
 
 @app.command("figures", cls=Once)
@@ -162,6 +169,39 @@ def figures_command(
         write_figures(records, path, made_by or "; ".join(commands))
         say(f"wrote {path}")
     _print_written(into, json_)
+
+
+@app.command("export", cls=Once)
+def export_command(
+    spec: SpecFile,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write: a new one, or an earlier export's.")],
+    time_limit: Annotated[float, typer.Option(help="Seconds to find one optimum; checks are not counted.")] = 60.0,
+    json_: AsJson = False,
+) -> None:
+    """Write the instances of a specification as MPS files, each with its proven optimum.
+
+    Anybody's solver can be measured with them: the folder's README.md says how. What is there is kept, so that the same
+    command goes on where it was interrupted.
+    """
+    from fairopt.bench.export import Exported, Skipped, export
+
+    if not 0 < time_limit < float("inf"):
+        raise BadInput(f"got {time_limit:g}", place="--time-limit", remedy="Give seconds above 0")
+    asked = Spec.read(spec)
+    made: list[Exported | Skipped] = []
+    many = sum(len(block.combinations()) for block in asked.instances)
+    with naming(place="--out"):
+        for each in export(asked, out, time_limit=time_limit, say=say):
+            made.append(each)
+            say(f"  [{len(made)}/{many}] {bench_tables.exported_words(each)}")
+    written = [each for each in made if isinstance(each, Exported)]
+    skipped = [each for each in made if isinstance(each, Skipped)]
+    if json_:
+        found = {"instances": encode(written, finite=True), "skipped": encode(skipped)}
+        return print_json({"schema": SCHEMA, "folder": str(out), **found})
+    bench_tables.exported(written)
+    left_out = f", {len(skipped)} left out" if skipped else ""
+    say(f"{len(written)} in {out}{left_out}; `fairopt check {out / 'certificates'}` decides what is proven")
 
 
 @app.command("list", cls=Once)

@@ -241,7 +241,19 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
         ),
         "bench run": object_of("A line of results.", {**VERSION, "kind": (TEXT, "environment or measurement.")}),
         "bench list": object_of("What is installed.", {**VERSION, **_BENCH_LISTS}),
-        "bench report": part("files"),
+        "bench report": object_of(
+            "A page that was written, and the means in it.",
+            {**VERSION, "written": (NAMES, "The files."), "means": (listed(OBJECT), "Shifted geometric means.")},
+        ),
+        "bench export": object_of(
+            "Files of instances.",
+            {
+                **VERSION,
+                "folder": (TEXT, "Where they are."),
+                "instances": (listed(OBJECT), "The metadata of each file."),
+                "skipped": (listed(OBJECT), "What is left out, and why."),
+            },
+        ),
         "bench figures": part("files"),
     }
 )

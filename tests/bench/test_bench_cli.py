@@ -220,6 +220,9 @@ def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_goes_on(tmp_p
         (["SPEC", "--workers", "2", "--dask", "local:2"], "--workers 2 with --dask", "one of the two"),
         (["SPEC", "--dask", "local:many"], "--dask: got 'local:many'", "local:2"),
         (["report", "nowhere.jsonl", "-o", "a.html"], "cannot be read", "file of results"),
+        (["export", "SPEC", "--out", "."], "--out: . holds other things", "a new folder"),
+        (["export", "SPEC", "--out", "new", "--time-limit", "-1"], "--time-limit: got -1", "above 0"),
+        (["export", "oef-coperative", "--out", "new"], "no specification", "Did you mean 'oef-cooperative'"),
     ],
 )
 def test_mistakes_end_with_status_2_and_a_remedy(
@@ -245,6 +248,20 @@ def test_a_report_of_nothing_is_refused(
     empty.write_text("")
     assert command("report", empty, "-o", tmp_path / "a.html", monkeypatch=monkeypatch) == 2
     assert "no measurements" in capsys.readouterr().err
+
+
+def test_an_export_says_what_it_writes_and_a_task_without_a_program_is_refused(
+    spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("export", spec, "--out", tmp_path / "made", monkeypatch=monkeypatch) == 0
+    said = capsys.readouterr()
+    assert said.out.count(", proven") == said.err.count(", proven") == 2
+    assert "[2/2] uniform (users 5, types 2), seed 0: " in said.err
+    assert "2 in " in said.err
+    spec.write_text(spec.read_text().replace("max-min", "nash-welfare").replace("Failing", "Sound"))
+    assert command("export", spec, "--out", tmp_path / "none", monkeypatch=monkeypatch) == 3
+    assert "logarithms" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
 
 
 def test_list_says_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,6 +57,7 @@ CALLS = (
     ("bench run", "bench FOLDER/small.toml --json -"),
     ("bench list", "bench list --json"),
     ("bench report", "bench report FOLDER/results.jsonl -o FOLDER/report.html --json"),
+    ("bench export", "bench export FOLDER/small.toml --out FOLDER/instances --json"),
     ("bench figures", "bench figures FOLDER/results.jsonl --into FOLDER/page.md --json"),
 )
 SMALL = """

@@ -31,6 +31,8 @@ from fairopt.bench.report.words import count, plain, settings_text
 from fairopt.bench.spec import Goal, Spec
 from fairopt.errors import BadInput
 
+#: The shifts in seconds that others state means with: 1 s in reports on SCIP, 10 s in papers on PDLP (their SGM10).
+USUAL_SHIFTS = (1.0, 10.0)
 #: Seconds of a measurement, as one of its parts or sums; None where there are none.
 Seconds = Callable[[Measurement], float | None]
 _Known = tuple[Environment, Spec | BadInput]
@@ -144,6 +146,11 @@ class Study:
         """The shift of means in seconds: the specification's, or its default."""
         return Spec.shift if self.spec is None else self.spec.shift
 
+    @property
+    def usual_shifts(self) -> list[float]:
+        """The shifts in seconds that the field uses, but for the study's own."""
+        return [each for each in USUAL_SHIFTS if each != self.shift]
+
     @cached_property
     def present(self) -> tuple[str, ...]:
         """The contenders that could run here: those with any status but "missing"."""
@@ -184,15 +191,18 @@ class Study:
         """Return the medians (n,) over solved repeats, NaN where there is none."""
         return np.array([self.cell(contender, each).median(seconds) for each in self.instances], dtype=float)
 
-    def mean(self, contender: str, seconds: Seconds) -> float | None:
-        """Return the shifted geometric mean; None where something was not solved and no time limit is recorded."""
+    def mean(self, contender: str, seconds: Seconds, shift: float | None = None) -> float | None:
+        """Return the shifted geometric mean; None where something was not solved and no time limit is recorded.
+
+        ``shift`` is in seconds, the study's if None.
+        """
         times = self.seconds(contender, seconds)
         solved = self.solved(contender) & np.isfinite(times)
         if self.limit is not None:
             times = penalised(times, solved, self.limit)
         elif not solved.all():
             return None
-        return shifted_geometric_mean(times, self.shift)
+        return shifted_geometric_mean(times, self.shift if shift is None else shift)
 
     @property
     def unmeasured(self) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from fairopt.bench.records import Measurement, MeasurementStatus
+from fairopt.bench.records import Measurement, MeasurementStatus, Record
 from fairopt.bench.report.statistics import Noise, Ratios, median_of, noise, ratios
-from fairopt.bench.report.studies import Cell, NumberedMeasurement, Seconds, Study, to_answer, wall
+from fairopt.bench.report.studies import Cell, NumberedMeasurement, Seconds, Study, studies, to_answer, wall
 from fairopt.bench.report.words import NOTHING
 from fairopt.errors import BadInput
 
@@ -39,7 +40,8 @@ class SizeCell:
 class MeanRow:
     """A contender's shifted geometric means in seconds (None: not known), and its ratios to the baseline.
 
-    ``untried`` counts instances that it was never tried on; ``ratios`` is None for the baseline itself.
+    ``usual`` are those of ``answer`` with the shifts that others use, by shift. ``untried`` counts instances that it
+    was never tried on; ``ratios`` is None for the baseline itself.
     """
 
     name: str
@@ -47,6 +49,7 @@ class MeanRow:
     instances: int
     untried: int
     answer: float | None
+    usual: dict[float, float | None]
     solve: float | None
     corrected: float | None
     ratios: Ratios | None
@@ -113,8 +116,29 @@ def means(study: Study, baseline: str) -> list[MeanRow]:
         # how many times as fast as the baseline it is: the baseline's seconds over its own
         theirs = study.seconds(baseline, to_answer), study.seconds(name, to_answer)
         compared = None if name == baseline else ratios(*theirs, study.solved(baseline), solved)
-        rows.append(MeanRow(name, int(solved.sum()), solved.size, untried, answer, solve, adjusted, compared))
+        others = {shift: study.mean(name, to_answer, shift) for shift in study.usual_shifts}
+        rows.append(MeanRow(name, int(solved.sum()), solved.size, untried, answer, others, solve, adjusted, compared))
     return sorted(rows, key=lambda row: math.inf if row.answer is None else row.answer)
+
+
+def means_told(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """Return the shifted geometric means of all studies as JSON: seconds to the answer, by contender and shift."""
+    return [
+        {
+            "specification": study.name,
+            "task": study.task,
+            "machine": study.machine,
+            "contender": row.name,
+            "solved": row.solved,
+            "instances": row.instances,
+            "time_limit": study.limit,
+            "shifted_geometric_means": [
+                {"shift": shift, "seconds": mean} for shift, mean in {study.shift: row.answer, **row.usual}.items()
+            ],
+        }
+        for study in studies(records)
+        for row in means(study, study.baseline(None))
+    ]
 
 
 def unsolved(study: Study) -> list[Unsolved]:
@@ -130,9 +154,9 @@ def unsolved(study: Study) -> list[Unsolved]:
     return sorted(found.values(), key=lambda each: each.contender)
 
 
-def steadiness(studies: Iterable[Study]) -> Iterator[Steadiness]:
+def steadiness(of: Iterable[Study]) -> Iterator[Steadiness]:
     """Yield how much the reference job varied in each study in which it was timed."""
-    for study in studies:
+    for study in of:
         if study.reference_walls:
             try:
                 found: Noise | BadInput = noise(study.reference_walls)

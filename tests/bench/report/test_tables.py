@@ -12,6 +12,7 @@ import pytest
 from fairopt.bench.journal import line_of
 from fairopt.bench.records import Environment, Measurement, MeasurementStatus, Record, record_of
 from fairopt.bench.report.page import report
+from fairopt.bench.report.tables import means_told
 
 SPEC = """
 schema = 1
@@ -129,12 +130,25 @@ def test_means_and_ratios(tables: dict[str, Any]) -> None:
     said = [text for text, _, _ in quick]
     assert said[0] == "2 of 2"
     assert said[1] == "1.65 s"  # sqrt(2 * 3.5) - 1
-    assert said[2] == "1.32 s"  # sqrt(1.8 * 3) - 1
-    assert said[3] == "1.68 s"  # corrected: 1.5 s and 1.875 s, the median of the reference job being 0.15 s
-    assert said[4].split()[0] == "8.76×"  # sqrt(4 * 19.2): how many times as fast as the one the goal names
-    assert said[5] == "4.00× to 19.2×"
-    assert said[6] == "2"
-    assert [text for text, _, _ in plain][4:] == ["the baseline"]
+    assert said[2] == "1.73 s"  # with the other usual shift, 10 s: sqrt(11 * 12.5) - 10
+    assert said[3] == "1.32 s"  # sqrt(1.8 * 3) - 1
+    assert said[4] == "1.68 s"  # corrected: 1.5 s and 1.875 s, the median of the reference job being 0.15 s
+    assert said[5].split()[0] == "8.76×"  # sqrt(4 * 19.2): how many times as fast as the one the goal names
+    assert said[6] == "4.00× to 19.2×"
+    assert said[7] == "2"
+    assert [text for text, _, _ in plain][5:] == ["the baseline"]
+
+
+def test_means_with_the_shifts_that_the_field_uses() -> None:
+    found = records(SPEC.replace("shift = 1\n", "shift = 0.5\n"))
+    table = Cells(report(found)).tables["Shifted"]
+    heads = [text for text, _, _ in table["contender"]]
+    assert heads[1:4] == ["to the answer shift 500 ms", "to the answer shift 1.00 s", "to the answer shift 10.0 s"]
+    # 4 and 48 s: sqrt(4.5 * 48.5) - 0.5, sqrt(5 * 49) - 1, sqrt(14 * 58) - 10
+    assert [text for text, _, _ in table["plain"]][1:4] == ["14.3 s", "14.7 s", "18.5 s"]
+    plain = next(each for each in means_told(found) if each["contender"] == "plain")
+    told = {each["shift"]: each["seconds"] for each in plain["shifted_geometric_means"]}
+    assert told == pytest.approx({0.5: 14.2733, 1.0: 14.6525, 10.0: 18.4956}, abs=1e-4)
 
 
 def test_the_worst_instance_decides_a_goal(tables: dict[str, Any]) -> None:
