@@ -174,7 +174,9 @@ def test_verbose(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, o
 
 
 # -- how soon ----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if at % 3 == 0 else [pytest.mark.slow]) for at, name in enumerate(COMMANDS)]
+)
 def test_help_is_there_at_once(name: str) -> None:
     # in processor seconds, and one of three tries is enough: others may keep this machine busy
     taken = []

@@ -39,7 +39,7 @@ def asked_at_once(theorems_compiled: None) -> Iterator[None]:
         if shutil.which("coqtop") is not None:
             assert all(map(citing._up_to_date, cited)), "a theorem does not compile: make proofs"
             answers = coq.rests_on(citing.THEOREMS, {file: sorted({*names}) for file, names in cited.items()})
-            patch.setattr(citing, "_rests_on", lambda file: answers)
+            patch.setattr(citing, "_rests_on", lambda file, name: answers[file, name])
         yield
 
 
