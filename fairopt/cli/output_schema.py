@@ -221,6 +221,13 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
             },
         ),
         "frontier": FRONTIER,
+        "incentives": object_of(
+            "How much lies pay.",
+            {
+                **VERSION,
+                "policies": (OBJECT, "By name: the best lie found of each kind, and what is proved of all reports."),
+            },
+        ),
         "run": object_of("A run.", {**VERSION, "policy": (TEXT, "Who decided."), **_RUN}),
         "schedule": object_of("A plan.", {**VERSION, "policy": (TEXT, "Who decided."), **_SCHEDULE}),
         "study run": part("study"),

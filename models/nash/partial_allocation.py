@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import prod
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from fairopt.backends import Session
 from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.deadline import left
 from fairopt.methods.roots import GRAIN, integers_in_proportion, root
+from fairopt.models.nash.many_equilibria import ManyParts, equilibria_without_each
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
+from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.program import Array, Program
 
@@ -79,9 +82,8 @@ class PartialAllocation(Policy):
         """
         nash = NashWelfare()
         together = nash.decide(problem, None, solve)
-        users = range(len(problem.users))
         # a single user costs no others anything
-        apart = [nash.decide(problem.without(i), None, solve) for i in users] if len(users) > 1 else []
+        apart = self._apart(problem, solve) if len(problem.users) > 1 else []
         kept = kept_fractions(problem, together, apart)
         exact = kept.dtype == object
         shares = kept[:, None] * (together.shares if exact else together.shares.astype(float))
@@ -97,6 +99,24 @@ class PartialAllocation(Policy):
             seconds=Seconds(**seconds),
         )
 
+    def _apart(self, problem: Market, solve: Session) -> list[Allocation]:
+        """Return the decisions without each user: in floats by one run of the method, where that answers."""
+        nash, n = NashWelfare(), len(problem.users)
+        shares = np.full((n, n - 1, len(problem.types)), np.nan)
+        begun = perf_counter()
+        if not problem.exact and problem.demand is None and solve.method is not None:
+            shares = equilibria_without_each(problem)
+        took = Seconds(solve=(perf_counter() - begun) / n)
+        apart = []
+        for user, found in enumerate(shares):
+            market = problem.without(user)
+            if np.isnan(found).any():
+                apart.append(nash.decide(market, None, solve))
+            else:
+                reached = float(market.weight @ np.log((market.speedup * found).sum(axis=1)))
+                apart.append(Allocation(nash.name, market, shares=found, objective=reached, seconds=took))
+        return apart
+
     def bundle(self, user: int, problem: Market, before: Allocation, solve: Session) -> Array:
         """Return what ``user`` gets (k,), by one equilibrium: that of the others without it is in ``before``."""
         together = NashWelfare().decide(problem, None, solve)
@@ -105,6 +125,10 @@ class PartialAllocation(Policy):
         kept = kept_fraction(problem, user, together, apart[user], powers) if apart else 1
         bundle: Array = kept * together.shares[user]
         return bundle
+
+    def many_bundles(self, problem: Market, before: Allocation) -> ManyBundles:
+        """Return who decides on many misreports at once, by an equilibrium each."""
+        return ManyParts(problem, before.evidence.apart)
 
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the program of the kept fractions of all bundles of maximal Nash welfare."""
