@@ -5,17 +5,37 @@ from __future__ import annotations
 import fcntl
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ran_command import Ran
 
 
 @pytest.fixture(autouse=True)
 def as_wide_as_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables do not depend on the terminal that the tests run in."""
     monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture
+def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run ``fairopt`` with arguments in this process, and return how it ended."""
+
+    from fairopt.cli import main  # not where no test runs a command
+
+    def run(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["fairopt", *map(str, arguments)])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+        return Ran(status, *capsys.readouterr())
+
+    return run
 
 
 @pytest.fixture(scope="session")

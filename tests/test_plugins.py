@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +40,19 @@ def fairopt(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return python(path, "-m", "fairopt", *arguments)
 
 
+def passes_its_suite(folder: Path, templates: Iterable[str], into: Path) -> None:
+    """Run the tests of templates, which are installed in the folder, in one process."""
+    tests = [[shutil.copy(path, into) for path in TEMPLATES.joinpath(each).glob("test_*.py")] for each in templates]
+    assert all(tests)
+    ran = python(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, chain.from_iterable(tests)))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("template", NAMES)
 def test_a_package_made_from_the_template_passes_its_suite(template: str, tmp_path: Path) -> None:
     install(template, tmp_path)
-    tests = [shutil.copy(path, tmp_path) for path in TEMPLATES.joinpath(template).glob("test_*.py")]
-    assert tests
-    ran = python(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, tests))
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    passes_its_suite(tmp_path, [template], tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +62,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for template in NAMES:
         install(template, folder)
     return folder
+
+
+def test_packages_made_from_the_templates_pass_their_suites_beside_each_other(installed: Path, tmp_path: Path) -> None:
+    passes_its_suite(installed, NAMES, tmp_path)
 
 
 def test_plug_ins_are_listed(installed: Path) -> None:

@@ -25,22 +25,28 @@ from fairopt.cli import tables
 from fairopt.cli.app import COMMANDS
 
 FAIROPT = [sys.executable, "-m", "fairopt"]
-EVERY = [
-    *([name, "--help"] for name in COMMANDS),
-    *(["--help"], ["--version"], ["policies"], ["policies", "fft"], ["backends"], ["properties"], ["plugins"]),
-    *(["datasets"], ["claims"], ["bench", "list"], ["policies", "--json"], ["check", "/dev/null"]),
+# each is a process of its own: one of each way to write, and the rest where there is time
+QUICK = [
+    *(["solve", "--help"], ["--version"], ["policies"], ["policies", "--json"]),
     ["solve", "@gavel", "--policy", "max-min"],
+    ["compare", "@oef-eq6", "--policy", "max-min", "--evaluations", "3", "--json"],
+    ["run", "@philly", "--cluster", "@philly", "--policy", "srtf", "--rounds", "1", "--floats"],
+]
+SLOW = [
+    *([name, "--help"] for name in COMMANDS if name != "solve"),
+    *(["--help"], ["policies", "fft"], ["backends"], ["properties"], ["plugins"]),
+    *(["datasets"], ["claims"], ["bench", "list"], ["check", "/dev/null"]),
     ["solve", "@gavel", "--policy", "max-min", "--json"],
     ["compare", "@oef-eq6", "--policy", "max-min", "--evaluations", "3"],
-    ["compare", "@oef-eq6", "--policy", "max-min", "--evaluations", "3", "--json"],
     ["lie", "@oef-eq6", "--policy", "max-min", "--evaluations", "30"],
-    ["run", "@philly", "--cluster", "@philly", "--policy", "srtf", "--rounds", "1", "--floats"],
     ["schedule", "@astraea-small", "--policy", "fcfs"],
 ]
 
 
 # -- closed pipes ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("arguments", EVERY, ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [*QUICK, *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)], ids=" ".join
+)
 def test_a_closed_pipe_is_no_failure(arguments: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -168,7 +174,9 @@ def test_verbose(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, o
 
 
 # -- how soon ----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if at % 3 == 0 else [pytest.mark.slow]) for at, name in enumerate(COMMANDS)]
+)
 def test_help_is_there_at_once(name: str) -> None:
     # in processor seconds, and one of three tries is enough: others may keep this machine busy
     taken = []

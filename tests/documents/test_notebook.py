@@ -14,6 +14,9 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 AGAIN = "Run it again and look at what changed: make notebook"
 
+#: The rest are run again by the campaign: each starts a kernel of its own.
+QUICK = {"oef_running_example", "gavel", "ltgf"}
+
 each_notebook = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -34,7 +37,11 @@ def pictures(notebook: Any) -> list[bytes]:
     return [base64.b64decode(image) for image in found]
 
 
-@each_notebook
+@pytest.mark.parametrize(
+    "notebook",
+    [pytest.param(each, marks=[] if each.stem in QUICK else [pytest.mark.slow]) for each in NOTEBOOKS],
+    ids=lambda path: path.stem,
+)
 def test_the_notebook_runs_and_says_the_same(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):  # nobody's settings come in
         monkeypatch.setenv(variable, str(tmp_path / variable.lower()))

@@ -9,10 +9,16 @@ import pytest
 from transcripts import BLOCK, PAGES, ROOT, alike, ended, rewritten, script, steps
 
 WITH_COMMANDS = [page for page in PAGES if page.stem != "index"]
+#: Half of the time of all sessions; templates and back ends, which they show, have tests of their own.
+SLOW = {"author", "solvers"}
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the transcripts are sessions of bash")
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page.stem in SLOW else []) for page in WITH_COMMANDS],
+    ids=lambda page: page.stem,
+)
 def test_the_transcript_is_what_the_commands_print(page: Path) -> None:
     assert rewritten(page) == page.read_text(encoding="utf-8"), "make transcripts; then look at what has changed"
 

@@ -27,7 +27,10 @@ from fairopt.proofs.ledger.searching import (
 
 FILES = sorted(FOLDER.glob("*.json"))
 #: These searches ask more markets than a test run has time for.
-SLOW = {"oef-table1-max-min-zeros", "oef-thm5.2-cooperative-ordered", "oef-thm5.3-cooperative-two-types"}
+SLOW = {
+    *("oef-table1-max-min-zeros", "oef-thm5.2-cooperative-ordered", "oef-thm5.3-cooperative-two-types"),
+    *("oef-lemma3.1-cooperative-ratios", "oef-nonzeros-cooperative"),
+}
 
 
 def stems(name: str) -> set[str]:

@@ -65,8 +65,8 @@ def words(*options: Any) -> list[str]:
     return [sys.executable, "-m", "fairopt", "study", *map(str, options)]
 
 
-def study(folder: Path, *options: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command in a folder."""
+def study_process(folder: Path, *options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command in a folder, in a process of its own."""
     return subprocess.run(words(*options), cwd=folder, capture_output=True, text=True, timeout=240)
 
 

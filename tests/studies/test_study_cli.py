@@ -7,11 +7,13 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from study_examples import cells_of, spec_file, spec_text, study
+from ran_command import Ran
+from study_examples import cells_of, spec_file, spec_text, study_process
 
 from fairopt.errors import BadInput
 from fairopt.studies.page import page
@@ -24,7 +26,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the study has been played."""
     folder = tmp_path_factory.mktemp("study")
     tables = [word for suffix in ("csv", "parquet", "tex") for word in ("--table", f"cells.{suffix}")]
-    ran = study(folder, spec_file(folder, spec_text(folder).replace("seeds = 3", "seeds = 4")), "--json", *tables)
+    ran = study_process(
+        folder, spec_file(folder, spec_text(folder).replace("seeds = 3", "seeds = 4")), "--json", *tables
+    )
     assert ran.returncode == 0, ran.stderr
     (folder / "out.json").write_text(ran.stdout)
     return folder
@@ -101,41 +105,45 @@ def test_the_same_cells_give_the_same_page(done: Path) -> None:
     assert page(found) == page(found) == (done / "small.html").read_text()
 
 
-def test_a_report_of_what_is_played_plays_nothing(done: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_pictures")
+def test_a_report_of_what_is_played_plays_nothing(done: Path, tmp_path: Path, study: Callable[..., Ran]) -> None:
     whole = (done / "small.jsonl").read_text().splitlines(keepends=True)
     part = tmp_path / "part.jsonl"
     part.write_text("".join(whole[:-3]) + whole[-1][:50])
     ran = study(tmp_path, "report", part, "--page", "part.html")
-    assert ran.returncode == 0, ran.stderr
-    assert "the last line was cut off" in ran.stderr
-    assert "3 of 16 cells are not played yet" in ran.stdout
+    assert ran.status == 0, ran.err
+    assert "the last line was cut off" in ran.err
+    assert "3 of 16 cells are not played yet" in ran.out
     assert (tmp_path / "part.html").exists()
     assert part.read_text().count("\n") == len(whole) - 3
 
 
-def test_a_study_that_grows_goes_on_and_is_reported_as_it_is_now(done: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_pictures")
+def test_a_study_that_grows_goes_on_and_is_reported_as_it_is_now(
+    done: Path, tmp_path: Path, study: Callable[..., Ran]
+) -> None:
     shutil.copy(done / "small.jsonl", tmp_path)
     shutil.copy(done / "trace.csv", tmp_path)
     more = spec_file(tmp_path, (done / "small.toml").read_text().replace("seeds = 4", "seeds = 5"))
     ran = study(tmp_path, more, "--jobs", 1)
-    assert "going on from 16 of 20 cells" in ran.stderr
+    assert "going on from 16 of 20 cells" in ran.err
     before = (done / "small.jsonl").read_text()
     assert (tmp_path / "small.jsonl").read_text().startswith(before)
     for command in (["report", "small.jsonl"], ["merge", "small.jsonl", "-o", "all.jsonl"], ["report", "all.jsonl"]):
         ran = study(tmp_path, *command, "--json")
-        assert ran.returncode == 0, ran.stderr
-        assert json.loads(ran.stdout)["cells"] == 20
+        assert ran.status == 0, ran.err
+        assert json.loads(ran.out)["cells"] == 20
     ran = study(tmp_path, "report", "small.jsonl", done / "small.jsonl")
-    assert ran.returncode == 2
-    assert "is of another specification than small.jsonl. Give files of one" in ran.stderr
+    assert ran.status == 2
+    assert "is of another specification than small.jsonl. Give files of one" in ran.err
 
 
-def test_the_cells_of_another_study_are_left_alone(done: Path, tmp_path: Path) -> None:
+def test_the_cells_of_another_study_are_left_alone(done: Path, tmp_path: Path, study: Callable[..., Ran]) -> None:
     text = (done / "small.toml").read_text().replace('name = "small"', 'name = "mine"').replace("length = 60", "")
     before = (done / "small.jsonl").read_text()
     ran = study(tmp_path, spec_file(tmp_path, text), "--cells", done / "small.jsonl")
-    assert ran.returncode == 2
-    assert "holds cells of the study 'small', and this is 'mine'. Name another file" in ran.stderr
+    assert ran.status == 2
+    assert "holds cells of the study 'small', and this is 'mine'. Name another file" in ran.err
     assert (done / "small.jsonl").read_text() == before
 
 
@@ -198,33 +206,31 @@ def test_wrong_specifications_are_refused_with_place_value_and_remedy(
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_played(
-    tmp_path: Path, options: list[str], said: list[str]
+    tmp_path: Path, study: Callable[..., Ran], options: list[str], said: list[str]
 ) -> None:
     spec = spec_file(tmp_path)
     ran = study(tmp_path, *(spec if each == "SPEC" else each for each in options))
-    assert ran.returncode == 2, ran.stderr
+    assert ran.status == 2, ran.err
     for part in said:
-        assert part in ran.stderr
-    assert "Traceback" not in ran.stderr
+        assert part in ran.err
+    assert "Traceback" not in ran.err
     assert not list(tmp_path.glob("*.jsonl"))
 
 
-def test_compare_with_seeds(tmp_path: Path) -> None:
-    import sys
-
+def test_compare_with_seeds(tmp_path: Path, fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     spec_text(tmp_path)
     (tmp_path / "cluster.toml").write_text('schema = 1\n[[host]]\nname = "h"\ntype = "T"\ngpus = 3\n')
-    words = [sys.executable, "-m", "fairopt", "compare", "trace.csv", "--cluster", "cluster.toml", "--seeds", "4"]
+    monkeypatch.chdir(tmp_path)
+    words = ["compare", "trace.csv", "--cluster", "cluster.toml", "--seeds", "4"]
     policies = ["--policy", "srtf", "--policy", "tiresias"]
-    ran = subprocess.run([*words, *policies, "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == 0, ran.stderr
-    said = json.loads(ran.stdout)
-    assert {pair["measure"] for pair in said["pairs"]} >= {"jct_mean", "ltgf_tenant_min"}
-    assert all(pair["seeds"] == 4 for pair in said["pairs"])
+    ran = fairopt(*words, *policies, "--json")
+    assert ran.status == 0, ran.err
+    assert {pair["measure"] for pair in ran.data["pairs"]} >= {"jct_mean", "ltgf_tenant_min"}
+    assert all(pair["seeds"] == 4 for pair in ran.data["pairs"])
     for extra, part in ((["--property", "no_starvation"], "--property"), (["--policy", "nobody"], "'nobody'")):
-        ran = subprocess.run([*words, *policies, *extra], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-        assert ran.returncode == 2
-        assert part in ran.stderr
-    ran = subprocess.run([*words, "--policy", "srtf"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == 2
-    assert "two at least" in ran.stderr
+        ran = fairopt(*words, *policies, *extra)
+        assert ran.status == 2
+        assert part in ran.err
+    ran = fairopt(*words, "--policy", "srtf")
+    assert ran.status == 2
+    assert "two at least" in ran.err

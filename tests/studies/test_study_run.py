@@ -7,12 +7,14 @@ import random
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from study_examples import cells_of, spec_file, spec_text, study, without_times, words
+from ran_command import Ran
+from study_examples import cells_of, spec_file, spec_text, study_process, without_times, words
 
-from fairopt.studies.cells import CellStatus, code_version, tasks
+from fairopt.studies.cells import CellStatus, PlayedCell, code_version, tasks
 from fairopt.studies.results import StudyResults, require_whole
 from fairopt.studies.running import Shard, progress_text, run_study
 from fairopt.studies.spec import StudySpec
@@ -107,26 +109,27 @@ def test_a_failed_cell_is_kept_and_stops_no_other(tmp_path: Path) -> None:
     assert not found.pairs
 
 
-def test_shards_are_a_study_and_a_merge_misses_nothing(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_pictures")
+def test_shards_are_a_study_and_a_merge_misses_nothing(tmp_path: Path, study: Callable[..., Ran]) -> None:
     spec = spec_file(tmp_path)
     for number in (1, 3):
-        assert study(tmp_path, spec, "--shard", f"{number}/3", "--jobs", "1").returncode == 0
+        assert study(tmp_path, spec, "--shard", f"{number}/3", "--jobs", "1").status == 0
     files = [tmp_path / f"small-{number}-of-3.jsonl" for number in (1, 2, 3)]
     early = study(tmp_path, "merge", files[0], files[2], "-o", "all.jsonl")
-    assert early.returncode == 2
-    assert "4 cells are missing" in early.stderr
+    assert early.status == 2
+    assert "4 cells are missing" in early.err
     assert not (tmp_path / "all.jsonl").exists()
-    assert study(tmp_path, spec, "--shard", "2/3", "--jobs", "1").returncode == 0
+    assert study(tmp_path, spec, "--shard", "2/3", "--jobs", "1").status == 0
     done = study(tmp_path, "merge", *files, "-o", "all.jsonl")
-    assert done.returncode == 0, done.stderr
+    assert done.status == 0, done.err
     cells = cells_of(tmp_path / "all.jsonl")
     assert len(cells) == len({each.key for each in cells}) == 12
     whole = study(tmp_path, spec, "--jobs", "1", "--page", "page.html")
-    assert whole.returncode == 0, whole.stderr
+    assert whole.status == 0, whole.err
     assert without_times(cells_of(tmp_path / "small.jsonl")) == without_times(cells)
-    assert "page.html" in whole.stderr
+    assert "page.html" in whole.err
     again = study(tmp_path, spec, "--jobs", "1", "--json", "--page", "page.html")
-    assert "going on from 12 of 12" in again.stderr
+    assert "going on from 12 of 12" in again.err
     assert len(cells_of(tmp_path / "small.jsonl")) == 12
 
 
@@ -169,14 +172,12 @@ def killed(folder: Path, times: int, seed: int) -> tuple[int, int]:
 
 def whole_after_kills(folder: Path, times: int, seed: int) -> None:
     killed(folder, times, seed)
-    last = study(folder, folder / "small.toml", "--jobs", "2", "--page", "p.html")
+    last = study_process(folder, folder / "small.toml", "--jobs", "2", "--page", "p.html")
     assert last.returncode == 0, last.stderr
     cells = cells_of(folder / "small.jsonl")
     assert len(cells) == len({each.key for each in cells}) == 12
-    other = folder / "undisturbed"
-    other.mkdir()
-    assert study(other, folder / "small.toml", "--jobs", "1", "--page", "p.html").returncode == 0
-    assert without_times(cells) == without_times(cells_of(other / "small.jsonl"))
+    undisturbed = [each for each in played(StudySpec.read(folder / "small.toml")) if isinstance(each, PlayedCell)]
+    assert without_times(cells) == without_times(undisturbed)
 
 
 def test_a_study_that_is_killed_goes_on(tmp_path: Path) -> None:
