@@ -19,6 +19,7 @@ from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.deadline import left
 from fairopt.errors import BadInput, NotSolved
 from fairopt.program import INFINITY, Number, Program, Sense, entry_names
+from fairopt.replacing import Replacing
 
 if TYPE_CHECKING:
     import highspy
@@ -130,8 +131,14 @@ def write(program: Program, path: str | Path) -> None:
     for names, give in ((program.variable_blocks, highs.passColName), (program.row_blocks, highs.passRowName)):
         for position, name in enumerate(entry_names(names)):
             give(position, name.translate(spelling))
-    if not target.parent.is_dir() or _bad(highs.writeModel(str(target))):
-        raise BadInput(f"cannot write {target}", remedy="Check that the folder exists and may be written to")
+    try:
+        with Replacing(target) as file:
+            if _bad(highs.writeModel(str(file.beside))):
+                raise OSError("HiGHS cannot write there")
+            file.keep()
+    except OSError as error:
+        remedy = "Check that the folder exists and may be written to"
+        raise BadInput(f"cannot write {target}: {error.strerror or error}", remedy=remedy) from error
 
 
 def settings(options: Options) -> dict[str, int | float]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import shorten
 
 from fairopt.ledger import Entry, Ruling, ledger
+from fairopt.problem.files.storage import write_text
 
 BEGIN, END = "<!-- what we found: begin, written by make claims -->", "<!-- what we found: end -->"
 PAPERS = {
@@ -87,4 +88,4 @@ def put_into(text: str, rows: Sequence[Entry]) -> str:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         path = Path(name)
-        path.write_text(put_into(path.read_text(encoding="utf-8"), ledger()), encoding="utf-8")
+        write_text(path, put_into(path.read_text(encoding="utf-8"), ledger()))

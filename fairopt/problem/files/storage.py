@@ -16,6 +16,7 @@ from fairopt.errors import BadInput
 from fairopt.problem.files.documents import json_text, parse_json, parse_toml, toml_text
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
+from fairopt.replacing import Replacing
 
 T = TypeVar("T")
 AnyPath: TypeAlias = str | PathLike[str]
@@ -83,15 +84,21 @@ def read_text(path: AnyPath) -> str:
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    """Write a text file, packed where it ends in .gz. Errors: `BadInput` where it cannot be written."""
+    """Write a text file, packed where it ends in .gz; it is there whole, or the one before stays.
+
+    Errors: `BadInput` where it cannot be written.
+    """
     data = text.encode("utf-8")
     if Path(path).suffix.lower() == ".gz":
         data = gzip.compress(data, mtime=0)  # no time in it, so that the same text gives the same bytes
     try:
-        Path(path).write_bytes(data)
-    except OSError as error:
+        with Replacing(path) as file:
+            file.write(data)
+            file.keep()
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else str(error)
         remedy = "Check that the folder exists and is yours to write"
-        raise BadInput(f"cannot write: {error.strerror or error}", remedy=remedy) from error
+        raise BadInput(f"cannot write: {reason}", remedy=remedy) from error
 
 
 def require_place(path: Path | None, place: str, formats: Mapping[str, object] = MappingProxyType({})) -> None:
