@@ -15,7 +15,7 @@ import pytest
 import fairopt
 from fairopt.backends import Highs
 from fairopt.deadline import left, time_limit
-from fairopt.discovery import backend
+from fairopt.discovery import BACKENDS, backend, names
 from fairopt.errors import FairoptError
 from fairopt.models import CooperativeOEF
 from fairopt.problem import Market
@@ -86,12 +86,9 @@ def test_every_share_policy(place: Callable[[], Any], exact: bool) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("name", ["highs", "pyomo", "ecos", "clarabel", "scs", "exact"])
-def test_one_back_end_that_all_share(place: Callable[[], Any], name: str) -> None:
-    shared = backend(name)
-    if not shared.available():
-        pytest.skip(f"{name} is not installed")
-    ask = [partial(fairopt.allocate, "oef-cooperative", market, backend=shared) for market in MARKETS]
+def test_back_ends_that_all_share(place: Callable[[], Any]) -> None:
+    shared = [each for each in map(backend, names(BACKENDS)) if each.available()]
+    ask = [partial(fairopt.allocate, "oef-cooperative", market, each) for each in shared for market in MARKETS]
     require_same(place, ask, times=8)
 
 
@@ -102,8 +99,10 @@ def test_verdicts_of_every_property(place: Callable[[], Any]) -> None:
 
 
 def compared(market: Market) -> object:
-    found = fairopt.compare(market, ["equal-split", "max-min", "oef-cooperative"], ["envy_freeness", "pareto_efficiency"])
-    return [(row.policy, {name: each.to_json() for name, each in row.verdicts.items()}) for row in found]
+    found = fairopt.compare(
+        market, ["equal-split", "max-min", "oef-cooperative"], ["envy_freeness", "pareto_efficiency"]
+    )
+    return [(row.policy.name, {name: each.to_json() for name, each in row.verdicts.items()}) for row in found]
 
 
 def test_comparisons_in_threads() -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TextIO, TypeAlias
 
 from fairopt.codec import decode, encode
 from fairopt.errors import BadInput
-from fairopt.problem.files.storage import naming
+from fairopt.problem.files.storage import naming, read_bytes
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
 
@@ -60,12 +60,8 @@ def read_records(path: str | PathLike[str], kinds: Kinds) -> Records:
 
     Errors: `BadInput` that names the file, the line and the key.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise BadInput(f"cannot be read: {error.strerror}", file=str(path), remedy="Give a file of results") from error
-    *whole, last = text.split("\n")
     with naming(path):
+        *whole, last = read_bytes(path).decode("utf-8", errors="replace").split("\n")
         return Records(
             [record_in(line, kinds, f"line {n}") for n, line in enumerate(whole, start=1) if line.strip()], last
         )

@@ -79,8 +79,8 @@ def suffix_of(path: AnyPath, accepted: Mapping[str, object]) -> str:
 
 def read_text(path: AnyPath) -> str:
     """Return the text of a UTF-8 file, packed where it ends in .gz; `BadInput` where there is none."""
-    data = _read_bytes(path)
-    return _decoded(_unpacked(data) if Path(path).suffix.lower() == ".gz" else data)
+    data = read_bytes(path)
+    return _decoded(unpacked(data) if Path(path).suffix.lower() == ".gz" else data)
 
 
 def write_text(path: AnyPath, text: str) -> None:
@@ -113,7 +113,8 @@ def require_place(path: Path | None, place: str, formats: Mapping[str, object] =
         raise BadInput(f"{path} cannot be written", place=place, remedy="Name a file in a folder that exists")
 
 
-def _read_bytes(path: AnyPath) -> bytes:
+def read_bytes(path: AnyPath) -> bytes:
+    """Return what a file holds, at most `LARGEST_FILE` bytes. Errors: `BadInput`."""
     try:
         with open(path, "rb") as stream:
             data = stream.read(LARGEST_FILE + 1)
@@ -124,18 +125,20 @@ def _read_bytes(path: AnyPath) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise BadInput(f"cannot read: {reason}", remedy="Check the file's name and permissions") from error
-    return _of_ordinary_size(data, "")
+    return of_ordinary_size(data)
 
 
-def _unpacked(data: bytes) -> bytes:
+def unpacked(data: bytes) -> bytes:
+    """Return what gzip has packed, at most `LARGEST_FILE` bytes. Errors: `BadInput`."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            return _of_ordinary_size(stream.read(LARGEST_FILE + 1), " unpacked")
+            return of_ordinary_size(stream.read(LARGEST_FILE + 1), " unpacked")
     except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"not gzip: {error}", place="the file", remedy="Give the whole file, or unpack it") from error
+        raise BadInput(f"not gzip: {error}", remedy="Give the whole file, or unpack it") from error
 
 
-def _of_ordinary_size(data: bytes, how: str) -> bytes:
+def of_ordinary_size(data: bytes, how: str = "") -> bytes:
+    """Return ``data``. Errors: `BadInput` where it is larger than `LARGEST_FILE`."""
     if len(data) > LARGEST_FILE:
         raise BadInput(f"more than {LARGEST_FILE >> 20} MB{how}", place="the file", remedy="Give a smaller one")
     return data
