@@ -17,7 +17,7 @@ import pytest
 import fairopt
 from fairopt import replacing
 from fairopt.backends import highs
-from fairopt.bench.journal import read_records
+from fairopt.bench.journal import LARGEST, read_records
 from fairopt.bench.records import KINDS
 from fairopt.certificates import PropertyProof, read_certificate
 from fairopt.datasets import oef_example
@@ -25,6 +25,7 @@ from fairopt.errors import BadInput
 from fairopt.models import MaxMin
 from fairopt.problem.files.storage import LARGEST_FILE, read_text, write_text
 from fairopt.replacing import Replacing
+from fairopt.simulation.replay import lines
 
 ROOT = Path(__file__).parent.parent
 
@@ -193,17 +194,22 @@ def test_what_is_open_already_is_written_straight(tmp_path: Path) -> None:
     assert out.read_text() == "one two\n"
 
 
-READERS = {"text": read_text, "certificate": read_certificate, "records": lambda path: read_records(path, KINDS)}
+READERS: dict[str, tuple[Callable[[Path], object], int]] = {
+    "text": (read_text, LARGEST_FILE),
+    "certificate": (read_certificate, LARGEST_FILE),
+    "results": (lambda path: read_records(path, KINDS), LARGEST),
+    "line of a record": (lambda path: list(lines(path)), LARGEST_FILE),
+}
 
 
-@pytest.mark.parametrize("read", READERS.values(), ids=READERS.keys())
+@pytest.mark.parametrize(("read", "most"), READERS.values(), ids=READERS.keys())
 def test_a_file_that_is_too_large_is_refused_before_it_fills_the_memory(
-    read: Callable[[Path], object], tmp_path: Path
+    read: Callable[[Path], object], most: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "large.json"
     with path.open("wb") as stream:
-        stream.truncate(LARGEST_FILE + 1)
-    with pytest.raises(BadInput, match="more than 100 MB"):
+        stream.truncate(most + 1)
+    with pytest.raises(BadInput, match=f"more than {most >> 20} MB"):
         read(path)
 
 

@@ -48,6 +48,10 @@ def record_in(line: str, kinds: Kinds, place: str = "") -> Any:
     return decode(known[kind], data, place)
 
 
+#: A larger file of results is taken for a mistake, in bytes.
+LARGEST = 2**30
+
+
 class Records(NamedTuple):
     """The records of a file, in order; ``torn`` is the end of a last line that was cut off, "" where none was."""
 
@@ -61,7 +65,7 @@ def read_records(path: str | PathLike[str], kinds: Kinds) -> Records:
     Errors: `BadInput` that names the file, the line and the key.
     """
     with naming(path):
-        *whole, last = read_bytes(path).decode("utf-8", errors="replace").split("\n")
+        *whole, last = read_bytes(path, LARGEST).decode("utf-8", errors="replace").split("\n")
         return Records(
             [record_in(line, kinds, f"line {n}") for n, line in enumerate(whole, start=1) if line.strip()], last
         )

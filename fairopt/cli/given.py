@@ -21,7 +21,7 @@ from fairopt.cli.completing import files_and
 from fairopt.errors import BadInput
 from fairopt.problem.files.file_type import SEPARATORS
 from fairopt.problem.files.problem import KINDS, kind_of
-from fairopt.problem.files.storage import LARGEST_FILE, naming, of_ordinary_size, unpacked
+from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size, unpacked
 
 STDIN = Path("-")
 Types = Annotated[
@@ -86,7 +86,8 @@ def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, ki
         if context.meta.setdefault("fairopt.stdin", parameter) is not parameter:
             raise BadInput("standard input is taken already", place=parameter.opts[0], remedy="Give a file")
         with naming("standard input"):
-            data = of_ordinary_size(sys.stdin.buffer.read(LARGEST_FILE + 1))
+            data = sys.stdin.buffer.read(LARGEST_FILE + 1)
+            require_size(len(data))
         return StandIn.write(context, "standard input", suffix_told(data), lambda file: file.write_bytes(data))
     if kinds and text.startswith("@") and not path.exists():
         name = data_set(text[1:], kinds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -113,11 +114,12 @@ def require_place(path: Path | None, place: str, formats: Mapping[str, object] =
         raise BadInput(f"{path} cannot be written", place=place, remedy="Name a file in a folder that exists")
 
 
-def read_bytes(path: AnyPath) -> bytes:
-    """Return what a file holds, at most `LARGEST_FILE` bytes. Errors: `BadInput`."""
+def read_bytes(path: AnyPath, most: int = LARGEST_FILE) -> bytes:
+    """Return what a file holds. Errors: `BadInput`, also for more than ``most`` bytes, which are not read."""
     try:
         with open(path, "rb") as stream:
-            data = stream.read(LARGEST_FILE + 1)
+            size = os.fstat(stream.fileno()).st_size
+            data = b"" if size > most else stream.read(most + 1)
     except FileNotFoundError as error:
         raise BadInput("there is no such file", remedy=_neighbours(Path(path))) from error
     except IsADirectoryError as error:
@@ -125,23 +127,25 @@ def read_bytes(path: AnyPath) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise BadInput(f"cannot read: {reason}", remedy="Check the file's name and permissions") from error
-    return of_ordinary_size(data)
+    require_size(max(size, len(data)), most=most)
+    return data
 
 
 def unpacked(data: bytes) -> bytes:
     """Return what gzip has packed, at most `LARGEST_FILE` bytes. Errors: `BadInput`."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            return of_ordinary_size(stream.read(LARGEST_FILE + 1), " unpacked")
+            found = stream.read(LARGEST_FILE + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise BadInput(f"not gzip: {error}", remedy="Give the whole file, or unpack it") from error
+    require_size(len(found), " unpacked")
+    return found
 
 
-def of_ordinary_size(data: bytes, how: str = "") -> bytes:
-    """Return ``data``. Errors: `BadInput` where it is larger than `LARGEST_FILE`."""
-    if len(data) > LARGEST_FILE:
-        raise BadInput(f"more than {LARGEST_FILE >> 20} MB{how}", place="the file", remedy="Give a smaller one")
-    return data
+def require_size(size: int, how: str = "", most: int = LARGEST_FILE) -> None:
+    """Refuse more than ``most`` bytes. Errors: `BadInput`."""
+    if size > most:
+        raise BadInput(f"more than {most >> 20} MB{how}", place="the file", remedy="Give a smaller one")
 
 
 def _decoded(data: bytes) -> str:
