@@ -26,7 +26,7 @@ set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHO
 	$$install --editable '.[dev]'; build/$(1)/bin/python -m pytest -W default -q -n auto --dist worksteal $(VERSIONED)
 endef
 
-.PHONY: demo test test-lowest test-newest sbom kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
+.PHONY: demo test test-lowest test-newest sbom kernels check format campaign torture bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
 	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -62,12 +62,15 @@ format: .venv/ready
 campaign: .venv/ready ## the slow tests: more instances, larger markets
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
+torture: .venv/ready ## a million trials, hours; interrupted, the same command goes on; the counts go into docs/reliability.md
+	$(BIN)/python tests/torture --jobs $$(nproc) --journal build/torture.jsonl --write docs/reliability.md
+
 certify: .venv/ready ## certify every policy on 1,000 random markets, and say what could not be, and why
 	$(BIN)/python -m fairopt.proofs.certify_markets
 
-claims: .venv/ready ## recompute the ledger, write what comes out into its files and into docs/ledger.md
+claims: .venv/ready ## recompute the ledger, write what comes out into its files, docs/ledger.md and docs/beyond.md
 	$(BIN)/python -m fairopt.proofs.ledger.rewrite
-	$(BIN)/python -m fairopt.proofs.ledger.page docs/ledger.md
+	$(BIN)/python -m fairopt.proofs.ledger.page docs/ledger.md docs/beyond.md
 
 studies: .venv/ready ## the quick form of the studies that decide claims: some minutes each; cells in build/studies/quick
 	$(BIN)/python -m fairopt.proofs.ledger.studying --quick --cells build/studies/quick $(STUDIES)

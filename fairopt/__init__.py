@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairopt.errors import NotCapable as NotCapable
     from fairopt.errors import NotInstalled as NotInstalled
     from fairopt.errors import NotSolved as NotSolved
+    from fairopt.frontier import frontier as frontier
     from fairopt.metrics import metrics as metrics
     from fairopt.policy import Allocation as Allocation
     from fairopt.policy import Decision as Decision
@@ -50,6 +51,7 @@ _NAMES = {
     "compare": ("compare", "verify"),
     "discovery": ("policies",),
     "errors": ("BadInput", "FairoptError", "NotCapable", "NotInstalled", "NotSolved"),
+    "frontier": ("frontier",),
     "metrics": ("metrics",),
     "policy": ("Allocation", "Decision", "Policy"),
     "problem": ("Cluster", "Market", "Trace", "read_cluster", "read_market", "read_trace", "write_market"),

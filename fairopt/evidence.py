@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -33,6 +33,7 @@ from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program, Sense, fractions
 from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Property, Verdict
+from fairopt.properties.boundary import Reach
 from fairopt.properties.misreports.exact_reports import exact_or_none
 
 
@@ -65,10 +66,21 @@ def evidence(row: AllocationRow, properties: Sequence[Property]) -> Iterator[Evi
 def evidence_of_verdicts(
     market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: Sequence[AllocationProperty]
 ) -> Iterator[EvidenceItem]:
-    """Yield the evidence for verdicts on an allocation, however it was made."""
+    """Yield the evidence for verdicts on an allocation, however it was made; of one that DEPENDS, for its two ends."""
     for each in {each.name: each for each in properties}.values():
         if each.name in verdicts:
-            yield _item(each.name, partial(each.certify, market, shares, verdicts[each.name]))
+            verdict = verdicts[each.name]
+            yield _item(each.name, partial(each.certify, market, shares, verdict))
+            for end, there in verdict.boundary.ends.items() if isinstance(verdict.boundary, Reach) else ():
+                yield _item(f"{each.name}-{end}", partial(_certify_end, each, there, shares, end))
+
+
+def _certify_end(asked: AllocationProperty, market: Market, shares: Array, end: str) -> Certificate:
+    """Return the evidence that a property holds, or fails, on the market at an end of a range."""
+    verdict = asked.check(market, shares)
+    if verdict.answer.value != end.upper():
+        raise NotCapable(f"{asked.name} depends on the speedups within a tolerance; floats prove nothing")
+    return asked.certify(market, shares, verdict)
 
 
 def certify_search(policy: Policy, market: Market, verdict: Verdict) -> MisreportProof:
@@ -83,6 +95,7 @@ def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> Mis
 
     Errors: `NotCapable` where the decisions have no exact form or no certificate.
     """
+    market = replace(market, least=None, most=None)  # the gain is that at the speedups that are stated
     user = market.index(witness.user)
     if witness.report.dtype != object:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")

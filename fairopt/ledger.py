@@ -1,4 +1,4 @@
-"""The ledger of claims: statements of papers, what a computation says of each, and how to repeat it.
+"""The ledger of claims: statements of papers and our own, what a computation says of each, and how to repeat it.
 
 A ledger is a package with TOML files, in it or in packages within, registered by entry point in the group
 ``fairopt.ledgers``. Each ``[[claim]]`` holds the statement in our own words, the verdict with its evidence, and the
@@ -13,9 +13,11 @@ True
 from __future__ import annotations
 
 import enum
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from importlib import import_module, resources
 from importlib.metadata import entry_points
 from time import perf_counter
@@ -24,6 +26,11 @@ from typing import NamedTuple
 from fairopt.errors import BadInput
 
 GROUP = "fairopt.ledgers"
+#: The ``paper`` of what stands in no paper.
+OWN = "own"
+#: What stands around a number that was measured, in the text that a computation makes; it is not stored.
+OPEN, CLOSE = "\u27e6", "\u27e7"
+NUMBER = re.compile(rf"({OPEN}?)([+-]?\d+(?:\.(\d+))?(?:e[+-]?\d+)?){CLOSE}?")
 
 
 class Ruling(enum.Enum):
@@ -39,6 +46,46 @@ class Ruling(enum.Enum):
     OPEN = "open"  # not decided yet; the row says what it waits for
 
 
+class Measure(enum.Enum):
+    """What is known of a policy in a number, or of a property in yes and no: the columns of the table of policies.
+
+    Efficiency is the total over the largest total of any allocation. An incentive ratio is what a liar truly has after
+    its best lie over what it has in truth, the largest over all markets.
+    """
+
+    EFFICIENCY = "efficiency"  # on the market that the scope names
+    EFFICIENCY_AT_LEAST = "efficiency at least"  # on every market of the scope, by proof
+    EFFICIENCY_AT_MOST = "efficiency at most"  # on the worst market known
+    INCENTIVE_AT_LEAST = "incentive ratio at least"  # on the worst market known
+    INCENTIVE_AT_MOST = "incentive ratio at most"  # on every market of the scope, by proof
+    SHARING_INCENTIVE = "sharing_incentive"
+    ENVY_FREENESS = "envy_freeness"
+    PARETO_EFFICIENCY = "pareto_efficiency"
+    STRATEGY_PROOFNESS = "strategy_proofness"
+    COMPLEXITY = "complexity"  # what is solved, in words
+
+    def takes(self, value: str) -> bool:
+        """Whether a value is one of this measure: a fraction or formula in n users and k types, yes or no, or words."""
+        if self is Measure.COMPLEXITY:
+            return bool(value.strip())
+        if self.name.startswith(("EFFICIENCY", "INCENTIVE")):
+            return re.fullmatch(r"unbounded|[0-9nkR+*/() -]+", value) is not None
+        return value in ("yes", "no")
+
+
+class Figure(NamedTuple):
+    """What a computation or a proof says of one policy: a number, exactly, or whether it has a property.
+
+    ``value`` is a fraction such as "4/3"; a formula in n users, k types and R, how far speedups are apart; "unbounded";
+    "yes" or "no" for a property; or words for complexity. ``scope`` says in words of which markets: "any", "two types".
+    """
+
+    policy: str
+    measure: Measure
+    value: str
+    scope: str
+
+
 class PrintedAndFound(NamedTuple):
     """What a paper prints beside what a study found, in words; ``holds`` says where the claim does."""
 
@@ -50,21 +97,57 @@ class PrintedAndFound(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a computation on a claim. ``evidence`` and ``table`` are text made of the computed numbers."""
+    """The result of a computation on a claim. ``evidence``, ``table`` and ``figures`` are made of computed numbers.
+
+    ``marked`` is the evidence with marks around what was measured, "" where nothing was.
+    """
 
     verdict: Ruling
     evidence: str
     table: tuple[PrintedAndFound, ...] = ()
+    marked: str = ""
+    figures: tuple[Figure, ...] = ()
+
+    @classmethod
+    def measuring(cls, verdict: Ruling, marked: str) -> Finding:
+        """Return the finding of a text in which `measured` numbers, such as times, differ from run to run."""
+        return cls(verdict, marked.replace(OPEN, "").replace(CLOSE, ""), marked=marked)
+
+    def says(self, stored: str) -> bool:
+        """Whether a stored evidence says the same: the words and whole numbers, and decimals to their last digit.
+
+        A measured number may be any.
+
+        >>> now = Finding.measuring(Ruling.REPRODUCED, f"Of 3 runs the mean takes {measured(0.25)} s, and finds 1.50.")
+        >>> [now.says(f"Of 3 runs the mean takes 7.5 s, and finds {each}.") for each in ("1.51", "1.52")]
+        [True, False]
+        """
+        found = self.marked or self.evidence
+        if NUMBER.sub("#", found) != NUMBER.sub("#", stored):
+            return False
+        pairs = zip(NUMBER.findall(found), NUMBER.findall(stored), strict=True)
+        return all(mark or _to_the_last_digit(now, then, decimals) for (mark, now, decimals), (_, then, _) in pairs)
+
+
+def measured(number: float, form: str = "") -> str:
+    """Return a number, formatted, as it stands in the text for `Finding.measuring`."""
+    return f"{OPEN}{number:{form}}{CLOSE}"
+
+
+def _to_the_last_digit(now: str, then: str, decimals: str) -> bool:
+    """Whether two printed numbers are the same, or differ by one in the last of their decimals."""
+    return now == then or (bool(decimals) and abs(Fraction(now) - Fraction(then)) <= Fraction(1, 10 ** len(decimals)))
 
 
 @dataclass(frozen=True)
 class Entry:
     """One row of a ledger.
 
-    ``says`` is the claim in our words; ``where`` its place in the paper. ``run`` is the ``module:function`` in
+    ``says`` is the claim in our words; ``where`` its place in the paper. What we found ourselves has `OWN` as its
+    paper, and its subject in ``where``. ``run`` is the ``module:function`` in
     ``package``, where the row's file lies, that returns the `Finding`; a row that is open has ``waits_for`` instead.
-    A ``slow`` one takes minutes; what is ``measured`` differs from run to run. One that a study decides has a
-    ``table``.
+    A ``slow`` one takes minutes; in a ``measured`` one times differ from run to run, and floats in their last digits.
+    One that a study decides has a ``table``; one that says a number of policies has ``figures``.
     """
 
     id: str
@@ -80,6 +163,7 @@ class Entry:
     slow: bool = False
     measured: bool = False
     table: tuple[PrintedAndFound, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
     def recompute(self) -> tuple[Finding, float]:
         """Return what the computation says now, and the seconds that it took; `BadInput` for a row that is open."""
@@ -95,9 +179,10 @@ class Entry:
         return found
 
     def follows(self, finding: Finding) -> bool:
-        """Whether the stored verdict, and where nothing is measured the evidence, is what the computation says."""
-        same = (finding.evidence, finding.table) == (self.evidence, self.table)
-        return finding.verdict is self.verdict and (self.measured or same)
+        """Whether the stored verdict and evidence are what the computation says, but for what is measured."""
+        same = finding.evidence == self.evidence or (self.measured and finding.says(self.evidence))
+        lists = (finding.table, finding.figures) == (self.table, self.figures)
+        return finding.verdict is self.verdict and lists and same
 
 
 def ledger() -> list[Entry]:
@@ -127,4 +212,16 @@ def read_package(package: str) -> Iterator[Entry]:
                 remedy = f"The keys are {', '.join(sorted(known))}"
                 raise BadInput(problem, file=f"{package}/{file.name}", place=place, remedy=remedy)
             compared = tuple(PrintedAndFound(*each) for each in table.get("table", ()))
-            yield Entry(**{**table, "verdict": Ruling(table["verdict"]), "table": compared, "package": package})
+            try:
+                figures = tuple(_figure(*each) for each in table.get("figures", ()))
+            except (TypeError, ValueError) as error:
+                remedy = "A figure is [policy, measure, value, scope]"
+                raise BadInput(str(error), file=f"{package}/{file.name}", place=place, remedy=remedy) from None
+            read = {"verdict": Ruling(table["verdict"]), "table": compared, "figures": figures}
+            yield Entry(**{**table, **read, "package": package})
+
+
+def _figure(policy: str, measure: str, value: str, scope: str) -> Figure:
+    if not Measure(measure).takes(value):
+        raise ValueError(f"{value!r} is no value of {measure!r}")
+    return Figure(policy, Measure(measure), value, scope)

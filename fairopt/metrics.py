@@ -89,6 +89,6 @@ def largest_efficiency(market: Market) -> Number:
     p.maximize((market.speedup * share).sum(), source="OEF Eq. (4)")
     p.constrain("capacity", share.sum(axis=0) <= market.capacity)
     p.constrain("demand", (share.sum(axis=1) <= market.demand).where(market.demand < INFINITY))
-    solution = (Exact() if market.exact else Highs()).solve(p.program()).require_optimal()
+    solution = (Exact() if market.exact else Highs()).optimum(p.program())
     assert solution.objective is not None
     return solution.objective

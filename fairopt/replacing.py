@@ -42,8 +42,8 @@ class Replacing:
             self.stream = open(self._path, "wb", buffering=0)  # noqa: SIM115
             return
         mode = S_IMODE(self._path.stat().st_mode) if self._path.exists() else None
-        # a name that nobody foresees, in the same folder, where it can be renamed; no link is followed
-        self.beside = self._path.with_name(f".{token_hex(8)}-{self._path.name}"[:255])
+        # a name that nobody foresees, with the same ending, in the same folder; no link is followed
+        self.beside = self._path.with_name(f".{token_hex(8)}-{self._path.name[-50:]}")
         asked = partial(os.open, mode=0o666 if mode is None else 0o600)
         self.stream = open(self.beside, "xb", buffering=0, opener=asked)  # noqa: SIM115
         self._mode = S_IMODE(self.beside.stat().st_mode) if mode is None else mode

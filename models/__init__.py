@@ -44,6 +44,8 @@ from fairopt.models.oef.efficient import EfficientOEF as EfficientOEF
 from fairopt.models.oef.noncooperative import NonCooperativeOEF as NonCooperativeOEF
 from fairopt.models.oef.rounds import OEFRounds as OEFRounds
 from fairopt.models.pal.pal import PAL as PAL
+from fairopt.models.robust.robust import RobustCooperativeOEF as RobustCooperativeOEF
+from fairopt.models.robust.robust import RobustMaxMin as RobustMaxMin
 from fairopt.models.shockwave.shockwave import Shockwave as Shockwave
 from fairopt.models.sia.sia import Sia as Sia
 from fairopt.models.slurm.rounds import SlurmFairTreeRounds as SlurmFairTreeRounds

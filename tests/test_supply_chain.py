@@ -51,6 +51,7 @@ EXCEPTIONS = {
     ("fairopt/bench/child.py", "open to write"): "the pipe to the process that measures",
     ("fairopt/cli/given.py", ".write_bytes"): "the stand-in of standard input, in a temporary folder",
     ("fairopt/testing/data_suites.py", ".write_bytes"): "a file that a suite lets be refused, in a temporary folder",
+    ("fairopt/cli/frontiers.py", ".savefig"): "to the place beside that `fairopt.replacing` gives",
     ("fairopt/studies/page.py", ".savefig"): "a picture in memory, which becomes a part of the page",
 }
 
@@ -128,6 +129,7 @@ WRITERS = {
     "one.txt.gz": lambda path: write_text(path, "one"),
     "market.toml": lambda path: fairopt.write_market(oef_example(), path),
     "certificate.json": certificate,
+    "x" * 251 + ".txt": lambda path: write_text(path, "one"),
     "program.lp": lambda path: highs.write(MaxMin().formulate(oef_example(), None), path),
 }
 
@@ -161,7 +163,7 @@ def test_what_is_written_has_the_permissions_of_what_it_replaces(
 ) -> None:
     path, write = written
     path.chmod(0o640)
-    link = path.with_name(f"link-{path.name}")
+    link = path.with_name(f"link{path.suffix}")
     link.symlink_to(path.name)
     write(link)
     assert link.is_symlink()

@@ -1,4 +1,4 @@
-"""The directives ``findings`` and ``finding-counts``: the ledger of claims, as it is installed.
+"""The directives ``findings``, ``finding-counts`` and ``policy-numbers``: the ledger of claims, as it is installed.
 
 Each claim is a box with classes that ``_static/findings.js`` filters by; without JavaScript all of them are shown.
 """
@@ -16,7 +16,8 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from fairopt.ledger import Entry, PrintedAndFound, Ruling, ledger
+from fairopt.ledger import OWN, Entry, PrintedAndFound, Ruling, ledger
+from fairopt.proofs.ledger.figures import HEADS, cells
 
 
 class Paper(NamedTuple):
@@ -97,6 +98,7 @@ PAPERS = {
     "slurm": Paper(
         "Slurm (documents and code of 2026)", "", "Its rules for fair share on small trees; no live cluster was asked."
     ),
+    OWN: Paper("Our own", "", "What no paper says; in full, by subject, on a page of its own: Beyond the papers."),
 }
 #: What each verdict means, in the order of the table.
 MEANING = {
@@ -196,6 +198,14 @@ class FindingCounts(SphinxDirective):
         ]
 
 
+class PolicyNumbers(SphinxDirective):
+    """What rows of the ledger say of each policy in numbers, and of its properties."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        return [table([head.capitalize() for head in HEADS], cells(ledger()), "policy-numbers")]
+
+
 def counts(rows: Sequence[Entry], used: Sequence[Ruling]) -> list[list[str]]:
     """Return a row of numbers for each paper."""
     made = []
@@ -209,4 +219,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.add_directive("findings", Findings)
     app.add_directive("finding-counts", FindingCounts)
+    app.add_directive("policy-numbers", PolicyNumbers)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

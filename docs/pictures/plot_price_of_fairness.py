@@ -9,12 +9,12 @@ the own partition: 1 where all gain alike.
 import matplotlib.pyplot as plt
 
 from fairopt import allocate, discovery, metrics
+from fairopt.compare import asked_of
 from fairopt.datasets import gavel_example
-from fairopt.policy import unheeded
 from fairopt.problem import Market
 
 market = gavel_example()
-installed = [each for each in discovery.policies(Market) if not unheeded(each, market)]
+installed = [each for each in discovery.policies(Market) if asked_of(each, market)]
 found = {each.name: metrics(market, allocate(each, market).shares) for each in installed}
 names = sorted(found, key=lambda name: float(found[name].total_efficiency))
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")

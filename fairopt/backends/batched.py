@@ -30,19 +30,30 @@ PATIENCE = 3
 def solve_many(programs: Programs, like: Program, basis: Basis) -> Array:
     """Return an optimal point of each program, (cases, variables); NaN where none was proved optimal.
 
+    See `points_and_duals`.
+    """
+    return points_and_duals(programs, like, basis)[0]
+
+
+def points_and_duals(programs: Programs, like: Program, basis: Basis) -> tuple[Array, Array]:
+    """Return an optimal point of each program (cases, variables), and the sizes of the rows' duals (cases, rows).
+
+    Both are NaN where none was proved optimal.
+
     ``like`` is a program of the same structure in floats, whose optimal ``basis`` is the start. Where a program has
     several optima, the point is one of them.
 
     Source: Chvatal, Linear Programming, 1983, ch. 2, 8 and 10 (dictionaries, bounded variables, dual simplex).
     """
     size = scaled(like)
-    out = np.full(programs.cost.shape, np.nan)
     rows, variables = like.shape
+    points, duals = (np.full((len(programs.cost), count), np.nan) for count in (variables, rows))
     block = max(1, BLOCK // (8 * (rows + 2) * variables))
-    for first in range(0, len(out), block):
+    for first in range(0, len(points), block):
         here = slice(first, first + block)
-        out[here] = _Block(programs, here, size).solved(basis) * size.column
-    return out
+        point, dual = _Block(programs, here, size).solved(basis)
+        points[here], duals[here] = point * size.column, np.abs(dual) * (size.objective / size.row)
+    return points, duals
 
 
 class _Block:
@@ -61,19 +72,20 @@ class _Block:
         self.lower = np.hstack([programs.lower[here] / size.column, programs.row_lower[here] / size.row])
         self.upper = np.hstack([programs.upper[here] / size.column, programs.row_upper[here] / size.row])
 
-    def solved(self, basis: Basis) -> Array:
-        """Return optimal points (cases, n), NaN where none was proved."""
-        cases, n = self.cost.shape
-        point = np.full((cases, n), np.nan)
+    def solved(self, basis: Basis) -> tuple[Array, Array]:
+        """Return optimal points (cases, n) and the rows' multipliers (cases, m), NaN where none was proved."""
+        cases, m, n = self.matrix.shape
+        point, multiplier = np.full((cases, n), np.nan), np.full((cases, m), np.nan)
         for work in _started(self, basis):
             while len(work.case):
                 done = work.step()
                 if done.any():
                     x, dual = work.answer(done)
                     mine = work.case[done]
-                    point[mine] = np.where(self.proved(mine, x, dual)[:, None], x, np.nan)
+                    sure = self.proved(mine, x, dual)[:, None]
+                    point[mine], multiplier[mine] = np.where(sure, x, np.nan), np.where(sure, dual, np.nan)
                     work.keep(~done)
-        return point
+        return point, multiplier
 
     def proved(self, case: Array, x: Array, dual: Array) -> Array:
         """Return whether each point is feasible and, by weak duality with the rows' multipliers, optimal."""
@@ -81,14 +93,31 @@ class _Block:
         matrix = self.matrix[case]
         full = np.hstack([x, np.einsum("bmn,bn->bm", matrix, x)])
         price = np.hstack([cost - np.einsum("bm,bmn->bn", dual, matrix), dual])
-        value = np.einsum("bn,bn->b", cost, x)
-        allowed = PROVED * (1 + np.abs(full))
-        feasible = ((full >= lower - allowed) & (full <= upper + allowed)).all(axis=1)
-        held = np.where(price > 0, lower, upper)
-        endless = np.isinf(held)
-        signs = (np.abs(np.where(endless, price, 0.0)) <= PROVED).all(axis=1)
-        bound = (price * np.where(endless, 0.0, held)).sum(axis=1)
-        return np.asarray(feasible & signs & (value - bound <= PROVED * (1 + np.abs(value))))
+        return proved(lower, upper, full, price, np.einsum("bn,bn->b", cost, x))
+
+
+def proved(lower: Array, upper: Array, full: Array, price: Array, value: Array) -> Array:
+    """Return whether each point is feasible and, by weak duality, optimal.
+
+    ``full`` has what its variables and rows come to, ``price`` what each of them costs, all (cases, variables + rows);
+    ``value`` (cases,) is the objective there.
+    """
+    allowed = PROVED * (1 + np.abs(full))
+    feasible = ((full >= lower - allowed) & (full <= upper + allowed)).all(axis=1)
+    held = np.where(price > 0, lower, upper)
+    endless = np.isinf(held)
+    signs = (np.abs(np.where(endless, price, 0.0)) <= PROVED).all(axis=1)
+    bound = (price * np.where(endless, 0.0, held)).sum(axis=1)
+    return np.asarray(feasible & signs & (value - bound <= PROVED * (1 + np.abs(value))))
+
+
+def starting(low: Array, high: Array, rate: Array, at_upper: Array) -> Array:
+    """Return the bound at which each entry of a dictionary begins: where it is dual feasible, if it has two."""
+    boxed = np.isfinite(low) & np.isfinite(high)
+    upper = np.where(boxed & (np.abs(rate) > TOLERANCE), rate < 0, at_upper)
+    start = np.where(upper, high, low)
+    start = np.where(np.isfinite(start), start, np.where(upper, low, high))
+    return np.where(np.isfinite(start), start, 0.0)
 
 
 def _started(block: _Block, basis: Basis) -> Iterator[_Dictionaries]:
@@ -136,12 +165,7 @@ class _Dictionaries:
         self.low, self.high = lower[:, names[0]], upper[:, names[0]]
         self.other_low, self.other_high = lower[:, names[1]], upper[:, names[1]]
         rate = table[:, self.m]
-        # a variable between two bounds is dual feasible at one of them
-        boxed = np.isfinite(self.other_low) & np.isfinite(self.other_high)
-        high = np.where(boxed & (np.abs(rate) > TOLERANCE), rate < 0, at_upper)
-        start = np.where(high, self.other_high, self.other_low)
-        start = np.where(np.isfinite(start), start, np.where(high, self.other_low, self.other_high))
-        self.at = np.where(np.isfinite(start), start, 0.0)
+        self.at = starting(self.other_low, self.other_high, rate, at_upper)
         self.x = np.einsum("bmn,bn->bm", table[:, : self.m], self.at)
         table[:, self.m + 1] = rate
         wrong = self._improving(rate) > 0

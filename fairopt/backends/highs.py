@@ -16,6 +16,7 @@ import numpy as np
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Basis, Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
+from fairopt.backends.trust import well_formed
 from fairopt.deadline import left
 from fairopt.errors import BadInput, NotSolved
 from fairopt.program import INFINITY, Number, Program, Sense, entry_names
@@ -100,7 +101,7 @@ class HighsSession:
         else:
             load(highs, program)
         self._loaded = program
-        solution = run(highs, program, left(self._options.time_limit))
+        solution = well_formed(program, run(highs, program, left(self._options.time_limit)))
         left()
         return ordinary.back(solution)
 

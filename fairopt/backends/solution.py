@@ -160,37 +160,6 @@ class Solution:
         }.get(self.status, "the solver failed")
 
 
-#: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
-#: times what the loosest back end (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
-BROKEN = 1e-5
-#: A row whose terms are all rounding noise has no size of its own; it may be off by this part of a typical variable.
-NOISE = 1e-6
-
-
-def refuse_broken(program: Program, solution: Solution) -> None:
-    """Raise `NotSolved` if a point that a back end calls optimal breaks the constraints."""
-    x, rows = solution.point, program.rows
-    activity = rows.activity(x)
-    excess = np.maximum(rows.lower - activity, activity - rows.upper)
-    outside = np.maximum(program.lower - x, x - program.upper)
-    if x.dtype != object:
-        held = np.abs(x)[np.abs(x) > NOISE * np.abs(x).max(initial=0.0)]
-        size = float(np.exp(np.log(held).mean())) if len(held) else 1.0
-        terms, largest = np.zeros(len(rows)), np.zeros(len(rows))
-        np.add.at(terms, rows.row, np.abs(rows.value * x[rows.column]))
-        np.maximum.at(largest, rows.row, np.abs(rows.value))
-        sides = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (rows.lower, rows.upper)]
-        excess = excess - BROKEN * (terms + sides[0] + sides[1]) - NOISE * largest * size
-        outside = outside - BROKEN * np.abs(x) - NOISE * size
-    if (excess > 0).any() or (outside > 0).any():
-        broken = program.violations(x)
-        name = max(broken, key=lambda name: broken[name])
-        raise NotSolved(
-            f"{solution.backend} calls a point optimal that breaks {name} by {float(broken[name]):g}",
-            replace(solution, status=Status.INACCURATE),
-        )
-
-
 def written_out(program: Program, solution: Solution) -> Solution:
     """Return a method's ``solution`` with ``x``, ``dual``, ``reduced_cost``; errors: `KeyError` for a missing block."""
     x = np.zeros(len(program.cost))
@@ -205,6 +174,21 @@ def written_out(program: Program, solution: Solution) -> Solution:
     rows = program.rows
     against = np.bincount(rows.column, weights=rows.value * dual[rows.row], minlength=len(x))
     return replace(solution, x=x, dual=dual, reduced_cost=program.cost - against)
+
+
+def without_noise(shares: Array, capacity: Array) -> Array:
+    """Return shares (n, k) in floats without noise: none is negative, no type is overbooked. Exact ones have none.
+
+    >>> without_noise(np.array([[1.0, 1e-17], [1.0 + 1e-12, -1e-17]]), np.array([2.0, 0.0])).sum(axis=0) <= [2, 0]
+    array([ True,  True])
+    """
+    if shares.dtype == object:
+        return shares
+    shares = np.maximum(shares, 0.0)
+    booked, there = shares.sum(axis=0), capacity.astype(float)
+    over = booked > there
+    shares[:, over] *= np.nextafter(there[over] / booked[over], 0.0)
+    return shares
 
 
 def not_negative(shares: Array) -> Array:

@@ -17,9 +17,10 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from fairopt.backends.scaling import scaled
-from fairopt.backends.solution import Solution, refuse_broken
+from fairopt.backends.solution import Solution
+from fairopt.backends.trust import asked, trusted, well_formed
 from fairopt.deadline import left
-from fairopt.errors import BadInput, NotCapable, NotInstalled, require_returned
+from fairopt.errors import BadInput, NotCapable, NotInstalled
 from fairopt.program import INFINITY, Number, Program
 
 _log = logging.getLogger(__name__)
@@ -163,9 +164,13 @@ class Backend(ABC):
         self.check(program, options)
         left()
         ordinary = scaled(program.as_(float)) if self.number is float else None
-        solution = self._solve(program.as_(self.number) if ordinary is None else ordinary.program, options)
-        require_returned(isinstance(solution, Solution), solution, f"{type(self).__name__}._solve", "a Solution")
+        asked = program.as_(self.number) if ordinary is None else ordinary.program
+        solution = well_formed(asked, self._solve(asked, options), f"{type(self).__name__}._solve")
         return solution if ordinary is None else ordinary.back(solution)
+
+    def optimum(self, program: Program) -> Solution:
+        """Return the optimal answer to ``program``, as far as it can be `trusted`; errors: `NotSolved`."""
+        return trusted(program, asked(self.solve, program, self.name))
 
     def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
         """Return what answers one program after another; a back end may keep a model loaded in between."""
@@ -291,16 +296,15 @@ class Session:
 
     def __call__(self, program: Program) -> Solution:
         """Return the back end's answer to ``program``, optimal or not."""
-        solution = (self._ask or self.backend.solve)(program)  # of a method, the second is refused
+        ask = self._ask or self.backend.solve  # of a method, the second is refused
+        solution = asked(ask, program, self.solver.name)
         self.seconds += solution.seconds
         _log.debug("%s: %s by %s", program.name, solution.status.value, self.solver.name)
         return solution
 
     def optimum(self, program: Program) -> Solution:
-        """Return the optimal answer to ``program``, which keeps every constraint; errors: `NotSolved`."""
-        solution = self(program).require_optimal()
-        refuse_broken(program, solution)
-        return solution
+        """Return the optimal answer to ``program``, as far as it can be `trusted`; errors: `NotSolved`."""
+        return trusted(program, self(program))
 
     def answer(self, policy: Any, problem: Any, start: Any = None) -> Solution:
         """Return the method's solution of ``policy`` on ``problem``, starting at ``start`` or at the last solution."""

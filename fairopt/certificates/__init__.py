@@ -25,6 +25,7 @@ from fairopt.certificates.decisions import (
     PropertyProof,
     WaterFillingProof,
 )
+from fairopt.certificates.frontier import EfficientFrontierProof, FrontierProof
 from fairopt.certificates.parts import bare_duals, other_variables, row_duals
 from fairopt.certificates.programs import Bound, Infeasibility, OutsideDecision, UnreachableUtilities
 
@@ -34,9 +35,11 @@ __all__ = [
     "Certificate",
     "ComputedAllocation",
     "Dominance",
+    "EfficientFrontierProof",
     "EfficientProof",
     "EnvyProof",
     "Extreme",
+    "FrontierProof",
     "Infeasibility",
     "MarketBound",
     "MisreportProof",

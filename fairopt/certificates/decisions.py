@@ -37,6 +37,7 @@ PROPERTIES = [
     "envy_freeness",
     "work_conservation",
     "adjacent_types",
+    "pareto_efficiency",
     "guarantee_kept",
     "cap_kept",
     "guarantee_incentive",
@@ -90,6 +91,8 @@ class EnvyProof(OfAllocation):
 class Dominance(OfAllocation):
     """``better`` is feasible and gives nobody less and somebody more: ``allocation`` is not Pareto-efficient.
 
+    Where speedups of the market are known only within bounds, it is so for all of them.
+
     With ``optima``, no optimum of a policy is Pareto-efficient. These are an `Extreme` for each user, in order: the
     most that the user gets at any optimum.
 
@@ -103,6 +106,10 @@ class Dominance(OfAllocation):
     kind: ClassVar[str] = "dominance"
     better: Annotated[Array, Part("table", "The better allocation.")]
     optima: MostOfEach | None = None
+
+    def tells_whole(self) -> bool:
+        """Whether the market is told with its bounds: where there are any."""
+        return not self.market.known.all()
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,6 +52,12 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "check": Command("fairopt.cli.proving", "check", "Check certificates, recorded runs and schedules."),
         "claims": Command("fairopt.cli.proving", "claims", "Show papers' claims and what computing them says."),
         "lie": Command("fairopt.cli.misreporting", "lie", "Look for a misreport that pays under a policy."),
+        "frontier": Command(
+            "fairopt.cli.frontiers", "frontier_command", "Say what each property costs of efficiency on a market."
+        ),
+        "incentives": Command(
+            "fairopt.cli.incentives", "incentives_command", "Say how much lies pay, policy by policy, and at most."
+        ),
         "run": Command("fairopt.cli.running", "run_command", "Play a trace on a cluster, round by round."),
         "schedule": Command(
             "fairopt.cli.scheduling", "schedule_command", "Say which jobs of a batch run where and when."
@@ -230,6 +236,8 @@ def _run() -> None:
     except OSError as error:  # a full disk, say
         sys.stdout = None  # else Python would try again at exit
         _end(f"cannot write the output: {error}", Exit.NOT_SOLVED)
+    except MemoryError:
+        _end("out of memory; what was finished is kept", Exit.NOT_SOLVED)
     except KeyboardInterrupt:
         _end("interrupted", Exit.INTERRUPTED)
     except FairoptError as error:

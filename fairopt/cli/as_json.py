@@ -13,7 +13,6 @@ from fairopt.errors import FairoptError, NotSolved
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.properties.verdict import plain
-from fairopt.simulation.measures import UNITS
 
 if TYPE_CHECKING:
     from fairopt.backends.solution import Solution
@@ -109,6 +108,8 @@ def market_row(row: AllocationRow, market: Market) -> dict[str, Any]:
 
 def run_row(row: RunRow, _: Setting) -> dict[str, Any]:
     """Return what ``compare`` says of a policy's run: its measures in floats and counts, with their units."""
+    from fairopt.simulation.measures import UNITS  # here, so that what is about no run begins sooner
+
     found, history = row.measures, row.history
     done = found.jobs == len(history.trace.jobs) and not found.unfinished
     return {

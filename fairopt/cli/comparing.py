@@ -12,11 +12,10 @@ import typer
 
 from fairopt.cli import as_json, comparison_tables, completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Types, input_file, input_option
+from fairopt.cli.given import Error, Types, input_file, input_option, ranged
 from fairopt.cli.listing import AsJson, PropertyNames, print_json, wanted_policies, wanted_properties
-from fairopt.cli.seeding import seeded
 from fairopt.cli.settings import mechanics_of, read_trace_on
-from fairopt.compare import Row
+from fairopt.compare import Row, asked_of
 from fairopt.compare import compare as compared
 from fairopt.errors import BadInput
 from fairopt.policy import Policy, unheeded
@@ -26,6 +25,9 @@ from fairopt.problem.files.batch import read_batch
 from fairopt.problem.files.file_type import file_type
 from fairopt.properties import Effort, Property
 from fairopt.simulation import Setting
+
+#: Seconds for each cell of a batch: the offline optimum of four jobs can take minutes, and of more jobs days.
+BATCH_LIMIT = 10.0
 
 
 def compare(
@@ -48,11 +50,14 @@ def compare(
     floats: Annotated[bool, typer.Option("--floats", help="Decide in floats, within a tolerance: faster.")] = False,
     evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
     seed: Annotated[int, typer.Option(help="Seed of the search for misreports that pay.", min=0)] = 0,
-    seconds: Annotated[float, typer.Option(help="Most seconds to search for misreports, for each policy.")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(help=f"Most seconds to search for misreports, for each policy; {BATCH_LIMIT:g} of a batch.")
+    ] = 60.0,
     normalise: Annotated[
         bool,
         typer.Option("--normalise", help="Of a market: measure each user in its throughput on the slowest type first."),
     ] = False,
+    error: Error = None,
     unique: Annotated[
         bool, typer.Option("--unique", help="Of a market: ask whether each decision is the only optimum.")
     ] = False,
@@ -64,7 +69,8 @@ def compare(
         float | None,
         typer.Option(
             "--time-limit",
-            help="Most seconds for each cell: a decision, or a property of it; a search has --seconds more.",
+            help="Most seconds for each cell: a decision, or a property of it; a search has --seconds more. "
+            f"By default {BATCH_LIMIT:g} of a batch, else no limit.",
             min=0,
         ),
     ] = None,
@@ -111,16 +117,19 @@ def compare(
         if strange := sorted(given & _NOT_SEEDED.keys()):
             remedy = "Leave out one of the two"
             raise BadInput("it means nothing with --seeds", place=_NOT_SEEDED[strange[0]], remedy=remedy)
+        from fairopt.cli.seeding import seeded  # here, so that the other comparisons begin sooner
+
         return seeded(file, wanted_policies(policy_names, kind.decided), context.params, json_)
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
     problem = kind.read(file, context.params)
     policies = wanted_policies(policy_names, kind.decided)
     left_out = [] if policy_names else [why for each in policies if (why := unheeded(each, problem))]
-    policies = [each for each in policies if policy_names or not unheeded(each, problem)]
+    policies = [each for each in policies if policy_names or asked_of(each, problem)]
     wanted = wanted_properties(property_names, problem)
-    effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
-    how = {"effort": effort, "limit": limit, **kind.how(context.params)}
+    searched = seconds if kind.limit is None or "seconds" in given else kind.limit
+    effort = Effort(evaluations=evaluations, seed=seed, seconds=searched)
+    how = {"effort": effort, "limit": kind.limit if limit is None else limit, **kind.how(context.params)}
     rows, interrupted = _rows(problem, policies, wanted, how)
     if json_:
         said = {row.policy.name: {**kind.json(row, problem), "cell_seconds": row.seconds} for row in rows}
@@ -166,12 +175,14 @@ def _rows(
 class ComparedKind(NamedTuple):
     """One kind of problem on the command line: what decides on it, and how it is read, decided and shown.
 
-    ``options``: those that not every kind has. ``read`` returns the problem, from its file and the options. ``how``
-    returns how it is decided, see `fairopt.compare.compare`. ``json`` returns what is said of one policy, by its row
-    and the problem. ``table`` prints the comparison.
+    ``limit``: most seconds for each cell, where the user says nothing. ``options``: those that not every kind has.
+    ``read`` returns the problem, from its file and the options. ``how`` returns how it is decided, see
+    `fairopt.compare.compare`. ``json`` returns what is said of one policy, by its row and the problem. ``table``
+    prints the comparison.
     """
 
     decided: type
+    limit: float | None
     options: frozenset[str]
     read: Callable[[Path, Mapping[str, Any]], Any]
     how: Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -182,7 +193,7 @@ class ComparedKind(NamedTuple):
 def _market(file: Path, given: Mapping[str, Any]) -> Market:
     evidence_files.require_empty(given["certificates"])
     market = read_market(file, given["types"] or ())
-    return market.normalised() if given["normalise"] else market
+    return ranged(market.normalised() if given["normalise"] else market, given["error"])
 
 
 def _setting(file: Path, given: Mapping[str, Any]) -> Setting:
@@ -203,10 +214,11 @@ KINDS: Mapping[str, ComparedKind] = MappingProxyType(
     {
         "market": ComparedKind(
             Market,
+            None,
             frozenset(
                 {"normalise", "unique", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"}
             )
-            | {"types", "allocations"},
+            | {"types", "allocations", "error"},
             _market,
             lambda given: {
                 "exact": not given["floats"],
@@ -218,6 +230,7 @@ KINDS: Mapping[str, ComparedKind] = MappingProxyType(
         ),
         "trace": ComparedKind(
             Queue,
+            None,
             frozenset({"cluster", "length", "rounds", "restart", "launch", "spread", "local_data", "floats", "seeds"}),
             _setting,
             lambda given: {"rounds": given["rounds"]},
@@ -226,6 +239,7 @@ KINDS: Mapping[str, ComparedKind] = MappingProxyType(
         ),
         "batch": ComparedKind(
             Batch,
+            BATCH_LIMIT,
             frozenset({"evaluations", "seed", "seconds"}),
             lambda file, given: read_batch(file),
             lambda given: {},

@@ -8,13 +8,14 @@ from typing import TypeVar
 from rich.text import Text
 
 from fairopt.cli.round_tables import short
-from fairopt.cli.tables import MARKS, STYLES, fits, say, table_of, what_shows
+from fairopt.cli.tables import MARKS, STYLES, fits, range_of, say, table_of, what_shows
 from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
 from fairopt.metrics import Metrics
 from fairopt.problem import Market
 from fairopt.problem.batch import Batch
 from fairopt.program import Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
+from fairopt.properties.boundary import Reach, percent
 from fairopt.simulation import Setting
 from fairopt.simulation.measures import Measures
 
@@ -42,6 +43,11 @@ def markets(rows: Sequence[AllocationRow], market: Market, properties: Sequence[
         if (over.some.answer, over.every.answer) == (Answer.HOLDS, Answer.FAILS)
     ]
     title = f"{len(market.users)} users share {gpus}."
+    if within := range_of(market):
+        title += (
+            "\nPolicies decide by the speedups that are stated, robust ones by the ranges. Verdicts are for all true "
+            f"speedups {within}; `to 5%` says that it holds up to that error."
+        )
     _comparison(rows, title, properties, OF_METRICS, lambda row: _metrics(row.metrics), notes)
 
 
@@ -140,7 +146,9 @@ def _cell(verdict: Verdict | None, *, with_margin: bool) -> Text:
         return Text("-")
     surely = verdict.exact or verdict.answer not in (Answer.HOLDS, Answer.FAILS)
     margin = f" {_short(verdict.margin)}" if with_margin and verdict.answer is Answer.FAILS else ""
-    return Text(f"{'' if surely else '~'}{CELLS[verdict.answer]}{margin}", style=STYLES[verdict.answer])
+    up_to = verdict.boundary.error if isinstance(verdict.boundary, Reach) else None
+    said = CELLS[verdict.answer] if up_to is None else f"to {percent(up_to)}"
+    return Text(f"{'' if surely else '~'}{said}{margin}", style=STYLES[verdict.answer])
 
 
 def _short(margin: Number | None) -> str:

@@ -51,7 +51,7 @@ def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) ->
 def write_certificates(rows: list[AllocationRow], properties: list[Property], folder: Path) -> None:
     """Write the evidence of each row as ``folder/POLICY/WHAT.json``, and say what has none, and why."""
     items = ((f"{row.policy.name}/{item.name}", item) for row in rows for item in evidence(row, properties))
-    _write_items(items, folder)
+    write_items(items, folder)
 
 
 def write_verdicts(
@@ -59,10 +59,11 @@ def write_verdicts(
 ) -> None:
     """Write the evidence of verdicts on an allocation as ``folder/WHAT.json``."""
     items = evidence_of_verdicts(market, shares, verdicts, properties)
-    _write_items(((item.name, item) for item in items), folder)
+    write_items(((item.name, item) for item in items), folder)
 
 
-def _write_items(items: Iterator[tuple[str, EvidenceItem]], folder: Path) -> None:
+def write_items(items: Iterator[tuple[str, EvidenceItem]], folder: Path) -> None:
+    """Write items as ``folder/NAME.json``, and say what has none, and why."""
     written = 0
     for name, item in items:
         if item.certificate is None:

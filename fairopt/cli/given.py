@@ -19,14 +19,24 @@ import typer
 from fairopt import discovery
 from fairopt.cli.completing import files_and
 from fairopt.errors import BadInput
+from fairopt.problem import Market
 from fairopt.problem.files.file_type import SEPARATORS
 from fairopt.problem.files.problem import KINDS, kind_of
 from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size, unpacked
+from fairopt.problem.ranges import relative_error, with_error
 
 STDIN = Path("-")
 Types = Annotated[
     list[str] | None,
     typer.Option("--type", metavar="NAME", help="Of a .csv market: this column is a GPU type. May be repeated."),
+]
+Error = Annotated[
+    str | None,
+    typer.Option(
+        "--error",
+        metavar="PART",
+        help="Of a market: the relative error of its speedups, such as 5%. Verdicts are for all in the range.",
+    ),
 ]
 _TOML = re.compile(r"""\[|[\w."'-]+\s*=""")
 _YAML = re.compile(r"---|[\w.-]+:(\s|$)")
@@ -154,6 +164,13 @@ def described(name: str) -> dict[str, str]:
     kind = next((kind.name for each, kind in KINDS.items() if each is returned), "")
     about = (getdoc(made) or "").partition("\n\n")[0].replace("\n", " ").removeprefix("Return ")
     return {"name": name, "kind": kind, "about": about[:1].upper() + about[1:]}
+
+
+def ranged(market: Market, error: str | None) -> Market:
+    """Return the market with the relative error of ``--error``, where it is given."""
+    if error is None:
+        return market
+    return with_error(market, relative_error(error, "--error"))
 
 
 def require_different(paths: Mapping[str, object]) -> None:

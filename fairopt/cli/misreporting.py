@@ -21,7 +21,7 @@ from fairopt.errors import NotCapable
 from fairopt.evidence import certify_misreport
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
-from fairopt.problem.files.market import FORMATS, read_market, write_market
+from fairopt.problem.files.market import FORMATS, read_market, require_writable, write_market
 from fairopt.problem.files.storage import require_place
 from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, plain, shrinking_misreports
 from fairopt.properties.misreports.search import EVERY_KIND
@@ -59,6 +59,8 @@ def lie(
     problem, rule = read_market(market, types or ()), discovery.policy(policy, Market)
     require_place(certificate, "--certificate")
     require_place(out, "--out", FORMATS)
+    if out is not None:  # what cannot be written is not searched for
+        require_writable(problem, out)
     with tables.working("searching"):
         found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind.value]

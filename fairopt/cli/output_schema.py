@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from fairopt.cli.as_json import DECIDES, SCHEMA
 from fairopt.cli.audit_schema import AUDITING
+from fairopt.cli.frontier_schema import FRONTIER
 from fairopt.cli.schema_parts import (
     NAMES,
     NUMBER,
@@ -217,6 +218,14 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
                 "policy": (TEXT, "The policy."),
                 "market": (OBJECT, "The market, as in a market file."),
                 "misreport": (OBJECT, "Who reports what, and what it gains."),
+            },
+        ),
+        "frontier": FRONTIER,
+        "incentives": object_of(
+            "How much lies pay.",
+            {
+                **VERSION,
+                "policies": (OBJECT, "By name: the best lie found of each kind, and what is proved of all reports."),
             },
         ),
         "run": object_of("A run.", {**VERSION, "policy": (TEXT, "Who decided."), **_RUN}),

@@ -64,7 +64,7 @@ def claims(
     paper: Annotated[str | None, typer.Option(help="Only the rows of one paper.")] = None,
     verdict: Annotated[Ruling | None, typer.Option(help="Only the rows with this verdict.")] = None,
 ) -> None:
-    """Show what the papers claim and what a computation says of it.
+    """Show what the papers claim, and what we found ourselves (--paper own), and what a computation says of it.
 
     With --run, exit status 1 says that a stored verdict no longer follows, 3 that a row could not be recomputed here.
     """

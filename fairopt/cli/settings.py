@@ -19,7 +19,6 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Trace, exact, read_cluster, read_trace
 from fairopt.problem.files.storage import naming
 from fairopt.simulation import Mechanics
-from fairopt.simulation.run import check_matches
 
 if TYPE_CHECKING:
     from fairopt.workloads import Workload
@@ -38,6 +37,8 @@ P = TypeVar("P", bound="Policy | Workload")
 
 def read_trace_on(trace: Path, cluster: Path) -> tuple[Trace, Cluster]:
     """Return a trace for the cluster that it is played on, and that cluster, from their files."""
+    from fairopt.simulation.run import check_matches  # here, so that what plays nothing begins sooner
+
     there = read_cluster(cluster)
     given = read_trace(trace, there.types)
     with naming(trace):

@@ -12,7 +12,7 @@ import typer
 from fairopt import discovery
 from fairopt.by_name import allocate
 from fairopt.cli import as_json, evidence_files, tables
-from fairopt.cli.given import Types, input_file
+from fairopt.cli.given import Error, Types, input_file, ranged
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
 from fairopt.cli.settings import Settings
 from fairopt.compare import verify as verified
@@ -49,6 +49,7 @@ def solve(
     normalise: Annotated[
         bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
     ] = False,
+    error: Error = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.", min=0)] = None,
     tolerance: Annotated[float | None, typer.Option(help="The solver's feasibility tolerance.", min=0)] = None,
     seed: Annotated[int | None, typer.Option(help="The solver's random seed.")] = None,
@@ -63,7 +64,7 @@ def solve(
     exact = exact or certificate is not None
     require_place(certificate, "--certificate")
     problem = read_market(market, types or ())
-    problem = problem.normalised() if normalise else problem
+    problem = ranged(problem.normalised() if normalise else problem, error)
     rule = configured(discovery.policy(policy, Market), settings or [])
     solver = discovery.solver(rule, backend)
     if exact and solver is not None and solver.number is float:
@@ -119,6 +120,7 @@ def verify(
     ] = None,
     property_names: PropertyNames = None,
     json_: AsJson = False,
+    error: Error = None,
     tolerance: Annotated[float, typer.Option(help="Relative slack that counts as none.", min=0)] = TOLERANCE,
     exact: Annotated[bool, typer.Option("--exact", help="No tolerance, and numbers print as p/q.")] = False,
     certificates: Annotated[
@@ -133,17 +135,18 @@ def verify(
     """
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
     if market.name.endswith(RECORDS):
-        _refuse({"OUTCOME": allocation, "--certificates": certificates}, f"{market} is the record of a run")
+        strange = {"OUTCOME": allocation, "--certificates": certificates, "--error": error}
+        _refuse(strange, f"{market} is the record of a run")
         return _verify_record(market, property_names, json_=json_, tolerance=slack, exact=exact)
     if allocation is None:
         remedy = "Give an allocation; of a batch, a schedule"
         raise BadInput(f"nothing says what is to be checked on {market}", place="OUTCOME", remedy=remedy)
     if is_batch_file(market):
-        _refuse({"--certificates": certificates}, f"{market} is a batch")
+        _refuse({"--certificates": certificates, "--error": error}, f"{market} is a batch")
         from fairopt.cli import scheduling  # here, so that the other commands of this file begin sooner
 
         return scheduling.verify(market, allocation, property_names, json_=json_, tolerance=slack, exact=exact)
-    problem = read_market(market, types or ())
+    problem = ranged(read_market(market, types or ()), error)
     shares = read_allocation(allocation, problem)
     asked = outcome_properties(property_names, problem)
     exact = exact or certificates is not None

@@ -24,8 +24,10 @@ from fairopt.ledger import Entry, Finding, PrintedAndFound, Ruling
 from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
+from fairopt.problem.ranges import error_of
 from fairopt.program import INFINITY, number_text
 from fairopt.properties import Answer, Misreport, Verdict
+from fairopt.properties.boundary import percent
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
 WIDE = 200
@@ -83,8 +85,18 @@ def decision(decided: Allocation, unique: Uniqueness | None) -> None:
         )
 
 
+def range_of(market: Market) -> str:
+    """Return how far the speedups of a market may be from those that it states; "" where they are known."""
+    if market.known.all():
+        return ""
+    error = error_of(market)
+    return "within the bounds of the market" if error is None else f"within an error of {percent(error)}"
+
+
 def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> None:
     """Print verdicts on an allocation, and its metrics."""
+    if within := range_of(market):
+        say(f"Verdicts are for all speedups {within}.")
     answers(found)
     idle = ", ".join(
         f"{name} {float(part):.0%}"

@@ -24,6 +24,7 @@ from fairopt.policy import Plan, Policy, decide, unheeded, uniqueness
 from fairopt.policy.decide import can_be_exact
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
+from fairopt.problem.ranges import with_error
 from fairopt.program import Number
 from fairopt.properties import (
     Effort,
@@ -123,6 +124,7 @@ def compare(
     limit: float | None = None,
     watch: Callable[[Policy, str], None] = lambda policy, cell: None,
     backend: AnySolver = None,
+    error: object = None,
     **how: Any,
 ) -> Compared[Any]:
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
@@ -135,6 +137,9 @@ def compare(
     faster, and within a tolerance. ``unique`` asks whether each decision is the only optimum; ``every_optimum`` asks
     this too and, where an exact decision is not, what holds over all optima. Of a `Setting` at most ``rounds`` are
     played, all by default; ``ideal`` is what finish-time fairness compares with.
+
+    ``error`` says how exactly the speedups of a `Market` were measured, such as "5%". Policies decide by the speedups
+    that are stated, robust ones by the ranges; verdicts are then for all true speedups within them.
 
     A policy that cannot answer does not stop the others. Searches come last, so that the cheap verdicts are there when
     one is stopped; each ends after a minute, or as ``effort`` says. ``limit``: most seconds for a decision, and for
@@ -149,8 +154,9 @@ def compare(
     <AllocationRow: max-efficiency: FAILS envy_freeness, sharing_incentive>
     """
     decided = Queue if isinstance(problem, Setting) else type(problem)
+    problem = _measured(problem, error)
     if policies is None:
-        policies = [each for each in discovery.policies(decided) if not unheeded(each, problem)]
+        policies = [each for each in discovery.policies(decided) if asked_of(each, problem)]
     chosen = [discovery.policy_of(each, decided) for each in _several(policies)]
     solvers = [discovery.solver_of(each, backend) for each in chosen]
     asked = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
@@ -158,6 +164,26 @@ def compare(
     if isinstance(problem, Market) and how.get("exact") is False:
         problem = problem.as_(float)
     return Compared(problem, _rows(problem, zip(chosen, solvers, strict=True), asked, effort, limit, watch, **how))
+
+
+def asked_of(policy: Policy, problem: Any) -> bool:
+    """Whether a policy is compared on a problem where nobody names it.
+
+    >>> from fairopt.datasets import oef_example
+    >>> from fairopt.models import MaxMin
+    >>> asked_of(MaxMin(), oef_example())
+    True
+    """
+    return not unheeded(policy, problem) and policy.asked_of(problem)
+
+
+def _measured(problem: Any, error: object) -> Any:
+    """Return the problem with its speedups known up to a relative error, where one is given."""
+    if error is None:
+        return problem
+    kind = f"a {type(problem).__name__}"
+    require(isinstance(problem, Market), kind, "error", "Leave it out; only a Market's speedups have errors")
+    return with_error(problem, error)
 
 
 def _rows(
@@ -198,11 +224,13 @@ def verify(
     properties: AnyProperty | Sequence[AnyProperty] | None = None,
     *,
     tolerance: Number | None = None,
+    error: object = None,
 ) -> dict[str, Verdict]:
     """Return the verdicts on anybody's outcome, by property name; ``properties`` as `compare` takes them.
 
     It is an allocation of a `Market` (or shares (n, k): an array, lists, a pandas table), a `History` of a `Setting`, a
-    `Plan` of a `Batch`. Errors: `BadInput` for an outcome that is none of this problem. Source: those of the
+    `Plan` of a `Batch`. ``error`` is that of a `Market`'s speedups, as `compare` takes it: verdicts are then for all
+    speedups within the ranges. Errors: `BadInput` for an outcome that is none of this problem. Source: those of the
     properties.
 
     >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
@@ -212,7 +240,7 @@ def verify(
     for kind, made in ((Setting, History), (Batch, Plan)):
         fits = not isinstance(problem, kind) or isinstance(outcome, made)
         require(fits, f"a {type(outcome).__name__}", "outcome", f"Of a {kind.__name__}, give a {made.__name__}")
-    verdicts = {}
+    verdicts, problem = {}, _measured(problem, error)
     for each in _asked(problem, properties):
         if not isinstance(each, OutcomeProperty):
             if properties is None:

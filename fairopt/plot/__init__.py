@@ -1,4 +1,4 @@
-"""Pictures: of allocations and misreports, and of runs and studies.
+"""Pictures: of allocations, misreports and trade-offs, and of runs and studies.
 
 Each function makes a figure of its own, or draws on ``ax``, and returns the figure; nothing is kept in pyplot. Save one
 with ``plot.shares(decision).savefig("shares.png")``. matplotlib is an extra, imported when a figure is asked for.
@@ -11,6 +11,7 @@ with ``plot.shares(decision).savefig("shares.png")``. matplotlib is an extra, im
 
 from fairopt.plot.allocations import compare_shares, misreport, shares
 from fairopt.plot.figures import COLOURS, HATCHES, LINES, LONGEST_NAME
+from fairopt.plot.frontiers import frontier
 from fairopt.plot.runs import against_load, cdf, gantt, over_time, tenant_share, tradeoff
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "against_load",
     "cdf",
     "compare_shares",
+    "frontier",
     "gantt",
     "misreport",
     "over_time",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from fairopt.backends import Method, ProgramMethod, Session
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima, with_optimum
-from fairopt.backends.solution import Solution, not_negative, written_out
+from fairopt.backends.solution import Solution, without_noise, written_out
 from fairopt.certificates import Certificate, Optimality, OutsideDecision
 from fairopt.errors import NotCapable, require_returned
 from fairopt.policy.allocation import Allocation
@@ -21,6 +21,9 @@ from fairopt.policy.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program
+
+if TYPE_CHECKING:
+    from fairopt.policy.many import ManyBundles
 
 
 class Formulated(Policy):
@@ -77,12 +80,24 @@ class Formulated(Policy):
         return Allocation(
             self.name,
             problem,
-            shares=not_negative(program.variable("share", solution.point)),
+            shares=without_noise(program.variable("share", solution.point), problem.capacity),
             objective=program.value(solution.point),
             program=program,
             solution=solution,
             seconds=Seconds(build=built - begun, solve=perf_counter() - built),
         )
+
+    def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
+        """Return who solves the programs of many misreports side by side; None where each takes more than one."""
+        if type(self).decide is not Formulated.decide:
+            return None
+        from fairopt.policy.many_programs import ManyPrograms  # here, since few callers search for misreports
+
+        def write(speedup: Array) -> Program:
+            market = replace(problem, speedup=speedup)
+            return self.formulate(market, self.start(market))
+
+        return ManyPrograms.of(write, problem)
 
     def _by_method(self, problem: Market, solve: Session) -> Allocation:
         """Return the answer of a method, which proves its answer without formulating the program."""

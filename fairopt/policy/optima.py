@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends import Highs
+from fairopt.backends import Backend, Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima
 from fairopt.backends.solution import Status, not_negative
@@ -80,7 +80,7 @@ class Optima:
         """Return the largest or least sum of ``weight`` (n, k) times shares over the optima. Errors: `NotSolved`."""
         sign = 1 if sense is Sense.MAXIMIZE else -1
         program = on_shares(self.choices, weight * sign)
-        return sign * program.value(self._solver()(program).require_optimal().point)
+        return sign * program.value(self._solver().optimum(program).point)
 
     def unique(self, *, seed: int = 0) -> Uniqueness:
         """Say whether every optimum has the same utilities, and the same shares; decided in floats.
@@ -112,7 +112,7 @@ class Optima:
         solver, left = self._solver(), self.choices
         for weight in weights:
             program = on_shares(left, weight)
-            solution = solver(program).require_optimal()
+            solution = solver.optimum(program)
             left = replace(cut_to_optima(program, solution), name=self.choices.name)
         return self.allocation(solution.point)
 
@@ -121,8 +121,8 @@ class Optima:
         n, k = self.market.shape
         return not_negative(point[self.first : self.first + n * k].reshape(n, k))
 
-    def _solver(self) -> Any:
-        return Exact().solve if self.choices.exact else Highs().opened()
+    def _solver(self) -> Backend:
+        return Exact() if self.choices.exact else Highs()
 
     # -- parts of questions, for properties that are asked over all optima (exact) ------------------------------------
     def column(self, user: int, type: int) -> int:

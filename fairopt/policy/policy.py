@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairopt.backends import Capability, Method, Options, Session
 from fairopt.certificates import Certificate
@@ -20,7 +20,10 @@ from fairopt.policy.allocation import Allocation, same_utilities
 from fairopt.policy.decision import Decision
 from fairopt.problem import Entitled, Market
 from fairopt.problem.floors import is_entitled
-from fairopt.program import Array, Program
+from fairopt.program import Array, Number, Program
+
+if TYPE_CHECKING:
+    from fairopt.policy.many import ManyBundles
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,10 @@ class Policy(ABC):
         """Return the state before the first decision: the first of ``states``, empty; None for a policy without any."""
         return self.states[0]() if self.states else None
 
+    def asked_of(self, problem: Any) -> bool:
+        """Whether it is compared on a problem where nobody names it."""
+        return True
+
     @abstractmethod
     def decide(self, problem: Any, state: Any, solve: Session) -> Decision:
         """Return the decision on ``problem`` in ``state``; ``solve`` is a session of the chosen back end or method.
@@ -161,6 +168,22 @@ class Policy(ABC):
         assert isinstance(decision, Allocation)
         bundle: Array = decision.shares[user]
         return bundle
+
+    def incentive_ratio(self, part: Number) -> Number | None:
+        """Return a theorem's bound on the factor that lies about speedups give a user with ``part`` of all weight.
+
+        It speaks of markets without demands. None where there is none.
+        """
+        return None
+
+    def many_bundles(self, problem: Any, before: Any) -> ManyBundles | None:
+        """Return what decides on thousands of misreports on ``problem`` at once, a market in floats; None for nothing.
+
+        ``before`` is the decision on the truth. The bundles are those of `decide` up to about 1e-8, relatively; where
+        optima tie they may be those of another optimum. A policy overrides this where its algorithm can be run on
+        arrays of markets: the search for misreports then tries so many more.
+        """
+        return None
 
     def optimal_face(self, decision: Any) -> Program | None:
         """Return a program of all allocations that the policy could have chosen; None where it optimises nothing.

@@ -35,7 +35,10 @@ def listed(values: object, place: str) -> list[object]:
     """Return the entries of a list, an array or a tuple; strings, dictionaries and sets are none."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise BadInput(f"got {type(values).__name__}", place=place, remedy="Give a list of numbers")
-    return list(values)
+    try:
+        return list(values)
+    except TypeError as error:  # an array of no dimensions says so only here
+        raise BadInput(f"got {values!r:.100}", place=place, remedy="Give a list of numbers") from error
 
 
 def listed_rows(speedup: object) -> list[list[object]]:
@@ -50,12 +53,32 @@ def check_name(name: object, place: str) -> str:
     return name
 
 
-def checked_names(names: Sequence[str] | None, count: int, kind: str, letter: str) -> tuple[str, ...]:
-    """Return one name for each of ``count``, all different; without ``names`` the letter and a number."""
+def listed_owners(owner: Iterable[str] | None, rows: int) -> list[str] | None:
+    """Return the owner of each row, or None."""
+    given = listed_names(owner, "owner")
+    if given is not None and len(given) != rows:
+        raise BadInput(f"{len(given)} owners for {rows} rows", place="owner", remedy="Give one for each row")
+    return given
+
+
+def listed_names(names: Iterable[str] | None, place: str) -> list[str] | None:
+    """Return names as a list of strings, or None; `BadInput` for what is no list of strings."""
+    if names is None:
+        return None
+    try:
+        given = None if isinstance(names, str) else list(names)
+    except TypeError:  # an array without a length says so only here
+        given = None
+    if given is None or not all(isinstance(name, str) for name in given):
+        raise BadInput(f"got {shown(names)}", place=place, remedy="Give a list of names, each a string")
+    return given
+
+
+def checked_names(given: Sequence[str] | None, count: int, kind: str, letter: str) -> tuple[str, ...]:
+    """Return one name for each of ``count``, all different; without any the letter and a number."""
+    names = listed_names(given, f"{kind}s")
     if names is None:
         return tuple(f"{letter}{number}" for number in range(1, count + 1))
-    if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
-        raise BadInput(f"got {shown(names)}", place=f"{kind}s", remedy="Give a list of names, each a string")
     if len(names) != count:
         unit = "capacities" if kind == "type" else "rows of speedups"
         raise BadInput(f"{len(names)} {kind}s for {count} {unit}", place=f"{kind}s", remedy="Give one name for each")

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.problem.checks import listed
+from fairopt.problem.checks import listed, listed_names
 from fairopt.problem.labels import as_name, check_labels, is_pandas
 from fairopt.problem.numbers import exact
 from fairopt.program import Array, objects
@@ -30,10 +30,10 @@ def axes(frame: Any) -> tuple[list[str], list[str]]:
 def with_names(table: Any, users: Names, types: Names) -> tuple[Any, Names, Names]:
     """Return a table without its labels, and the names of its rows and columns: the labels of a pandas table.
 
-    Errors: `BadInput` where such a table comes with other names beside it.
+    Errors: `BadInput` where such a table comes with other names beside it, and for names that are no list of strings.
     """
     if not is_frame(table):
-        return table, users, types
+        return table, listed_names(users, "users"), listed_names(types, "types")
     if users is not None or types is not None:
         remedy = "Leave out users and types, or rename the table's rows and columns"
         raise BadInput("the table has names already", place="users" if types is None else "types", remedy=remedy)

@@ -78,6 +78,7 @@ class Gangs(Frozen):
         require(count <= MOST_GANGS, count, "gangs", f"Give at most {MOST_GANGS}")
         named = checked_names(names, count, "gang", "g")
         places = [f"gang {number} ({name!r})" for number, name in enumerate(named, start=1)]
+        types = checked_names(types, len(types), "type", "T")
         rows = {name: row for row, name in enumerate(users)}
         column = {name: j for j, name in enumerate(types)}
         taken = {name: amounts(values, places, name, "gang") for name, values in (other or {}).items()}

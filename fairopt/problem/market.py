@@ -106,8 +106,7 @@ class Market(Frozen, Tabular):
         type_names = checked_names(types, len(given), "type", "T")
         checks.check_size(len(rows), len(given))
         user_names = checked_names(users, len(rows), "user", "u")
-        if owner is not None and len(owner) != len(rows):
-            raise BadInput(f"{len(owner)} owners for {len(rows)} rows", place="owner", remedy="Give one for each row")
+        owner = checks.listed_owners(owner, len(rows))
         own = tuple(f"user {number} ({name!r})" for number, name in enumerate(user_names, start=1))
         called = own if places is None or len(places) != len(rows) else tuple(places)
         market = cls(

@@ -139,7 +139,10 @@ def _stacked(array: Array, cases: int) -> Array:
     """Return (cases, entries) floats for an array of ordinary numbers and `Many`."""
     if array.dtype != object:
         return np.broadcast_to(array.astype(float), (cases, len(array)))
-    out = np.empty((len(array), cases))
-    for place, number in enumerate(array):
-        out[place] = _values(number)
-    return np.ascontiguousarray(out.T)
+    varies = [place for place, number in enumerate(array) if isinstance(number, Many)]
+    ordinary = array.copy()
+    ordinary[varies] = 0.0
+    out = np.repeat(ordinary.astype(float)[None], cases, axis=0)
+    if varies:
+        out[:, varies] = np.stack([array[place].values for place in varies], axis=1)
+    return out

@@ -201,7 +201,8 @@ class Program:
 
     def reduced_cost(self, x: Array, dual: Array) -> Array:
         """Return the reduced costs that belong to row duals: the gradient at ``x`` minus ``A.T @ dual``."""
-        reduced = self.gradient(x)
+        gradient = self.gradient(x)
+        reduced = gradient.astype(np.result_type(gradient, dual, self.rows.value))
         np.subtract.at(reduced, self.rows.column, self.rows.value * dual[self.rows.row])
         return reduced
 

@@ -20,8 +20,10 @@ from fairopt.backends.solution import Status
 from fairopt.certificates import Certificate, PropertyProof
 from fairopt.deadline import left
 from fairopt.errors import NotCapable
-from fairopt.problem import Market, usable
-from fairopt.program import INFINITY, Array, Formulation, Number, fractions, number_text, objects
+from fairopt.problem import Market
+from fairopt.problem.ranges import shrunk
+from fairopt.program import INFINITY, Array, Formulation, Number, fractions, objects
+from fairopt.properties.boundary import Boundary, reach
 from fairopt.properties.property import AllocationProperty, nothing_known, unknown_speedups
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -31,18 +33,6 @@ class SpeedupsThatHold:
     """Speedups (n, k) within the bounds at which the property holds."""
 
     speedups: Array
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """Speedups of a user at which the answer changes: there it holds, and further on it fails."""
-
-    user: str
-    speedups: tuple[tuple[str, Number], ...]
-
-    def __str__(self) -> str:
-        at = " and ".join(f"{number_text(speed)} on {name}" for name, speed in self.speedups)
-        return f"it changes where {self.user} runs at {at}"
 
 
 class LinearInSpeedups(AllocationProperty):
@@ -78,21 +68,21 @@ class LinearInSpeedups(AllocationProperty):
             else:
                 rows[user].append(uses - would)
         holding = told.speedup.copy()
-        changes, fails, least = list[tuple[int, Array]](), False, list[tuple[Number, int]]()
+        changes, fails, least = list[_Change](), False, list[tuple[Number, int]]()
         exact = market.exact and shares.dtype == object
         for user, each in rows.items():
             ends, slacks = (told.ends[0][user], told.ends[1][user]), np.array(each)
             least.append((min(lowest(row, *ends) for row in slacks), user))
             if all(lowest(row, *ends) >= 0 for row in slacks + allowed[user]):
                 continue
-            found = holds_at(slacks, *ends)
+            found = self._found(slacks, told.speedup[user], *ends)
             if found is None and tolerance:  # it may still be within the tolerance
                 slacks, exact = slacks + allowed[user], False
-                found = holds_at(slacks, *ends)
+                found = self._found(slacks, told.speedup[user], *ends)
             fails = fails or found is None
             if found is not None:
                 holding[user] = found
-                changes.append((user, changes_at(slacks, found, *ends)))
+                changes.append(changes_at(user, slacks, found, *ends))
         effort = f"all speedups within the bounds, {stated.effort}"
         if fails:  # as it does at the speedups that are stated
             return replace(stated, effort=effort)
@@ -107,13 +97,33 @@ class LinearInSpeedups(AllocationProperty):
             unit = f"throughput of {market.users[tightest]}"
             return replace(verdict, margin=margin, unit=unit, exact=exact and margin >= 0)
         nothing = nothing_known(market)
-        bounded = [each for each in changes if not nothing[each[0]]]
+        bounded = [each for each in changes if not nothing[each.user]]
         if not bounded:
             return Verdict.undecided(self.name, unknown_speedups(market), effort=effort)
-        user, row = bounded[0]
-        boundary = Boundary(market.users[user], tuple(zip(market.types, row.tolist(), strict=True)))
+        asked = self._boundary(told, holding, changes, bounded)
         shown = SpeedupsThatHold(holding)
-        return replace(verdict, answer=Answer.DEPENDS, boundary=boundary, evidence=shown, exact=exact)
+        if margin > -INFINITY:
+            verdict = replace(verdict, margin=margin, unit=f"throughput of {market.users[tightest]}, at worst")
+        return replace(verdict, answer=Answer.DEPENDS, boundary=asked, evidence=shown, exact=exact)
+
+    def _found(self, rows: Array, stated: Array, least: Array, most: Array) -> Array | None:
+        """Return speedups (k,) at which no row is below 0, those that are stated if that is so; None for none."""
+        return stated if (rows @ stated >= 0).all() else holds_at(rows, least, most)
+
+    def _boundary(self, told: Market, holding: Array, changes: list[_Change], bounded: list[_Change]) -> Boundary:
+        """Return where the answer changes first: of those who change, at whom the least part of the way is left."""
+        first = min(bounded, key=lambda each: each.part)
+        known = replace(told, least=None, most=None)
+        row = tuple(zip(told.types, first.point.tolist(), strict=True))
+        speedup = holding.copy()
+        speedup[first.user] = first.failing
+        fails = replace(known, speedup=speedup)
+        if (holding != told.speedup).any():  # it fails at the speedups that are stated
+            ends = {"holds": replace(known, speedup=holding), "fails": known}
+            return Boundary(told.users[first.user], row, **reach(told, None, ends))
+        part = min(Fraction(0) if each.endless else each.part for each in changes)
+        ends = {"holds": shrunk(told, part) if part else known, "fails": fails}
+        return Boundary(told.users[first.user], row, **reach(told, part, ends))
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         if market.known.all():
@@ -132,22 +142,6 @@ class LinearInSpeedups(AllocationProperty):
         best = -lowest(would - uses, least, most)
         opened = bool(((least == 0) & (most > 0) & (uses < would)).any())
         return bool(best < 0 or (best == 0 and opened))
-
-
-def in_use(market: Market, user: int, bundle: Array) -> Array | None:
-    """Return which of a bundle's GPUs (k,) a user uses, whatever its speedups are; None where these decide.
-
-    >>> market = Market.of([[1, 2]], [2, 2], demand=[3], least=[[0, 0]], most=[[None, None]])
-    >>> in_use(market, 0, np.array([1, 2])).tolist(), in_use(market, 0, np.array([2, 2]))
-    ([1, 2], None)
-    """
-    limit = market.limit[user]
-    runs = np.where(market.ends[1][user] > 0, bundle, 0)
-    if runs.sum() <= limit:
-        return runs
-    if market.known[user]:
-        return usable(market.speedup[user], bundle, np.array(limit, dtype=bundle.dtype))
-    return None
 
 
 def lowest(row: Array, least: Array, most: Array) -> Number:
@@ -180,15 +174,37 @@ def holds_at(rows: Array, least: Array, most: Array) -> Array | None:
     return found
 
 
-def changes_at(rows: Array, holding: Array, least: Array, most: Array) -> Array:
-    """Return the last speedups (k,) at which no row (m, k) is below 0, from those ``holding`` to others that fail."""
-    row = next(each for each in rows if lowest(each, least, most) < 0)
+@dataclass(frozen=True)
+class _Change:
+    """Of a user: a ``part`` of the way to speedups (k,) that are ``failing`` is the last ``point`` that holds."""
+
+    user: int
+    part: Number
+    point: Array
+    failing: Array
+    endless: bool
+
+
+def changes_at(user: int, rows: Array, holding: Array, least: Array, most: Array) -> _Change:
+    """Return the last speedups (k,) at which no row (m, k) is below 0, on the way that is the first to fail.
+
+    The ways lead from those ``holding`` to the worst for each row.
+    """
+    ways = [_way(user, row, holding, least, most) for row in rows if lowest(row, least, most) < 0]
+    return min(ways, key=lambda each: each.part)
+
+
+def _way(user: int, row: Array, holding: Array, least: Array, most: Array) -> _Change:
     failing = holding.copy()
     for j in sorted(np.flatnonzero(row != 0).tolist(), key=lambda j: most[j] == INFINITY):
         if row[j] > 0 or most[j] < INFINITY:
             failing[j] = least[j] if row[j] > 0 else most[j]
         elif (now := (row * failing).sum()) >= 0:
             failing[j] += (now + 1) / -row[j]
-    pairs = zip(rows @ holding, rows @ failing, strict=True)
-    part = min(before / (before - after) for before, after in pairs if after < 0)
-    return np.asarray(holding + part * (failing - holding))
+    before, after = (row * holding).sum(), (row * failing).sum()
+    part = before / (before - after)
+    point = np.asarray(holding + part * (failing - holding))
+    if ((failing == 0) & (most > 0)).any():  # any positive speedup is possible, but not 0
+        failing = np.asarray((point + failing) / 2)
+    endless = bool(((row < 0) & (most == INFINITY)).any())
+    return _Change(user, part, point, failing, endless)

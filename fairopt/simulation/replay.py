@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
 from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size
 from fairopt.program import INFINITY, Number, cast, objects
@@ -81,8 +81,13 @@ def read_record(path: Path) -> Record:
         try:
             trace = _trace(run["trace"], [line["job"] for line in lines(path) if "job" in line])
             trace = trace if run["numbers"] == "exact" else trace.as_(float)
-            return Record(path, run, trace, _cluster(run["cluster"]), Mechanics(**run["mechanics"]))
-        except (KeyError, TypeError) as error:
+            record = Record(path, run, trace, _cluster(run["cluster"]), Mechanics(**run["mechanics"]))
+            Queue.fresh(trace.jobs, record.cluster, length=exact(run["length"], "length"))
+            require(isinstance(run["policy"], str), run["policy"], "policy", "Give the policy's name")
+            return record
+        except BadInput:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadInput(f"no run is described there: {error!r}", place="line 1", remedy=_REMEDY) from error
 
 

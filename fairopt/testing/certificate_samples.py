@@ -20,6 +20,7 @@ from fairopt.certificates.programs import Bound, Infeasibility, UnreachableUtili
 from fairopt.discovery import policies, properties
 from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
+from fairopt.frontier import RELAXED, frontier
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
@@ -48,7 +49,7 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
         except NotCapable:
             continue  # a rule without evidence
         yield from _verdicts(decision, random)
-        if policy.choices(decision) is not None:
+        if _ranges(policy, decision):
             sense = random.choice([Sense.MAXIMIZE, Sense.MINIMIZE])
             weights = fractions([[random.randint(-3, 3) for _ in market.types] for _ in market.users])
             yield Sample(f"range of {policy.name}, {sense.value}", extreme(policy, decision, weights, sense))
@@ -56,6 +57,16 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
         yield from _lies(policy, decision, random)
         yield from _bounds(policy, decision)
     yield from _out_of_reach(market, random)
+    goal, name = random.choice(["total_efficiency", "least_gain"]), random.choice(RELAXED).name
+    for item in frontier(market, goal, name, policies=["max-min"]).certificates():
+        if item.certificate is not None:
+            yield Sample(f"{goal} against {name}", item.certificate)
+
+
+def _ranges(policy: Policy, decision: Allocation) -> bool:
+    """Whether the verifier ranges over all optima of a decision: of a program, if it makes that itself."""
+    known = not isinstance(policy, Formulated) or policy.verifier_knows(decision.market)
+    return known and policy.choices(decision) is not None
 
 
 def _verdicts(decision: Allocation, random: Random) -> Iterator[Sample]:
@@ -104,7 +115,7 @@ def _lies(policy: Policy, truth: Allocation, random: Random) -> Iterator[Sample]
         if gain > Fraction(1, 10**6):  # parts that are roots are rounded
             proofs = policy.certify(truth), policy.certify(misreported)
             yield Sample(f"lie to {policy.name}", MisreportProof(market, policy.name, name, report, gain, *proofs))
-        if policy.choices(truth) is not None:
+        if _ranges(policy, truth):
             best = extreme(policy, truth, throughput_of(market, user), Sense.MAXIMIZE)
             worst = extreme(policy, misreported, throughput_of(market, user), Sense.MINIMIZE)
             if worst.value > best.value:

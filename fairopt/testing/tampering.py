@@ -28,7 +28,8 @@ WORDS = {
     "answer": ["HOLDS", "FAILS", "DEPENDS"],
     "sense": ["maximize", "minimize"],
     "policy": ["max-efficiency", "oef-noncooperative", "oef-cooperative", "max-min", "water-filling", "nash-welfare"],
-    "property": PROPERTIES,
+    "property": [*PROPERTIES, "equal_throughput", "pareto_efficiency"],
+    "goal": ["total_efficiency", "nash_welfare", "least_gain"],
     "certificate": ["optimality", "levels", "equilibrium", "trace", "envy", "dominance", "bound", "infeasibility"],
 }
 

@@ -13,7 +13,9 @@ from fairopt.certificates import Certificate, ComputedAllocation
 from fairopt.deadline import left
 from fairopt.errors import BadInput
 from fairopt.models.baselines.equal_split import EqualSplit
+from fairopt.models.gandiva_fair.many_trades import ManyTrades
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
+from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 
@@ -118,6 +120,10 @@ class SecondPriceTrading(Computed):
                 _carry_out(problem, held, trade)
                 trades.append(trade)
         return held, tuple(trades)
+
+    def many_bundles(self, problem: Market, before: Any) -> ManyBundles:
+        """Return who trades on many misreports at once."""
+        return ManyTrades(problem, EqualSplit().compute(problem, None)[0])
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the certificate of the trades."""

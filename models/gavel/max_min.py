@@ -83,6 +83,10 @@ class MaxMin(Formulated):
         """Return the duals of the ratios' rows: minus each user's worth, since a need lowers the optimum."""
         return "least_ratio", -values * self.rate(market)
 
+    def incentive_ratio(self, part: Number) -> Number:
+        """Return (1 - p) / p + p for the part p: `fairopt.incentives.bounds`, max_min."""
+        return (1 - part) / part + part
+
     def verifier_knows(self, market: Market) -> bool:
         """Whether ``proofs/verify.py`` builds the program: only with its own normaliser."""
         return super().verifier_knows(market) and self.normaliser is Normaliser.OWN_PARTITION

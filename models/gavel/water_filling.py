@@ -11,18 +11,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt.backends import Method, Session
-from fairopt.backends.solution import Solution, Status, not_negative
+from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.water_filling import FillingResult, fill
+from fairopt.models.gavel.many_levels import ManyLevels
 from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
+from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import ROUNDING, Array, Formulation, Program
+from fairopt.program import ROUNDING, Array, Formulation, Number, Program
 
 #: Larger markets (in users times types) are not solved again in Fractions for a certificate.
 CERTIFIABLE = 1000
@@ -30,6 +32,8 @@ CERTIFIABLE = 1000
 FLOAT_SLACK = 1e-9
 #: The relative rounding error of the level that a demand allows: a sum over types, divided once.
 MARGIN = 1e-13
+#: Users whose levels rise so many times slower than others' are noise to a solver in floats.
+APART = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +161,9 @@ class WaterFilling(Formulated):
             if solution.dual is None:
                 raise NotCapable(f"{solve.backend.name} returns no duals, which {self.name} finds its bottlenecks by")
             rising = self._rising(market, levels)
+            if not program.exact and rising.max() > APART * rising[rising > 0].min():
+                apart = f"weights {rising.max() / rising[rising > 0].min():.2g} apart; decide with the exact back end"
+                raise NotSolved(f"numerically out of range for {solve.backend.name}: {apart}", solution)
             push = np.abs(solution.dual[program.row_block("least_ratio").span]) * rising
             least = 0 if program.exact else 0.5 / int((rising > 0).sum())
             stuck = (push > 0) & (push >= min(least, push.max()))
@@ -171,13 +178,30 @@ class WaterFilling(Formulated):
         return Allocation(
             self.name,
             problem,
-            shares=not_negative(program.variable("share", solution.point)),
+            shares=without_noise(program.variable("share", solution.point), problem.capacity),
             objective=levels.level.min(),
             program=program,
             solution=solution,
             evidence=levels,
             seconds=Seconds(build=build, solve=perf_counter() - begun - build),
         )
+
+    def many_bundles(self, problem: Market, before: Any) -> ManyBundles:
+        """Return who fills for many misreports at once, round by round as `decide` does with a back end."""
+
+        def levels(level: Array, fixed: Array) -> WaterLevels:
+            return WaterLevels(level, fixed.astype(np.int64))
+
+        def write(speedup: Array, level: Array, fixed: Array) -> Program:
+            return self.formulate(replace(problem, speedup=speedup), levels(level, fixed))
+
+        def rising(fixed: Array) -> Array:
+            return self._rising(problem, levels(fixed * 0.0, fixed))
+
+        def raised(level: Array, rising: Array, reached: Array, stuck: Array) -> Array:
+            return self._raised(levels(level, stuck), rising, reached, stuck)
+
+        return ManyLevels(problem, write, rising, raised)
 
     def _by_prices(self, problem: Market) -> Allocation:
         """Fill by prices, in floats; the evidence is the `WaterLevels`, with what is proved of each round."""
@@ -194,6 +218,10 @@ class WaterFilling(Formulated):
             evidence=WaterLevels(filled.level, filled.fixed_in, proven=proven, slack=filled.slack),
             seconds=Seconds(solve=perf_counter() - begun),
         )
+
+    def incentive_ratio(self, part: Number) -> Number:
+        """Return (1 - p) / p + p for the part p: `fairopt.incentives.bounds`, max_min."""
+        return (1 - part) / part + part
 
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the allocations with the same utilities: the levels are unique."""

@@ -12,17 +12,20 @@ import numpy as np
 
 from fairopt.backends import Capability, Highs, Method, Session
 from fairopt.backends.exact.bound import exact_bound
-from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
+from fairopt.backends.solution import Solution, Status, without_noise
+from fairopt.backends.trust import trusted
 from fairopt.certificates import Certificate, NashEquilibrium
 from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, nash_bound
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
+from fairopt.models.nash.many_equilibria import ManyEquilibria
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
+from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import INFINITY, Array, Formulation, Program, cast, log_sum
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast, log_sum
 
 #: An answer of the policy's own method counts as optimal up to this relative KKT residual.
 ACCURATE = 1e-7
@@ -149,9 +152,8 @@ class NashWelfare(Policy):
         solution = solve(program)
         # a point short of the solver's tolerance may still lead to the exact equilibrium
         if solution.status is not Status.INACCURATE:
-            solution.require_optimal()
-            refuse_broken(program, solution)
-        shares = not_negative(program.variable("share", solution.point))
+            trusted(program, solution)
+        shares = without_noise(program.variable("share", solution.point), problem.capacity)
         evidence = Equilibrium.of(problem, shares, _rents(problem, program, solution))
         return Allocation(
             self.name,
@@ -175,13 +177,21 @@ class NashWelfare(Policy):
         p = Formulation(f"{self.name}, gradient")
         p.maximize((shares_of(p, market) * (market.speedup * (market.weight / utility)[:, None])).sum())
         program = p.program()
-        best = Highs().solve(program).require_optimal()
+        best = Highs().optimum(program)
         bound = exact_bound(program, best.point, best.dual).bound
         gap = INFINITY if bound is None else max(0.0, float(bound - Fraction(float(market.weight.sum()))))
         effort = {GAP_PER_WEIGHT: gap / float(market.weight.sum())}
         solution = replace(draft.solution, bound=objective + gap, effort=effort)
         seconds = replace(draft.seconds, certify=perf_counter() - begun)
         return replace(draft, solution=solution, objective=objective, evidence=None, seconds=seconds)
+
+    def incentive_ratio(self, part: Number) -> Number:
+        """Return 2 less the part: `fairopt.incentives.bounds`; that it is below 2, Chen, Deng, Zhang and Zhang 2012."""
+        return 2 - part
+
+    def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
+        """Return who decides on many misreports at once; nobody where entitlements are stated."""
+        return None if is_entitled(problem) else ManyEquilibria(problem)
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the prices at which the exact shares are every user's best bundle."""

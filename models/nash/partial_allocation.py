@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from math import gcd, lcm, prod
+from math import prod
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,14 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.deadline import left
+from fairopt.methods.roots import GRAIN, integers_in_proportion, root
+from fairopt.models.nash.many_equilibria import ManyParts, equilibria_without_each
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
+from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.program import Array, Program
-
-#: The largest integer weight for which parts are exact, with all weights scaled to integers; larger powers would have
-#: millions of digits.
-LARGEST_EXPONENT = 64
-#: A part that is a root is rounded down to a multiple of this, which makes it rational.
-GRAIN = Fraction(1, 10**12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +82,8 @@ class PartialAllocation(Policy):
         """
         nash = NashWelfare()
         together = nash.decide(problem, None, solve)
-        users = range(len(problem.users))
         # a single user costs no others anything
-        apart = [nash.decide(problem.without(i), None, solve) for i in users] if len(users) > 1 else []
+        apart = self._apart(problem, solve) if len(problem.users) > 1 else []
         kept = kept_fractions(problem, together, apart)
         exact = kept.dtype == object
         shares = kept[:, None] * (together.shares if exact else together.shares.astype(float))
@@ -102,14 +99,36 @@ class PartialAllocation(Policy):
             seconds=Seconds(**seconds),
         )
 
+    def _apart(self, problem: Market, solve: Session) -> list[Allocation]:
+        """Return the decisions without each user: in floats by one run of the method, where that answers."""
+        nash, n = NashWelfare(), len(problem.users)
+        shares = np.full((n, n - 1, len(problem.types)), np.nan)
+        begun = perf_counter()
+        if not problem.exact and problem.demand is None and solve.method is not None:
+            shares = equilibria_without_each(problem)
+        took = Seconds(solve=(perf_counter() - begun) / n)
+        apart = []
+        for user, found in enumerate(shares):
+            market = problem.without(user)
+            if np.isnan(found).any():
+                apart.append(nash.decide(market, None, solve))
+            else:
+                reached = float(market.weight @ np.log((market.speedup * found).sum(axis=1)))
+                apart.append(Allocation(nash.name, market, shares=found, objective=reached, seconds=took))
+        return apart
+
     def bundle(self, user: int, problem: Market, before: Allocation, solve: Session) -> Array:
         """Return what ``user`` gets (k,), by one equilibrium: that of the others without it is in ``before``."""
         together = NashWelfare().decide(problem, None, solve)
         apart = before.evidence.apart
-        powers = integers_in_proportion(problem)
+        powers = integers_in_proportion(problem.weight)
         kept = kept_fraction(problem, user, together, apart[user], powers) if apart else 1
         bundle: Array = kept * together.shares[user]
         return bundle
+
+    def many_bundles(self, problem: Market, before: Allocation) -> ManyBundles:
+        """Return who decides on many misreports at once, by an equilibrium each."""
+        return ManyParts(problem, before.evidence.apart)
 
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the program of the kept fractions of all bundles of maximal Nash welfare."""
@@ -138,7 +157,7 @@ def kept_fractions(market: Market, together: Allocation, apart: Sequence[Allocat
 
     ``apart[i]`` is the decision of maximal Nash welfare without user i; a single user has none, and keeps everything.
     """
-    powers = integers_in_proportion(market)
+    powers = integers_in_proportion(market.weight)
     kept = [kept_fraction(market, i, together, without, powers) for i, without in enumerate(apart)]
     kept = kept or [Fraction(1) if together.exact else 1.0]
     return np.array(kept, dtype=object if all(isinstance(part, Fraction) for part in kept) else float)
@@ -160,33 +179,3 @@ def kept_fraction(
     weight = market.weight.astype(object) if market.exact else market.weight
     logs = np.log(ratio.astype(float)) @ (weight[others] / weight[user]).astype(float)
     return min(1.0, float(np.exp(logs)))  # above 1 only by rounding: the others are best off without this user
-
-
-def integers_in_proportion(market: Market) -> list[int] | None:
-    """Return the smallest integers in proportion to the weights, None where one exceeds `LARGEST_EXPONENT`."""
-    weight = [Fraction(w) for w in market.weight]
-    scale = lcm(*(w.denominator for w in weight))
-    whole = [int(w * scale) for w in weight]
-    common = gcd(*whole)
-    whole = [w // common for w in whole]
-    return whole if max(whole) <= LARGEST_EXPONENT else None
-
-
-def root(value: Fraction, degree: int) -> Fraction:
-    """Return the root of a number in (0, 1]: the root itself where it is rational, else rounded down to `GRAIN`."""
-    exact = Fraction(whole_root(value.numerator, degree), whole_root(value.denominator, degree))
-    if exact**degree == value:
-        return exact
-    steps = GRAIN.denominator
-    # floor(root(value)) is floor(root(floor(value)))
-    return Fraction(whole_root(value.numerator * steps**degree // value.denominator, degree), steps)
-
-
-def whole_root(value: int, degree: int) -> int:
-    """Return the largest integer whose power ``degree`` is at most ``value``, by Newton's method from above."""
-    guess = 1 << -(-value.bit_length() // degree)
-    while True:
-        better = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree
-        if better >= guess:
-            return guess
-        guess = better

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Capability, Options, Session
-from fairopt.backends.solution import Solution, Status, refuse_broken
+from fairopt.backends.solution import Solution, Status
+from fairopt.backends.trust import trusted
 from fairopt.errors import require
 from fairopt.models.common.schedulers import check_whole
 from fairopt.models.shockwave.program import (
@@ -246,5 +247,5 @@ class Shockwave(Policy):
         solution = solve(program)
         if slack is not None and solution.status is Status.INFEASIBLE:
             return program, None
-        refuse_broken(program, solution.require_optimal())
+        trusted(program, solution)
         return program, solution

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from fairopt.problem import Market
@@ -20,7 +20,8 @@ Size = tuple[int, int]
 class BoundedClaim:
     """``name``, the ``id`` in the ledger of claims, the reading decided in words, and how it is decided for a size.
 
-    ``search`` is the negation for a size, where the claim has no parts.
+    ``search`` is the negation for a size, where the claim has no parts. ``proved``: where Z3 gives up and a theorem of
+    ``proofs/theorems`` decides, which.
     """
 
     name: str
@@ -30,8 +31,11 @@ class BoundedClaim:
     quick: tuple[Size, ...]
     slow: tuple[Size, ...] = ()
     search: Callable[[int, int], Negation] | None = None
+    proved: Mapping[Size, str] = field(default_factory=dict)
 
 
+#: That larger reports never pay is proved for all sizes.
+OVER_REPORTING = "EqualEfficiency.noncooperative_oef_over_reporting"
 #: What the markets of a search have in common; README says what of it is no restriction.
 OF_ONE_GPU = "; one GPU of each type, equal weights"
 #: Speedups (1, 2, 5), (1, 9, 23), (1, 3, 11) with 3, 2 and 1 GPUs, in units of one GPU of each type.
@@ -131,7 +135,9 @@ def _truth() -> list[BoundedClaim]:
             says = f"non-cooperative OEF is strategy-proof against {kind} reports; {units.replace('-', ' ')}"
             search = partial(c.strategy_proofness, c.NONCOOPERATIVE, kind=kind, normalised=normalised)
             quick, slow = ("2x2", "") if kind != "larger" else ("2x2", "2x3 3x2") if normalised else ("", "2x2 2x3 3x2")
-            found.append(_claim(f"truth-noncoop-{kind}-{units}", "oef-thm5.4", says, search, quick, slow))
+            claim = _claim(f"truth-noncoop-{kind}-{units}", "oef-thm5.4", says, search, quick, slow)
+            known = OVER_REPORTING if kind == "larger" else ""
+            found.append(replace(claim, proved={size: known for size in claim.slow if known}))
     for mode, short, id, title in (
         (c.COOPERATIVE, "coop", "oef-thm3.2", "among envy-free allocations"),
         (c.SHARING_INCENTIVE, "si", "oef-thm3.3", "among sharing-incentive allocations"),
@@ -169,7 +175,8 @@ def _others() -> list[BoundedClaim]:
     pareto = partial(c.pareto_efficiency, c.MAX_MIN)
     found.append(_claim("pareto-max-min", "oef-table1", f"{says}; positive speedups", pareto, "2x2", "2x3 3x2 3x3"))
     envy = partial(c.envy_freeness, c.MAX_MIN)
-    found.append(_claim("envy-max-min", "oef-table1", "max-min is envy-free: every optimum", envy, "2x2 3x2", "2x3"))
+    claim = _claim("envy-max-min", "oef-table1", "max-min is envy-free: every optimum", envy, "2x2 3x2", "2x3")
+    found.append(replace(claim, proved={(2, 3): "EqualEfficiency.gavel_two_users_envy_free"}))
     envy = partial(c.envy_freeness, c.NONCOOPERATIVE)
     found.append(_claim("envy-noncoop", "oef-table1", "non-cooperative OEF is envy-free: every optimum", envy, "2x2"))
     for words in ("", "normalised"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairopt.problem.files.storage import write_text
 from fairopt.proofs.bounded.catalogue import CLAIMS, BoundedClaim, Size
-from fairopt.proofs.bounded.decisions import BoundedDecision
+from fairopt.proofs.bounded.decisions import UNKNOWN, BoundedDecision
 
 BEGIN, END = "<!-- begin: written by python -m fairopt.proofs.bounded --write -->", "<!-- end -->"
 SCHEMA = 1
@@ -74,5 +74,7 @@ def table(kept: dict[tuple[str, str], dict[str, Any]]) -> str:
             rows = ", ".join(f"({', '.join(row)})" for row in market["speedup"]) if market else ""
             shown = ": ".join(part for part in (rows, entry["evidence"]) if part)
             answer = f"{entry['answer']} ({entry['open']} open)" if entry["open"] else entry["answer"]
+            if entry["answer"] == UNKNOWN and size in claim.proved:
+                answer += f"; Coq: `{claim.proved[size]}`"
             lines.append(f"| `{claim.name}` | {entry['size']} | {answer} | {entry['seconds']:.1f} | {shown} |")
     return "\n".join(lines)

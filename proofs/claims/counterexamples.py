@@ -17,9 +17,11 @@ from typing import Any
 from fairopt.certificates import Certificate
 from fairopt.datasets import oef_example
 from fairopt.errors import BadInput
+from fairopt.mechanisms import Design
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.problem import Market
 from fairopt.proofs.findings.frontier.three_properties import NEAR, UNITS, best_and_most, two_thirds
+from fairopt.proofs.findings.truthful import chains
 from fairopt.proofs.ledger import proving
 from fairopt.proofs.ledger.checking import proved
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES
@@ -74,6 +76,11 @@ WANTED = (
     Wanted("oef-thm5.3-cooperative", SMALL.markets, proving.dominated(COOPERATIVE)),
     Wanted("oef-thm5.3-cooperative-two-types", TWO_TYPES.markets, proving.dominated(COOPERATIVE)),
     Wanted(
+        "oef-thm5.3-cooperative-two-types-zero",
+        lambda: [Market.of([[0, 1], [1, 3], [1, 4]], [1, 1])],
+        proving.dominated(COOPERATIVE),
+    ),
+    Wanted(
         "oef-thm5.3-noncooperative-zeros",
         Domain(((2, 2),), 3, capacities=2, normalised=True, zeros=True).markets,
         proving.dominated(NONCOOPERATIVE),
@@ -127,6 +134,10 @@ WANTED = (
     Wanted("gandiva-sp-winner", _lies_of_the_fastest, proving.rewarded(TRADING)),
     Wanted("gandiva-max", SMALL.markets, proving.larger_total_above_fair_shares),
     Wanted("own-three-worst", lambda: [two_thirds(UNITS, NEAR)], best_and_most),
+    Wanted("own-truthful-efficient-2x2", lambda: [chains.TWO_USERS], chains.case_by_case),
+    Wanted("own-truthful-efficient-3x2", lambda: [chains.THREE_USERS], chains.case_by_case),
+    Wanted("own-truthful-proportional-2x2", lambda: [chains.UNFAIR], chains.largest_level(Design.proportionally_fair)),
+    Wanted("own-truthful-total-2x2", lambda: [chains.SMALL_TOTAL], chains.largest_level(Design.large_total)),
 )
 
 

@@ -1,17 +1,20 @@
-"""The page "What we found", made from the ledger: ``python -m fairopt.proofs.ledger.page docs/ledger.md``."""
+"""The pages made from the ledger: ``python -m fairopt.proofs.ledger.page docs/ledger.md docs/beyond.md``."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
 
-from fairopt.ledger import Entry, Ruling, ledger
+from fairopt.ledger import OWN, Entry, Ruling, ledger
 from fairopt.problem.files.storage import write_text
+from fairopt.proofs.ledger.figures import HEADS, cells
 
-BEGIN, END = "<!-- what we found: begin, written by make claims -->", "<!-- what we found: end -->"
+#: A section of a document stands between two markers; what the first one names says which section it is.
+BEGIN, END = "<!-- {}: begin, written by make claims -->", "<!-- {}: end -->"
 PAPERS = {
     "oef": "OEF (Middleware 2024)",
     "gandiva": "Gandiva_fair (EuroSys 2020)",
@@ -34,12 +37,38 @@ GENERAL = ("theorem", "table")
 IN_SHORT = 220
 
 
-def section(rows: Sequence[Entry]) -> str:
-    """Return the section in Markdown: how many claims got which verdict, then all that do not simply hold.
+def papers(rows: Sequence[Entry]) -> str:
+    """Return in Markdown how many claims of papers got which verdict, then all that do not simply hold.
 
     Theorems and tables of properties stand there in full, with their counterexamples; the rest in short.
     """
-    return "\n".join([BEGIN, "", *_counts(rows), "", *_theorems(rows), *_others(rows), "", END])
+    told = [row for row in rows if row.paper != OWN]
+    return "\n".join([*_counts(told), "", *_theorems(told), *_others(told)])
+
+
+def beyond(rows: Sequence[Entry]) -> str:
+    """Return in Markdown all that we found ourselves, a section a folder, named by its docstring."""
+    own = [row for row in rows if row.paper == OWN]
+    return "\n".join(line for package in dict.fromkeys(row.package for row in own) for line in _subject(package, own))
+
+
+def policies(rows: Sequence[Entry]) -> str:
+    """Return in Markdown what rows say of each policy in numbers."""
+    head = f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}"
+    return "\n".join([head, *(f"| {' | '.join(line)} |" for line in cells(rows))])
+
+
+def _subject(package: str, own: Sequence[Entry]) -> Iterator[str]:
+    yield f"## {(import_module(package).__doc__ or package).strip().splitlines()[0].rstrip('.')}"
+    for row in (row for row in own if row.package == package):
+        yield ""
+        yield f"**{row.where[:1].upper()}{row.where[1:]}: {row.verdict.value}.** {row.says.strip()}"
+        yield ""
+        yield row.evidence.strip() or f"It waits for {row.waits_for}"
+        if row.run:
+            yield ""
+            yield f"`fairopt claims {row.id} --run`{' (minutes)' if row.slow else ''}"
+    yield ""
 
 
 def _counts(rows: Sequence[Entry]) -> Iterator[str]:
@@ -76,13 +105,21 @@ def _place(row: Entry) -> str:
     return f"{PAPERS[row.paper].partition(' (')[0]}, {row.where}"
 
 
+#: What the sections are called in the markers of a document, and what writes them.
+SECTIONS = {"what we found": papers, "beyond the papers": beyond, "policies in numbers": policies}
+
+
 def put_into(text: str, rows: Sequence[Entry]) -> str:
-    """Return a document with the section between its two markers written anew."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"the document has no place for the section: put {BEGIN} and {END} into it")
-    return before + section(rows) + after
+    """Return a document with the sections that it has markers for written anew."""
+    there = [name for name in SECTIONS if BEGIN.format(name) in text and END.format(name) in text]
+    if not there:
+        wanted = " or ".join(BEGIN.format(name) for name in SECTIONS)
+        raise SystemExit(f"the document has no place for a section: put {wanted} into it, and the same with its end")
+    for name in there:
+        begin, end = BEGIN.format(name), END.format(name)
+        before, after = text.split(begin)[0], text.split(end)[1]
+        text = "\n".join([f"{before}{begin}", "", SECTIONS[name](rows), "", f"{end}{after}"])
+    return text
 
 
 if __name__ == "__main__":

@@ -290,6 +290,16 @@ Qed.
 
 End Gavel.
 
+(** Two users then do not envy each other, on any number of types; of three one may: oef-table1-max-min-envy. *)
+Theorem gavel_two_users_envy_free (R : realFieldType) (k : nat) (m : market R 2 k) t x :
+  (forall i j, 0 < speedup m i j) -> gavel m t x -> envy_free m x.
+Proof.
+move=> pos opt; apply: two_envy_free => [j|].
+  apply: (pareto_efficient_all_given _ (pos ord0 j)).
+  exact: gavel_pareto_efficient (all_positive_same_types pos) opt.
+by case: opt => _ [ratio best]; apply: gavel_sharing_incentive ratio best.
+Qed.
+
 (** ** Who claims too much gains nothing: OEF Theorem 5.4
 
     Strategy-proofness as OEF Sec. 2.3.1 (1) defines it: a lie is a vector no smaller than the truth in any entry.  The

@@ -8,7 +8,7 @@
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
-From FairSharing Require Import Market Trading EqualEfficiency.
+From FairSharing Require Import Market SharingIncentive Trading EqualEfficiency.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -128,22 +128,7 @@ Theorem least_ratios_fill_from_left x i :
   forall p q, (p < q)%N -> 0 < x i q -> x i p = capacity m p.
 Proof.
 move=> pe pos least p q pq xiq; rewrite (least_ratios_from_left pe pos least pq xiq).
-have [fx best] := pe.
-apply/eqP; rewrite eq_le fx.2 /= leNgt; apply/negP => less.
-(* give the rest to user i *)
-pose rest := left_over m x p; have rest0 : 0 < rest by rewrite subr_gt0.
-pose y : allocation R n k := fun l j => x l j + (if l == i then only p rest j else 0).
-have fy : feasible m y.
-  split=> [l j|j].
-    rewrite addr_ge0 ?fx.1 //; case: eqP => // _; rewrite /only; case: eqP => // _; exact: ltW.
-  rewrite /given /y big_split /= -big_mkcond big_pred1_eq /only.
-  case: eqP => [->|_]; last by rewrite addr0 fx.2.
-  by rewrite /rest /left_over addrCA subrr addr0.
-have uy l : utility m y l = utility m x l + (if l == i then speedup m l p * rest else 0).
-  rewrite /utility /y valueD; congr (_ + _); case: eqP => _; first exact: value_only.
-  by apply: big1 => j _; rewrite mulr0.
-have := best y fy _ i; rewrite uy eqxx leNgt ltr_addl mulr_gt0 // => /(_ _)/negP; apply=> // l.
-by rewrite uy ler_addl; case: eqP => // _; rewrite mulr_ge0 ?ltW.
+exact: (pareto_efficient_all_given pe (pos i p)).
 Qed.
 
 (** ** Theorem 5.2, corrected
@@ -174,13 +159,44 @@ have := li; rewrite neq_ltn => /orP[le|le].
 exact: (no_lower_left pe pos ord le qr (conj xir xlq)).
 Qed.
 
-(** OEF Theorem 5.2 for non-cooperative OEF: a gap between the types that a user holds is a type that nobody holds. *)
+(** It holds all that there is of that type: a type that it skips is one of which there are no GPUs. *)
+Theorem adjacent_types_hold_all x :
+  pareto_efficient m x -> (forall l p, 0 < speedup m l p) -> ordered_by_ratios ->
+  forall i p q r, (p < q)%N -> (q < r)%N -> 0 < x i p -> 0 < x i r -> x i q = capacity m q.
+Proof.
+move=> pe pos ord i p q r pq qr xip xir; rewrite (adjacent_types pe pos ord pq qr xip xir).
+exact: (pareto_efficient_all_given pe (pos i q)).
+Qed.
+
+(** OEF Theorem 5.2 for non-cooperative OEF. *)
 Theorem noncooperative_oef_adjacent_types x :
   noncooperative_oef m x -> (forall l p, 0 < speedup m l p) -> ordered_by_ratios ->
-  forall i p q r, (p < q)%N -> (q < r)%N -> 0 < x i p -> 0 < x i r -> x i q = given x q.
+  forall i p q r, (p < q)%N -> (q < r)%N -> 0 < x i p -> 0 < x i r -> x i q = capacity m q.
 Proof.
-move=> opt pos; apply: adjacent_types => //.
+move=> opt pos; apply: adjacent_types_hold_all => //.
 by apply: noncooperative_oef_pareto_efficient opt; apply: all_positive_same_types.
 Qed.
 
 End Exchange.
+
+(** ** Two users
+
+    Cooperative OEF is then Pareto-efficient, so that both hold for it too, with any number of types and in any units.
+    With three users and three types both are false: the certificates oef-thm5.2-cooperative-ordered-* and
+    oef-lemma3.1-cooperative-ratios-*. *)
+Section TwoUsers.
+Variables (R : realFieldType) (k : nat) (m : market R 2 k).
+Hypothesis positive : forall l p, 0 < speedup m l p.
+Implicit Types (x : allocation R 2 k) (i : 'I_2) (p q r : 'I_k).
+
+Theorem two_users_adjacent_types x :
+  cooperative_oef m x -> ordered_by_ratios m ->
+  forall i p q r, (p < q)%N -> (q < r)%N -> 0 < x i p -> 0 < x i r -> x i q = capacity m q.
+Proof. by move=> /two_users_pareto_efficient pe ord; apply: adjacent_types_hold_all. Qed.
+
+Theorem two_users_fill_from_left x i :
+  cooperative_oef m x -> least_ratios m i ->
+  forall p q, (p < q)%N -> 0 < x i q -> x i p = capacity m p.
+Proof. by move=> /two_users_pareto_efficient pe least; apply: least_ratios_fill_from_left. Qed.
+
+End TwoUsers.

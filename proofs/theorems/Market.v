@@ -200,6 +200,26 @@ apply: big1 => j _; move: (speedup_ge0 m i j); rewrite le_eqVlt => /predU1P[<-|/
 by rewrite /left_over e subrr mulr0.
 Qed.
 
+(** A Pareto-efficient allocation gives out all of a type that somebody can use. *)
+Lemma pareto_efficient_all_given x i p : pareto_efficient x -> 0 < speedup m i p -> given x p = capacity m p.
+Proof.
+move=> [fx best] sip; apply/eqP; rewrite eq_le fx.2 /= leNgt; apply/negP => less.
+(* give the rest to user i *)
+pose rest := left_over x p; have rest0 : 0 < rest by rewrite subr_gt0.
+pose y : allocation := fun l j => x l j + (if l == i then only p rest j else 0).
+have fy : feasible y.
+  split=> [l j|j].
+    rewrite addr_ge0 ?fx.1 //; case: eqP => // _; rewrite /only; case: eqP => // _; exact: ltW.
+  rewrite /given /y big_split /= -big_mkcond big_pred1_eq /only.
+  case: eqP => [->|_]; last by rewrite addr0 fx.2.
+  by rewrite /rest /left_over addrCA subrr addr0.
+have uy l : utility y l = utility x l + (if l == i then speedup m l p * rest else 0).
+  rewrite /utility /y valueD; congr (_ + _); case: eqP => _; first exact: value_only.
+  by apply: big1 => j _; rewrite mulr0.
+have := best y fy _ i; rewrite uy eqxx leNgt ltr_addl mulr_gt0 // => /(_ _)/negP; apply=> // l.
+by rewrite uy ler_addl; case: eqP => // _; rewrite mulr_ge0 ?speedup_ge0 ?ltW.
+Qed.
+
 (** The weakest positivity that some theorems need: there are no zeros among the speedups, except for types that
     nobody can use. *)
 Definition same_types : Prop := forall i l j, 0 < speedup m i j -> 0 < speedup m l j.

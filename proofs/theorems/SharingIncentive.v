@@ -127,6 +127,36 @@ apply: le_trans (ratio i); rewrite ler_pemull // value_ge0 // => j.
 by rewrite mulr_ge0 ?capacity_ge0 // ltW ?(part_gt0 m).
 Qed.
 
+(** How far above it the total of any sharing-incentive allocation can be, such as that of cooperative OEF.  [lambda] and
+    [price] with [t] are an optimum of the dual of Gavel's program, in units in which the least [lambda] is 1: multiply
+    each user's fair share, a lower bound, by [lambda i - 1] and add up. *)
+Theorem sharing_incentive_above_gavel x y (t : R) (lambda : 'I_n -> R) (price : 'I_k -> R) :
+  (forall i, 1 <= lambda i) -> (forall j, 0 <= price j) -> (forall i j, lambda i * speedup m i j <= price j) ->
+  \sum_j price j * capacity m j <= t * (\sum_i lambda i * fair_share m i) ->
+  least_ratio t y -> feasible m x -> sharing_incentive m x ->
+  total m x <= total m y + (t - 1) * (\sum_i (lambda i - 1) * fair_share m i).
+Proof.
+move=> lambda1 price0 enough dual ratio [x0 xc] si.
+have spent : \sum_i lambda i * utility m x i <= t * (\sum_i lambda i * fair_share m i).
+  apply: le_trans dual; apply: (@le_trans _ _ (\sum_j price j * given x j)); last first.
+    by apply: ler_sum => j _; apply: ler_wpmul2l.
+  have -> : \sum_j price j * given x j = \sum_i \sum_j price j * x i j.
+    by rewrite exchange_big; apply: eq_bigr => j _; rewrite mulr_sumr.
+  apply: ler_sum => i _; rewrite /utility /value mulr_sumr; apply: ler_sum => j _.
+  by rewrite mulrA ler_wpmul2r.
+have above : \sum_i (lambda i - 1) * fair_share m i <= \sum_i (lambda i - 1) * utility m x i.
+  by apply: ler_sum => i _; apply: ler_wpmul2l; rewrite ?subr_ge0.
+have level : t * (\sum_i fair_share m i) <= total m y.
+  by rewrite mulr_sumr; apply: ler_sum => i _; apply: ratio.
+have parts (u : 'I_n -> R) : \sum_i (lambda i - 1) * u i = \sum_i lambda i * u i - \sum_i u i.
+  by rewrite -sumrB; apply: eq_bigr => i _; rewrite mulrBl mul1r.
+move: above spent level; rewrite !parts -/(total m x).
+move: (total m x) (total m y) (\sum_i lambda i * utility m x i) (\sum_i lambda i * fair_share m i).
+move: (\sum_i fair_share m i) => F a b u l above spent level.
+rewrite -subr_ge0; have -> : b + (t - 1) * (l - F) - a = (b - t * F) + (t * l - u) + (u - a - (l - F)) by ring.
+by apply: addr_ge0; first apply: addr_ge0; rewrite subr_ge0.
+Qed.
+
 End SharingIncentive.
 
 (** ** Two users

@@ -2,12 +2,12 @@
 
     "According to the Extreme Point Theorem [32], the allocation matrix produced by OEF contains a maximum of (n + m - 1)
     nonzero elements" (m is the number of types there, k here).  True for the vertices of non-cooperative OEF, whose
-    rows are n - 1 equations and k capacities.  Cooperative OEF has up to n (n - 1) rows more, and the general theorem
-    says no more than this about it. *)
+    rows are n - 1 equations and k capacities, and for two users in cooperative OEF.  That has n (n - 1) envy rows, which is
+    all that is proved here for more users. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
-From FairSharing Require Import Market Duality.
+From FairSharing Require Import Market SharingIncentive Duality Exchange.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -219,3 +219,157 @@ Theorem noncooperative_oef_vertex_nonzeros x :
 Proof. by move=> /extreme_optimum; apply: equal_efficiency_vertex_nonzeros. Qed.
 
 End NonCooperative.
+
+(** ** Cooperative OEF
+
+    Its rows are the capacities and n (n - 1) envies, so that an extreme point has at most k + n (n - 1) non-zeros, and
+    there are no more than n k of them anyway.  How many an optimum can have: the row own-vertices of our findings. *)
+Section Cooperative.
+Variables (R : realFieldType) (n k : nat) (m : market R n k).
+Implicit Types (x y z : allocation R n k).
+
+Let rows : finType := [finType of 'I_k + {il : 'I_n * 'I_n | il.1 != il.2}].
+Let columns : finType := [finType of 'I_n * 'I_k].
+Let a (r : rows) (ij : columns) : R :=
+  match r with
+  | inl j => if ij.2 == j then 1 else 0
+  | inr il => (if ij.1 == (val il).2 then weight m (val il).1 / weight m (val il).2 * speedup m (val il).1 ij.2 else 0)
+              - (if ij.1 == (val il).1 then speedup m (val il).1 ij.2 else 0)
+  end.
+Let b (r : rows) : R := if r is inl j then capacity m j else 0.
+
+Let pairs (F : 'I_n * 'I_k -> R) : \sum_ij F ij = \sum_i \sum_j F (i, j).
+Proof. by rewrite pair_bigA /=; apply: eq_bigr => -[]. Qed.
+
+Let row_capacity (f : columns -> R) j : row a f (inl j) = \sum_i f (i, j).
+Proof.
+rewrite /row pairs /=; apply: eq_bigr => i _; rewrite (bigD1 j) //= eqxx mul1r big1 ?addr0 // => j' /negbTE->.
+by rewrite mul0r.
+Qed.
+
+Let row_envy (f : columns -> R) (il : {il : 'I_n * 'I_n | il.1 != il.2}) :
+  row a f (inr il) = weight m (val il).1 / weight m (val il).2 * value m (val il).1 (fun j => f ((val il).2, j))
+                     - value m (val il).1 (fun j => f ((val il).1, j)).
+Proof.
+have one l c i : \sum_ij (if ij.1 == l then c * speedup m i ij.2 else 0) * f ij
+                 = c * value m i (fun j => f (l, j)).
+  rewrite pairs /= (bigD1 l) //= eqxx [X in _ + X]big1 ?addr0 => [|l' /negbTE e].
+    by rewrite /value mulr_sumr; apply: eq_bigr => j _; rewrite mulrA.
+  by rewrite big1 // => j _; rewrite e mul0r.
+rewrite -one -[X in _ - X]mul1r -one -sumrB.
+by apply: eq_bigr => ij _; rewrite mulrBl mul1r.
+Qed.
+
+Let polyhedronE (f : columns -> R) :
+  polyhedron a b xpred0 f <->
+  feasible m (fun i j => f (i, j)) /\ envy_free m (fun i j => f (i, j)).
+Proof.
+split=> [[f0 fr]|[[x0 xc] ef]].
+  split; first split=> [i j|j]; first exact: f0.
+    by have /= := fr (inl j); rewrite row_capacity.
+  move=> i l; case: (eqVneq i l) => [->|ne]; first by rewrite divff ?weight_neq0 // mul1r.
+  by have /= := fr (inr (exist _ (i, l) ne)); rewrite row_envy /= subr_le0.
+split=> [[i j] _|[j|[[i l] ne]]] /=; first exact: x0.
+  by rewrite row_capacity; apply: xc.
+by rewrite row_envy /= subr_le0; apply: ef.
+Qed.
+
+Theorem envy_free_vertex_nonzeros x :
+  extreme_allocation (fun y => feasible m y /\ envy_free m y) x -> (nonzeros x <= k + n * (n - 1))%N.
+Proof.
+case=> px ext; pose f (ij : columns) := x ij.1 ij.2.
+have ef : extreme (polyhedron a b xpred0) f.
+  split=> [|g h /polyhedronE pg /polyhedronE ph mid [i j]]; first exact/polyhedronE.
+  by rewrite (ext _ _ pg ph) // => i' j'; apply: (mid (i', j')).
+have := vertex_support_rows ef; rewrite card_sum card_ord => le; apply: leq_trans le _; rewrite leq_add2l.
+rewrite card_sig; have := cardC [pred il : 'I_n * 'I_n | il.1 == il.2]; rewrite card_prod card_ord => all_pairs.
+have diagonal : #|[pred il : 'I_n * 'I_n | il.1 == il.2]| = n.
+  rewrite -[RHS]card_ord -(card_image (f := fun i : 'I_n => (i, i))) => [|i l []] //.
+  apply: eq_card => -[i l]; rewrite !inE /=; apply/eqP/imageP => [->|[i' _ [-> ->]]] //.
+  by exists l.
+rewrite mulnBr muln1 -[leqRHS](addKn n) -all_pairs diagonal.
+by rewrite addnBA ?leq_addr // !addKn; apply: eq_leq; apply: eq_card => il; rewrite !inE.
+Qed.
+
+End Cooperative.
+
+(** ** Two users
+
+    They share at most one type at an extreme point of the optima of cooperative OEF, so that n + k - 1 is right for them,
+    with any number of types: of two types that both hold, in the same ratio for both (else they would trade), one could
+    take a little more of the one and less of the other, and the reverse. *)
+Section TwoUsers.
+Variables (R : realFieldType) (k : nat) (m : market R 2 k).
+Hypothesis positive : forall l p, 0 < speedup m l p.
+Implicit Types (x y z : allocation R 2 k) (p q j : 'I_k).
+
+Let first : 'I_2 := ord0.
+Let second : 'I_2 := ord_max.
+
+Let sum2 (f : 'I_2 -> R) : \sum_i f i = f first + f second.
+Proof. by rewrite !big_ord_recl big_ord0 addr0; congr (f _ + f _); apply: val_inj. Qed.
+
+Let either (i : 'I_2) : i = first \/ i = second.
+Proof. by case: i => [[|[|?]]] // lt; [left | right]; apply: val_inj. Qed.
+
+Lemma two_users_share_one_type x p q :
+  extreme_allocation (cooperative_oef m) x -> p != q ->
+  ~ [/\ 0 < x first p, 0 < x first q, 0 < x second p & 0 < x second q].
+Proof.
+move=> [opt ext] pq [fp fq sp sq]; have pe := two_users_pareto_efficient opt.
+have [[[x0 xc] ef] best] := opt.
+have same : speedup m second p * speedup m first q = speedup m second q * speedup m first p.
+  apply/eqP; rewrite eq_le; apply/andP; split; rewrite leNgt; apply/negP => lt.
+    by apply: (pareto_efficient_no_exchange pe pq (i := second) (l := first)) => //; rewrite /larger_ratio [ltRHS]mulrC.
+  by apply: (pareto_efficient_no_exchange pe pq (i := first) (l := second)) => //; rewrite /larger_ratio [ltLHS]mulrC.
+pose swap j : R := only p (speedup m first q) j - only q (speedup m first p) j.
+pose sign (i : 'I_2) : R := if i == first then 1 else -1.
+have worth i : value m i swap = 0.
+  rewrite /swap valueB !value_only; case: (either i) => ->; last by rewrite same subrr.
+  by rewrite mulrC subrr.
+pose room (ij : 'I_2 * 'I_k) := x ij.1 ij.2.
+have [|[i j] /= xij|e e0 small] := @small_step R _ room (fun ij => sign ij.1 * swap ij.2).
+- by move=> ij; apply: x0.
+- rewrite /room /= in xij; rewrite /swap /only; case: eqP => [jp|_].
+    by case: (either i) xij => ->; rewrite jp => zero; [move: fp | move: sp]; rewrite zero ltxx.
+  case: eqP => [jq|_]; last by rewrite subrr mulr0.
+  by case: (either i) xij => ->; rewrite jq => zero; [move: fq | move: sq]; rewrite zero ltxx.
+pose moved c : allocation R 2 k := fun i j => x i j + c * (sign i * swap j).
+have value_moved c i l : value m i (moved c l) = value m i (x l).
+  by rewrite valueD !valueZ worth !mulr0 addr0.
+have stays c : `|c| = e -> cooperative_oef m (moved c).
+  move=> ce; split=> [|y py]; last first.
+    have -> : total m (moved c) = total m x by apply: eq_bigr => i _; apply: value_moved.
+    exact: best.
+  split; last by move=> i l; rewrite /utility !value_moved; apply: ef.
+  split=> [i j|j].
+    rewrite /moved -ler_subl_addl sub0r; have := small (i, j).
+    by rewrite normrM (gtr0_norm e0) -ce -normrM ler_norml => /andP[].
+  have -> : given (moved c) j = given x j by rewrite /given !sum2 /moved /sign eqxx /=; ring.
+  exact: xc.
+have mid i j : x i j = (moved e i j + moved (- e) i j) / 2%:R by rewrite /moved; field.
+have := ext _ _ (stays e (gtr0_norm e0)) (stays (- e) _) mid first p.
+rewrite normrN (gtr0_norm e0) => /(_ erefl)/eqP; rewrite /moved addrC -subr_eq0 addrK /sign eqxx mul1r.
+by rewrite /swap /only eqxx (negbTE pq) subr0 mulf_eq0 !gt_eqF.
+Qed.
+
+Theorem two_users_vertex_nonzeros x :
+  extreme_allocation (cooperative_oef m) x -> (nonzeros x <= k.+1)%N.
+Proof.
+move=> ext; have x0 := ext.1.1.1.1.
+have pos i j : x i j != 0 -> 0 < x i j by move=> ne; rewrite lt_neqAle eq_sym ne x0.
+pose holds (i : 'I_2) j := x i j != 0; pose both j := holds first j && holds second j.
+have one : (#|[set j | both j]| <= 1)%N.
+  apply/card_le1_eqP => p q; rewrite !inE => /andP[fp sp] /andP[fq sq].
+  by apply/eqP/negPn/negP => ne; apply: (two_users_share_one_type ext ne); split; apply: pos.
+have -> : nonzeros x = (\sum_j (holds first j + holds second j))%N.
+  rewrite /nonzeros -sum1dep_card big_mkcond /= -(pair_bigA _ (fun i j => nat_of_bool (holds i j))) /=.
+  rewrite exchange_big; apply: eq_bigr => j _ /=; rewrite !big_ord_recl big_ord0 addn0.
+  by rewrite (_ : lift _ _ = second) //; apply: val_inj.
+apply: (@leq_trans (\sum_(j < k) (1 + both j))).
+  by apply: leq_sum => j _; rewrite /both; case: (holds first j); case: (holds second j).
+rewrite big_split /= sum_nat_const card_ord muln1 -addn1 leq_add2l; apply: leq_trans one.
+by rewrite -sum1dep_card [leqRHS]big_mkcond /=; apply: leq_sum => j _; case: (both j).
+Qed.
+
+End TwoUsers.

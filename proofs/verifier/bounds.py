@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from math import inf
 
 from .entitled import Asked, asks, served, told, uses
@@ -30,8 +31,13 @@ def in_use(market: Market, user: int, bundle: Bundle) -> Bundle | None:
     """Return which GPUs of a bundle a user uses at all its speedups; None where they differ."""
     if user not in market.bounds:
         return market.used(user, bundle)
-    runs = [share if most else ZERO for share, (_, most) in zip(bundle, market.bounds[user], strict=True)]
-    return runs if summed(runs) <= market.demand[user] else None
+    bounds = market.bounds[user]
+    runs = [share if most else ZERO for share, (_, most) in zip(bundle, bounds, strict=True)]
+    if summed(runs) <= market.demand[user]:
+        return runs
+    order = sorted((j for j, share in enumerate(runs) if share), key=lambda j: -market.speedup[user][j])
+    sure = all(bounds[faster][0] >= bounds[slower][1] for faster, slower in pairwise(order))
+    return market.used(user, bundle) if sure else None
 
 
 def _serving(market: Market, user: int, asked: Asked, bundle: Bundle) -> Bundle | None:
@@ -121,6 +127,17 @@ def _least(row: Bundle, bounds: list[Bound]) -> Number:
     return (
         -inf if any(end == inf for _, end in terms) else summed(each * Fraction(end) for each, end in terms)
     )
+
+
+def gain_at_all(market: Market, user: int, before: Bundle, after: Bundle) -> tuple[Number, bool]:
+    """Return the least that a user gains at its speedups, and whether it gains something at all of them."""
+    used, would = in_use(market, user, before), in_use(market, user, after)
+    if used is None or would is None:
+        raise Rejected("which GPUs are in use depends on the speedups")
+    row, bounds = [b - a for a, b in zip(used, would, strict=True)], bounds_of(market, user)
+    least = _least(row, bounds)
+    opened = any(low == 0 < high and each > 0 for each, (low, high) in zip(row, bounds, strict=True))
+    return least, least > 0 or (least == 0 and opened)
 
 
 def _require_holds(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from .bounds import COMPARED, in_use, within_bounds
+from .bounds import COMPARED, gain_at_all, in_use, within_bounds
 from .decisions import (
     DECISIONS,
     GRAIN,
@@ -23,7 +23,9 @@ from .decisions import (
     opened,
     read_whole,
 )
+from .exchanges import pareto_efficiency
 from .faces import efficient
+from .frontier import frontier
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .programs import (
     MOST_TERMS,
@@ -31,9 +33,9 @@ from .programs import (
     SENSES,
     Point,
     Program,
-    at_most,
     point_of,
     policy_shown,
+    priced,
     read_duals,
     read_point,
     read_program,
@@ -42,7 +44,7 @@ from .programs import (
 from .reading import Entry, Rejected, Unreadable, brief, require, shown, summed, within
 from .standing import PROPERTIES as OF_ENTITLEMENTS
 from .standing import leaves_goods_out
-from .statements import Decision, Proved, read_allocation, require_bound
+from .statements import Decision, Proved, read_allocation, require_bound, require_feasible
 
 #: Nobody shall take an allocation that is impossible for one that can be had.
 IMPOSSIBLE = ", which gives out what is not there"
@@ -97,6 +99,7 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     ),
     "work_conservation": (work_conservation, "no GPU is idle that somebody who wants more could run on"),
     "adjacent_types": (adjacent_types, "nobody holds two types, and none of a type between them"),
+    "pareto_efficiency": (pareto_efficiency, "no feasible allocation gives nobody less and somebody more"),
     **OF_ENTITLEMENTS,
 }
 
@@ -116,6 +119,8 @@ def property_(data: Entry) -> Proved:
         _require_certain(market, shares, name)
         require(told["speedups"].value is None, "speedups", "they are of no use here")
         answer = "HOLDS" if holds(market, shares) else "FAILS"
+        if answer == "FAILS" and name == "pareto_efficiency":
+            raise Rejected("that it fails is shown by an allocation that is better")
     if told["answer"].value != answer:
         raise Rejected(f"{name} does not get {brief(told['answer'].value)}")
     note = f"it means: {meaning}"
@@ -128,7 +133,7 @@ def property_(data: Entry) -> Proved:
     said = f"{name} {answer.lower()} for the allocation"
     if answer == "DEPENDS":
         said = f"{name} holds for the allocation at some speedups within the bounds, and fails at others"
-    elif market.bounds and name in COMPARED:
+    elif market.bounds and name in {*COMPARED, "pareto_efficiency"}:
         said += ", at all speedups within the bounds"
     return Proved(f"{said}{impossible}", market, shares, note)
 
@@ -169,12 +174,16 @@ def dominance(data: Entry) -> Proved:
     With ``optima``, the most that each user gets at any optimum of a policy: than any such optimum.
     """
     told = data.fields("market allocation better", "optima")
-    market, shares = read_allocation(told)
-    better = read_table(told["better"], market)
+    market = read_whole(told["market"])
+    shares, better = (read_table(told[key], market) for key in ("allocation", "better"))
+    require_feasible(market, shares)
+    require(market.entitled is None, "market", "what users are entitled to is not heeded here")
     if not market.feasible(better):
         raise Rejected("the better allocation is not feasible")
     if told["optima"].value is None:
-        what, now = "the allocation", market.worths(shares)
+        what, pairs = "the allocation", list(zip(shares, better, strict=True))
+        worst = [gain_at_all(market, i, *pair) for i, pair in enumerate(pairs)]
+        gains, helps = [least for least, _ in worst], any(surely for _, surely in worst)
     else:
         ranges = [decided(each) for each in told["optima"].items()]
         wanted = [(market, SENSES[0], market.throughput_of(i)) for i in range(len(shares))]
@@ -182,11 +191,13 @@ def dominance(data: Entry) -> Proved:
         if found != wanted or len({each.policy for each in ranges}) != 1:
             raise Rejected("each user's most at any optimum of one policy is needed, in order")
         what, now = f"any optimum of {ranges[0].named}", [each.range.value for each in ranges if each.range]
-    gains = [after - before for before, after in zip(now, market.worths(better), strict=True)]
-    if not min(gains) >= 0 < max(gains):
+        gains = [after - before for before, after in zip(now, market.worths(better), strict=True)]
+        helps = max(gains) > 0
+    if not (min(gains) >= 0 and helps):
         raise Rejected("somebody loses, or nobody gains")
     who = market.users[gains.index(max(gains))]
     said = f"{what} is not Pareto-efficient: {who!r} could get {shown(max(gains))} more"
+    said += ", or any more, at all speedups within the bounds" if market.bounds else ""
     return Proved(said, market, shares if told["optima"].value is None else None)
 
 
@@ -197,15 +208,7 @@ def pareto_weights(data: Entry) -> Proved:
     """
     told = data.fields("market allocation weights prices", "rents")
     market, shares = read_allocation(told)
-    weights, prices = told["weights"].numbers(len(market.users)), told["prices"].numbers(len(market.types))
-    rents = told["rents"].numbers(len(weights)) if told["rents"].value is not None else [ZERO] * len(weights)
-    if min(weights) <= 0 or min(prices + rents) < 0:
-        raise Rejected("a price is negative, or a weight is not positive")
-    for weight, rent, row in zip(weights, rents, market.speedup, strict=True):
-        if any(weight * speed > price + rent for speed, price in zip(row, prices, strict=True)):
-            raise Rejected("a price is too low")
-    limits = zip(prices + rents, market.capacity + market.demand, strict=True)
-    most = summed(at_most(price, 0, limit) for price, limit in limits)
+    weights, most = priced(told, market)
     if dot(weights, market.worths(shares)) != most:
         raise Rejected("prices prove nothing")
     return Proved("the allocation is Pareto-efficient", market, shares)
@@ -313,6 +316,7 @@ RULES: dict[str, Callable[[Entry], Proved]] = {
     "envy": envy,
     "dominance": dominance,
     "pareto_weights": pareto_weights,
+    "frontier": frontier,
     "misreport": misreport,
     "bound": bound,
     "infeasibility": infeasibility,

@@ -165,7 +165,7 @@ def partial(data: Entry) -> Decision:
     """Cole, Gkatzelis and Goel: each keeps the part of its bundle that its presence costs the others."""
     told = data.fields("market allocation kept together apart")
     market, shares = read_allocation(told)
-    part, power = told["kept"].numbers(len(shares)), _powers(market.weight)
+    part, power = told["kept"].numbers(len(shares)), powers_of(market.weight)
     whole = _bundles(told["together"].fields("allocation prices"), market)
     before = market.worths(whole)
     for i, apart in enumerate(told["apart"].items(len(shares))):
@@ -184,7 +184,7 @@ def partial(data: Entry) -> Decision:
     return Decision(said, market, shares, policy="partial-allocation")
 
 
-def _powers(weights: list[Fraction]) -> list[int]:
+def powers_of(weights: list[Fraction]) -> list[int]:
     """Return the smallest integers in proportion to the weights."""
     unit = Fraction(gcd(*(w.numerator for w in weights)), lcm(*(w.denominator for w in weights)))
     powers = [int(weight / unit) for weight in weights]

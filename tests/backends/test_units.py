@@ -12,7 +12,7 @@ from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.scaling import scaled
-from fairopt.backends.solution import refuse_broken
+from fairopt.backends.trust import refuse_broken
 from fairopt.errors import NotSolved
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF, WaterFilling
 from fairopt.policy import Policy, uniqueness

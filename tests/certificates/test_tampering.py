@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
-from fairopt.proofs.verifier import bounds, entitled, market, programs, standing
+from fairopt.proofs.verifier import bounds, entitled, frontier, market, programs, standing
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
 from fairopt.testing.certificate_kinds.examples import Untrue
@@ -156,6 +156,10 @@ def no_bounds(row: Any, bounds: Any) -> Any:
     return 0
 
 
+def no_proof(self: frontier.Tradeoff, told: Any) -> Any:
+    return told["constant"].number(), told["slope"].number()
+
+
 #: What is broken in the verifier, and a certificate that shows it.
 HOLES: list[tuple[Any, str, Any, str]] = [
     (programs.Program, "optimum", no_duals, "EFFICIENT"),
@@ -169,6 +173,7 @@ HOLES: list[tuple[Any, str, Any, str]] = [
     (standing.Standing, "room", no_caps, "OVER"),
     (standing.Standing, "above", no_guarantees, "RECLAIMED"),
     (bounds, "_least", no_bounds, "UP_TO_2"),
+    (frontier.Tradeoff, "line", no_proof, "ENVY_COSTS"),
 ]
 
 

@@ -16,6 +16,7 @@ from ran_command import Ran
 
 from fairopt.cli.app import COMMANDS, load
 from fairopt.datasets import dataset_path
+from fairopt.properties import StrategyProofness
 from fairopt.testing.strategies import malformed_market_texts
 
 MARKET = str(dataset_path("oef_example.toml"))
@@ -315,7 +316,23 @@ def test_a_lie_with_no_place_for_its_market_is_not_looked_for(fairopt: Callable[
     assert "lie.txt: the file's name: the suffix '.txt'. Give a file that ends in .toml" in ran.err
 
 
-@pytest.mark.parametrize("module", ["benching", "sharing", "listing"])
+def test_a_lie_that_could_not_be_written_is_not_looked_for(
+    fairopt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def searched(*_: object, **__: object) -> None:
+        raise AssertionError("it was looked for")
+
+    monkeypatch.setattr(StrategyProofness, "search", searched)
+    market = tmp_path / "jobs.toml"
+    jobs = '[[user.job]]\nname = "train"\nspeedup = [1, 2]\n[[user.job]]\nname = "serve"\nspeedup = [1, 3]\n'
+    market.write_text(f'schema = 1\ntypes = ["T1", "T2"]\ncapacity = [1, 1]\n[[user]]\nname = "A"\n{jobs}')
+    ran = fairopt("lie", market, "--policy", "max-min", "--out", tmp_path / "lie.csv")
+    assert (ran.status, ran.out) == (2, "")
+    assert "lie.csv: owner: a market with job types. Write it as .toml or .json" in ran.err
+    assert not (tmp_path / "lie.csv").exists()
+
+
+@pytest.mark.parametrize("module", ["benching", "sharing", "listing", "comparing", "studying"])
 def test_commands_begin_without_what_they_do_not_say(module: str) -> None:
     unused = "{'fairopt.workloads', 'fairopt.models', 'highspy', 'cattrs', 'scipy', 'pandas'}"
     code = f"import sys, fairopt.cli.{module}; print(*{unused} & set(sys.modules))"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ran_command import Ran
 
+from fairopt.cli import comparing
 from fairopt.datasets import dataset_path, philly_trace
 from fairopt.discovery import policies, properties
 from fairopt.problem import Queue, Trace
@@ -236,3 +237,14 @@ def test_what_cannot_be_meant(
     ran = fairopt("compare", *(trace if each == "TRACE" else each for each in arguments))
     assert (ran.status, ran.out) == (2, "")
     assert says in ran.err
+
+
+def test_a_batch_has_a_limit_for_each_cell(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = comparing.KINDS["batch"]
+    assert batch.limit is not None
+    assert batch.limit <= 10
+    monkeypatch.setattr(comparing, "KINDS", {**comparing.KINDS, "batch": batch._replace(limit=0.2)})
+    ran = fairopt("compare", BATCH, "--policy", "offline-optimum", "--policy", "fcfs", "--json")
+    assert ran.status == 3
+    assert "the time limit of 0.2 s is over" in ran.data["policies"]["offline-optimum"]["error"]
+    assert ran.data["policies"]["fcfs"]["properties"]["budget_balance"]["answer"] == "HOLDS"

@@ -46,6 +46,8 @@ CALLS = (
     ("claims", "claims --json"),
     ("lie", "lie @oef-eq6 --policy max-min --json"),
     ("lie", "lie @oef-eq6 --policy equal-split --evaluations 6 --json"),
+    ("frontier", "frontier @oef-eq6 --policy max-min --json"),
+    ("incentives", "incentives @oef-eq6 --policy max-min --kind any --evaluations 6 --json"),
     ("run", f"run @philly {ROUNDS} --json"),
     ("schedule", "schedule @astraea-example --policy fcfs --json"),
     ("study run", "study FOLDER/study.toml --jobs 1 --cells FOLDER/new.jsonl --page FOLDER/study.html --json"),

@@ -202,8 +202,22 @@ def test_a_broken_ledger_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         list(read_package("broken_ledger"))
 
 
-def test_the_page_of_the_ledger_is_what_the_ledger_says() -> None:
-    text = (ROOT / "docs/ledger.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("figure", ['"max-min", "speed", "1", "any"', '"max-min", "envy_freeness", "1", "any"', '"1"'])
+def test_a_figure_that_is_none_is_refused(figure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "figured_ledger"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    keys = "".join(f'{key} = "x"\n' for key in ("id", "paper", "where", "kind", "says", "evidence"))
+    (package / "claims.toml").write_text(f'[[claim]]\n{keys}verdict = "open"\nfigures = [[{figure}]]\n')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "figured_ledger", raising=False)
+    with pytest.raises(BadInput, match=r"claim 1 \(x\)"):
+        list(read_package("figured_ledger"))
+
+
+@pytest.mark.parametrize("name", ["ledger.md", "beyond.md"])
+def test_the_pages_of_the_ledger_are_what_the_ledger_says(name: str) -> None:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert page.put_into(text, ledger()) == text, "run `make claims`"
 
 

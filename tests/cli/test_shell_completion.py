@@ -24,6 +24,8 @@ PROPOSED = [
     ("run t.csv --policy fft --set rem", {"remaining="}),
     ("schedule b.toml --policy f", {"fcfs"}),
     ("compare --property en", {"envy_freeness", "envy_within_peers"}),
+    ("frontier @gavel-example --goal n", {"nash_welfare"}),
+    ("frontier --property envy_", {"envy_freeness"}),
     ("compare --policy f", {"fft", "fcfs", "fifo", "fifo-quota"}),
     ("verify @astraea-s", {"@astraea-small"}),
     ("policies stri", {"stride"}),

@@ -11,15 +11,16 @@ import pytest
 
 from fairopt import Market, read_market
 from fairopt.cli import main
+from fairopt.compare import asked_of
+from fairopt.datasets import oef_example
 from fairopt.discovery import BACKENDS, POLICIES, names, policies
-from fairopt.policy import Trait
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 POLICY_PAGE = (ROOT / "docs/policies.md").read_text(encoding="utf-8")
 
-#: The share policies that are installed.
-SHARES = {each.name for each in policies(Market) if Trait.ENTITLED not in each.traits}
+#: The share policies that are compared where nobody names any.
+SHARES = {each.name for each in policies(Market) if asked_of(each, oef_example())}
 
 
 def marks(table: str) -> dict[str, list[str]]:

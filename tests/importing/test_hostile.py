@@ -5,7 +5,6 @@ A file is a sample with some of its bytes or of its values changed; `make campai
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 import resource
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changed import changed_bytes, changed_values
 
 from fairopt import discovery
 from fairopt.datasets import dataset_path
@@ -25,67 +25,6 @@ SAMPLES = Path(dataset_path("SOURCES.md")).parent / "clusters"
 IMPORTERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
 #: The longest that an importer may think about a file, in seconds, and the most memory that all files may take.
 LONGEST, MOST_BYTES = 5.0, 500 * 1024**2
-STRANGE: list[Any] = [
-    *(None, True, 0, -1, 2**63, 10**60, 1e308, "", " ", "\u0000", "x" * 5000, "-1", "1e999", "NaN", "Infinity"),
-    *("<script>alert(1)</script>", "../../etc/passwd", "100Ei", "-5m", "unlimited", "2026-99-99T00:00:00Z", "٣"),
-    *([], {}, [[]], {"": ""}, [None], ["x"], {"items": []}, {"metadata": {"name": {"a": 1}}}),
-]
-LINES = [
-    "",
-    "|" * 500,
-    "a|b|c",
-    "=",
-    "NodeName=",
-    "\x1b[2J",
-    "1-99:99:99",
-    "gres/gpu:=",
-    "<!DOCTYPE a [<!ENTITY b 'c'>]>",
-]
-
-
-def changed_bytes(data: bytes, draw: random.Random) -> bytes:
-    """Return a text with some bytes changed, cut out, or doubled."""
-    out = bytearray(data)
-    for _ in range(draw.randint(1, 5)):
-        at, width = draw.randrange(max(1, len(out))), draw.choice([1, 1, 2, 20, 500])
-        how = draw.randrange(5)
-        if how == 0:
-            out[at : at + width] = draw.randbytes(width)
-        elif how == 1:
-            del out[at : at + width]
-        elif how == 2:
-            out[at:at] = out[at : at + width]
-        elif how == 3:
-            out[at:at] = draw.choice(LINES).encode() + b"\n"
-        else:
-            out = out[:at] + draw.choice(b'{}[]",:|&*!%<>=\n\t\x00\xff').to_bytes(1, "little") + out[at:]
-    return bytes(out)
-
-
-def changed_values(data: Any, draw: random.Random) -> Any:
-    """Return a document with some values changed, left out, doubled, or put deep inside lists."""
-    out = copy.deepcopy(data)
-    for _ in range(draw.randint(1, 4)):
-        at, key = out, None
-        while isinstance(at, dict | list) and at and (key is None or draw.random() < 0.85):
-            above, key = at, draw.choice(list(at) if isinstance(at, dict) else range(len(at)))
-            at = above[key]
-        if key is None:
-            continue
-        how = draw.randrange(4)
-        if how == 0:
-            above[key] = copy.deepcopy(draw.choice(STRANGE))
-        elif how == 1:
-            del above[key]
-        elif how == 2 and isinstance(above, list):
-            above.extend(copy.deepcopy([at] * draw.choice([1, 50])))
-        else:
-            deep: Any = at
-            for _ in range(draw.choice([1, 90, 120])):
-                deep = [deep]
-            above[key] = deep
-    return out
-
 
 #: Samples that are read together with others.
 BESIDE = {

@@ -12,7 +12,7 @@ import pytest
 from fairopt import History, run
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.errors import BadInput
-from fairopt.ledger import Entry, Finding, PrintedAndFound, Ruling, read_package
+from fairopt.ledger import Entry, Figure, Finding, Measure, PrintedAndFound, Ruling, read_package
 from fairopt.proofs.ledger import studying
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, held_alike, parts, ruling
 from fairopt.proofs.ledger.rewrite import FOLDER, PACKAGE, with_finding
@@ -69,17 +69,19 @@ def test_numbers_that_hold_together_are_of_one_reading_and_setting() -> None:
     assert held == {"1": ["x"], "2": ["y"]}
 
 
-def test_a_table_is_written_read_back_and_taken_out_again() -> None:
+def test_a_table_and_figures_are_written_read_back_and_taken_out_again() -> None:
     text = (FOLDER / "fft" / "claims.toml").read_text(encoding="utf-8")
     lines = (
         PrintedAndFound("1.46 times", "0.5", "[0.4, 0.6]", 'none of "9"'),
         PrintedAndFound("2", "1", "[1, 1]", "all"),
     )
-    new = with_finding(text, "fft-eq2", Finding(Ruling.REFUTED, "found", lines))
+    figures = (Figure("max-min", Measure.INCENTIVE_AT_LEAST, "4/3", "two users"),)
+    new = with_finding(text, "fft-eq2", Finding(Ruling.REFUTED, "found", lines, figures=figures))
     row = next(each for each in tomllib.loads(new)["claim"] if each["id"] == "fft-eq2")
     assert row["table"] == [list(each) for each in lines]
+    assert row["figures"] == [["max-min", "incentive ratio at least", "4/3", "two users"]]
     again = with_finding(new, "fft-eq2", Finding(Ruling.REFUTED, "found"))
-    assert "none of" not in again
+    assert not {"none of", "4/3"} & {*again.split('"')}
 
 
 def test_a_study_is_played_once_and_goes_on_from_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairopt.errors import NotInstalled
 from fairopt.ledger import Entry, read_package
 
 ROWS = [
@@ -13,7 +14,11 @@ ROWS = [
 ]
 
 
+@pytest.mark.usefixtures("theorems_compiled")
 @pytest.mark.parametrize("row", ROWS)
 def test_what_is_stored_follows_from_the_computation(row: Entry) -> None:
-    finding, _ = row.recompute()
+    try:
+        finding, _ = row.recompute()
+    except NotInstalled as missing:  # `make proofs` installs Coq; without it a theorem is only text
+        pytest.skip(str(missing))
     assert row.follows(finding), finding

@@ -113,7 +113,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     # allocations
     ("FAIR", {"answer": "FAILS"}, "does not get"),
     ("FAIR", {"answer": True}, "does not get"),
-    ("FAIR", {"property": "pareto_efficiency"}, "is none of feasibility"),
+    ("FAIR", {"property": "strategy_proofness"}, "is none of feasibility"),
     ("FAIR", {"allocation__0__1": "-1/4"}, "negative"),
     ("ENVY", {"user": "B", "envied": "A"}, "no envy"),
     ("ENVY", {"envied": "A"}, "no envy"),

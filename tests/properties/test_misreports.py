@@ -12,15 +12,21 @@ import pytest
 from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.batched import solve_many
+from fairopt.backends.batched_tall import TallPrograms
 from fairopt.backends.solution import Basis, Position, Status
 from fairopt.models import (
     CooperativeOEF,
+    HierarchicalWaterFilling,
     MaxEfficiency,
     MaxMin,
+    NashWelfare,
     NonCooperativeOEF,
+    PartialAllocation,
     SecondPriceTrading,
+    WaterFilling,
 )
 from fairopt.policy import Formulated, Policy, uniqueness
+from fairopt.policy.many import reported
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense
@@ -169,6 +175,76 @@ def test_gains_are_those_of_allocate_wherever_the_optimum_is_unique(policy: Form
                 assert gain == pytest.approx(right, abs=1e-6 * replies.fair[user]), (market.speedup, user, report)
                 compared += 1
     assert compared > count
+
+
+RULES: list[Policy] = [
+    SecondPriceTrading(),
+    NashWelfare(),
+    PartialAllocation(),
+    WaterFilling(),
+    HierarchicalWaterFilling(),
+]
+
+
+@pytest.mark.parametrize("policy", RULES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("count", [6, pytest.param(60, marks=pytest.mark.slow)])
+def test_bundles_decided_many_at_once_are_worth_what_those_of_decide_are(policy: Policy, count: int) -> None:
+    compared = lost = 0
+    for number, market in enumerate(sample_markets(count, seed=34, users=(2, 6), demands=True)):
+        asked = Reports(policy, market)
+        assert asked.screened
+        users, reports = misreports(market, 12, number)
+        many = policy.many_bundles(asked.market, asked.truth)
+        assert many is not None
+        for user, report, bundle in zip(users.tolist(), reports, many(users, reports), strict=True):
+            lost += int(np.isnan(bundle).any())
+            if not np.isnan(bundle).any():
+                # by the report itself: who is indifferent may get another bundle
+                right = (report * asked.misreported(user, report).shares[user].astype(float)).sum()
+                assert (report * bundle).sum() == pytest.approx(right, abs=1e-5 * float(asked.fair[user]))
+                compared += 1
+    assert lost <= compared / 4
+
+
+def test_trading_many_at_once_is_trading_to_the_last_bit() -> None:
+    market = Market.of([[1, 2, 5], [1, 3, 4], [2, 3, 9], [1, 1, 2]], capacity=[3, 2, 1], demand=[2, 9, 9, 1])
+    asked = Reports(SecondPriceTrading(), market)
+    users, reports = misreports(market, 40, 5)
+    bundles = SecondPriceTrading().many_bundles(asked.market, asked.truth)(users, reports)
+    told = ~np.isnan(bundles[:, 0])
+    assert told.sum() > 30
+    for user, report, bundle in zip(users[told].tolist(), reports[told], bundles[told], strict=True):
+        assert (asked.misreported(user, report).shares[user] == bundle).all()
+
+
+def test_programs_solved_by_their_tight_constraints_reach_the_optimum() -> None:
+    policy, solved, lost = CooperativeOEF(), 0, 0
+    for number, exact in enumerate(sample_markets(6, seed=35, users=(4, 6), demands=True)):
+        market = exact.as_(float)
+        users, reports = misreports(exact, 40, number)
+        like = policy.formulate(market, None)
+        basis = Highs().solve(like).basis
+        assert basis is not None
+
+        def written(speedup: Array, market: Market = market) -> Program:
+            return policy.formulate(replace(market, speedup=speedup), None)
+
+        for programs in formulated(written, reported(market, users, reports)):
+            if not programs.template.same_structure(like):
+                continue
+            # each from the vertex of the one before it
+            parent = np.arange(-1, len(programs.cases) - 1)
+            points, vertices = TallPrograms(like, basis).solve(programs, parent, {})
+            assert len(vertices) == int((~np.isnan(points[:, 0])).sum())
+            lost += len(points) - len(vertices)
+            for place in vertices:
+                program = programs.program(place)
+                best = float(Highs().solve(program).objective or 0)
+                assert not program.violations(points[place], 1e-6)
+                assert program.value(points[place]) == pytest.approx(best, rel=1e-7)
+                solved += 1
+    assert solved > 100
+    assert lost <= solved / 50
 
 
 def test_nearly_nothing_is_left_to_be_solved_by_itself() -> None:

@@ -74,12 +74,12 @@ def upper_bound(asked: AskedLevel, prices: Array, demand_duals: Array) -> tuple[
         limits = np.isfinite(demand)
         demand_dual = np.where(limits, demand_dual, 0.0)
     value = np.empty(n)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # what is no number bounds no level
         for first in range(0, n, BLOCK):
             part = slice(first, first + BLOCK)
             cost = price if limits is None else price + demand_dual[part, None]
             value[part] = (cost / speedup[part]).min(axis=1)
-    value = rounded_down(np.where(asked.needy | np.isfinite(value), value, 0.0), 4)
+        value = rounded_down(np.where(asked.needy | np.isfinite(value), value, 0.0), 4)
     gain = rounded_down(fsum((rate * value).tolist()), 4)
     if not gain > 0:
         raise NotSolved("the prices found bound no level")

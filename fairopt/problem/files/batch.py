@@ -131,6 +131,7 @@ def batch_table(worker_types: Sequence[str], ps_types: Sequence[str]) -> TableTy
         Column("worker", by_type(_ABOVE, worker_types), "What a worker reserves, in data units per slot."),
         Column("ps", by_type(_ABOVE, ps_types), "What a PS reserves, in data units per slot."),
     )
+    tenant = (Column("name", NAME, "The name of the tenant, which no other has."), *owned)
     server = (
         Column("name", NAME, "The server's name; with a count, servers are called name-1, name-2, ...", None),
         *owned,
@@ -152,7 +153,7 @@ def batch_table(worker_types: Sequence[str], ps_types: Sequence[str]) -> TableTy
         Column("worker_types", _TYPES, "The names of the worker types.", _DEFAULT_TYPES[0]),
         Column("ps_types", _TYPES, "The names of the types of PS.", _DEFAULT_TYPES[1]),
         Column("bandwidth", nested(TableType(bandwidth)), "What one worker and one PS reserve."),
-        Column("tenant", tables(TableType((server[0], *owned), "tenants")), "The tenants and what each owns."),
+        Column("tenant", tables(TableType(tenant, "tenants")), "The tenants and what each owns."),
         Column("server", tables(TableType(server, "servers", MOST_HOSTS)), "The servers, in groups of the same kind."),
         Column("job", tables(TableType(job, "jobs")), "The jobs."),
     )

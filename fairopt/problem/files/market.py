@@ -141,6 +141,12 @@ def write_market(market: Market, path: AnyPath) -> None:
     write_file(path, market, FORMATS)
 
 
+def require_writable(market: Market, path: AnyPath) -> None:
+    """Refuse, as `write_market` would, a market that the format of a path has no words for."""
+    with naming(path):
+        FORMATS[suffix_of(path, FORMATS)].write(market)
+
+
 class _Line(NamedTuple):
     """One row of a market, as `Market.of` takes it."""
 

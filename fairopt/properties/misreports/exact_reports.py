@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -72,10 +73,11 @@ class ExactReports:
         self.policy, self.problem = policy, problem
         self.truth = truth or exact_or_none(policy, problem)
         self._best: dict[int, Fraction | None] = {}
+        self._after: dict[tuple[int, tuple[Any, ...]], Allocation | None] = {}
 
     def misreport(self, user: int, report: Array) -> Misreport | None:
         """Return the result of a report (k,) of Fractions, whether the user gains or loses."""
-        after = exact_or_none(self.policy, self.problem.misreport(user, report)) if self.truth is not None else None
+        after = self._decided(user, report)
         if self.truth is None or after is None:
             return None
         return Misreport.of(self.problem, user, report, self.truth, after)
@@ -83,7 +85,7 @@ class ExactReports:
     def for_every_optimum(self, found: Misreport) -> Misreport:
         """Return the misreport with ``least_gain`` and ``every_optimum`` decided, where they can be."""
         user = self.problem.index(found.user)
-        after = exact_or_none(self.policy, self.problem.misreport(user, found.report))
+        after = self._decided(user, found.report)
         if self.truth is None or after is None:
             return found
         if user not in self._best:
@@ -92,6 +94,15 @@ class ExactReports:
         if best is None or worst is None:
             return found
         return replace(found, least_gain=worst - best, every_optimum=worst > best)
+
+    def _decided(self, user: int, report: Array) -> Allocation | None:
+        """Return the decision on a report; it is asked for again by other kinds, and for the extremes."""
+        key = user, tuple(report)
+        if key not in self._after:
+            self._after[key] = (
+                None if self.truth is None else exact_or_none(self.policy, self.problem.misreport(user, report))
+            )
+        return self._after[key]
 
     def _extreme(self, decision: Allocation, user: int, sense: Sense) -> Fraction | None:
         """Return the user's largest or least true throughput over all optima that ``decision`` could have chosen."""

@@ -15,13 +15,14 @@ from fairopt.deadline import left
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
+from fairopt.problem.ranges import in_use
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.over_optima import Slack, linear
 from fairopt.properties.property import CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.properties.within_bounds import LinearInSpeedups, in_use
+from fairopt.properties.within_bounds import LinearInSpeedups
 
 
 @dataclass(frozen=True)

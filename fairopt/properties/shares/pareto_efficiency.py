@@ -12,15 +12,20 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
 from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyProof
+from fairopt.errors import NotCapable
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
-from fairopt.program import INFINITY, Array, Formulation, Number, Program, number_text
+from fairopt.problem.ranges import in_use, shrunk
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, fractions, number_text
+from fairopt.properties.boundary import Reach, TradeBoundary, reach
 from fairopt.properties.over_optima import by_support
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, nothing_known, unknown_speedups
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
+from fairopt.properties.shares.pareto_within_bounds import gain_at_all, reached, worst_cycle
 from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.within_bounds import SpeedupsThatHold
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +121,12 @@ class ParetoEfficiency(AllocationProperty):
     )
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        if verdict.answer is Answer.DEPENDS:
+            raise NotCapable("on what it depends is certified at the two ends")
         if isinstance(verdict.witness, DominatingAllocation):
-            return Dominance(market, shares, verdict.witness.allocation)
+            return Dominance(replace(market, entitlements=None), shares, verdict.witness.allocation)
+        if verdict.answer is Answer.HOLDS and not market.known.all():
+            return PropertyProof(market, shares, self.name, verdict.answer.value)
         if verdict.answer is Answer.FAILS:
             return PropertyProof(market, shares, Feasibility.name, verdict.answer.value)
         proof: ParetoWeights = verdict.evidence
@@ -134,7 +143,7 @@ class ParetoEfficiency(AllocationProperty):
         own = market.utility(fitted)
         fair = market.fair_utility()
         program = largest_gain(market, own, fair)
-        solution = (Exact() if market.exact else Highs()).solve(program).require_optimal()
+        solution = (Exact() if market.exact else Highs()).optimum(program)
         gain = program.value(solution.point)
         better = program.variable("share", solution.point)
         gains = market.utility(better) - own
@@ -149,6 +158,71 @@ class ParetoEfficiency(AllocationProperty):
             return verdict
         untouched = bool((fitted == shares).all())
         return replace(verdict, evidence=_weights(program, solution, fair), exact=verdict.exact and untouched)
+
+    def _within_bounds(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        stated = self._check(market, shares, tolerance)
+        told, slack = market.as_(Fraction), Fraction(tolerance)
+        fitted = _fit(told, fractions(shares), slack)
+        if fitted is None:
+            return stated
+        bundles = [in_use(told, i, row) for i, row in enumerate(fitted)]
+        if unsure := [told.users[i] for i, each in enumerate(bundles) if each is None]:
+            reason = f"which GPUs {', '.join(unsure[:5])} would use depends on the speedups"
+            return Verdict.undecided(self.name, reason, effort=stated.effort)
+        whole = np.array(bundles)
+        used = np.where(whole > slack * sizes(told), whole, 0 * whole)
+        if stated.answer is Answer.FAILS:
+            found = self._failing(stated, told, used, slack)
+        else:
+            found = self._holding(stated, told, used, slack)
+        if found.answer is Answer.DEPENDS and nothing_known(market).any():
+            return Verdict.undecided(self.name, unknown_speedups(market), effort=found.effort)
+        untouched = bool((used == whole).all() and (fitted == fractions(shares)).all())
+        return replace(found, exact=found.exact and market.exact and untouched)
+
+    def _failing(self, stated: Verdict, market: Market, used: Array, tolerance: Fraction) -> Verdict:
+        """Return the verdict where it fails at the speedups that are stated."""
+        best, effort = gain_at_all(market, used), "all speedups within the bounds (a linear program solved by exact)"
+        if best.gain > tolerance:
+            gains = market.utility(best.better) - market.utility(used)
+            return replace(stated, witness=DominatingAllocation(best.better, gains, market.users), effort=effort)
+        known = replace(market, least=None, most=None)
+        holds = replace(known, speedup=best.speedups)
+        if self.check(holds, used, tolerance=tolerance).answer is not Answer.HOLDS:
+            return Verdict.undecided(self.name, "a gain at all speedups is within the tolerance", effort=effort)
+        boundary = Reach(**reach(market, None, {"holds": holds, "fails": known}))
+        shown = SpeedupsThatHold(best.speedups)
+        return replace(stated, answer=Answer.DEPENDS, boundary=boundary, evidence=shown, witness=None, effort=effort)
+
+    def _holding(self, stated: Verdict, market: Market, used: Array, tolerance: Fraction) -> Verdict:
+        """Return the verdict where it holds at the speedups that are stated."""
+        (least, most), held = market.ends, used > 0
+        effort, unit = "all cycles of trades, at all speedups within the bounds", "worth given for received, less 1"
+        known = replace(market, least=None, most=None)
+        limited = bool((used.sum(axis=1) >= market.limit).any())
+        if limited:
+            corner = np.where(held, np.where(least, least, market.speedup), np.where(most < INFINITY, most, least))
+            fails = replace(known, speedup=np.where(corner, corner, market.speedup))
+            if self.check(fails, used, tolerance=tolerance).answer is Answer.FAILS:
+                boundary = Reach(**reach(market, Fraction(0), {"holds": known, "fails": fails}))
+                return replace(stated, answer=Answer.DEPENDS, boundary=boundary, effort=effort)
+        cycle = worst_cycle(least, most, held)
+        idle = used.sum(axis=0) < market.capacity * (1 - tolerance)
+        if limited and ((cycle is not None and cycle.rate < 1) or (idle & (most > 0).any(axis=0)).any()):
+            return Verdict.undecided(self.name, "trades within demands are not decided for all speedups", effort=effort)
+        if cycle is None:  # nobody can trade
+            return replace(stated, effort=effort, evidence=None)
+        found = replace(stated, margin=cycle.rate - 1, unit=unit, effort=effort, evidence=None)
+        if cycle.rate >= 1 - tolerance:
+            return replace(found, exact=stated.exact and cycle.rate >= 1)
+        part, failing, inner = reached(market, held, cycle)
+        ends = {"holds": shrunk(market, part) if part else known, "fails": replace(known, speedup=failing)}
+        turns = zip(inner.legs, (*inner.legs[1:], inner.legs[0]), strict=True)
+        names = market.users, market.types
+        trades = tuple((names[0][leg.user], names[1][leg.gives], names[0][to.user]) for leg, to in turns)
+        boundary = TradeBoundary(trades, **reach(market, part, ends))
+        shown = SpeedupsThatHold(market.speedup)
+        return replace(found, answer=Answer.DEPENDS, boundary=boundary, evidence=shown)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
@@ -188,7 +262,8 @@ def _weights(program: Program, solution: Solution, fair: Array) -> ParetoWeights
     block = program.row_block("demand")
     demand_prices[block.kept] = dual[block.span]
     # moving "nobody loses" into the objective adds minus its dual (which is <= 0) to each user's weight
-    weights = (1 - dual[program.row_block("nobody_loses").span]) / fair
+    with np.errstate(over="ignore"):  # of throughputs near the least floats; infinite weights prove nothing
+        weights = (1 - dual[program.row_block("nobody_loses").span]) / fair
     return ParetoWeights(weights, dual[program.row_block("capacity").span].copy(), demand_prices)
 
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from fairopt.policy import Optima
 from fairopt.problem import Market, worth
+from fairopt.problem.ranges import in_use
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.over_optima import Slack, linear
 from fairopt.properties.property import CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_5, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.properties.within_bounds import LinearInSpeedups, in_use
+from fairopt.properties.within_bounds import LinearInSpeedups
 
 
 @dataclass(frozen=True)

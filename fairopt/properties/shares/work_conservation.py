@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.problem import Market, usable, worth
+from fairopt.problem.ranges import in_use
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.property import AllocationProperty, CitedInstance
 from fairopt.properties.shares.cited import EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import sizes
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.properties.within_bounds import in_use
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,16 @@ UP_TO_2 = of("sharing_incentive", QUARTER, "HOLDS", 2)
 UP_TO_4 = of("sharing_incentive", QUARTER, "DEPENDS", 4, speedups=[[1, "3/2"], [1, 3]])
 ENVIOUS = of("envy_freeness", QUARTER, "DEPENDS", 4, speedups=[[1, 2], [1, 3]])
 NEVER = of("sharing_incentive", [["1/2", "1/4"], ["1/2", "3/4"]], "FAILS", None)
+#: At most twice as fast there, A gives nothing of the first type for the second of B.
+EFFICIENT_IN_RANGE = of("pareto_efficiency", QUARTER, "HOLDS", 2)
+#: A gives a quarter of the second type, of which it gets at most twice as much, for a half of the first.
+DOMINATED_IN_RANGE: Json = {
+    "schema": 1,
+    "certificate": "dominance",
+    "market": UP_TO_2["market"],
+    "allocation": [["1/2", "1/2"], ["1/2", "1/2"]],
+    "better": QUARTER,
+}
 #: A is owed two more of the first type, at whatever speed.
 GUARANTEED: Json = certificate(
     "property",

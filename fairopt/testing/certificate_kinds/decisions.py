@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from fairopt.discovery import POLICIES, PROPERTIES, load
 from fairopt.evidence import throughput_of
 from fairopt.problem import worth
-from fairopt.program import Sense
+from fairopt.program import INFINITY, Sense
 from fairopt.properties import Answer
 from fairopt.testing.certificate_kinds.examples import (
     ALIKE,
@@ -196,6 +199,11 @@ def _dominance(data: Mapping[str, Any]) -> None:
     shares, better = shares_of(data, market), shares_of(data, market, "better")
     require_feasible(market, shares)
     require_feasible(market, better)
+    if not market.known.all():  # at the worst for each user: least of what it gets, most of what it gives
+        least, most = market.ends
+        least = np.where((least == 0) & (most > 0), np.array(Fraction(1, 10**30)), least)
+        require(bool(((most < INFINITY) | (better >= shares)).all()), "somebody gives what may be worth any amount")
+        market = replace(market, speedup=np.where(better >= shares, least, most), least=None, most=None)
     before = [worth(market, i, row) for i, row in enumerate(shares)]
     if data.get("optima") is not None:
         name = policy_of(data["optima"][0])

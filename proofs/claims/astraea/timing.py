@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.datasets.astraea_workload import astraea_workload
-from fairopt.ledger import Finding, Ruling
+from fairopt.ledger import Finding, Ruling, measured
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.price_bases import Admissible
 from fairopt.models.astraea.reference import Reference, ScheduleSearch
@@ -114,14 +114,14 @@ def running_time() -> Finding:
             state.admit(best.schedule)
     require(same == SLOW_OFFERS, "the same schedules")
     ours, theirs_mean = sum(fast) / len(fast), sum(slow) / len(slow)
-    return Finding(
+    return Finding.measuring(
         Ruling.NOT_DECIDABLE_HERE,
         f"The paper's laptop and language are not here. At its scale ({SERVERS} servers, {USERS} of the 14 users, a "
         f"round of {SLOTS} slots, jobs of 20 to 50 chunks over Philly's arrivals) Algorithms 3-5 line by line in "
-        f"Python take {theirs_mean:.1f} s of processor time a job (mean of {SLOW_OFFERS}, nothing in use), "
-        f"{theirs_mean / PRINTED:.1f} times the printed {PRINTED}; the search over arrays takes "
-        f"{1000 * ours:.1f} ms (mean of {JOBS} jobs, admitted one after the other), {theirs_mean / ours:.0f} times "
-        "less, and finds the same schedules.",
+        f"Python take {measured(theirs_mean, '.1f')} s of processor time a job (mean of {SLOW_OFFERS}, nothing in "
+        f"use), {measured(theirs_mean / PRINTED, '.1f')} times the printed {PRINTED}; the search over arrays takes "
+        f"{measured(1000 * ours, '.1f')} ms (mean of {JOBS} jobs, admitted one after the other), "
+        f"{measured(theirs_mean / ours, '.0f')} times less, and finds the same schedules.",
     )
 
 

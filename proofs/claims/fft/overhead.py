@@ -13,13 +13,12 @@ from typing import Any, cast
 import numpy as np
 
 from fairopt.errors import NotInstalled
-from fairopt.ledger import Finding, Ruling
+from fairopt.ledger import Finding, Ruling, measured
 from fairopt.methods.gang_assignment import GangAssignment
 from fairopt.models.fft.fft import FFT
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.proofs.ledger.checking import require
-from fairopt.proofs.ledger.wording import percent
 from fairopt.simulation import Mechanics, advance, begin, next_queue
 
 TYPES, PRINTED = 8, 1.53
@@ -74,17 +73,19 @@ def fig13a() -> Finding:
     theirs, own = median(each.seconds for each in exact), median(each.seconds for each in ours)
     finished = sum(each.optimal for each in scip)
     small = most <= 0.1 * ROUND
-    return Finding(
+    return Finding.measuring(
         Ruling.QUALIFIED if small else Ruling.REFUTED,
         f"{TIMED} successive rounds of {min(jobs)} to {max(jobs)} jobs on 1000 GPUs of eight types, gangs as in "
         f"Philly, lengths and speeds drawn; the paper names CVXPY (Sec. 5), but neither the solver behind it nor the "
         f"machine, and prints {PRINTED} s. "
-        f"Processor time from the queue's costs to the choice of types: CVXPY with HiGHS takes {theirs:.1f} s in the "
-        f"median and {most:.1f} s at most (gap 0; {median(each.seconds for each in near):.1f} s with 1%), which is "
-        f"{percent(most / ROUND, 1)} of a round of 5 minutes: little, as the paper says. SCIP finishes {finished} of "
-        f"{len(scip)} within {LIMIT:.0f} s at a gap of 1%. Our own method decides the whole round, costs and hosts "
-        f"included, in {own:.2f} s in the median and {max(each.seconds for each in ours):.2f} s at most, at the same "
-        f"cost and with a proven bound: {theirs / own:.0f} times as fast.",
+        f"Processor time from the queue's costs to the choice of types: CVXPY with HiGHS takes "
+        f"{measured(theirs, '.1f')} s in the median and {measured(most, '.1f')} s at most (gap 0; "
+        f"{measured(median(each.seconds for each in near), '.1f')} s with 1%), which is "
+        f"{measured(100 * most / ROUND, '.1f')}% of a round of 5 minutes: little, as the paper says. SCIP finishes "
+        f"{measured(finished)} of {len(scip)} within {LIMIT:.0f} s at a gap of 1%. Our own method decides the "
+        f"whole round, costs and hosts included, in {measured(own, '.2f')} s in the median and "
+        f"{measured(max(each.seconds for each in ours), '.2f')} s at most, at the same cost and with a proven bound: "
+        f"{measured(theirs / own, '.0f')} times as fast.",
     )
 
 

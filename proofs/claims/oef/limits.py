@@ -127,7 +127,7 @@ def from_the_left() -> Finding:
     efficient = theorem("Exchange", "least_ratios_fill_from_left")
     shares = theorem("Exchange", "max_total_sharing_incentive_pareto_efficient")
     equal = theorem("EqualEfficiency", "noncooperative_oef_pareto_efficient")
-    few = bounded("lemma3.1-coop-ratios", "2x2", "2x3", "3x2")
+    two, few = theorem("Exchange", "two_users_fill_from_left"), bounded("lemma3.1-coop-ratios", "3x2")
     return Finding(
         Ruling.QUALIFIED,
         "It depends on what is optimal and on who is slowest. Slowest meaning the least speedup on every type, as "
@@ -140,10 +140,11 @@ def from_the_left() -> Finding:
         f"the largest total with sharing incentive ({shares}) and of the non-cooperative mode ({equal}). Among "
         "envy-free allocations it is then false. Where every speedup on the slowest type is 1 and the others rise: on "
         f"{speedups(normalised[0])}, u1 has the least ratios and holds, in every optimum, at least {normalised[1]} of "
-        f"T3 and at most {normalised[2]} of T2 (oef-lemma3.1-cooperative-ratios-normalised-least-T3, -most-T2); two "
-        f"users on up to three types, or three on two, are too few ({few}). In other units two types are enough. "
-        f"On {speedups(units[0])}, u1 has the least ratio and holds, in every optimum, at least {units[1]} of T2 and "
-        f"at most {units[2]} of T1 (oef-lemma3.1-cooperative-ratios-least-T2, -most-T1).",
+        f"T3 and at most {normalised[2]} of T2 (oef-lemma3.1-cooperative-ratios-normalised-least-T3, -most-T2); three "
+        f"users on two types are too few ({few}), and so are two on any number of types, in any units ({two}). In "
+        f"other units two types are enough. On {speedups(units[0])}, u1 has the least ratio and holds, in every "
+        f"optimum, at least {units[1]} of T2 and at most {units[2]} of T1 (oef-lemma3.1-cooperative-ratios-least-T2, "
+        "-most-T1).",
     )
 
 

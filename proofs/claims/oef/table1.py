@@ -8,8 +8,9 @@ from fractions import Fraction
 
 from fairopt import allocate
 from fairopt.backends.exact import Exact
+from fairopt.datasets import oef_eq6
 from fairopt.ledger import Finding, Ruling
-from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPriceTrading
+from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.proofs.claims.oef.theorems import no_optimum_has
@@ -37,6 +38,11 @@ EACH = "each mode keeps every tick"
 SECTION_3_2 = "each mode keeps the ticks that Sec. 3.2 gives it"
 SOME = "each tick is kept by some mode"
 COOPERATIVE_ROW, NONCOOPERATIVE_ROW = "OEF, cooperative", "OEF, non-cooperative"
+MODES = {COOPERATIVE_ROW: COOPERATIVE, NONCOOPERATIVE_ROW: NONCOOPERATIVE}
+#: Readings of "optimal efficiency", the last column: Sec. 2.3.2 takes "various fairness considerations into account",
+#: Eq. (4) takes none.
+WITH_FAIRNESS = "optimal with the fairness that a mode promises, as in Sec. 2.3.2"
+OF_ALL = "optimal among all allocations, as in Eq. (4)"
 GIVEN = {
     "PE": (COOPERATIVE_ROW, NONCOOPERATIVE_ROW),
     "EF": (COOPERATIVE_ROW,),
@@ -93,15 +99,23 @@ def table_1() -> Finding:
         f"{name}: " + "; ".join(f"{c} {cell}" for c, cell in zip(COLUMNS, cells, strict=True)) + "."
         for name, cells in table.items()
     ]
-    readings = [_read(name, table) for name in (EACH, SECTION_3_2, SOME)]
+    alone = table | {name: (*table[name][:-1], _less_than_eq_4(mode)) for name, mode in MODES.items()}
+    readings = [
+        _read(name, f"{name}, {optimal}", cells)
+        for optimal, cells in ((WITH_FAIRNESS, table), (OF_ALL, alone))
+        for name in (EACH, SECTION_3_2, SOME)
+    ]
+    neither = listed(f"{name} {alone[name][-1].why}" for name in MODES)
     modes = [name for name, cells in table.items() if name.startswith("OEF") and all(c.guaranteed for c in cells)]
     conditional = list(dict.fromkeys(cell for reading in readings for cell in reading.conditional))
     return Finding(
         verdict_of(readings),
-        f"The table has one row for OEF's two modes, which may be read in {len(readings)} ways. "
+        f"The table has one row for OEF's two modes, and 'optimal' has two meanings; so it may be read in "
+        f"{len(readings)} ways. "
         f"{'. '.join(map(_capital, readings))}. As printed under a condition only: {', '.join(conditional)}. "
         f"{listed(modes) if modes else 'No mode of OEF'} has all five properties; by Theorem 3.2 no rule could. "
-        f"{' '.join(lines)} Every no is for every optimum, but for PE of Gavel, where the optimum shown is one of "
+        f"{' '.join(lines)} Among all allocations neither mode is optimal: "
+        f"{neither}. Every no is for every optimum, but for PE of Gavel, where the optimum shown is one of "
         "several; with Gavel's own bound on shares the only optimum of Eq. (3) lacks PE (oef-eq3-pareto). Yes and no "
         "are about all markets without demands.",
     )
@@ -115,8 +129,8 @@ def verdict_of(readings: Sequence[Reading]) -> Ruling:
     return Ruling.QUALIFIED if any(wrong) or any(each.conditional for each in readings) else Ruling.REPRODUCED
 
 
-def _read(reading: str, table: Mapping[str, Sequence[TableCell]]) -> Reading:
-    """Return what of the table is otherwise than printed under a reading of OEF's row."""
+def _read(reading: str, said: str, table: Mapping[str, Sequence[TableCell]]) -> Reading:
+    """Return what of the table is otherwise than printed under a reading of OEF's row, which is called ``said``."""
     wrong, conditional = [], []
     for at, column in enumerate(COLUMNS):
         for name in ("Gavel", "Gandiva_fair", *_modes_asked(reading, column, table)):
@@ -125,7 +139,7 @@ def _read(reading: str, table: Mapping[str, Sequence[TableCell]]) -> Reading:
                 wrong.append(f"{column} of {name}")
             elif cell.when:
                 conditional.append(f"{column} of {name}")
-    return Reading(reading, tuple(wrong), tuple(conditional))
+    return Reading(said, tuple(wrong), tuple(conditional))
 
 
 def _modes_asked(reading: str, column: str, table: Mapping[str, Sequence[TableCell]]) -> tuple[str, ...]:
@@ -156,7 +170,9 @@ def _gavel() -> Iterator[TableCell]:
         "GPUs idle, oef-table1-max-min-zeros",
         "where all run on the same types and no shares are bounded",
     )
-    yield _fails(MAX_MIN, EnvyFreeness(), counterexample("oef-table1-max-min-envy"))
+    envy = _fails(MAX_MIN, EnvyFreeness(), counterexample("oef-table1-max-min-envy"))
+    two = theorem("EqualEfficiency", "gavel_two_users_envy_free")
+    yield TableCell(False, f"{envy.why}; of two users who run on all types nobody envies, {two}")
     yield TableCell(True, theorem("SharingIncentive", "gavel_sharing_incentive"))
     yield _rewards(MAX_MIN, counterexample("oef-table1-max-min-lie"))
     yield _less_than_possible(MAX_MIN, counterexample("oef-table1-max-min-envy").market)
@@ -188,7 +204,7 @@ def _cooperative() -> Iterator[TableCell]:
     yield TableCell(True, proof)
     yield TableCell(True, proof)
     yield _rewards(COOPERATIVE, counterexample("oef-thm3.2"))
-    yield TableCell(True, proof, "among envy-free allocations")
+    yield TableCell(True, f"the largest total without envy; {proof}")
 
 
 def _noncooperative() -> Iterator[TableCell]:
@@ -203,7 +219,8 @@ def _noncooperative() -> Iterator[TableCell]:
     _rewards(NONCOOPERATIVE, smaller)  # the other reading of the cell
     honest = theorem("EqualEfficiency", "noncooperative_oef_over_reporting")
     yield TableCell(True, f"{honest}; else {smaller.name}", "for reports nowhere smaller than the truth")
-    yield _less_than_possible(NONCOOPERATIVE, envy.market)
+    level = theorem("EqualEfficiency", "noncooperative_oef_largest_level")
+    yield TableCell(True, f"the largest total at equal throughput, Eq. (9); {level}")
 
 
 def _fails(policy: Formulated, asked: AllocationProperty, stored: Stored) -> TableCell:
@@ -221,6 +238,14 @@ def _rewards(policy: Formulated | SecondPriceTrading, stored: Stored) -> TableCe
     require(pays, f"the lie of {stored.name} gains {stored.number('gain')} under {policy.name}")
     told = f"{user} reports {rows([report])} and gains {least}"
     return TableCell(False, f"{speedups(market)}: {told}, {stored.name}")
+
+
+def _less_than_eq_4(mode: Formulated) -> TableCell:
+    """Return the cell of optimal efficiency among all allocations: on a market of Eq. (6) Eq. (4) has more."""
+    market = oef_eq6()
+    most, best = (Fraction(decide(policy, market).objective) for policy in (mode, MaxEfficiency()))
+    require(most < best, f"{mode.name} totals less than Eq. (4) on {speedups(market)}")
+    return TableCell(False, f"totals {most} of {best} on {speedups(market)}")
 
 
 def _less_than_possible(policy: Formulated, market: Market) -> TableCell:

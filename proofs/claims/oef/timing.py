@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt import allocate
 from fairopt.errors import NotInstalled
-from fairopt.ledger import Finding, Ruling
+from fairopt.ledger import Finding, Ruling, measured
 from fairopt.models import CooperativeOEF, NonCooperativeOEF
 from fairopt.policy import Policy
 from fairopt.problem import Market
@@ -64,7 +64,7 @@ def fig10a(sizes: Sequence[int] = SIZES) -> Finding:
     power, reach = _growth(theirs[COOPERATIVE], before, last)
     small = theirs[COOPERATIVE][last].seconds <= SMALL * ROUND and reach >= LARGE
     most = max(pairs)
-    return Finding(
+    return Finding.measuring(
         Ruling.REFUTED if not slower else Ruling.REPRODUCED if small else Ruling.QUALIFIED,
         f"Random speedups in order on {TYPES} types, n GPUs of each (seed {SEED}, python -m "
         f"fairopt.proofs.claims.oef.timing). Processor "
@@ -73,10 +73,11 @@ def fig10a(sizes: Sequence[int] = SIZES) -> Finding:
         f"HiGHS {_series(ours[COOPERATIVE])} and {_series(ours[CHAIN])}. So the cooperative mode is slower, by "
         f"{_ratio(theirs[COOPERATIVE], theirs[CHAIN], last)} at n = {last} (ours: "
         f"{_ratio(ours[COOPERATIVE], ours[CHAIN], last)}). It is negligible for small n only: its time grows like "
-        f"n^{power:.1f} from {before} to {last}, was {percent(theirs[COOPERATIVE][last].seconds / ROUND, 1)} of a "
-        f"round of 5 minutes there, and comes to {percent(SMALL, 0)} of it at n of about {reach:.0f}. (9c) as printed, "
-        f"for all pairs, has n^2 constraints too and takes {_ratio(pairs, theirs[COOPERATIVE], most)} the cooperative "
-        f"time at n = {most}: the explanation by O(n) constraints needs the chain.",
+        f"n^{measured(power, '.1f')} from {before} to {last}, was "
+        f"{measured(100 * theirs[COOPERATIVE][last].seconds / ROUND, '.1f')}% of a round of 5 minutes there, and "
+        f"comes to {percent(SMALL, 0)} of it at n of about {measured(reach, '.0f')}. (9c) as printed, for all "
+        f"pairs, has n^2 constraints too and takes {_ratio(pairs, theirs[COOPERATIVE], most)} the cooperative time at "
+        f"n = {most}: the explanation by O(n) constraints needs the chain.",
     )
 
 
@@ -150,12 +151,12 @@ def _growth(times: dict[int, ModeTiming], before: int, last: int) -> tuple[float
 
 
 def _series(times: dict[int, ModeTiming]) -> str:
-    return listed(f"{timed.seconds:.2g} s (n = {n})" for n, timed in times.items())
+    return listed(f"{measured(timed.seconds, '.2g')} s (n = {n})" for n, timed in times.items())
 
 
 def _ratio(over: dict[int, ModeTiming], under: dict[int, ModeTiming], n: int) -> str:
     ratio = over[n].seconds / under[n].seconds
-    return f"{ratio:.0f} times" if ratio >= 10 else f"{ratio:.2g} times"
+    return f"{measured(ratio, '.0f' if ratio >= 10 else '.2g')} times"
 
 
 if __name__ == "__main__":

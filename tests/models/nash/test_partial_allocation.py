@@ -10,9 +10,9 @@ import pytest
 
 from fairopt import allocate
 from fairopt.errors import NotCapable
+from fairopt.methods.roots import GRAIN, root, whole_root
 from fairopt.models import NashWelfare, PartialAllocation
 from fairopt.models.gandiva_fair.second_price_trading import OEF_EQUATION_1
-from fairopt.models.nash.partial_allocation import GRAIN, root, whole_root
 from fairopt.policy import uniqueness
 from fairopt.problem import Market
 from fairopt.testing.samples import sample_markets

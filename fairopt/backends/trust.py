@@ -1,0 +1,155 @@
+"""What an answer must show before it is passed on as an optimum; a solver's word alone is not enough.
+
+`well_formed` looks at every answer: its status, its shapes, its numbers. `trusted` looks at an optimum: its point
+keeps the constraints, and its duals say that no other point is better. In floats both are judged with a tolerance. It
+finds a wrong answer, and proves nothing: proofs are exact (`fairopt.certificates`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.backends.solution import Solution, Status
+from fairopt.errors import FairoptError, NotSolved, require_returned
+from fairopt.program import INFINITY, Array, Program, Sense
+
+#: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
+#: times what the loosest back end (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
+BROKEN = 1e-5
+#: The duals of an optimum in floats leave a gap of at most this, relative to the size of its terms; of a tangent more.
+UNCONFIRMED, BY_TANGENT = 1e-4, 1e-3
+#: A row whose terms are all rounding noise has no size of its own; it may be off by this part of a typical variable.
+NOISE = 1e-6
+
+
+def refuse_broken(program: Program, solution: Solution) -> None:
+    """Raise `NotSolved` if a point that a back end calls optimal breaks the constraints."""
+    x, rows = solution.point, program.rows
+    activity = rows.activity(x)
+    excess = np.maximum(rows.lower - activity, activity - rows.upper)
+    outside = np.maximum(program.lower - x, x - program.upper)
+    if x.dtype != object:
+        held = np.abs(x)[np.abs(x) > NOISE * np.abs(x).max(initial=0.0)]
+        size = float(np.exp(np.log(held).mean())) if len(held) else 1.0
+        terms, largest = np.zeros(len(rows)), np.zeros(len(rows))
+        np.add.at(terms, rows.row, np.abs(rows.value * x[rows.column]))
+        np.maximum.at(largest, rows.row, np.abs(rows.value))
+        sides = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (rows.lower, rows.upper)]
+        excess = excess - BROKEN * (terms + sides[0] + sides[1]) - NOISE * largest * size
+        outside = outside - BROKEN * np.abs(x) - NOISE * size
+    if (excess > 0).any() or (outside > 0).any():
+        broken = program.violations(x)
+        name = max(broken, key=lambda name: broken[name])
+        raise NotSolved(
+            f"{solution.backend} calls a point optimal that breaks {name} by {float(broken[name]):g}",
+            replace(solution, status=Status.INACCURATE),
+        )
+
+
+def well_formed(program: Program, solution: Solution, method: str = "solve") -> Solution:
+    """Return the solution itself if status, shapes and numbers are those of an answer to ``program``.
+
+    Errors: `NotSolved`; `WrongReturn` where ``method`` returned something else than a `Solution`.
+
+    >>> import numpy as np
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("one")
+    >>> p.maximize(p.variable("x", upper=2))
+    >>> well_formed(p.program(), Solution(Status.OPTIMAL, "fine", "some", x=np.array([1.0, 2.0])))
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.NotSolved: some: its x has shape (2,), where the program needs (1,); its answer is not used
+    """
+    require_returned(isinstance(solution, Solution), solution, method, "a Solution")
+    rows, variables = program.shape
+    wrong = "" if isinstance(solution.status, Status) else f"its status is {solution.status!r:.100}"
+    for name, length in (("x", variables), ("reduced_cost", variables), ("dual", rows)):
+        values = getattr(solution, name)
+        if values is None or wrong:
+            continue
+        if not isinstance(values, np.ndarray) or values.shape != (length,):
+            shape = getattr(values, "shape", None) or type(values).__name__
+            wrong = f"its {name} has shape {shape}, where the program needs {(length,)}"
+        elif values.dtype != object and not np.isfinite(values.astype(float)).all():
+            wrong = f"its {name} has entries that are no finite numbers"
+    if not wrong and solution.status is Status.OPTIMAL and solution.x is None:
+        wrong = "it says optimal, and gives no point"
+    if wrong:
+        raise NotSolved(f"{solution.backend}: {wrong}; its answer is not used")
+    return solution
+
+
+def asked(solve: Callable[[Program], Solution], program: Program, who: str) -> Solution:
+    """Return what ``solve`` of back end ``who`` answers, if it is `well_formed`.
+
+    Errors: those of fairopt as they are; `NotSolved` for whatever else the solver breaks off with.
+    """
+    try:
+        return well_formed(program, solve(program), f"{who}.solve")
+    except FairoptError:
+        raise
+    except Exception as error:
+        raise NotSolved(f"{who} broke off: {type(error).__name__}: {error}") from error
+
+
+def trusted(program: Program, solution: Solution) -> Solution:
+    """Return the solution itself if it is an optimum that its own duals confirm; errors: `NotSolved`.
+
+    A program with integer variables has no duals: there only the constraints are judged.
+    """
+    solution.require_optimal()
+    refuse_broken(program, solution)
+    if solution.dual is not None and not program.integer.any():
+        refuse_unconfirmed(program, solution)
+    return solution
+
+
+def refuse_unconfirmed(program: Program, solution: Solution) -> None:
+    """Raise `NotSolved` where the duals do not say that the point is optimal.
+
+    A row or variable with a multiplier must be at the bound that the multiplier goes with. What each is away from it,
+    times the multiplier, adds up to the distance from an upper bound of the objective (a lower one, if minimised).
+    Floats have noise in multipliers whose bound is infinite: these are judged in a box around the point, of its size.
+
+    Source: the weak duality of linear programs; with logarithms, of the objective's tangent at the point.
+    """
+    x, rows = solution.point, program.rows
+    dual = np.asarray(solution.dual)
+    maximise = program.sense is Sense.MAXIMIZE
+    reduced, activity = program.reduced_cost(x, dual), rows.activity(x)
+    reach: Any = INFINITY
+    wide = np.full(len(rows), INFINITY)
+    if x.dtype != object:
+        reach = _size(program, x)
+        wide = np.zeros(len(rows))
+        np.add.at(wide, rows.row, np.abs(rows.value) * reach)
+    gap = _distance(dual, activity, rows.lower, rows.upper, wide, maximise)
+    gap += _distance(reduced, x, program.lower, program.upper, reach, maximise)
+    size = np.abs(dual * activity).sum() + np.abs(program.gradient(x) * x).sum()
+    part = 0 if x.dtype == object else UNCONFIRMED if program.logarithms is None else BY_TANGENT
+    if not gap <= part * size:
+        raise NotSolved(
+            f"{solution.backend} calls a point optimal that by its duals may be {float(gap):g} from the optimum",
+            replace(solution, status=Status.INACCURATE),
+        )
+
+
+def _distance(multiplier: Array, value: Array, lower: Array, upper: Array, reach: Any, maximise: bool) -> Any:
+    """Return what multipliers, times the distances to the bounds that they go with, add to a bound of the objective."""
+    bound = np.where((multiplier > 0) == maximise, upper, lower)
+    bound = np.where(multiplier == 0, value, bound)
+    return np.abs(multiplier * np.where(np.isinf(bound.astype(float)), reach, bound - value)).sum()
+
+
+def _size(program: Program, x: Array) -> float:
+    """Return the largest entry of a point in floats, or the largest that a bound or a row's side stands for."""
+    rows = program.rows
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, rows.row, np.abs(rows.value))
+    sides = [side / np.where(largest > 0, largest, 1.0) for side in (rows.lower, rows.upper)]
+    numbers = np.abs(np.concatenate([x, program.lower, program.upper, *sides]).astype(float))
+    return float(numbers[np.isfinite(numbers)].max(initial=0.0))

@@ -1,0 +1,177 @@
+"""`fairopt frontier`: what each property costs of each goal on a market, and where policies are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import getdoc
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairopt.cli import completing, evidence_files, tables
+from fairopt.cli.as_json import SCHEMA
+from fairopt.cli.exits import Exit
+from fairopt.cli.given import Types, input_file
+from fairopt.cli.listing import AsJson, print_json, wanted_policies
+from fairopt.errors import BadInput
+from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, Relaxed, Welfare, frontier
+from fairopt.policy import unheeded
+from fairopt.problem import Market, exact, read_market
+from fairopt.problem.files.storage import require_place
+from fairopt.program import Number, number_text
+from fairopt.replacing import Replacing
+
+#: The most breakpoints of a line of the table; of others, the first and the last are shown.
+MOST_SHOWN = 5
+
+
+def _said(of: Welfare | Relaxed) -> str:
+    """Return what a goal or property is, in a sentence."""
+    return (getdoc(type(of)) or "").partition("\n")[0]
+
+
+_GOALS = {each.name: _said(each) for each in GOALS}
+_PROPERTIES = {each.name: _said(each) for each in RELAXED}
+
+
+def frontier_command(
+    market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
+    goals: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--goal",
+            help=f"{', '.join(_GOALS)}; all by default. May be repeated.",
+            autocompletion=completing.proposing(lambda _: _GOALS),
+        ),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--property",
+            help=f"{', '.join(_PROPERTIES)}; all by default. May be repeated.",
+            autocompletion=completing.proposing(lambda _: _PROPERTIES),
+        ),
+    ] = None,
+    policy_names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            help="A policy by name; all by default. May be repeated.",
+            autocompletion=completing.policies(Market),
+        ),
+    ] = None,
+    gap: Annotated[
+        str | None,
+        typer.Option(
+            help="Follow curves up to this part of the goal; by default linear ones exactly, others to 1/1000."
+        ),
+    ] = None,
+    normalise: Annotated[
+        bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
+    ] = False,
+    limit: Annotated[
+        float | None, typer.Option("--time-limit", help="Most seconds for each curve, and each policy.", min=0)
+    ] = None,
+    json_: AsJson = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it here: .png, .svg or .pdf.")] = None,
+    certificates: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
+    ] = None,
+    types: Types = None,
+) -> None:
+    """Say what each property costs of each goal, for every epsilon by which it may fail.
+
+    Curves of linear goals are exact: all breakpoints. Exit status: 3 a policy or a curve could not be computed; 4 a
+    curve was not followed to its end in time; else 0.
+    """
+    require_place(out, "--out", dict.fromkeys((".png", ".svg", ".pdf")))
+    evidence_files.require_empty(certificates)
+    problem = read_market(market, types or ())
+    problem = problem.normalised() if normalise else problem
+    chosen = wanted_policies(policy_names, Market)
+    chosen = [each for each in chosen if policy_names or not unheeded(each, problem)]
+    parts = len(goals or _GOALS) * len(against or _PROPERTIES)
+    with tables.progress(2 * parts + len(chosen)) as advance:
+        near = None if gap is None else exact(gap, "--gap")
+        found = frontier(problem, goals, against, policies=chosen, gap=near, limit=limit, watch=advance)
+    if json_:
+        print_json({"schema": SCHEMA, **found.to_json()})
+    else:
+        _say(found)
+    if out is not None:
+        from fairopt.plot import frontier as drawn  # here, so that a table begins sooner
+
+        _draw(drawn(found), out)
+    if certificates is not None:
+        evidence_files.write_items(((item.name, item) for item in found.certificates()), certificates)
+    if found.failed or any(each.error is not None for each in found.policies):
+        raise typer.Exit(Exit.NOT_SOLVED)
+    raise typer.Exit(Exit.UNDECIDED if any(curve.stopped for curve in found.curves) else Exit.FINE)
+
+
+def _draw(figure: Any, out: Path) -> None:
+    try:
+        with Replacing(out) as file:
+            figure.savefig(file.beside)
+            file.keep()
+    except OSError as error:
+        raise BadInput(str(error), place=str(out), remedy="Name a place that can be written to") from error
+
+
+def _say(found: Frontier) -> None:
+    """Print the curves of each goal, then the policies beside them."""
+    market = found.market
+    gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
+    tables.say(f"{len(market.users)} users share {gpus}.")
+    for goal in dict.fromkeys(curve.goal for curve in found.curves):
+        _say_goal(goal, [curve for curve in found.curves if curve.goal == goal], found)
+    for curve in found.curves:
+        if curve.stopped:
+            tables.say(f"  {curve.goal} against {curve.against}: stopped: {curve.stopped}")
+    for (goal, name), error in found.failed.items():
+        tables.say(f"  {goal} against {name}: no curve: {error}")
+    for each in found.policies:
+        reasons = each.reasons if each.error is None else {"stopped": str(each.error)}
+        for what, why in reasons.items():
+            tables.say(f"  {each.policy}, {what}: {why}" if each.error is None else f"  {each.policy}: {what}: {why}")
+    for relaxed in RELAXED:
+        if any(curve.against == relaxed.name for curve in found.curves):
+            tables.say(f"{relaxed.short} {relaxed.name}: {_said(relaxed)}")
+    if not found.curves:
+        return
+    tables.say("also PE: what Pareto-efficient allocations are known to reach, all of the curve or so much of it.")
+    tables.say("below: how far the policy is under the curve at its epsilon, in percent of the curve; ~ in floats.")
+
+
+def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
+    tables.say(f"{goal}: {_GOALS[goal]}")
+    grid = tables.table_of("against", "known", "also PE", "epsilon: the most there is")
+    for curve in curves:
+        known = "exactly" if curve.exact else f"to {float(curve.gap):.1g}"
+        efficient = curve.efficient_at(0)
+        first = "all" if curve.settled else "-" if efficient is None else f"{number_text(efficient)} at 0"
+        grid.add_row(curve.against, known, first, ", ".join(_corners(curve)))
+    tables.say(grid)
+    short = {each.name: each.short for each in RELAXED}
+    heads = [f"{short.get(curve.against, curve.against)}\n{what}" for curve in curves for what in ("epsilon", "below")]
+    placed = tables.table_of("policy", goal.replace("_", "\n"), *heads)
+    for each in found.policies:
+        cells = [_number(each.values.get(goal))]
+        for curve in curves:
+            epsilon, distance = each.epsilons.get(curve.against), each.distances.get((goal, curve.against))
+            most = 0 if epsilon is None else curve.below(max(epsilon, 0))
+            below = "-" if distance is None or not most else f"{'' if each.exact else '~'}{float(distance / most):.1%}"
+            cells += [_number(epsilon), below]
+        placed.add_row(each.policy, *cells)
+    if found.policies:
+        tables.say(placed)
+
+
+def _corners(curve: Curve) -> list[str]:
+    told = [f"{number_text(point.epsilon)}: {number_text(point.value)}" for point in curve.points]
+    return told if len(told) <= MOST_SHOWN else [*told[:2], f"{len(told) - 3} more", told[-1]]
+
+
+def _number(value: Number | None) -> str:
+    return "-" if value is None else f"{float(value):.6g}"

@@ -1,0 +1,154 @@
+"""The command ``incentives``: by how many times a lie multiplies what users get, policy by policy and kind by kind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairopt.cli import completing, tables
+from fairopt.cli.as_json import SCHEMA
+from fairopt.cli.given import Types, input_file
+from fairopt.cli.listing import AsJson, print_json, wanted_policies
+from fairopt.errors import BadInput, NotCapable
+from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, every_kind, incentives
+from fairopt.policy import Policy
+from fairopt.problem import Market, market_to_dict, read_market
+from fairopt.program import INFINITY, Number, number_text
+from fairopt.properties import Effort
+
+
+def incentives_command(
+    market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
+    policy_names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            help="A policy by name; all by default. May be repeated.",
+            autocompletion=completing.policies(Market),
+        ),
+    ] = None,
+    kind_names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            help="A kind of lie: larger, smaller, any (reports of speedups), together, split, copies, weight, demand; "
+            "all by default. May be repeated.",
+        ),
+    ] = None,
+    evaluations: Annotated[int, typer.Option(help="Lies to try, for each policy and kind.", min=1)] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of the search.", min=0)] = 0,
+    json_: AsJson = False,
+    types: Types = None,
+) -> None:
+    """Say by how many times a lie multiplies what a user gets: the most that was found, and what is proved of all.
+
+    The table is the answer, whatever it says. That no lie was found proves nothing; "at most" is a proof.
+    """
+    problem = read_market(market, types or ())
+    kinds = _wanted(kind_names, problem)
+    effort = Effort(evaluations=evaluations, seed=seed)
+    rows: list[Incentives] = []
+    left_out: list[str] = []
+    for policy in wanted_policies(policy_names, Market):
+        with tables.working(policy.name):
+            row = _row(policy, problem, kinds, effort, left_out, named=bool(policy_names))
+        rows += [] if row is None else [row]
+    if json_:
+        print_json({"schema": SCHEMA, "policies": {row.policy.name: _json(row, problem) for row in rows}})
+        return
+    _print(rows, kinds, problem)
+    if left_out:
+        print("\n".join(("Left out:", *(f"  {why}" for why in left_out))), file=sys.stderr)
+
+
+def _wanted(names: list[str] | None, market: Market) -> list[LieKind]:
+    every = {kind.name: kind for kind in every_kind(market)}
+    if strange := [name for name in names or () if name not in every]:
+        problem = "nobody states a demand" if strange[0] == "demand" else f"got {strange[0]!r}"
+        raise BadInput(problem, place="--kind", remedy=f"Here: {', '.join(every)}")
+    return [every[name] for name in dict.fromkeys(names or every)]
+
+
+def _row(
+    policy: Policy, market: Market, kinds: Sequence[LieKind], effort: Effort, left_out: list[str], *, named: bool
+) -> Incentives | None:
+    try:
+        return incentives(policy, market, kinds, effort)
+    except NotCapable as error:
+        if named:
+            raise
+        left_out.append(str(error))
+    return None
+
+
+def _print(rows: Sequence[Incentives], kinds: Sequence[LieKind], market: Market) -> None:
+    columns = [(kind, kind in row.bounds) for row in rows[:1] for kind in kinds]
+    heads = [head for kind, bounded in columns for head in (kind.name, *(["at most"] if bounded else []))]
+    table = tables.table_of("policy", *heads)
+    for row in rows:
+        cells = []
+        for kind, bounded in columns:
+            cells.append(_times(row.lies[kind]))
+            cells += [_number(row.bounds[kind].factor, "no bound")] if bounded else []
+        table.add_row(row.policy.name, *cells)
+    tables.say("The best lie found multiplies what the liar gets by (-: none was found that pays):")
+    tables.say(table)
+    if any(row.bounds for row in rows):
+        tables.say("at most: proved of all such lies, as far as the policy's claims hold")
+    for kind in kinds:
+        tables.say(f"{kind.name}: {kind.words}")
+    for row in rows:
+        # who may enter as two with all of its weight mostly gains most, and there is little to see in it
+        found = [lie for lie in row.lies.values() if lie is not None]
+        best = max(found, key=lambda lie: (lie.kind in row.bounds, lie.factor), default=None)
+        if best is not None:
+            tables.say(f"{row.policy.name}, {best.kind.name}: {_told(best, market)}")
+
+
+def _told(best: PaidLie, market: Market) -> str:
+    """Return in words what the liars say."""
+    told, said = best.lie.told, []
+    for user, rows in best.lie.rows.items():
+        for row in rows:
+            speedups = ", ".join(map(number_text, told.speedup[row]))
+            what = [f"speedups {speedups}"] if (told.speedup[row] != market.speedup[user]).any() else []
+            what += [f"weight {number_text(told.weight[row])}"] if told.weight[row] != market.weight[user] else []
+            what += [f"demand {number_text(told.limit[row])}"] if told.limit[row] != market.limit[user] else []
+            said.append(f"{told.users[row]} says {' and '.join(what) or 'the truth'}")
+    return "; ".join(said)
+
+
+def _times(best: PaidLie | None) -> str:
+    """Return a factor; from nothing to something it is infinite."""
+    return "-" if best is None else _number(best.factor, "infinite") + ("" if best.exact else " (floats)")
+
+
+def _number(value: Number, endless: str) -> str:
+    return endless if value == INFINITY else f"{float(value):.4g}"
+
+
+def _json(row: Incentives, market: Market) -> dict[str, Any]:
+    found = {kind.name: None if lie is None else _lie(lie, market) for kind, lie in row.lies.items()}
+    return {"lies": found, "at_most": {kind.name: _bound(bound) for kind, bound in row.bounds.items()}}
+
+
+def _lie(best: PaidLie, market: Market) -> dict[str, Any]:
+    return {
+        "factor": _plain(best.factor),
+        "exact": best.exact,
+        "users": {market.users[user]: _plain(factor) for user, factor in best.factors.items()},
+        "told": market_to_dict(best.lie.told),
+    }
+
+
+def _bound(bound: AtMost) -> dict[str, Any]:
+    return {"factor": _plain(bound.factor), "why": bound.why}
+
+
+def _plain(value: Number) -> str | float | None:
+    """Return a fraction as text, a float as it is, and None for a factor without end."""
+    return None if value == INFINITY else value if isinstance(value, float) else str(value)

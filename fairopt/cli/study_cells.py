@@ -1,0 +1,204 @@
+"""What `fairopt study` does: play the cells of a study, put files of cells together, and say what they tell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import typer
+
+from fairopt.bench.executors import place
+from fairopt.bench.journal import RecordsFile, read_records
+from fairopt.bench.records import Environment, environments
+from fairopt.cli import study_tables
+from fairopt.cli.as_json import SCHEMA
+from fairopt.cli.benching import say
+from fairopt.cli.exits import Exit
+from fairopt.cli.given import require_different
+from fairopt.cli.listing import print_json, show
+from fairopt.cli.tables import working
+from fairopt.errors import BadInput
+from fairopt.problem.files.storage import require_place
+from fairopt.studies.cells import KINDS, CellStatus, PlayedCell, tasks
+from fairopt.studies.results import StudyResults, require_whole
+from fairopt.studies.running import Shard, progress_text, run_study
+from fairopt.studies.spec import StudySpec, studies
+
+#: Seconds between two lines that say how far a study is.
+BETWEEN = 5.0
+
+
+def play(
+    spec: Path,
+    cells: Path | None,
+    page: Path | None,
+    table: Sequence[Path] | None,
+    *,
+    json_: bool,
+    jobs: int | None,
+    dask: str | None,
+    shard: str | None,
+    retry: bool,
+) -> None:
+    """Play what is missing of a study, and say what its cells tell; see `fairopt study run`."""
+    from fairopt.studies.page import require_libraries
+
+    asked = StudySpec.read(spec)
+    part = Shard() if shard is None else Shard.parse(shard)
+    name = asked.name if shard is None else f"{asked.name}-{part.number}-of-{part.of}"
+    into = cells or Path(f"{name}.jsonl")
+    page = Path(f"{name}.html") if page is None and shard is None else page
+    written = {f"--table {each}": each for each in table or ()}
+    require_different({"SPEC": spec, "--cells": into, "--page": page, **written})
+    if jobs is not None and dask is not None:
+        raise BadInput(f"got --jobs {jobs} with --dask", place="--jobs", remedy="Give one of the two")
+    _check_outputs(page, table)
+    require_libraries()
+    with ExitStack() as stack:
+        file = stack.enter_context(RecordsFile(into, KINDS, say, place="--cells"))
+        records = [*file.before]
+        finished = [each for each in records if isinstance(each, PlayedCell)]
+        done = {each.key for each in finished if not (retry and each.status is CellStatus.FAILED)}
+        every = list(tasks(asked))
+        _refuse_others(finished, asked.name, {each.cell.key for each in every}, into)
+        mine = part(every)
+        todo = [each for each in mine if each.cell.key not in done]
+        if len(todo) < len(mine):
+            say(f"going on from {len(mine) - len(todo)} of {len(mine)} cells in {into}")
+        interrupted = False
+        try:
+            if todo:
+                workers = min(jobs or os.cpu_count() or 1, len(todo)) if dask is None else 1
+                executor, concurrent = stack.enter_context(place(workers, dask, "--jobs"))
+                # a specification that has changed is written down again: the last one in a file is what it holds
+                known = environments(records).keys() if _last_text(records) == asked.source else ()
+                how: dict[str, Any] = {"concurrent": concurrent, "done": done, "known": known}
+                progress = _Progress(len(mine), len(mine) - len(todo))
+                for record in run_study(asked, executor, shard=part, **how):
+                    file.add(record)
+                    records.append(record)
+                    progress.tell(record)
+        except KeyboardInterrupt:  # what is played is kept, and the status says that it is not all
+            interrupted = True
+        # the workers are still there; they end first, so that nothing is played behind the tables
+        stack.close()
+    if interrupted:
+        kept = sum(isinstance(each, PlayedCell) for each in records)
+        say(f"interrupted; {into} holds {kept} cells, and the same command goes on from there")
+        raise typer.Exit(Exit.INTERRUPTED)
+    say(f"wrote {into}")
+    _tell(StudyResults(asked, records), json_, page, table)
+
+
+def merge(cells: Sequence[Path], output: Path, *, json_: bool) -> None:
+    """Put the files of all shards together; see `fairopt study merge`."""
+    require_place(output, "--output")
+    if output.exists():
+        raise BadInput(f"{output} is there already", place="--output", remedy="Name a new file")
+    spec, records = _read(cells)
+    results = StudyResults(spec, records)
+    require_whole(results, len(cells))
+    with RecordsFile(output, KINDS, say, place="--output") as file:
+        where = sorted(environments(records).values(), key=lambda each: each.spec_text == spec.source)
+        for record in [*where, *results.cells]:
+            file.add(record)
+    say(f"wrote {output}: {len(results.cells)} cells")
+    if json_:
+        print_json({"schema": SCHEMA, "written": [str(output)], "cells": len(results.cells)})
+
+
+def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | None, *, json_: bool) -> None:
+    """Say what cells that are played tell; see `fairopt study report`."""
+    _check_outputs(page, table)
+    _tell(StudyResults(*_read(cells)), json_, page, table)
+
+
+def say_studies(*, json_: bool) -> None:
+    """List the studies that come with fairopt."""
+    listed = [{"schema": SCHEMA, "name": name, "title": title} for name, title in studies()]
+    show(json_, listed, lambda: study_tables.listing(listed))
+
+
+class _Progress:
+    """Says how far a study is, now and then."""
+
+    def __init__(self, total: int, before: int) -> None:
+        self._total, self._before, self._fresh, self._failed = total, before, 0, 0
+        self._began = monotonic()
+        self._said = self._began - BETWEEN
+
+    def tell(self, record: Environment | PlayedCell) -> None:
+        """Count a cell that ended; a failed one is said at once."""
+        if not isinstance(record, PlayedCell):
+            return
+        self._fresh += 1
+        if record.status is CellStatus.FAILED:
+            self._failed += 1
+            say(f"failed: {record.called}: {record.message}")
+        done = self._before + self._fresh
+        if monotonic() - self._said > BETWEEN or done == self._total:
+            self._said = monotonic()
+            say(progress_text(done, self._total, self._failed, self._said - self._began, self._fresh))
+
+
+def _check_outputs(page: Path | None, table: Sequence[Path] | None) -> None:
+    require_place(page, "--page")
+    for path in table or ():
+        study_tables.require_table(path)
+
+
+def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence[Path] | None) -> None:
+    """Print what was found, write it, and leave with status 3 where cells failed."""
+    from fairopt.studies.page import write_page
+
+    if json_:
+        print_json({"schema": SCHEMA, **results.as_json()})
+    else:
+        study_tables.results(results)
+    for path in table or ():
+        study_tables.write_table(results, path)
+        say(f"wrote {path}")
+    if page is not None:
+        with working(f"writing {page}"):
+            write_page(results, page)
+        say(f"wrote {page}")
+    if results.failed:
+        say(f"{len(results.failed)} cells failed; --retry plays them once more")
+        raise typer.Exit(Exit.NOT_SOLVED)
+
+
+def _read(paths: Sequence[Path]) -> tuple[StudySpec, list[Any]]:
+    """Return the study that cells are of, which is the one last played in each file, and the records of all files."""
+    records: list[Any] = []
+    texts: list[str] = []
+    for path in paths:
+        found = read_records(path, KINDS)
+        records.extend(found.records)
+        texts.append(_last_text(found.records))
+        if found.torn:
+            say(f"{path}: the last line was cut off, and is left out")
+    if not any(isinstance(each, PlayedCell) for each in records):
+        raise BadInput("there are no cells", file=str(paths[0]), remedy="`fairopt study SPEC` writes them")
+    for path, text in zip(paths, texts, strict=True):
+        if text != texts[0]:
+            problem, remedy = f"{path} is of another specification than {paths[0]}", "Give files of one specification"
+            raise BadInput(problem, place="CELLS", remedy=remedy)
+    spec = StudySpec.parse(texts[0])
+    spec.check()
+    return spec, records
+
+
+def _last_text(records: Sequence[Any]) -> str:
+    """Return the text of the specification that was played last, "" where none was."""
+    return next((each.spec_text for each in reversed(records) if isinstance(each, Environment)), "")
+
+
+def _refuse_others(cells: Iterable[PlayedCell], study: str, keys: Container[str], file: Path) -> None:
+    for each in cells:
+        if each.study != study and each.key not in keys:
+            problem = f"{file} holds cells of the study {each.study!r}, and this is {study!r}"
+            raise BadInput(problem, place="--cells", remedy="Name another file")

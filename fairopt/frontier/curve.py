@@ -1,0 +1,165 @@
+"""A trade-off as data: the points of a curve, the lines above it, and what Pareto-efficient allocations reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from fairopt.methods.sandwich import covering, gap, height
+from fairopt.problem.tables import Grid, Tabular
+from fairopt.program import Array, Number, short_text
+
+
+@dataclass(frozen=True, eq=False)
+class CurvePoint:
+    """At ``epsilon`` an ``allocation`` (n, k) reaches ``value``; ``variables``: the others of its program, by name."""
+
+    epsilon: Fraction
+    value: Fraction
+    allocation: Array
+    variables: Mapping[str, Fraction] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class UpperLine:
+    """Nothing is above ``constant`` + ``slope`` times epsilon, at any epsilon; ``duals`` of the program prove it.
+
+    ``factors`` (n,), of the Nash welfare: what each user's gain is multiplied with; the mean of what comes out is above
+    the product.
+    """
+
+    constant: Fraction
+    slope: Fraction
+    duals: Sequence[Sequence[Any]]
+    factors: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class EfficientFace:
+    """Allocations of the largest sum of throughputs times positive ``weights`` (n,), so that all are Pareto-efficient.
+
+    ``prices`` (k,) of GPUs, and ``rents`` (n,) of demands or None, prove that none has more than ``worth``. ``known``
+    are some of them. ``points`` are those that a curve over the face has: mixtures of two stay on the face.
+    """
+
+    weights: Array
+    prices: Array
+    rents: Array | None
+    worth: Fraction
+    known: tuple[Array, ...] = ()
+    points: tuple[CurvePoint, ...] = ()
+
+    def key(self) -> tuple[Fraction, ...]:
+        """Return the weights up to a factor."""
+        return tuple(self.weights / self.weights.sum())
+
+    def reaches(self, epsilon: Number) -> Fraction | None:
+        """Return what the face reaches at ``epsilon``; None where it has no allocation."""
+        return along(self.points, epsilon)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve(Tabular):
+    """The largest ``goal`` among allocations that fail a property, ``against``, by epsilon, as a function of epsilon.
+
+    It is at least as high as what joins each of ``points`` to the next, level after the last, and nowhere higher than
+    one of ``lines``; of these there is one for each such span. ``gap`` is the largest distance of a span to its line;
+    where there is none, the curve is `exact`. ``efficient``: what Pareto-efficient allocations reach, face by face.
+    ``stopped``: why it was not followed to the end, "" where it was.
+
+    >>> from fairopt import frontier
+    >>> from fairopt.datasets import oef_example
+    >>> curve = frontier(oef_example(), "total_efficiency", "sharing_incentive", policies=[]).curves[0]
+    >>> curve
+    <Curve: total_efficiency against sharing_incentive, exact: 41/9 at 0, 5 at 4/7>
+    >>> curve.at(Fraction(2, 7))
+    Fraction(43, 9)
+    """
+
+    goal: str
+    against: str
+    points: tuple[CurvePoint, ...]
+    lines: tuple[UpperLine, ...]
+    efficient: tuple[EfficientFace, ...] = ()
+    stopped: str = ""
+
+    @property
+    def gap(self) -> Fraction:
+        """The largest distance between what is reached and what is proved to be above it, in the goal's unit."""
+        spans = [*pairwise(self.points), (self.points[-1], None)]
+        return max(gap(line, *ends) for line, ends in zip(self.lines, spans, strict=True))
+
+    @property
+    def exact(self) -> bool:
+        """Whether no distance is left."""
+        return not self.gap
+
+    def covering(self, points: Sequence[CurvePoint]) -> list[UpperLine]:
+        """Return the lines that are nearest above points in order, one for each span between two and after the last."""
+        return covering(points, self.lines)
+
+    def at(self, epsilon: Number) -> Fraction:
+        """Return what is reached at an epsilon that is not negative: the curve itself where it is exact."""
+        found = along(self.points, epsilon)
+        assert found is not None
+        return found
+
+    def below(self, epsilon: Number) -> Fraction:
+        """Return what nothing is above at ``epsilon``."""
+        return min(height(line, Fraction(epsilon)) for line in self.lines)
+
+    def efficient_at(self, epsilon: Number) -> Fraction | None:
+        """Return what Pareto-efficient allocations are known to reach; None where none is known."""
+        return max((found for face in self.efficient if (found := face.reaches(epsilon)) is not None), default=None)
+
+    def __repr__(self) -> str:
+        corners = [f"{short_text(point.value)} at {short_text(point.epsilon)}" for point in self.points]
+        said = corners if len(corners) < 5 else [corners[0], f"{len(corners) - 2} more", corners[-1]]
+        known = "exact" if self.exact else f"known up to {float(self.gap):.2g}"
+        return f"<Curve: {self.goal} against {self.against}, {known}: {', '.join(said)}>"
+
+    def _table(self) -> Grid:
+        epsilons = [point.epsilon for point in self.points]
+        columns = {"epsilon": epsilons, "at least": [point.value for point in self.points]}
+        above, efficient = ([ask(each) for each in epsilons] for ask in (self.below, self.efficient_at))
+        return Grid(
+            "breakpoint", [str(n) for n in range(len(epsilons))], {**columns, "at most": above, "PE": efficient}
+        )
+
+    @property
+    def settled(self) -> bool:
+        """Whether Pareto-efficient allocations are known to reach what all allocations do, wherever that is known."""
+        spans = pairwise([*self.points, self.points[-1]])
+        return all(
+            any(self._meets(face, left) and self._meets(face, right) for face in self.efficient)
+            for left, right in spans
+        )
+
+    def _meets(self, face: EfficientFace, point: CurvePoint) -> bool:
+        reached = face.reaches(point.epsilon)
+        return reached is not None and reached >= point.value - self.gap
+
+    def without_needless_faces(self) -> Curve:
+        """Return the curve without faces that reach nowhere more than the others at their own points."""
+        kept = list(self.efficient)
+        for face in self.efficient:
+            rest = replace(self, efficient=tuple(each for each in kept if each is not face))
+            others = [(point.value, rest.efficient_at(point.epsilon)) for point in face.points]
+            if all(most is not None and most >= value for value, most in others):
+                kept = list(rest.efficient)
+        return replace(self, efficient=tuple(kept))
+
+
+def along(points: Sequence[CurvePoint], epsilon: Number) -> Fraction | None:
+    """Return the height at ``epsilon`` of the lines from each point to the next; None before the first."""
+    here = Fraction(epsilon)
+    if not points or here < points[0].epsilon:
+        return None
+    for left, right in pairwise(points):
+        if here <= right.epsilon:
+            part = (here - left.epsilon) / (right.epsilon - left.epsilon)
+            return left.value + part * (right.value - left.value)
+    return points[-1].value

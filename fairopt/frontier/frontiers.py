@@ -1,0 +1,294 @@
+"""`frontier`: what every property costs of every goal, for all epsilons, and where policies are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from fractions import Fraction
+from itertools import product
+from typing import Any, TypeAlias, TypeVar
+
+from fairopt.by_name import AnyPolicy
+from fairopt.certificates import EfficientFrontierProof, FrontierProof
+from fairopt.compare import AllocationRow, compare
+from fairopt.deadline import time_limit
+from fairopt.errors import BadInput, FairoptError, NotCapable, OutOfTime, require
+from fairopt.evidence import EvidenceItem
+from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace
+from fairopt.frontier.goals import GOALS, Welfare
+from fairopt.frontier.relaxed import RELAXED, Relaxed
+from fairopt.frontier.tracing import face_of, on_faces, trace
+from fairopt.problem import Market, exact
+from fairopt.problem.floors import is_entitled
+from fairopt.problem.tables import Grid, Tabular, few
+from fairopt.program import Number
+from fairopt.properties import TOLERANCE
+from fairopt.properties.verdict import plain
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T", Welfare, Relaxed)
+AnyGoal: TypeAlias = str | Welfare
+AnyRelaxed: TypeAlias = str | Relaxed
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyPoint:
+    """Where a policy's decision is: its ``values`` by goal, and the least ``epsilons`` by property; or its ``error``.
+
+    ``distances`` are by goal and property, in the goal's unit: how far the policy is below the curve at its epsilon, at
+    most. ``reasons`` say of a goal or property why its number is not there.
+    """
+
+    policy: str
+    values: Mapping[str, Number] = field(default_factory=dict)
+    epsilons: Mapping[str, Number] = field(default_factory=dict)
+    distances: Mapping[tuple[str, str], Number] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    exact: bool = True
+    error: FairoptError | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON types."""
+        said: dict[str, Any] = {"policy": self.policy, "exact": self.exact}
+        said |= {} if self.error is None else {"error": str(self.error)}
+        by_goal: dict[str, dict[str, Any]] = {}
+        for (goal, name), distance in self.distances.items():
+            by_goal.setdefault(goal, {})[name] = plain(distance, exact=True)
+        numbers = {"values": plain(self.values, exact=True), "epsilons": plain(self.epsilons, exact=True)}
+        return said | numbers | {"distances": by_goal, "reasons": dict(self.reasons)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frontier(Tabular):
+    """The trade-offs of a market: ``curves``, those that could not be had (``failed``), and ``policies`` beside them.
+
+    >>> from fairopt import frontier
+    >>> from fairopt.datasets import oef_example
+    >>> frontier(oef_example(), "total_efficiency", policies=["max-min"])
+    <Frontier on 3 users: 4 curves, 1 policies>
+    """
+
+    market: Market
+    curves: tuple[Curve, ...]
+    policies: tuple[PolicyPoint, ...]
+    failed: Mapping[tuple[str, str], FairoptError] = field(default_factory=dict)
+
+    def curve(self, goal: str, against: str) -> Curve:
+        """Return the curve of a goal against a property, by name. Errors: `BadInput` where there is none."""
+        for each in self.curves:
+            if (each.goal, each.against) == (goal, against):
+                return each
+        raise BadInput(f"there is no curve of {goal} against {against}", remedy="See .curves, and .failed")
+
+    def certificates(self) -> Iterator[EvidenceItem]:
+        """Yield the evidence of each curve by a name for its file; for each efficient face a further one."""
+        for curve in self.curves:
+            name, alone = f"{curve.goal}/{curve.against}", curve.against == "pareto_efficiency"
+            if not alone:
+                yield EvidenceItem(name, _proof(self.market, curve, curve.points))
+            for number, face in enumerate(curve.efficient, 1):
+                of_face = _proof(self.market, curve, face.points, face)
+                yield EvidenceItem(f"{name}{'' if alone else f'-efficient-{number}'}", of_face)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON types: numbers that are exact as "p/q"."""
+        failed = [{"goal": goal, "property": name, "error": str(why)} for (goal, name), why in self.failed.items()]
+        return {
+            "users": list(self.market.users),
+            "types": list(self.market.types),
+            "curves": [_curve_json(curve) for curve in self.curves],
+            "failed": failed,
+            "policies": [each.to_json() for each in self.policies],
+        }
+
+    def __repr__(self) -> str:
+        return f"<Frontier on {len(self.market.users)} users: {len(self.curves)} curves, {len(self.policies)} policies>"
+
+    def _table(self) -> Grid:
+        columns: dict[str, list[Any]] = {}
+        for goal in dict.fromkeys(curve.goal for curve in self.curves):
+            columns[goal] = [each.values.get(goal) for each in self.policies]
+        for name in dict.fromkeys(curve.against for curve in self.curves):
+            columns[f"{name}_epsilon"] = [each.epsilons.get(name) for each in self.policies]
+        for key in ((curve.goal, curve.against) for curve in self.curves):
+            columns["_below_".join(key)] = [each.distances.get(key) for each in self.policies]
+        return Grid("policy", [each.policy for each in self.policies], columns)
+
+
+def frontier(
+    market: Market,
+    goals: AnyGoal | Sequence[AnyGoal] | None = None,
+    properties: AnyRelaxed | Sequence[AnyRelaxed] | None = None,
+    *,
+    policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
+    gap: Number | None = None,
+    limit: float | None = None,
+    watch: Callable[[str, str], None] = lambda what, part: None,
+) -> Frontier:
+    """Return what each property costs of each goal, as a function of the epsilon by which it may fail.
+
+    ``goals`` and ``properties``: objects or names, one or several; None for all of `fairopt.frontier.GOALS` and
+    `fairopt.frontier.RELAXED`. Curves of linear goals are exact: all breakpoints, in Fractions. The others are known up
+    to the part ``gap`` of their largest value, by default 1/1000, with proven bounds on both sides; where ``gap`` is
+    given, linear ones are followed only so far, too. Of each curve, ``efficient`` says what allocations that are also
+    Pareto-efficient reach, at least.
+
+    ``policies`` are placed beside the curves: names, classes or objects, None for all that are installed. One that
+    cannot decide has a reason. ``limit``: most seconds for each curve, for its efficient faces, and for each policy.
+    ``watch`` is told of each before it is computed. Errors: `BadInput` for unknown names; `NotCapable` for a market
+    with entitlements, or with speedups that are not known.
+
+    Source: parametric programs, Gass and Saaty 1955; trade-offs, Bertsimas, Farias and Trichakis, On the
+    efficiency-fairness trade-off, 2012.
+
+    >>> from fairopt.datasets import oef_example
+    >>> found = frontier(oef_example(), "total_efficiency", "envy_freeness", policies=["max-min", "oef-cooperative"])
+    >>> found.curves
+    (<Curve: total_efficiency against envy_freeness, exact: 4.5 at 0, 5 at 12/7>,)
+    >>> [float(each.distances["total_efficiency", "envy_freeness"]) for each in found.policies]
+    [0.11326530612244898, 0.0]
+    """
+    require(isinstance(market, Market), f"a {type(market).__name__}", "market", "Give a Market")
+    _require_plain(market)
+    near = None if gap is None else exact(gap, "gap")
+    require(near is None or near >= 0, gap, "gap", "Give a part that is not negative")
+    rational = market.as_(Fraction)
+    asked = list(product(_named(GOALS, goals, "goal"), _named(RELAXED, properties, "property")))
+    found: dict[tuple[str, str], Curve] = {}
+    failed: dict[tuple[str, str], FairoptError] = {}
+    for goal, relaxed in asked:
+        watch(goal.name, relaxed.name)
+        try:
+            with time_limit(limit):
+                found[goal.name, relaxed.name] = trace(rational, goal, relaxed, goal.near if near is None else near)
+        except FairoptError as error:
+            failed[goal.name, relaxed.name] = error
+    rows = compare(market, policies, [], limit=limit, watch=lambda policy, cell: watch(policy.name, cell)).rows
+    faces = _faces(rational, found.values(), rows, limit)
+    for goal, relaxed in asked:
+        if not relaxed.efficient and (curve := found.get((goal.name, relaxed.name))) is not None:
+            watch(f"efficient {goal.name}", relaxed.name)
+            with time_limit(limit):
+                found[goal.name, relaxed.name] = on_faces(rational, goal, relaxed, faces, curve)
+    placed = tuple(_placed(row, asked, found) for row in rows)
+    return Frontier(rational, tuple(found.values()), placed, failed)
+
+
+def _require_plain(market: Market) -> None:
+    if is_entitled(market) and market.entitlements is not None:
+        said = ", ".join(sorted(each.value for each in market.entitlements.said))
+        remedy = "Market.plain() leaves entitlements out"
+        raise NotCapable(f"frontier does not heed {said}, which this market has; {remedy}")
+    if not market.known.all():
+        unknown = few([name for name, known in zip(market.users, market.known, strict=True) if not known])
+        raise NotCapable(f"frontier needs speedups that are known, and those of {unknown} are not; give them")
+
+
+def _named(known: Sequence[T], given: Any, place: str) -> list[T]:
+    """Return those that are given by name or as they are; all where nothing is given."""
+    if given is None:
+        return list(known)
+    by_name, found = {each.name: each for each in known}, []
+    for each in [given] if isinstance(given, str) or not isinstance(given, Iterable) else given:
+        if not isinstance(each, str):
+            found.append(each)
+            continue
+        near = " or ".join(get_close_matches(each, by_name)) or ", ".join(by_name)
+        require(each in by_name, repr(each), place, f"Give {near}")
+        found.append(by_name[each])
+    return list(dict.fromkeys(found))
+
+
+def _faces(
+    market: Market, curves: Iterable[Curve], rows: Iterable[AllocationRow], limit: float | None
+) -> list[EfficientFace]:
+    """Return efficient faces: those of the best points of curves, and of policies' decisions that are exact."""
+    decided = [row.decision.shares for row in rows if row.decision is not None and row.decision.exact]
+    points = [point.allocation for curve in curves for point in curve.points]
+    faces: dict[Any, EfficientFace] = {}
+    try:
+        with time_limit(limit):
+            for shares in {tuple(market.utility(each)): each for each in [*decided, *points]}.values():
+                _, face = face_of(market, shares)
+                other = faces.get(face.key(), face)
+                faces[face.key()] = face if other is face else replace(other, known=other.known + face.known)
+    except OutOfTime as error:  # fewer faces bound less, and are no mistake
+        _log.info("%s: %d efficient faces are known", error, len(faces))
+    return list(faces.values())
+
+
+def _placed(
+    row: AllocationRow, asked: Sequence[tuple[Welfare, Relaxed]], curves: Mapping[tuple[str, str], Curve]
+) -> PolicyPoint:
+    decision = row.decision
+    if decision is None:
+        return PolicyPoint(row.policy.name, error=row.error)
+    market, shares = decision.market.as_(Fraction if decision.exact else float), decision.shares
+    numbers: dict[str, Number] = {}
+    reasons: dict[str, str] = {}
+    goals, relaxed = (list(dict.fromkeys(pair[part] for pair in asked)) for part in (0, 1))
+    measures: dict[str, Callable[[], Number]] = {
+        **{each.name: lambda each=each: each.value(market, market.utility(shares)) for each in goals},  # type: ignore[misc]
+        **{each.name: lambda each=each: each.epsilon(market, shares) for each in relaxed},  # type: ignore[misc]
+    }
+    for name, measure in measures.items():
+        try:
+            numbers[name] = measure()
+        except FairoptError as error:
+            reasons[name] = str(error)
+    values, epsilons = (
+        {each.name: numbers[each.name] for each in group if each.name in numbers} for group in (goals, relaxed)
+    )
+    distances = {
+        (goal, name): _distance(curve, values[goal], epsilons[name], exact=decision.exact)
+        for (goal, name), curve in curves.items()
+        if goal in values and name in epsilons
+    }
+    return PolicyPoint(row.policy.name, values, epsilons, distances, reasons, decision.exact)
+
+
+def _distance(curve: Curve, value: Number, epsilon: Number, *, exact: bool) -> Number:
+    """Return how far a value is below the curve at most; in floats, without what is below any tolerance."""
+    above = curve.below(max(epsilon, 0))
+    if exact:
+        return above - Fraction(value)
+    distance = float(above) - float(value)
+    return distance if abs(distance) > TOLERANCE * float(above) else 0.0
+
+
+def _proof(
+    market: Market, curve: Curve, points: Sequence[CurvePoint], face: EfficientFace | None = None
+) -> FrontierProof:
+    """Return the certificate of a curve, or of what an efficient face reaches of it."""
+    told = Curve(curve.goal, curve.against, tuple(points), tuple(curve.covering(points)))
+    reached = [{**vars(point)} for point in points]
+    above = [{**vars(line)} for line in told.lines]
+    about = (market, curve.goal, curve.against, reached, above, told.gap)
+    return (
+        FrontierProof(*about) if face is None else EfficientFrontierProof(*about, face.weights, face.prices, face.rents)
+    )
+
+
+def _curve_json(curve: Curve) -> dict[str, Any]:
+    return {
+        "goal": curve.goal,
+        "property": curve.against,
+        "exact": curve.exact,
+        "gap": plain(curve.gap, exact=True),
+        "stopped": curve.stopped or None,
+        "points": [_point_json(point) for point in curve.points],
+        "lines": [
+            {"constant": plain(line.constant, exact=True), "slope": plain(line.slope, exact=True)}
+            for line in curve.lines
+        ],
+        "efficient": [[_point_json(point) for point in face.points] for face in curve.efficient],
+    }
+
+
+def _point_json(point: CurvePoint) -> dict[str, Any]:
+    told: dict[str, Any] = plain(
+        {"epsilon": point.epsilon, "value": point.value, "allocation": point.allocation}, exact=True
+    )
+    return told

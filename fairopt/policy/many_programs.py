@@ -1,0 +1,144 @@
+"""Decides on thousands of misreports at once, by a policy's program: see `Policy.many_bundles`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from fairopt.backends import Highs
+from fairopt.backends.batched import solve_many
+from fairopt.backends.batched_tall import Corner, TallPrograms
+from fairopt.backends.solution import Basis, not_negative
+from fairopt.errors import NotSolved
+from fairopt.policy.many import ManyBundles, reported
+from fairopt.problem import Market
+from fairopt.program import Array, Program
+from fairopt.program.batched import Programs, formulated, numbers_of
+
+#: Programs with larger dictionaries (in numbers) are solved faster one by one, from HiGHS's sparse matrices. With more
+#: rows than variables they take more steps: then larger ones are solved by their tight constraints, up to so many
+#: variables.
+LARGEST_DICTIONARY, LARGEST_TALL, MOST_VARIABLES = 2**16, 2_000, 160
+#: The most numbers of programs held at a time.
+HELD = 2**22
+#: The relative difference allowed between a program formulated for many cases and the same one formulated alone.
+SAME = 1e-12
+
+
+class ManyPrograms(ManyBundles):
+    """Bundles under misreports by one program each, all solved from the optimal ``basis`` of ``like``, the truth's.
+
+    ``write`` formulates the program of an array of speedups (n, k). A formulation that needs more than arithmetic and
+    comparisons of its numbers is left to be decided alone.
+    """
+
+    def __init__(self, write: Callable[[Array], Program], market: Market, like: Program, basis: Basis) -> None:
+        self._write, self._market, self._like, self._basis = write, market, like, basis
+        self._able, self._compared = True, False
+        rows, variables = like.shape
+        tall = rows > variables and rows * variables > LARGEST_TALL
+        self._nearby = _Nearby(TallPrograms(like, basis), market.speedup) if tall else None
+
+    @classmethod
+    def of(cls, write: Callable[[Array], Program], market: Market) -> ManyPrograms | None:
+        """Return the same by the basis that HiGHS finds; None where programs are better solved one by one."""
+        program = write(market.speedup)
+        rows, variables = program.shape
+        small = rows * variables <= LARGEST_DICTIONARY if rows <= variables else variables <= MOST_VARIABLES
+        if not small or program.integer.any() or program.logarithms is not None:
+            return None
+        try:
+            basis = Highs().solve(program).basis
+        except NotSolved:
+            return None
+        return None if basis is None else cls(write, market, program, basis)
+
+    @property
+    def chunk(self) -> int:
+        """How many are best decided at once: fewer of large programs."""
+        return min(super().chunk, max(16, HELD // max(1, len(self._like.rows.value))))
+
+    def __call__(self, users: Array, reports: Array) -> Array:
+        """Return the bundles (cases, k)."""
+        bundles = np.full(reports.shape, np.nan)
+        for programs in self._programs(users, reports) if self._able else ():
+            block, who = programs.template.variable_block("share"), users[programs.cases]
+            points = self._points(programs, who, reports[programs.cases])[:, block.span].reshape(-1, *block.shape)
+            bundles[programs.cases] = not_negative(points[np.arange(len(who)), who])
+        return bundles
+
+    def _points(self, programs: Programs, users: Array, reports: Array) -> Array:
+        if self._nearby is None:
+            return solve_many(programs, self._like, self._basis)
+        if programs.template.same_structure(self._like):
+            return self._nearby.solve(programs, users, reports)
+        alone = np.full(len(users), -1)
+        return TallPrograms(programs.program(0), self._basis).solve(programs, alone, {})[0]
+
+    def _programs(self, users: Array, reports: Array) -> Iterator[Programs]:
+        """Yield the programs of all cases, by their structure, as far as they are shaped like the truth's."""
+        speedups = reported(self._market, users, reports)
+        try:
+            groups = list(formulated(self._write, speedups))
+        except (TypeError, AttributeError, ValueError):
+            self._able = False
+            return
+        for each in groups:
+            if each.template.shape != self._like.shape:
+                continue
+            if not self._compared and not _same(each.program(0), self._write(speedups[each.cases[0]])):
+                self._able = False
+                return
+            self._compared = True
+            yield each
+
+
+class _Nearby:
+    """Solves programs of many reports, each from the vertex of the nearest report of the same user known by then."""
+
+    def __init__(self, programs: TallPrograms, truth: Array) -> None:
+        self._programs = programs
+        self._known = [[(_place(row), programs.vertex)] for row in truth]
+
+    def solve(self, programs: Programs, users: Array, reports: Array) -> Array:
+        """Return an optimal point of each program (cases, variables), NaN where none was proved."""
+        places, parent = _place(reports), np.full(len(users), -1)
+        start: dict[int, Corner] = {}
+        for user in np.unique(users):
+            mine = np.flatnonzero(users == user)
+            known = np.array([place for place, _ in self._known[user]])
+            root = int(np.square(known - places[mine].mean(axis=0)).sum(axis=1).argmin())
+            before = _tree(np.vstack([known[root], places[mine]]))
+            parent[mine] = np.where(before > 0, mine[before - 1], -1)
+            start |= dict.fromkeys(mine[before == 0].tolist(), self._known[user][root][1])
+        points, found = self._programs.solve(programs, parent, start)
+        for case, vertex in found.items():
+            self._known[users[case]].append((places[case], vertex))
+        return points
+
+
+def _place(reports: Array) -> Array:
+    """Return where reports (..., k) lie: at their logarithms, zeros far below."""
+    return np.asarray(np.log(np.maximum(reports, 1e-9 * reports.max(axis=-1, keepdims=True))))
+
+
+def _tree(points: Array) -> Array:
+    """Return which point before it each point but the first (points - 1,) is tied to in the shortest tree (Prim)."""
+    left = np.arange(1, len(points))
+    near = np.zeros(len(points), dtype=np.int64)
+    far = np.full(len(points), np.inf)
+    last = 0
+    while len(left):
+        gap = np.square(points[left] - points[last]).sum(axis=1)
+        closer = left[gap < far[left]]
+        far[left], near[closer] = np.minimum(gap, far[left]), last
+        last = int(left[far[left].argmin()])
+        left = left[left != last]
+    return near[1:]
+
+
+def _same(one: Program, other: Program) -> bool:
+    """Whether two programs have the same structure and, up to rounding, the same numbers."""
+    mine, theirs = (np.concatenate(numbers_of(each)).astype(float) for each in (one, other))
+    return one.same_structure(other) and np.allclose(mine, theirs, rtol=SAME, atol=0)

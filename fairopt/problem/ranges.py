@@ -1,0 +1,100 @@
+"""Ranges of speedups: what is measured is known up to an error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.problem.market import NEAR, Market
+from fairopt.problem.numbers import exact
+from fairopt.problem.throughput import usable
+from fairopt.program import INFINITY, Array, Number, number_text
+
+
+def relative_error(given: object, place: str = "error") -> Fraction:
+    """Return a relative error, such as "5%", 0.05 or "1/20". Errors: `BadInput` unless it is from 0 to below 1.
+
+    >>> relative_error("2.5%")
+    Fraction(1, 40)
+    """
+    text = given.strip() if isinstance(given, str) else given
+    percent = isinstance(text, str) and text.endswith("%")
+    error = exact(text[:-1], place) / 100 if isinstance(text, str) and percent else exact(text, place)
+    if not 0 <= error < 1:
+        remedy = "Give a relative error from 0 to below 1, such as 5% or 0.05"
+        raise BadInput(f"got {number_text(error)}", place=place, remedy=remedy)
+    return error
+
+
+def with_error(market: Market, error: object) -> Market:
+    """Return the market with every speedup known up to a relative ``error``; policies decide by the same speedups.
+
+    Speedups that the market knows within bounds keep these, and 0 stays 0: where a user cannot run is no measurement.
+    Errors: those of `relative_error`.
+
+    >>> print(*with_error(Market.of([[1, 2]], capacity=[1, 1]), "5%").ends[1][0])
+    21/20 21/10
+    """
+    part = relative_error(error)
+    off = market.speedup * (part if market.exact else float(part))
+    least, most = market.ends
+    known = least == most
+    return replace(
+        market,
+        least=np.where(known, market.speedup - off, least),
+        most=np.where(known, market.speedup + off, most),
+    )
+
+
+def shrunk(market: Market, part: Number) -> Market:
+    """Return the market whose ranges are a ``part`` of what they were, around the speedups that are stated.
+
+    >>> print(*shrunk(with_error(Market.of([[1, 2]], capacity=[1, 1]), "5%"), Fraction(1, 5)).ends[1][0])
+    101/100 101/50
+    """
+    least, most = (_between(market, ends, part) for ends in market.ends)
+    return replace(market, least=least, most=most)
+
+
+def _between(market: Market, ends: Array, part: Number) -> Array:
+    finite = ends < INFINITY
+    inside = market.speedup + part * (np.where(finite, ends, market.speedup) - market.speedup)
+    return np.asarray(np.where(finite | (part == 0), inside, ends))
+
+
+def in_use(market: Market, user: int, bundle: Array) -> Array | None:
+    """Return which of a bundle's GPUs (k,) a user uses, whatever its speedups are; None where these decide.
+
+    >>> market = Market.of([[1, 2]], [2, 2], demand=[3], least=[[0, 0]], most=[[None, None]])
+    >>> in_use(market, 0, np.array([1, 2])).tolist(), in_use(market, 0, np.array([2, 2]))
+    ([1, 2], None)
+    """
+    limit = market.limit[user]
+    least, most = market.ends[0][user], market.ends[1][user]
+    runs = np.where(most > 0, bundle, 0)
+    if runs.sum() <= limit:
+        return runs
+    order = [j for j in np.argsort(-market.speedup[user], kind="stable").tolist() if runs[j]]
+    if all(least[faster] >= most[slower] for faster, slower in pairwise(order)):
+        return usable(market.speedup[user], bundle, np.array(limit, dtype=bundle.dtype))
+    return None
+
+
+def error_of(market: Market) -> Number | None:
+    """Return the relative error that all speedups of a market have, up to rounding; None where they differ.
+
+    >>> print(error_of(with_error(Market.of([[1, 2]], capacity=[1, 1]), "5%")))
+    1/20
+    """
+    least, most = market.ends
+    runs = market.speedup > 0
+    if not (np.isfinite(most.astype(float)).all() and runs.any()):
+        return None
+    stated = market.speedup[runs]
+    errors = np.concatenate([(stated - least[runs]) / stated, (most[runs] - stated) / stated])
+    error: Number = errors.min()
+    return error if 0 < errors.max() <= error * (1 + Fraction(NEAR)) else None

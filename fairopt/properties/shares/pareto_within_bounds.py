@@ -1,0 +1,217 @@
+r"""Pareto efficiency for all speedups within bounds, exactly.
+
+**For some speedups.** An allocation is efficient at speedups v if and only if there are weights w > 0, prices p and
+a rent r for each demand that binds, so that ``w_i v_ij <= p_j + r_i``, with equality where i holds j. Whether that is
+so for some v within the bounds is a linear program: ``w_i least_ij <= p_j + r_i``, and ``<= w_i most_ij`` where i holds
+j. Its dual (`gain_at_all`) looks for an allocation that is better at all speedups.
+
+**For all speedups,** without demands that bind and with all GPUs in use. It fails at v if and only if a cycle of trades
+pays: user s gives type j_s and receives j_(s-1), and the product of ``v_(s,j_s) / v_(s,j_(s-1))`` is below 1 (the
+system above consists of differences of logarithms, which contradict each other around a cycle). At fixed v a cycle that
+meets a user twice, or a type twice, is two cycles, one of which pays; so users differ, and so do types. Then each
+speedup stands in the product once, and over the bounds its least is with what is given at its least and what is
+received at its most. For a cycle of types the best user of each leg can be taken: if the legs of one user are not
+neighbours, they share no speedup, so that the cycle is two again. Neighbours do share one, and must differ; so the
+three best users of a leg suffice, of which its two neighbours can take two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from fairopt.backends.exact import Exact
+from fairopt.deadline import left
+from fairopt.errors import NotCapable
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Array, Formulation, Number
+
+#: Of more types there are too many cycles: 16,064 of 8 types, 125,664 of 9.
+MOST_TYPES = 8
+#: How exactly the part of the bounds is found up to which it holds.
+GRAIN = Fraction(1, 2**30)
+#: Two neighbours in a cycle take at most two of the best users for a leg.
+BEST = 3
+
+
+class Leg(NamedTuple):
+    """A user receives GPUs of one type and gives others, at a ``rate``: the worth of what it gives for what it gets."""
+
+    rate: Number
+    user: int
+    receives: int
+    gives: int
+
+
+class TradeCycle(NamedTuple):
+    """Legs, each of which gives what the next receives; somebody gains and nobody loses where ``rate`` is below 1."""
+
+    rate: Number
+    legs: tuple[Leg, ...]
+
+
+class BetterAtAll(NamedTuple):
+    """``gain`` is 0 or more; where it is positive, shares that are ``better`` at all speedups; else speedups at which.
+
+    At these speedups (n, k) no allocation is better.
+    """
+
+    gain: Number
+    better: Array
+    speedups: Array
+
+
+def gain_at_all(market: Market, used: Array) -> BetterAtAll:
+    """Return the most that users can gain at the worst of their speedups, over ``used`` (n, k), where nobody loses.
+
+    ``market`` is exact, and ``used`` what is in use of its allocation at all speedups. Errors: `NotSolved`.
+    """
+    least, most = market.ends
+    fair, room = market.fair_utility(), market.limit - used.sum(axis=1)
+    unbounded = most == INFINITY  # what is worth any amount to its holder is never given
+    opened = (least == 0) & (most > 0)
+    p = Formulation("largest gain at all speedups")
+    more = p.variable("more", market.shape, lower=0, upper=np.where(most > 0, INFINITY, 0))
+    less = p.variable("less", market.shape, lower=0, upper=np.where(unbounded, 0, used))
+    gains = (least / fair[:, None] * more - np.where(unbounded, 0, most) / fair[:, None] * less).sum(axis=1)
+    p.maximize(gains.sum() + (more * opened).sum())  # of an open speedup any positive one is possible, but not 0
+    p.constrain("capacity", (more - less).sum(axis=0) <= market.capacity - used.sum(axis=0))
+    p.constrain("nobody_loses", gains >= 0)
+    limited = room < INFINITY
+    p.constrain("demand", ((more - less).sum(axis=1) <= np.where(limited, room, 0)).where(limited))
+    program = p.program()
+    found = Exact().solve(program).require_optimal()
+    dual = found.dual
+    assert dual is not None
+    weight = (1 - dual[program.row_block("nobody_loses").span]) / fair
+    paid = np.broadcast_to(dual[program.row_block("capacity").span], market.shape).copy()
+    rent = program.row_block("demand")
+    paid[rent.kept] += dual[rent.span][:, None]
+    worth = paid / weight[:, None]
+    speedups = np.where(used > 0, worth, np.minimum(worth, np.where(unbounded, worth, market.speedup)))
+    change = program.variable("more", found.point) - program.variable("less", found.point)
+    return BetterAtAll(program.value(found.point), used + change, np.clip(speedups, least, most))
+
+
+def worst_cycle(least: Array, most: Array, held: Array, enough: Number = INFINITY) -> TradeCycle | None:
+    """Return the cycle of trades with the least rate at speedups between ``least`` and ``most`` (n, k).
+
+    ``held`` (n, k): who holds what. Cycles whose rate is at least ``enough`` are left out; None where there is none.
+    Errors: `NotCapable` for more than `MOST_TYPES` types.
+
+    >>> least, most = np.array([[9, 9], [9, 18]]), np.array([[11, 11], [11, 22]])
+    >>> worst_cycle(least * Fraction(1), most, np.eye(2, dtype=bool)).legs[1]
+    Leg(rate=Fraction(18, 11), user=1, receives=0, gives=1)
+    """
+    types = np.flatnonzero(held.any(axis=0)).tolist()
+    if len(types) > MOST_TYPES:
+        raise NotCapable(f"{len(types)} types make too many cycles of trades; {MOST_TYPES} are decided")
+    legs = {(a, b): _best(least, most, held, a, b) for a in types for b in types if a != b}
+    worst: TradeCycle | None = None
+    for cycle in _cycles(types):
+        chain = [legs[cycle[at - 1], cycle[at]] for at in range(len(cycle))]
+        if all(chain) and prod(leg[0].rate for leg in chain) < enough:
+            left()
+            found = _around(chain)
+            if found and found.rate < enough:
+                worst, enough = found, found.rate
+    return worst
+
+
+def _cycles(types: list[int]) -> Iterator[tuple[int, ...]]:
+    """Yield each cycle of two or more types once: the first of its types comes first."""
+    for at, first in enumerate(types):
+        for length in range(1, len(types) - at):
+            for rest in permutations(types[at + 1 :], length):
+                yield first, *rest
+
+
+def _best(least: Array, most: Array, held: Array, receives: int, gives: int) -> list[Leg]:
+    able = np.flatnonzero(held[:, gives] & (most[:, receives] > 0) & (most[:, gives] > 0)).tolist()
+    rates = ((least[i, gives] / most[i, receives] if most[i, receives] < INFINITY else Fraction(0), i) for i in able)
+    return [Leg(rate, i, receives, gives) for rate, i in sorted(rates)[:BEST]]
+
+
+def _around(chain: list[list[Leg]]) -> TradeCycle | None:
+    """Return the cycle with the least rate, a leg out of each list, in which neighbours are different users."""
+    found: TradeCycle | None = None
+    for first in chain[0]:
+        ways = [TradeCycle(first.rate, (first,))]
+        for legs in chain[1:]:
+            ways = [
+                min(before, key=lambda way: way.rate)
+                for leg in legs
+                if (
+                    before := [
+                        TradeCycle(way.rate * leg.rate, (*way.legs, leg))
+                        for way in ways
+                        if way.legs[-1].user != leg.user
+                    ]
+                )
+            ]
+        closed = [way for way in ways if way.legs[-1].user != first.user]
+        found = min([*closed, *([found] if found else [])], key=lambda way: way.rate, default=None)
+    return found
+
+
+class HoldsWithin(NamedTuple):
+    """It holds within a ``part`` of the bounds; just beyond, at ``failing`` speedups (n, k), a ``cycle`` pays."""
+
+    part: Fraction
+    failing: Array
+    cycle: TradeCycle
+
+
+def reached(market: Market, held: Array, cycle: TradeCycle) -> HoldsWithin:
+    """Return how far around the stated speedups of an exact market it holds, given a ``cycle`` that pays further out.
+
+    The part is a lower bound, exact up to `GRAIN`. Each step finds the part for one cycle, and the next cycle that pays
+    within that.
+    """
+    inner: TradeCycle | None = cycle
+    part, beyond = Fraction(0), Fraction(1)
+    while inner is not None:
+        cycle, part = inner, Fraction(0)
+        while beyond - part > GRAIN:
+            middle = (part + beyond) / 2
+            part, beyond = (part, middle) if _rate(market, cycle, middle) < 1 else (middle, beyond)
+        least, most = (_inside(market, end, part) for end in market.ends)
+        inner = worst_cycle(least, most, held, Fraction(1)) if part else None
+        beyond = part if inner else beyond
+    return HoldsWithin(part, _corner(market, cycle, beyond), cycle)
+
+
+def _inside(market: Market, end: Array, part: Fraction) -> Array:
+    finite = end < INFINITY
+    inside = market.speedup + part * (np.where(finite, end, market.speedup) - market.speedup)
+    return np.where(finite, inside, end)
+
+
+def _rate(market: Market, cycle: TradeCycle, part: Fraction) -> Number:
+    least, most = (_inside(market, end, part) for end in market.ends)
+    if any(most[leg.user, leg.receives] == INFINITY for leg in cycle.legs):
+        return Fraction(0)
+    rates = (least[leg.user, leg.gives] / most[leg.user, leg.receives] for leg in cycle.legs)
+    return prod(rates, start=Fraction(1))
+
+
+def _corner(market: Market, cycle: TradeCycle, part: Fraction) -> Array:
+    """Return positive, finite speedups within a part of the bounds at which the cycle pays."""
+    least, most = (_inside(market, end, part) for end in market.ends)
+    power = 1
+    while True:
+        corner = market.speedup.copy()
+        for leg in cycle.legs:
+            corner[leg.user, leg.gives] = least[leg.user, leg.gives] or corner[leg.user, leg.gives] / 2**power
+            top = most[leg.user, leg.receives]
+            corner[leg.user, leg.receives] = corner[leg.user, leg.receives] * 2**power if top == INFINITY else top
+        known = replace(market, speedup=corner, least=None, most=None)
+        if _rate(known, cycle, Fraction(0)) < 1:
+            return np.asarray(corner)
+        power *= 2

@@ -1,0 +1,98 @@
+"""Second-price trading under many misreports at once: all markets in one array, a trade of each at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.policy.many import ManyBundles, reported
+from fairopt.problem import Market
+from fairopt.problem.market import NEAR
+from fairopt.program import INFINITY, Array
+
+
+class ManyTrades(ManyBundles):
+    """Bundles under misreports, by the same operations in the same order as `SecondPriceTrading.compute` in floats."""
+
+    def __init__(self, market: Market, equal: Array) -> None:
+        self._market, self._equal = market, equal
+        names = sorted(range(len(market.users)), key=lambda user: market.users[user])
+        #: The place of each user in the order of names (n,), which decides between equal ratios.
+        self._by_name = np.argsort(names)
+
+    def __call__(self, users: Array, reports: Array) -> Array:
+        """Return the bundles (cases, k), NaN where rounding may decide which type is faster."""
+        speedup = reported(self._market, users, reports)
+        order, told = self._type_order(speedup)
+        held = np.repeat(self._equal[None], len(users), axis=0)
+        k = speedup.shape[2]
+        for place in range(k - 1, 0, -1):
+            for slow in range(place):
+                self._trade(speedup, held, order[:, place], order[:, slow])
+        bundles: Array = held[np.arange(len(users)), users]
+        return np.where(told[:, None], bundles, np.nan)
+
+    def _type_order(self, speedup: Array) -> tuple[Array, Array]:
+        """Return the types from slowest to fastest (cases, k), and where no two of them are nearly alike."""
+        whole = (speedup * self._market.capacity).sum(axis=2)
+        mean = (speedup * (self._market.weight / whole)[:, :, None]).sum(axis=1)
+        order = np.argsort(mean, axis=1, kind="stable")
+        ranked = np.take_along_axis(mean, order, axis=1)
+        told: Array = np.all(np.diff(ranked, axis=1) > NEAR * ranked[:, 1:], axis=1)
+        return order, told
+
+    def _trade(self, speedup: Array, held: Array, fast: Array, slow: Array) -> None:
+        """Carry out all trades in a pair of types of each case, (cases,)."""
+        count, n, _ = speedup.shape
+        case = np.arange(count)
+        on_fast, on_slow = speedup[case, :, fast], speedup[case, :, slow]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(on_fast > 0, np.where(on_slow > 0, on_fast / on_slow, INFINITY), on_fast)
+        names = np.broadcast_to(self._by_name, ratio.shape)
+        buyers, sellers = np.lexsort((names, -ratio)), np.lexsort((names, ratio))
+        may_buy, may_sell = np.ones((2, count, n), dtype=bool)
+        open_ = case
+        for _ in range(2 * n + 1):
+            open_ = self._one_trade(open_, held, ratio, fast, slow, (buyers, sellers), (may_buy, may_sell))
+            if not len(open_):
+                return
+
+    def _one_trade(
+        self, case: Array, held: Array, ratio: Array, fast: Array, slow: Array, turns: tuple[Array, Array],
+        may: tuple[Array, Array],
+    ) -> Array:  # fmt: skip
+        """Carry out the next trade of each case; return the cases in which there was one."""
+        line, (buyers, sellers) = np.arange(len(case)), (each[case] for each in turns)
+        j, s = fast[case], slow[case]
+        has_slow = np.take_along_axis((held[case, :, s] > 0) & may[0][case], buyers, axis=1)
+        has_fast = np.take_along_axis((held[case, :, j] > 0) & may[1][case], sellers, axis=1)
+        first, last = has_slow.argmax(axis=1), has_fast.argmax(axis=1)
+        buyer, seller = buyers[line, first], sellers[line, last]
+        high, low = ratio[case, buyer], ratio[case, seller]
+        goes = has_slow[line, first] & has_fast[line, last] & (high > low)
+        # bidders: those after the buyer with slow GPUs and a finite ratio
+        bids = np.take_along_axis(ratio[case], buyers, axis=1)
+        after = has_slow & (np.arange(len(bids[0])) > first[:, None]) & (bids < INFINITY)
+        second = np.where(after.any(axis=1), bids[line, after.argmax(axis=1)], low)
+        offered, wanted = held[case, seller, j], held[case, buyer, s]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            between = np.where(high < INFINITY, (low + high) / 2, np.where(low > 0, 2 * low, wanted / offered))
+            price = np.where(second > low, second, between)
+            most = np.minimum(offered, wanted / price)
+            limit = self._market.limit
+            rooms = [
+                np.where(each > 0, np.maximum(limit[who] - held[case, who].sum(axis=1), 0) / each, INFINITY)
+                for who, each in ((seller, price - 1), (buyer, 1 - price))
+            ]
+            amount = np.minimum(np.minimum(most, rooms[0]), rooms[1])
+            given = np.where(amount == wanted / price, wanted, amount * price)
+        for who, room, able in ((seller, rooms[0], may[1]), (buyer, rooms[1], may[0])):
+            full = goes & (room < most)
+            able[case[full], who[full]] = False
+        trades = goes & (amount > 0)
+        at, b, v, j, s = case[trades], buyer[trades], seller[trades], j[trades], s[trades]
+        amount, given = amount[trades], given[trades]
+        held[at, b, j] += amount
+        held[at, v, j] -= amount
+        held[at, b, s] -= given
+        held[at, v, s] += given
+        return np.asarray(case[goes])

@@ -1,0 +1,1 @@
+"""Open mathematics of the papers: cooperative OEF and what it loses, what fairness costs, and policies in numbers."""

@@ -1,0 +1,1 @@
+"""What came out of the review of the papers' ledger, beyond what the papers claim."""

@@ -1,0 +1,59 @@
+"""`fairopt frontier`, as a user runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+
+import pytest
+from ran_command import Ran
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("market", ["@oef-example", "@gavel-example"])
+def test_every_curve_of_a_demo_market_is_quick_and_accepted(
+    fairopt: Callable[..., Ran], tmp_path: Path, market: str
+) -> None:
+    began = process_time()
+    ran = fairopt("frontier", market, "--certificates", tmp_path / "proofs")
+    assert process_time() - began < 5
+    assert ran.status == 0, ran.err
+    assert "oef-cooperative" in ran.out
+    command = [sys.executable, str(ROOT / "proofs" / "verify.py"), str(tmp_path / "proofs")]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+    assert checked.stdout.count(": accepted: the largest ") >= 12
+
+
+def test_one_curve_as_numbers(fairopt: Callable[..., Ran]) -> None:
+    data = fairopt(
+        "frontier", "@oef-eq6", "--goal", "total_efficiency", "--property", "sharing_incentive", "--json"
+    ).data
+    [curve] = data["curves"]
+    assert [(point["epsilon"], point["value"]) for point in curve["points"]] == [("0", "21/4"), ("1/3", "6")]
+    assert curve["exact"]
+    placed = {each["policy"]: each for each in data["policies"]}
+    assert placed["max-efficiency"]["epsilons"] == {"sharing_incentive": "1/3"}
+    assert placed["max-efficiency"]["distances"] == {"total_efficiency": {"sharing_incentive": "0"}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--goal", "total"], "total_efficiency"),
+        (["--property", "envy"], "envy_freeness"),
+        (["--gap", "much"], "--gap"),
+        (["--gap", "-1"], "not negative"),
+        (["--out", "curves.doc"], ".png"),
+        (["--policy", "max-mn"], "max-min"),
+    ],
+)
+def test_a_mistake_is_named(fairopt: Callable[..., Ran], arguments: list[str], said: str) -> None:
+    ran = fairopt("frontier", "@oef-eq6", *arguments)
+    assert ran.status == 2
+    assert said in ran.err
+    assert ran.err.count("\n") == 1

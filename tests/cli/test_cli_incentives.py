@@ -1,0 +1,46 @@
+"""The command ``incentives``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from ran_command import Ran
+
+
+def test_the_table_has_what_was_found_and_what_is_proved(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt(
+        "incentives", "@oef-eq6", "--policy", "oef-noncooperative", "--policy", "nash-welfare", "--kind", "larger"
+    )
+    assert ran.status == 0
+    line = next(line.split() for line in ran.out.splitlines() if line.strip().startswith("oef-noncooperative"))
+    assert line == ["oef-noncooperative", "-", "1"]
+    assert "proved of all such lies" in ran.out
+
+
+def test_json_has_the_lie_exactly(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt(
+        "incentives", "@oef-eq6", "--policy", "oef-noncooperative", "--kind", "any", "--evaluations", 30, "--json"
+    )
+    said = json.loads(ran.out)["policies"]["oef-noncooperative"]
+    assert Fraction(said["lies"]["any"]["factor"]) > 1
+    assert said["lies"]["any"]["told"]["user"]
+    assert Fraction(said["at_most"]["any"]["factor"]) >= Fraction(said["lies"]["any"]["factor"])
+
+
+def test_policies_that_cannot_be_asked_are_named(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("incentives", "@oef-eq6", "--kind", "weight", "--evaluations", 4)
+    assert ran.status == 0
+    assert "drf decides by entitlements" in ran.err
+    assert fairopt("incentives", "@oef-eq6", "--policy", "drf").status == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("demand", "--kind: nobody states a demand"), ("bigger", "--kind: got 'bigger'. Here: larger,")]
+)
+def test_a_kind_that_there_is_not(fairopt: Callable[..., Ran], kind: str, said: str) -> None:
+    ran = fairopt("incentives", "@oef-eq6", "--kind", kind)
+    assert ran.status == 2
+    assert said in ran.err

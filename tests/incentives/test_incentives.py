@@ -1,0 +1,115 @@
+"""How much lies pay: what is found stays below what is proved, and lies are valued by the truth."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fairopt import allocate, discovery
+from fairopt.errors import BadInput
+from fairopt.incentives import (
+    DemandClaim,
+    SpeedupReport,
+    Sybils,
+    TwoReports,
+    WeightClaim,
+    at_most,
+    best_lie,
+    every_kind,
+    incentives,
+)
+from fairopt.incentives.bounds import envy_free, equal_throughput
+from fairopt.models import CooperativeOEF, EqualSplit, NashWelfare, NonCooperativeOEF, PartialAllocation
+from fairopt.policy import Policy, Trait
+from fairopt.problem import Entitlements, Market
+from fairopt.properties import Effort
+from fairopt.properties.misreports.search import ANYTHING, LARGER, SMALLER
+
+LITTLE = Effort(evaluations=24)
+MARKET = Market.of([[1, 2], [1, 5], [3, 1]], [2, 1], weight=[1, 2, 1])
+POLICIES = [
+    policy
+    for policy in map(discovery.policy, discovery.names(discovery.POLICIES))
+    if policy.problem is Market and Trait.ENTITLED not in policy.traits
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_no_report_pays_more_than_is_proved(policy: Policy) -> None:
+    found = incentives(policy, MARKET, [SpeedupReport(kind) for kind in (LARGER, SMALLER, ANYTHING)], LITTLE)
+    for kind, lie in found.lies.items():
+        if lie is not None:
+            assert 1 < lie.factor <= found.bounds[kind].factor
+    anything, *narrow = (found.lies[SpeedupReport(kind)] for kind in (ANYTHING, LARGER, SMALLER))
+    assert all(lie is None or (anything is not None and anything.factor >= lie.factor) for lie in narrow)
+
+
+def test_bounds_say_what_is_known_of_each_policy() -> None:
+    def most(policy: Policy, kind: str = "any") -> object:
+        return at_most(policy, MARKET, allocate(policy, MARKET, exact=True), kind).factor
+
+    assert most(PartialAllocation()) == 1
+    assert most(NonCooperativeOEF(), "larger") == 1
+    assert most(NonCooperativeOEF(), "smaller") > 2
+    assert most(NashWelfare()) <= 2 - Fraction(1, 4)
+
+
+def test_a_market_on_which_a_lie_reaches_its_bound() -> None:
+    # the liar likes type 1 by 10, the others, in larger units, type 2; it reports to be twice as fast
+    market = Market.of([[10, 1], [11, 110], [11, 110]], [1, "1/5"])
+    found = best_lie(CooperativeOEF(), market, SpeedupReport(LARGER), Effort(evaluations=90))
+    assert found is not None
+    assert found.exact
+    assert found.factor == envy_free(Fraction(1, 3), Fraction(10)) == Fraction(50, 17)
+
+
+def test_the_bound_of_equal_throughput_is_reached_in_the_limit() -> None:
+    market = Market.of([[1, 9], [1, 1], [1, 1]], [2, 1])
+    truth, told = (market, market.misreport(0, [1, "1000001/1000000"]))
+    shares = [allocate(NonCooperativeOEF(), each, exact=True).shares[0] for each in (truth, told)]
+    before, after = ((market.speedup[0] * share).sum() for share in shares)
+    limit = equal_throughput(Fraction(1, 3), 9)
+    assert limit - Fraction(1, 10_000) < after / before < limit
+
+
+def test_who_enters_as_two_with_all_of_its_weight_gains_under_any_rule() -> None:
+    found = best_lie(EqualSplit(), Market.of([[1, 2]] * 4, [1, 1]), Sybils(whole=True), LITTLE)
+    assert found is not None
+    assert found.factor == Fraction(8, 5)
+    assert best_lie(EqualSplit(), Market.of([[1, 2]] * 4, [1, 1]), Sybils(), LITTLE) is None
+
+
+def test_two_liars_gain_where_one_cannot() -> None:
+    alike = Market.of([[1, 1], [1, 1]], [1, 1])
+    found = best_lie(PartialAllocation(), alike, TwoReports(), Effort(evaluations=60))
+    assert found is not None
+    assert set(found.factors) == {0, 1}
+    assert min(found.factors.values()) == found.factor > Fraction(3, 2)
+    assert best_lie(PartialAllocation(), alike, SpeedupReport(ANYTHING), LITTLE) is None
+
+
+def test_a_false_demand_is_valued_by_the_true_one() -> None:
+    market = Market.of([[5, 30], [30, 3]], [1, 6], demand=[1, 1])
+    lie = DemandClaim().told(market, (1,), np.array(Fraction(60), dtype=object))
+    shares = allocate(EqualSplit(), lie.told, exact=True).shares
+    assert shares[1].sum() == 6  # but one GPU of these is of use
+    assert lie.reached(market, shares) == {1: Fraction(183, 7)}
+    assert [kind.name for kind in every_kind(market)][-1] == "demand"
+
+
+def test_a_weight_is_claimed_up_to_twice() -> None:
+    assert WeightClaim().told(MARKET, (0,), np.array(Fraction(5, 2), dtype=object)) is None
+    found = best_lie(EqualSplit(), MARKET, WeightClaim(), LITTLE)
+    assert found is not None
+    assert 1 < found.factor <= Fraction(8, 5)
+
+
+def test_nobody_lies_about_what_is_not_known() -> None:
+    unknown = Market.of([[1, 2], [1, 3]], [1, 1], least=[[1, 1], [1, 3]], most=[[1, 4], [1, 3]])
+    with pytest.raises(BadInput, match=r"user .u1.*not known exactly.*State its true speedups"):
+        every_kind(unknown)
+    owed = Entitlements.of(["u1"], ["T1"], group={"u1": "all"})
+    with pytest.raises(BadInput, match="lies about entitlements are not looked for"):
+        every_kind(Market.of([[1]], [1], entitlements=owed))

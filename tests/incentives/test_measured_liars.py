@@ -1,0 +1,38 @@
+"""The quick form of the findings on liars that are measured at length."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.incentives import DemandClaim, Sybils
+from fairopt.models import EqualSplit, FirstInFirstOut, NashWelfare, NonCooperativeOEF, SecondPriceTrading, Themis
+from fairopt.proofs.findings.liars import many
+from fairopt.proofs.findings.liars.others import searched
+from fairopt.proofs.findings.liars.rounds import Lying, completion, small
+
+
+def test_who_tells_the_truth_in_every_round_changes_nothing_and_who_lies_may_gain() -> None:
+    trace, cluster = small(0)
+    for policy in (FirstInFirstOut(), Themis()):
+        assert completion(Lying(policy, (1.0, 1.0)), trace, cluster) == completion(policy, trace, cluster)
+    assert completion(Lying(Themis(), (1.0, 10.0)), trace, cluster) < 0.9 * completion(Themis(), trace, cluster)
+
+
+def test_gains_of_many_users() -> None:
+    def gain(policy: object, n: int) -> float:
+        given = many.market(many.rows(np.random.default_rng([n, 0]), n))
+        return many.best(policy, given, np.random.default_rng(0)) - 1  # type: ignore[arg-type]
+
+    assert gain(EqualSplit(), 2) == 0
+    assert gain(NonCooperativeOEF(), 2) < gain(NonCooperativeOEF(), 8)  # they grow, as in the worst case
+    assert 0 <= gain(NashWelfare(), 2) <= 1 / 2
+
+
+def test_the_search_of_small_markets_finds_who_gains_and_stays_below_what_is_proved() -> None:
+    found = searched(SecondPriceTrading(), Sybils(), markets=6)
+    assert found is not None
+    assert 1 < found.factor < 3
+    assert searched(EqualSplit(), Sybils(), markets=3) is None
+    greedy = searched(EqualSplit(), DemandClaim(), markets=4)
+    assert greedy is not None
+    assert greedy.exact

@@ -1,0 +1,223 @@
+"""Corrupted answers of solvers, at the boundary of each back end: what fairopt returns is right all the same.
+
+HiGHS, and the exact back end, are made to lie, or to break off, in the middle of what fairopt asks them: in a decision,
+in its verdicts, in the search for a better answer. The judge is the exact optimum, found before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from random import Random
+from typing import Any
+
+import numpy as np
+from trials import Ending, Fault, Kind
+
+from fairopt import allocate, discovery, verify
+from fairopt.backends import Highs, highs
+from fairopt.backends.solution import Solution, Status
+from fairopt.errors import FairoptError
+from fairopt.policy import Policy
+from fairopt.problem import Market
+from fairopt.program import Program
+from fairopt.testing.samples import sample_markets
+
+Spoil = Callable[[Solution, Program, Random], Any]
+#: How far a returned objective may be from the exact one, relative to its size. A back end's own tolerance is 1e-7.
+CLOSE = 2e-4
+NAMES = ("max-efficiency", "oef-noncooperative", "oef-cooperative", "max-min", "water-filling", "nash-welfare")
+
+
+# -- ways to spoil an answer -----------------------------------------------------------------------------------------
+def _array(name: str, change: Callable[[Any, Random], Any]) -> Spoil:
+    def spoil(solution: Solution, program: Program, draw: Random) -> Solution:
+        values = getattr(solution, name)
+        return solution if values is None or not len(values) else replace(solution, **{name: change(values, draw)})
+
+    return spoil
+
+
+def _entry(to: Callable[[Any, Random], Any]) -> Callable[[Any, Random], Any]:
+    def change(values: Any, draw: Random) -> Any:
+        out = values.copy()
+        place = draw.randrange(len(out))
+        out[place] = to(out[place], draw)
+        return out
+
+    return change
+
+
+def _shuffled(values: Any, draw: Random) -> Any:
+    order = list(range(len(values)))
+    draw.shuffle(order)
+    return values[order]
+
+
+CHANGES: dict[str, Callable[[Any, Random], Any]] = {
+    "scaled": lambda v, draw: v * draw.choice([0.5, 0.99, 1.01, 2.0, -1.0, 1e9, 0.0]),
+    "one entry moved": _entry(lambda x, draw: x + draw.choice([-1.0, -0.1, 0.1, 1.0, 1e6])),
+    "one entry NaN": _entry(lambda x, draw: x * float("nan")),
+    "one entry infinite": _entry(lambda x, draw: draw.choice([1, -1]) * float("inf")),
+    "exchanged": _shuffled,
+    "too short": lambda v, draw: v[:-1],
+    "too long": lambda v, draw: np.append(v, v[:1]),
+    "a table": lambda v, draw: v.reshape(-1, 1),
+    "a list": lambda v, draw: v.tolist(),
+    "nothing": lambda v, draw: None,
+    "noise": lambda v, draw: v + np.array([draw.gauss(0, 0.1) for _ in v]),
+}
+
+
+def _broken(error: type[Exception]) -> Spoil:
+    def spoil(solution: Solution, program: Program, draw: Random) -> Any:
+        raise error("made to break off")
+
+    return spoil
+
+
+def _say(status: Any) -> Spoil:
+    return lambda solution, program, draw: replace(solution, status=status)
+
+
+SPOILS: dict[str, Spoil] = {
+    **{f"{name} {how}": _array(name, to) for name in ("x", "dual", "reduced_cost") for how, to in CHANGES.items()},
+    **{f"says {status.value}": _say(status) for status in Status},
+    "says optimal without a point": lambda s, p, d: replace(s, status=Status.OPTIMAL, x=None, objective=None),
+    "says something": _say("fine"),
+    "infeasible, with a proof that is none": lambda s, p, d: replace(
+        s, status=Status.INFEASIBLE, x=None, farkas=np.ones(len(p.rows)), conflict=("capacity",)
+    ),
+    "unbounded, with a ray that is none": lambda s, p, d: replace(
+        s, status=Status.UNBOUNDED, ray=np.ones(len(p.cost))
+    ),
+    "objective NaN": lambda s, p, d: replace(s, objective=float("nan")),
+    "objective twice": lambda s, p, d: replace(s, objective=None if s.objective is None else 2 * s.objective),
+    "objective gone": lambda s, p, d: replace(s, objective=None),
+    "bounds that are none": lambda s, p, d: replace(s, lower=1e9, upper=1e9, bound=1e9),
+    "basis gone": lambda s, p, d: replace(s, basis=None),
+    "basis of zeros": lambda s, p, d: s if s.basis is None else replace(s, basis=replace(
+        s.basis, columns=np.zeros_like(s.basis.columns), rows=np.zeros_like(s.basis.rows))),
+    "no Solution": lambda s, p, d: d.choice([None, 1.0, "optimal", {}, s.x]),
+    **{error.__name__: _broken(error) for error in (RuntimeError, KeyError, MemoryError, OSError, ZeroDivisionError)},
+}  # fmt: skip
+
+
+# -- putting it in the way -------------------------------------------------------------------------------------------
+@contextmanager
+def lying(how: str, draw: Random, stale: list[Solution]) -> Iterator[list[int]]:
+    """Let HiGHS lie from a random call on, once or always; yield how often it did."""
+    first, once, calls, lies = draw.choice([0, 0, 1, 2, 5]), draw.random() < 0.5, [0], [0]
+    honest = highs.run
+
+    def spoiled(solution: Solution, program: Program) -> Any:
+        calls[0] += 1
+        if calls[0] <= first or (once and lies[0]):
+            return solution
+        lies[0] += 1
+        return stale[0] if how == "stale" else SPOILS[how](solution, program, draw)
+
+    def run(instance: Any, program: Program, *given: Any, **named: Any) -> Any:
+        return spoiled(honest(instance, program, *given, **named), program)
+
+    highs.run = run  # type: ignore[assignment]
+    try:
+        yield lies
+    finally:
+        highs.run = honest
+
+
+@cache
+def policies() -> dict[str, Policy]:
+    """Return the policies that are asked."""
+    return {name: discovery.load(discovery.POLICIES, name)() for name in NAMES}
+
+
+@cache
+def problems() -> list[Market]:
+    """Return the markets of these trials."""
+    return list(sample_markets(60, seed=41, users=(2, 4), types=(2, 3), demands=True))
+
+
+@cache
+def truth(number: int, name: str) -> tuple[Fraction | float, Any]:
+    """Return the value of the exact decision, and the properties of the equal split, before anybody lies."""
+    market = problems()[number]
+    exact = name != "nash-welfare"
+    return worth(name, market, allocate(policies()[name], market, exact=exact).shares), None
+
+
+def worth(name: str, market: Market, shares: Any) -> Any:
+    """Return what a policy maximises, at some shares: the sum, the least, or the product of throughputs."""
+    utility = np.array([float(value) for value in market.utility(shares)])
+    weight = np.array([float(value) for value in market.weight])
+    if name in ("max-min", "water-filling"):
+        return float((utility / np.array([float(v) for v in market.fair_utility()])).min())
+    if name == "nash-welfare":
+        return float(weight @ np.log(np.maximum(utility, 1e-300)))
+    return float(utility.sum())
+
+
+@cache
+def fair_answers(number: int) -> dict[str, Any]:
+    """Return the verdicts on the equal split."""
+    market = problems()[number]
+    return {name: each.answer for name, each in verdicts(market).items()}
+
+
+def verdicts(market: Market) -> dict[str, Any]:
+    """Return the verdicts on the equal split, in floats."""
+    return dict(verify(market.as_(float), market.as_(float).equal_split()))
+
+
+def decide(how: str, draw: Random) -> Ending:
+    """Decide while HiGHS lies: the decision is the best one, or an error says that it is not known."""
+    number, name = draw.randrange(len(problems())), draw.choice(NAMES)
+    market, (right, _) = problems()[number], truth(number, name)
+    chosen = draw.choice([Highs(), None]) if policies()[name].has_program and name != "nash-welfare" else None
+    stale = [Highs().solve(policies()["max-min"].formulate(problems()[number - 1].as_(float), None))]
+    with lying(how, draw, stale) as lies:
+        try:
+            found = allocate(policies()[name], market.as_(float) if draw.random() < 0.5 else market, chosen)
+        except FairoptError as error:
+            return Ending.REFUSED if lies[0] else _wrong(f"{name}, market {number}: {error}")
+    got = worth(name, market, found.shares)
+    scale = max(1.0, abs(float(right)))
+    over = max(float(v) for v in (found.shares.sum(axis=0) - market.capacity))
+    if abs(got - float(right)) > CLOSE * scale or over > CLOSE * scale:
+        _wrong(f"{name}, market {number}, {how}: {got} where {float(right)} is right; {over} GPUs too many")
+    total = name in ("max-efficiency", "oef-noncooperative", "oef-cooperative")
+    if total and found.objective is not None and not abs(float(found.objective) - float(right)) <= CLOSE * scale:
+        _wrong(f"{name}, market {number}, {how}: it says {found.objective} where {float(right)} is right")
+    return Ending.RIGHT
+
+
+def judge(how: str, draw: Random) -> Ending:
+    """Ask for verdicts while HiGHS lies: each is as before, or not known."""
+    number = draw.randrange(len(problems()))
+    market, before = problems()[number], fair_answers(number)
+    with lying(how, draw, [Solution(Status.OPTIMAL, "stale", "highs", x=np.zeros(2), objective=0.0)]) as lies:
+        try:
+            now = verdicts(market)
+        except FairoptError as error:
+            return Ending.REFUSED if lies[0] else _wrong(f"market {number}: {error}")
+    for name, each in now.items():
+        if each.answer is not before[name] and each.answer.value not in ("UNDECIDED", "NOT_APPLICABLE"):
+            _wrong(f"{name} of the equal split, market {number}, {how}: {each.answer} where {before[name]} is right")
+    return Ending.RIGHT
+
+
+def _wrong(says: str) -> Any:
+    raise Fault(Ending.WRONG, says)
+
+
+def attempt(draw: Random) -> Ending:
+    """Spoil an answer in some way, in a decision or in verdicts."""
+    how = draw.choice([*SPOILS, "stale"])
+    return (decide if draw.random() < 0.8 else judge)(how, draw)
+
+
+KINDS = [Kind("b", "spoiled answers of HiGHS", attempt, 10, 8)]

@@ -1,0 +1,126 @@
+"""Hard numbers: degenerate, nearly alike, far apart, ties, nothing there: a decision in floats is near the exact one.
+
+The judge is the exact decision; where there is none, the proven bounds of a second way. A message that the numbers are
+too far apart is no fault, a wrong number is.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from random import Random
+from typing import Any
+
+import numpy as np
+from trials import Ending, Fault, Kind
+
+from fairopt import allocate, discovery, verify
+from fairopt.datasets import oef_example
+from fairopt.errors import BadInput, FairoptError, NotCapable
+from fairopt.policy import Policy
+from fairopt.policy.decide import can_be_exact
+from fairopt.problem import Market
+from fairopt.properties.verdict import Answer
+from fairopt.testing.float_samples import odd_market
+
+#: A decision in floats may miss the exact one by this, relative to what is compared.
+CLOSE = 1e-5
+
+
+@cache
+def policies() -> dict[str, Policy]:
+    """Return the share policies that answer in rationals too, so that there is a judge."""
+    exact = [each for each in discovery.policies(Market) if can_be_exact(each)]
+    return {each.name: each for each in exact if _decides_without_entitlements(each)}
+
+
+def _decides_without_entitlements(policy: Policy) -> bool:
+    try:
+        allocate(policy, oef_example())
+    except NotCapable:
+        return False
+    return True
+
+
+def drawn(draw: Random) -> Market:
+    """Return a small market with numbers of a hard kind; one that nobody can run in is drawn again."""
+    while True:
+        try:
+            return _drawn(draw)
+        except BadInput:
+            continue
+
+
+def _drawn(draw: Random) -> Market:
+    seed, how = draw.randrange(2**32), draw.randrange(8)
+    sizes: dict[str, Any] = {"users": (1, 4), "types": (1, 3)}
+    market = odd_market(seed, **sizes, orders=draw.choice([3, 6, 9, 12]), near=draw.random() < 0.5)
+    speedup, capacity = market.speedup.copy(), market.capacity.copy()
+    if how == 0:  # all ties
+        speedup[:] = 1.0
+    elif how == 1:  # one type of which there is none
+        capacity[draw.randrange(len(capacity))] = 0.0
+    elif how == 2:  # subnormal, or just above
+        speedup *= draw.choice([1e-300, 1e-12, 1e12])
+    elif how == 3:  # alike but for the last digits
+        speedup[:] = speedup[:1] * (1 + draw.choice([1e-16, 1e-12, 1e-9, 1e-6]) * np.arange(len(speedup))[:, None])
+    elif how == 4:  # alike in pairs
+        speedup[len(speedup) - len(speedup) // 2 :] = speedup[: len(speedup) // 2]
+    return Market.of_arrays(speedup, capacity, weight=market.weight, demand=market.demand)
+
+
+def attempt(draw: Random) -> Ending:
+    """Decide a hard market in floats, and exactly; or find that it is refused with a reason."""
+    name = draw.choice(sorted(policies()))
+    policy, market = policies()[name], drawn(draw)
+    try:
+        found = allocate(policy, market)
+    except FairoptError:
+        return Ending.REFUSED
+    judge(name, policy, market, found)
+    return Ending.RIGHT
+
+
+def judge(name: str, policy: Policy, market: Market, found: Any) -> None:
+    """Compare with the exact decision, and raise `Fault`."""
+    shares = np.array(found.shares, dtype=float)
+    over = shares.sum(axis=0) - market.capacity
+    if (over > CLOSE * np.maximum(market.capacity, 1e-300)).any() or (shares < 0).any():
+        raise Fault(Ending.WRONG, f"{name}: not feasible by {over.max()}: {told(market)}")
+    try:
+        exact = allocate(policy, market, exact=True)
+    except FairoptError as error:
+        raise Fault(Ending.WRONG, f"{name}: in floats there is a decision, exactly there is none: {error}") from error
+    objective, right = float(found.objective), float(exact.objective)
+    if not abs(objective - right) <= CLOSE * max(abs(right), 1e-300):
+        numbers = (
+            f"{market.speedup.tolist()}, {market.capacity.tolist()}, {market.weight.tolist()}, {market.limit.tolist()}"
+        )
+        raise Fault(Ending.WRONG, f"{name}: {objective} where {right} is right: {numbers}")
+
+
+def verdicts(draw: Random) -> Ending:
+    """Judge the equal split of a hard market in floats and exactly: never HOLDS by one and FAILS by a clear margin."""
+    market = drawn(draw)
+    try:
+        floats = verify(market, market.equal_split())
+        exact = verify(market.as_(Fraction), market.as_(Fraction).equal_split())
+    except FairoptError:
+        return Ending.REFUSED
+    for name, each in floats.items():
+        other = exact[name]
+        if {each.answer, other.answer} == {Answer.HOLDS, Answer.FAILS} and abs(float(other.margin)) > 1e-3:
+            says = f"{name}: {each.answer} in floats, {other.answer} by {other.margin}"
+            raise Fault(Ending.WRONG, f"{says}: {told(market)}")
+    return Ending.RIGHT
+
+
+def told(market: Market) -> str:
+    """Return the numbers of a market, to try it again."""
+    return str([each.tolist() for each in (market.speedup, market.capacity, market.weight, market.limit)])
+
+
+KINDS = [
+    Kind("d", "decisions on hard numbers", attempt, 20, 12),
+    Kind("d", "verdicts on hard numbers", verdicts, 20, 12),
+]

@@ -1,0 +1,128 @@
+"""Faults that are planted, so that it is known that the trials find them: each is one change of one line.
+
+A fault is planted in a copy of the package; the trials of the kind that ought to find it run there until one does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+TOP = Path(__file__).parents[2]
+COPIED = ("fairopt", "models", "proofs", "benchmarks", "tests")
+
+
+class Planted(NamedTuple):
+    """A fault: the file, what stands there, what is put in its place, and the kind of trials that finds it."""
+
+    file: str
+    old: str
+    new: str
+    kind: str
+
+
+_CERTIFICATES, _MADE_UP, _RUNS, _PLANS = (
+    "changed certificates",
+    "made-up certificates",
+    "changed runs",
+    "changed schedules",
+)
+_SPOILED, _HARD, _JUDGED = "spoiled answers of HiGHS", "decisions on hard numbers", "verdicts on hard numbers"
+_V = "proofs/verifier/"
+PLANTED = [
+    # verifiers
+    Planted(_V + "programs.py", "if not low <= x[key] <= high:", "if False:", _CERTIFICATES),
+    Planted(_V + "programs.py", "if not row.low <= total(row.terms, x) <= row.high:", "if False:", _CERTIFICATES),
+    Planted(_V + "programs.py", "if self.bound(duals) != value:", "if self.bound(duals) < value - 1:", _CERTIFICATES),
+    Planted(_V + "programs.py", "side = high if rate > 0 else low", "side = low if rate > 0 else high", _CERTIFICATES),
+    Planted(_V + "programs.py", "if key in self.integers and x[key].denominator != 1:", "if False:", _CERTIFICATES),
+    Planted(_V + "decisions.py", "if value != told[\"value\"].number():", "if False:", _CERTIFICATES),
+    Planted(_V + "decisions.py", "if not new or not new <= held_down - fixed.keys():", "if not new:", _CERTIFICATES),
+    Planted(_V + "decisions.py", "if worth > cost or (share and worth < cost):", "if share and worth < cost:", _CERTIFICATES),
+    Planted(_V + "decisions.py", "if min(prices) < 0 or dot(prices, market.left_over(shares)):", "if min(prices) < 0:", _CERTIFICATES),
+    Planted(_V + "certificates.py", "if own >= theirs:", "if own > 2 * theirs:", _CERTIFICATES),
+    Planted(_V + "certificates.py", "if not (min(gains) >= 0 and helps):", "if not helps:", _CERTIFICATES),
+    Planted(_V + "certificates.py", 'if dot(weights, market.worths(shares)) != most:', "if False:", _CERTIFICATES),
+    Planted(_V + "programs.py", "if any(weight * speed > price + rent for", "if any(speed < 0 for", _CERTIFICATES),
+    Planted(_V + "certificates.py", "if reported == market or gain != told[\"gain\"].number() or gain <= unsure:", "if gain <= unsure:", _CERTIFICATES),
+    Planted(_V + "certificates.py", 'if told["answer"].value != answer:', "if False:", _CERTIFICATES),
+    Planted(_V + "standing.py", "return whole_gpu_conservation", "return whole_gpu_conservation", ""),
+    # of runs and schedules
+    Planted(_V + "simulate.py", "if self.used[at] > there:", "if self.used[at] > there + 1:", _RUNS),
+    Planted(_V + "simulate.py", "left = max(one.remaining - (passed - loaded) * one.speed, ZERO)", "left = one.remaining", _RUNS),
+    Planted(_V + "simulate.py", "if not self.at_most(job.arrival, came.begin, True):", "if False:", _RUNS),
+    Planted(_V + "simulate.py", "if given not in one.job.sizes or hosts != sorted(set(hosts)):", "if False:", _RUNS),
+    Planted(_V + "simulate.py", "begin = setting.restart if before else setting.launch", "begin = setting.launch", _RUNS),
+    Planted(_V + "runs.py", "def differing(told: Mapping[str, Any], right: dict[str, Any]) -> Iterator[str]:", "def differing(told, right):\n    return\n    yield\n\n\ndef _differing(told, right):", _RUNS),
+    # what an answer must show
+    Planted("fairopt/backends/trust.py", "if (excess > 0).any() or (outside > 0).any():", "if False:", _SPOILED),
+    Planted("fairopt/backends/trust.py", "    if solution.dual is not None and not program.integer.any():", "    if False:", _SPOILED),
+    Planted("fairopt/backends/trust.py", "elif values.dtype != object and not np.isfinite(values.astype(float)).all():", "elif False:", _SPOILED),
+    Planted("fairopt/backends/trust.py", "if not isinstance(values, np.ndarray) or values.shape != (length,):", "if False:", _SPOILED),
+    Planted("fairopt/backends/solver.py", "return trusted(program, self(program))", "return self(program)", _SPOILED),
+    Planted("fairopt/backends/trust.py", "    except Exception as error:\n", "    except LookupError as error:\n", _SPOILED),
+    # methods and models
+    Planted("fairopt/backends/solution.py", "shares[:, over] *= ", "shares[:, over] *= 1.1 * ", _HARD),
+    Planted("fairopt/methods/water_filling/solve.py", "self.level[fixed], self.fixed_in[fixed] = (result.lower + result.upper) / 2, number", "self.level[fixed], self.fixed_in[fixed] = result.lower * 0.999, number", _HARD),
+    Planted("models/oef/cooperative.py", "def by_weight(problem: Market) -> Any:", "def by_weight(problem: Market) -> Any:\n    return problem.weight * 0 + 1\n\n\ndef _by_weight(problem: Market) -> Any:", _HARD),
+    Planted("models/gavel/hierarchical.py", "return np.asarray(levels.level + rising * reached)", "return np.asarray(levels.level + reached)", _HARD),
+    Planted("fairopt/backends/scaling.py", "x = None if solution.x is None else solution.x * self.column", "x = None if solution.x is None else solution.x", _HARD),
+    Planted("fairopt/properties/shares/sharing_incentive.py", "own, fair = market.utility(shares), market.fair_utility()", "own, fair = market.utility(shares), market.fair_utility() * (1.01 if market.exact else 0.9)", _JUDGED),
+    # readers
+    Planted("fairopt/problem/checks.py", "if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:", "if not isinstance(name, str):", "read market"),
+    Planted("fairopt/problem/files/documents.py", "def parse_json(text: str) -> dict[str, Any]:", "def parse_json(text: str) -> dict[str, Any]:\n    import json\n\n    return json.loads(text)\n\n\ndef _parse_json(text: str) -> dict[str, Any]:", "read market"),
+    Planted("fairopt/problem/numbers.py", "    if isinstance(value, bool | np.bool_):\n", "    if value is Ellipsis:\n", "read market"),
+    Planted("fairopt/problem/numbers.py", "        if bottom and Decimal(bottom) == 0:\n", "        if False:\n", "read allocation"),
+    Planted("fairopt/problem/files/batch.py", "        if job[\"tenant\"] not in owners:\n", "        if False:\n", "read batch"),
+    Planted("fairopt/problem/files/cluster.py", "def _check_group(group: TableRow, types: list[str] | None, before: TableRow) -> None:", "def _check_group(group: TableRow, types: list[str] | None, before: TableRow) -> None:\n    return\n\n\ndef _check_group_not(group, types, before):", "read cluster"),
+    Planted("fairopt/simulation/replay.py", "        except (KeyError, TypeError, ValueError, AttributeError) as error:\n", "        except KeyError as error:\n", "read record"),
+    Planted("fairopt/problem/files/storage.py", "def naming(file: AnyPath = \"\", place: str = \"\") -> Iterator[None]:", "def naming(file: AnyPath = \"\", place: str = \"\") -> Iterator[None]:\n    yield\n    return\n", "read trace"),
+    Planted("fairopt/certificates/certificate.py", "    except (OSError, ValueError, RecursionError) as error:\n", "    except OSError as error:\n", "read certificate"),
+    Planted("fairopt/importing/documents.py", "RecursionError", "ZeroDivisionError", "read import kueue"),
+    Planted("fairopt/problem/frames.py", "return table, listed_names(users, \"users\"), listed_names(types, \"types\")", "return table, users, types", "call Market.of"),
+]  # fmt: skip
+PLANTED = [each for each in PLANTED if each.kind]
+
+
+def planted(fault: Planted, folder: Path) -> Path:
+    """Return a copy of the package with the fault in it; `ValueError` where the line is not there once."""
+    copy = folder / "copy"
+    shutil.rmtree(copy, ignore_errors=True)
+    for name in COPIED:
+        shutil.copytree(TOP / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    path = copy / fault.file
+    text = path.read_text(encoding="utf-8")
+    if text.count(fault.old) != 1:
+        raise ValueError(f"{fault.file}: {fault.old!r} stands there {text.count(fault.old)} times")
+    path.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
+    return copy
+
+
+def found(fault: Planted, folder: Path, minutes: float = 5.0) -> int:
+    """Return after how many trials, at most, the fault is found; 0 where it is not."""
+    copy = planted(fault, folder)
+    journal = folder / "journal.jsonl"
+    journal.unlink(missing_ok=True)
+    words = [
+        sys.executable,
+        "tests/torture",
+        "--only",
+        fault.kind,
+        "--until-fault",
+        "--journal",
+        journal,
+        "--jobs",
+        "1",
+    ]
+    env = os.environ | {"PYTHONPATH": str(copy), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run([*words, "--minutes", str(minutes)], cwd=copy, env=env, capture_output=True, text=True)
+    chunks = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert done.returncode in (0, 1), done.stderr
+    assert len({json.dumps(chunk["kind"]) for chunk in chunks}) == 1, done.stderr
+    trials = sum(sum(chunk["counts"].values()) for chunk in chunks)
+    return trials if any(chunk["faults"] for chunk in chunks) else 0
