@@ -14,7 +14,19 @@ STUDIES ?= fft-jct fft-ftf fft-starvation fft-migrations fft-fig13b ltgf-lease l
 KERNELS := SkylakeX Haswell Prescott
 NUMERICAL := tests/methods tests/backends tests/certificates tests/models/nash tests/models/gavel tests/properties/test_misreports.py
 
-.PHONY: demo test kernels check format campaign torture bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
+# One library or more of every dependency is used by these; they take some minutes.
+VERSIONED := tests/backends/test_backends.py tests/test_decide.py tests/test_plot.py tests/test_codec.py tests/problem/test_files.py \
+	tests/importing/test_documents.py tests/cli/test_cli.py tests/certificates/test_certificates.py tests/bench/report tests/test_concurrency.py
+# Install into build/$(1) with options $(2) of uv, which knows lowest versions: fairopt alone, which must decide, and then
+# with all that is tested, of which deprecations are no failure here.
+define AFRESH
+set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHON) -m venv build/$(1)-uv; \
+	build/$(1)-uv/bin/python -m pip install --quiet uv; install="build/$(1)-uv/bin/uv pip install --quiet --python build/$(1)/bin/python $(2)"; \
+	$$install .; build/$(1)/bin/fairopt compare fairopt/datasets/oef_example.toml; \
+	$$install --editable '.[dev]'; build/$(1)/bin/python -m pytest -W default -q -n auto --dist worksteal $(VERSIONED)
+endef
+
+.PHONY: demo test test-lowest test-newest sbom kernels check format campaign torture bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
 	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -25,6 +37,12 @@ demo: .venv/ready ## set up, then every policy on two markets, and two policies 
 
 test: .venv/ready ## set up, then pass the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-lowest: ## the quick tests with the oldest versions that pyproject.toml allows, in environments of their own
+	@$(call AFRESH,lowest,--resolution lowest-direct)
+
+test-newest: ## the same with the newest versions
+	@$(call AFRESH,newest,)
 
 kernels: .venv/ready ## the tests of floats with several kernels of the BLAS: nothing but last digits may differ
 	@set -e; for kernel in $(KERNELS); do export OPENBLAS_CORETYPE=$$kernel; \
@@ -104,6 +122,12 @@ docs-links: .venv/docs-ready ## whether what the site links to outside is there;
 .venv/docs-ready: .venv/ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
 	@touch $@
+
+sbom: .venv/ready ## list every library of .venv in dist/sbom.json (CycloneDX), and the licences of dependencies in LICENSES.md
+	@mkdir -p dist && $(PYTHON) -m venv build/cyclonedx && build/cyclonedx/bin/python -m pip install --quiet cyclonedx-bom
+	build/cyclonedx/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible \
+		--output-file dist/sbom.json $(BIN)/python
+	$(BIN)/python docs/licences.py
 
 release: .venv/ready ## build wheel and source package, try both in new environments, write the notes: all in dist/
 	@rm -rf dist && $(BIN)/python -m pip install --quiet build twine

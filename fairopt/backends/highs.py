@@ -21,6 +21,7 @@ from fairopt.backends.trust import well_formed
 from fairopt.deadline import left
 from fairopt.errors import BadInput, NotSolved
 from fairopt.program import INFINITY, Array, Number, Program, Sense, entry_names, objects
+from fairopt.replacing import Replacing
 
 if TYPE_CHECKING:
     import highspy
@@ -135,8 +136,14 @@ def write(program: Program, path: str | Path) -> None:
     for names, give in ((program.variable_blocks, highs.passColName), (program.row_blocks, highs.passRowName)):
         for position, name in enumerate(entry_names(names)):
             give(position, name.translate(spelling))
-    if not target.parent.is_dir() or _bad(highs.writeModel(str(target))):
-        raise BadInput(f"cannot write {target}", remedy="Check that the folder exists and may be written to")
+    try:
+        with Replacing(target) as file:
+            if _bad(highs.writeModel(str(file.beside))):
+                raise OSError("HiGHS cannot write there")
+            file.keep()
+    except OSError as error:
+        remedy = "Check that the folder exists and may be written to"
+        raise BadInput(f"cannot write {target}: {error.strerror or error}", remedy=remedy) from error
 
 
 def as_written(program: Program) -> Program:

@@ -6,9 +6,12 @@ loader, never from a status word alone. The classic one serves the other solvers
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from fairopt.backends.highs import PASSED_AS, instance, settings, with_conflict
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle, uncrossed
+from fairopt.deadline import left
 from fairopt.errors import NotCapable, NotInstalled
 from fairopt.program import INFINITY, Array, Program, Sense
 
@@ -26,6 +30,28 @@ HIGHS = "highs"
 KNOW_INTEGERS = frozenset(
     {HIGHS, "appsi_highs", "glpk", "cbc", "appsi_cbc", "gurobi", "cplex", "scip", "xpress", "copt"}
 )
+
+
+#: Pyomo turns the output of the whole process away while it solves: two threads at once wait for each other forever.
+#: A fork waits too, so that the new process does not begin in the midst of that.
+_ONE_AT_A_TIME = RLock()
+if hasattr(os, "register_at_fork"):  # not on every system
+    os.register_at_fork(
+        before=_ONE_AT_A_TIME.acquire,
+        after_in_parent=_ONE_AT_A_TIME.release,
+        after_in_child=_ONE_AT_A_TIME.release,
+    )
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let no other thread of the process solve by Pyomo in the block. Errors: `OutOfTime` while it waits for them."""
+    while not _ONE_AT_A_TIME.acquire(timeout=0.1):
+        left()
+    try:
+        yield
+    finally:
+        _ONE_AT_A_TIME.release()
 
 
 class Pyomo(Backend):
@@ -56,6 +82,10 @@ class Pyomo(Backend):
             )
 
     def _solve(self, program: Program, options: Options) -> Solution:
+        with _alone():
+            return self._solve_alone(program, options)
+
+    def _solve_alone(self, program: Program, options: Options) -> Solution:
         import pyomo.environ as pyo  # the modern interface knows no solver before this
         from pyomo.common.log import LoggingIntercept
         from pyomo.contrib.solver.common.factory import SolverFactory

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TextIO, TypeAlias
 
 from fairopt.codec import decode, encode
 from fairopt.errors import BadInput
-from fairopt.problem.files.storage import naming
+from fairopt.problem.files.storage import naming, read_bytes
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
 
@@ -48,6 +48,10 @@ def record_in(line: str, kinds: Kinds, place: str = "") -> Any:
     return decode(known[kind], data, place)
 
 
+#: A larger file of results is taken for a mistake, in bytes.
+LARGEST = 2**30
+
+
 class Records(NamedTuple):
     """The records of a file, in order; ``torn`` is the end of a last line that was cut off, "" where none was."""
 
@@ -60,12 +64,8 @@ def read_records(path: str | PathLike[str], kinds: Kinds) -> Records:
 
     Errors: `BadInput` that names the file, the line and the key.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise BadInput(f"cannot be read: {error.strerror}", file=str(path), remedy="Give a file of results") from error
-    *whole, last = text.split("\n")
     with naming(path):
+        *whole, last = read_bytes(path, LARGEST).decode("utf-8", errors="replace").split("\n")
         return Records(
             [record_in(line, kinds, f"line {n}") for n, line in enumerate(whole, start=1) if line.strip()], last
         )

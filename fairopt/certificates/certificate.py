@@ -8,7 +8,6 @@ from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from hashlib import sha256
 from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -17,6 +16,7 @@ from fairopt.certificates.parts import Part, Shares
 from fairopt.errors import BadInput
 from fairopt.problem import Entitlements, Market, exact
 from fairopt.problem.entitled_rows import TOP
+from fairopt.problem.files.storage import AnyPath, naming, read_text, write_text
 from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY, Array, Program
 
@@ -54,9 +54,10 @@ class Certificate:
         """Whether its ``market`` is told with entitlements and bounds of speedups; others do not speak of these."""
         return self.whole
 
-    def write(self, path: str | Path) -> None:
-        """Write the certificate to a file."""
-        Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    def write(self, path: AnyPath) -> None:
+        """Write the certificate to a file. Errors: `BadInput` where it cannot be written."""
+        with naming(path):
+            write_text(path, json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n")
 
     @classmethod
     def form(cls) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def _part(hint: Any) -> dict[str, Any]:
 _PARTS = {Market: "market", Program: "program"}
 
 
-def read_certificate(path: str | Path) -> dict[str, Any]:
+def read_certificate(path: AnyPath) -> dict[str, Any]:
     """Return the JSON object of a certificate file. Errors: `BadInput` where it is no JSON of this schema.
 
     >>> from tempfile import NamedTemporaryFile
@@ -148,8 +149,9 @@ def read_certificate(path: str | Path) -> dict[str, Any]:
     'property'
     """
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        with naming(path):
+            data = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
         raise BadInput(str(error), file=str(path), remedy="Give a JSON file that holds a certificate") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or "certificate" not in data:
         remedy = 'A certificate is an object with the keys "schema" and "certificate"'

@@ -20,6 +20,7 @@ from fairopt.policy import unheeded
 from fairopt.problem import Market, exact, read_market
 from fairopt.problem.files.storage import require_place
 from fairopt.program import Number, number_text
+from fairopt.replacing import Replacing
 
 #: The most breakpoints of a line of the table; of others, the first and the last are shown.
 MOST_SHOWN = 5
@@ -111,7 +112,9 @@ def frontier_command(
 
 def _draw(figure: Any, out: Path) -> None:
     try:
-        figure.savefig(out)
+        with Replacing(out) as file:
+            figure.savefig(file.beside)
+            file.keep()
     except OSError as error:
         raise BadInput(str(error), place=str(out), remedy="Name a place that can be written to") from error
 

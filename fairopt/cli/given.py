@@ -5,7 +5,6 @@ The last two become files of a temporary folder, so that every reader takes them
 
 from __future__ import annotations
 
-import gzip
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.problem.files.file_type import SEPARATORS
 from fairopt.problem.files.problem import KINDS, kind_of
+from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size, unpacked
 from fairopt.problem.ranges import relative_error, with_error
 
 STDIN = Path("-")
@@ -95,7 +95,9 @@ def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, ki
     if path == STDIN:
         if context.meta.setdefault("fairopt.stdin", parameter) is not parameter:
             raise BadInput("standard input is taken already", place=parameter.opts[0], remedy="Give a file")
-        data = sys.stdin.buffer.read()
+        with naming("standard input"):
+            data = sys.stdin.buffer.read(LARGEST_FILE + 1)
+            require_size(len(data))
         return StandIn.write(context, "standard input", suffix_told(data), lambda file: file.write_bytes(data))
     if kinds and text.startswith("@") and not path.exists():
         name = data_set(text[1:], kinds)
@@ -108,12 +110,8 @@ def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, ki
 def suffix_told(data: bytes) -> str:
     """Return the suffix of a file with this content. Errors: `BadInput` where the content does not tell."""
     if data[:2] == b"\x1f\x8b":
-        try:
-            return f"{suffix_told(gzip.decompress(data))}.gz"
-        except (OSError, EOFError) as error:
-            raise BadInput(
-                f"not gzip: {error}", file="standard input", remedy="Give all of it, or unpack it"
-            ) from error
+        with naming("standard input"):
+            return f"{suffix_told(unpacked(data))}.gz"
     if data[:4] == b"PK\x03\x04":
         return ".zip"
     lines = [line for line in data.decode("utf-8-sig", "replace").splitlines() if line.strip()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Self, TypeAlias
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.problem.files.storage import require_place
+from fairopt.replacing import Replacing
 
 #: A column: its name, its Arrow type (``list<int64>`` for a list of them), and what it says.
 Column: TypeAlias = tuple[str, str, str]
@@ -47,10 +47,11 @@ class ParquetTable:
         self._place = place
         field = self._pyarrow.field
         described = [field(name, _type(self._pyarrow, kind), metadata={"says": says}) for name, kind, says in columns]
-        self._schema, self._path, self._beginning = self._pyarrow.schema(described), path, f"{path}.new"
+        self._schema, self._path = self._pyarrow.schema(described), path
         self._rows: list[Mapping[str, Any]] = []
         with self._naming():
-            self._writer = parquet.ParquetWriter(self._beginning, self._schema)
+            self._file = Replacing(path)
+            self._writer = parquet.ParquetWriter(self._file.stream, self._schema)
 
     def __enter__(self) -> Self:
         return self
@@ -68,14 +69,13 @@ class ParquetTable:
         self._rows = []
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None and self._rows:
-            self._write()
-        with self._naming():
-            self._writer.close()
-            if kind is None:
-                os.replace(self._beginning, self._path)
-            else:
-                os.unlink(self._beginning)
+        with self._file:
+            if kind is None and self._rows:
+                self._write()
+            with self._naming():
+                self._writer.close()
+                if kind is None:
+                    self._file.keep()
 
     @contextmanager
     def _naming(self) -> Iterator[None]:

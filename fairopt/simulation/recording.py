@@ -35,9 +35,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +46,7 @@ from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import told
+from fairopt.replacing import Replacing
 from fairopt.simulation.changes import Changes, Play
 from fairopt.simulation.document import (
     cluster_to_json,
@@ -106,12 +106,13 @@ class Recorder:
         self._path, self._place, self._trace, self._cluster = path, place, trace, cluster
         self._arrived, self._seconds = 0, 0.0
         self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
-        self._beginning = path.with_name(path.name + ".new")
-        with self._writing():
+        with self._writing(), ExitStack() as on_error:
             # without a buffer: a line is there whole or not at all, also where an interruption comes between two
-            self._raw = self._beginning.open("wb", buffering=0)
-            self._stream: Any = gzip.GzipFile("", "wb", 6, self._raw) if path.suffix == ".gz" else self._raw
+            self._file = on_error.enter_context(Replacing(path))
+            raw = self._file.stream
+            self._stream: Any = gzip.GzipFile("", "wb", 6, raw) if path.suffix == ".gz" else raw
             self._line({"schema": SCHEMA, "run": run})
+            on_error.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +120,7 @@ class Recorder:
     def keep(self) -> None:
         """Put the file in place; the one that is gone on from may be there: this one holds as much."""
         with self._writing():
-            os.replace(self._beginning, self._path)
+            self._file.keep()
 
     def add(self, changes: Changes) -> None:
         """Add a round: the jobs that arrived for it, and what changed; nothing where nothing did."""
@@ -141,8 +142,8 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stream.close()
-        self._raw.close()
+        with self._file:
+            self._stream.close()
 
     def _changed(self, changes: Changes) -> dict[str, Any]:
         names, hosts = self._trace.jobs.names, self._cluster.hosts

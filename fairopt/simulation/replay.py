@@ -11,12 +11,13 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
-from fairopt.problem.files.storage import naming
+from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size
 from fairopt.program import INFINITY, Number, cast, objects
 from fairopt.simulation.changes import Changes, Placed
 from fairopt.simulation.history import History
@@ -117,7 +118,9 @@ def lines(path: Path, *, torn: bool = False) -> Iterator[dict[str, Any]]:
         with path.open("rb") as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
             with gzip.open(raw) if packed else raw as stream:
-                for number, text in enumerate(stream, start=1):  # it says where reading stopped
+                limited = iter(partial(stream.readline, LARGEST_FILE + 1), b"")
+                for number, text in enumerate(limited, start=1):  # it says where reading stopped
+                    require_size(len(text), f" in line {number}")
                     try:
                         yield _parsed(text, number)
                     except BadInput:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -17,6 +16,7 @@ from fairopt import plot
 from fairopt.bench.report.page import UNWRITABLE
 from fairopt.bench.report.words import digits
 from fairopt.discovery import library
+from fairopt.problem.files.storage import naming, write_text
 from fairopt.studies.cells import PlayedCell
 from fairopt.studies.lines import POINTS
 from fairopt.studies.playing import MEASURES, Observed
@@ -42,8 +42,12 @@ class PagePicture(NamedTuple):
 
 
 def write_page(results: StudyResults, path: str | PathLike[str]) -> None:
-    """Write the page of a study. Errors: `NotInstalled` without Jinja2, SciPy or matplotlib."""
-    Path(path).write_text(page(results), encoding="utf-8", newline="\n")
+    """Write the page of a study.
+
+    Errors: `NotInstalled` without Jinja2, SciPy or matplotlib; `BadInput` for the place.
+    """
+    with naming(path):
+        write_text(path, page(results))
 
 
 def require_libraries() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
+from functools import partial
 from math import ceil, isqrt
 from typing import Any
 
@@ -56,6 +57,7 @@ class EnvyFreeMethod(ProgramMethod):
                 f"numbers of this market are too far apart for floats ({error}); decide with the exact back end"
             ) from error
         seconds = answer.seconds
+        told = partial(partial, getattr, answer)  # computed when asked for, also in another process
         return Solution(
             status=Status.OPTIMAL,
             raw_status="proved by multipliers",
@@ -64,12 +66,12 @@ class EnvyFreeMethod(ProgramMethod):
             bound=answer.upper,
             lower=answer.lower,
             upper=answer.upper,
-            values=OnDemand({"share": lambda: answer.shares, "bundle": lambda: answer.bundle}),
+            values=OnDemand({"share": told("shares"), "bundle": told("bundle")}),
             duals=OnDemand(
                 {
-                    "capacity": lambda: answer.prices,
-                    "demand": lambda: answer.demand_duals,
-                    "envy_free": lambda: _against_envy(answer, weight),
+                    "capacity": told("prices"),
+                    "demand": told("demand_duals"),
+                    "envy_free": partial(_against_envy, answer, weight),
                 }
             ),
             effort={**answer.effort, "prepare": seconds["build"], "certify": seconds["certify"]},

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from fairopt.problem.files.storage import write_text
 from fairopt.proofs.bounded.catalogue import CLAIMS, BoundedClaim, Size
 from fairopt.proofs.bounded.decisions import UNKNOWN, BoundedDecision
 
@@ -54,11 +55,11 @@ def write(folder: Path, claim: BoundedClaim, size: Size, decision: BoundedDecisi
     order = [(claim.name, size_name(size)) for claim in CLAIMS for size in (*claim.quick, *claim.slow)]
     ordered = [kept[key] for key in order if key in kept]  # what the catalogue no longer has is dropped
     text = json.dumps({"schema": SCHEMA, "decisions": ordered}, indent=1)
-    (folder / "decisions.json").write_text(text + "\n", encoding="utf-8")
+    write_text(folder / "decisions.json", text + "\n")
     readme = folder / "README.md"
     before, rest = readme.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
-    readme.write_text(f"{before}{BEGIN}\n{table(stored(folder))}\n{END}{after}", encoding="utf-8")
+    write_text(readme, f"{before}{BEGIN}\n{table(stored(folder))}\n{END}{after}")
 
 
 def table(kept: dict[tuple[str, str], dict[str, Any]]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from textwrap import shorten
 
 from fairopt.ledger import OWN, Entry, Ruling, ledger
+from fairopt.problem.files.storage import write_text
 from fairopt.proofs.ledger.figures import HEADS, cells
 
 #: A section of a document stands between two markers; what the first one names says which section it is.
@@ -124,4 +125,4 @@ def put_into(text: str, rows: Sequence[Entry]) -> str:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         path = Path(name)
-        path.write_text(put_into(path.read_text(encoding="utf-8"), ledger()), encoding="utf-8")
+        write_text(path, put_into(path.read_text(encoding="utf-8"), ledger()))

@@ -8,7 +8,6 @@ and a measured row that still follows stays as it is, since what it measures dif
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import textwrap
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from fairopt.errors import BadInput
 from fairopt.ledger import Entry, Finding, Ruling, read_package
+from fairopt.problem.files.storage import write_text
 
 FOLDER = Path(__file__).parent.parent / "claims"
 PACKAGE = "fairopt.proofs.claims"
@@ -56,9 +56,7 @@ def rewritten(row: Entry, finding: Finding, *, named: bool) -> str:
     # read only now: somebody may have written to the file while this row was computed
     text = path.read_text(encoding="utf-8")
     new = with_finding(text, row.id, finding)
-    beside = path.with_suffix(".toml.new")
-    beside.write_text(new, encoding="utf-8")
-    os.replace(beside, path)
+    write_text(path, new)
     return f"{row.verdict.value} -> {finding.verdict.value}"
 
 

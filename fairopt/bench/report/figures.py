@@ -18,6 +18,7 @@ from fairopt.bench.report.goals import outcomes
 from fairopt.bench.report.studies import Study, studies, to_evidence
 from fairopt.bench.report.words import factor_text, seconds_text, status_words
 from fairopt.errors import BadInput
+from fairopt.problem.files.storage import naming, write_text
 
 #: From this factor on one counts as slower; less may be noise.
 SLOWER = 1.05
@@ -95,7 +96,8 @@ def write_figures(records: Iterable[Record], path: str | PathLike[str], command:
         raise BadInput("there is no place for figures", file=str(path), remedy=f"Put {_markers('goals')[0]} into it")
     for name in wanted:
         text = put_into(text, name, f"{measured_on(found, command)}\n\n{BLOCKS[name](found)}", str(path))
-    document.write_text(text, encoding="utf-8", newline="\n")
+    with naming(path):
+        write_text(path, text)
 
 
 def put_into(text: str, name: str, block: str, file: str = "") -> str:

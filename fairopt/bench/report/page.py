@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from fairopt.bench.report.statistics import SAMPLES, Growth, fit, profiles
 from fairopt.bench.report.studies import Study, studies, to_answer
 from fairopt.discovery import library
 from fairopt.errors import BadInput
+from fairopt.problem.files.storage import naming, write_text
 
 #: Characters that no page may hold: control characters, and halves of pairs, which UTF-8 cannot write.
 UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -38,9 +38,10 @@ def write_report(
     of the specification names, else the one that solved most.
 
     Errors: `BadInput` if nothing was measured, for a measurement that cannot be (place "record 3"), and for an unknown
-    baseline; `NotInstalled` without Jinja2 or SciPy.
+    baseline and for the place; `NotInstalled` without Jinja2 or SciPy.
     """
-    Path(path).write_text(report(records, title, baseline=baseline), encoding="utf-8", newline="\n")
+    with naming(path):
+        write_text(path, report(records, title, baseline=baseline))
 
 
 def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from fairopt.errors import BadInput
 from fairopt.problem.files.documents import json_text, parse_json, parse_toml, toml_text
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
+from fairopt.replacing import Replacing
 
 T = TypeVar("T")
 AnyPath: TypeAlias = str | PathLike[str]
@@ -78,20 +80,26 @@ def suffix_of(path: AnyPath, accepted: Mapping[str, object]) -> str:
 
 def read_text(path: AnyPath) -> str:
     """Return the text of a UTF-8 file, packed where it ends in .gz; `BadInput` where there is none."""
-    data = _read_bytes(path)
-    return _decoded(_unpacked(data) if Path(path).suffix.lower() == ".gz" else data)
+    data = read_bytes(path)
+    return _decoded(unpacked(data) if Path(path).suffix.lower() == ".gz" else data)
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    """Write a text file, packed where it ends in .gz. Errors: `BadInput` where it cannot be written."""
+    """Write a text file, packed where it ends in .gz; it is there whole, or the one before stays.
+
+    Errors: `BadInput` where it cannot be written.
+    """
     data = text.encode("utf-8")
     if Path(path).suffix.lower() == ".gz":
         data = gzip.compress(data, mtime=0)  # no time in it, so that the same text gives the same bytes
     try:
-        Path(path).write_bytes(data)
-    except OSError as error:
+        with Replacing(path) as file:
+            file.write(data)
+            file.keep()
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else str(error)
         remedy = "Check that the folder exists and is yours to write"
-        raise BadInput(f"cannot write: {error.strerror or error}", remedy=remedy) from error
+        raise BadInput(f"cannot write: {reason}", remedy=remedy) from error
 
 
 def require_place(path: Path | None, place: str, formats: Mapping[str, object] = MappingProxyType({})) -> None:
@@ -106,10 +114,12 @@ def require_place(path: Path | None, place: str, formats: Mapping[str, object] =
         raise BadInput(f"{path} cannot be written", place=place, remedy="Name a file in a folder that exists")
 
 
-def _read_bytes(path: AnyPath) -> bytes:
+def read_bytes(path: AnyPath, most: int = LARGEST_FILE) -> bytes:
+    """Return what a file holds. Errors: `BadInput`, also for more than ``most`` bytes, which are not read."""
     try:
         with open(path, "rb") as stream:
-            data = stream.read(LARGEST_FILE + 1)
+            size = os.fstat(stream.fileno()).st_size
+            data = b"" if size > most else stream.read(most + 1)
     except FileNotFoundError as error:
         raise BadInput("there is no such file", remedy=_neighbours(Path(path))) from error
     except IsADirectoryError as error:
@@ -117,21 +127,25 @@ def _read_bytes(path: AnyPath) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise BadInput(f"cannot read: {reason}", remedy="Check the file's name and permissions") from error
-    return _of_ordinary_size(data, "")
+    require_size(max(size, len(data)), most=most)
+    return data
 
 
-def _unpacked(data: bytes) -> bytes:
+def unpacked(data: bytes) -> bytes:
+    """Return what gzip has packed, at most `LARGEST_FILE` bytes. Errors: `BadInput`."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            return _of_ordinary_size(stream.read(LARGEST_FILE + 1), " unpacked")
+            found = stream.read(LARGEST_FILE + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"not gzip: {error}", place="the file", remedy="Give the whole file, or unpack it") from error
+        raise BadInput(f"not gzip: {error}", remedy="Give the whole file, or unpack it") from error
+    require_size(len(found), " unpacked")
+    return found
 
 
-def _of_ordinary_size(data: bytes, how: str) -> bytes:
-    if len(data) > LARGEST_FILE:
-        raise BadInput(f"more than {LARGEST_FILE >> 20} MB{how}", place="the file", remedy="Give a smaller one")
-    return data
+def require_size(size: int, how: str = "", most: int = LARGEST_FILE) -> None:
+    """Refuse more than ``most`` bytes. Errors: `BadInput`."""
+    if size > most:
+        raise BadInput(f"more than {most >> 20} MB{how}", place="the file", remedy="Give a smaller one")
 
 
 def _decoded(data: bytes) -> str:
