@@ -12,7 +12,6 @@ import csv
 import gzip
 import io
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -41,6 +40,7 @@ from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_solution
 from fairopt.problem.numbers import in_full
 from fairopt.program import Program
+from fairopt.replacing import Replacing
 
 SCHEMA = 1
 #: Seconds for proving one optimum.
@@ -317,11 +317,11 @@ class _Folder:
     def _write(self, name: str, data: bytes) -> None:
         """Write a file at once or not at all."""
         file = self.path / name
-        begun = file.with_name(f"{file.name}.part")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            begun.write_bytes(data)
-            os.replace(begun, file)
+            with Replacing(file) as whole:
+                whole.write(data)
+                whole.keep()
         except OSError as error:
             remedy = "Check that the folder is yours to write, and the space on the disk"
             raise BadInput(f"cannot write: {error.strerror}", file=str(file), remedy=remedy) from error

@@ -151,6 +151,8 @@ def read_certificate(path: AnyPath) -> dict[str, Any]:
     try:
         with naming(path):
             data = json.loads(read_text(path))
+    except BadInput:
+        raise
     except (ValueError, RecursionError) as error:
         raise BadInput(str(error), file=str(path), remedy="Give a JSON file that holds a certificate") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or "certificate" not in data:

@@ -219,7 +219,7 @@ def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_goes_on(tmp_p
         (["SPEC", "--workers", "0"], "--workers: got 0", "at least 1"),
         (["SPEC", "--workers", "2", "--dask", "local:2"], "--workers 2 with --dask", "one of the two"),
         (["SPEC", "--dask", "local:many"], "--dask: got 'local:many'", "local:2"),
-        (["report", "nowhere.jsonl", "-o", "a.html"], "cannot be read", "file of results"),
+        (["report", "nowhere.jsonl", "-o", "a.html"], "there is no such file", "no .jsonl files"),
         (["export", "SPEC", "--out", "."], "--out: . holds other things", "a new folder"),
         (["export", "SPEC", "--out", "new", "--time-limit", "-1"], "--time-limit: got -1", "above 0"),
         (["export", "oef-coperative", "--out", "new"], "no specification", "Did you mean 'oef-cooperative'"),

@@ -82,7 +82,7 @@ PLANTED = [
     Planted("fairopt/problem/files/cluster.py", "def _check_group(group: TableRow, types: list[str] | None, before: TableRow) -> None:", "def _check_group(group: TableRow, types: list[str] | None, before: TableRow) -> None:\n    return\n\n\ndef _check_group_not(group, types, before):", "read cluster"),
     Planted("fairopt/simulation/replay.py", "        except (KeyError, TypeError, ValueError, AttributeError) as error:\n", "        except KeyError as error:\n", "read record"),
     Planted("fairopt/problem/files/storage.py", "def naming(file: AnyPath = \"\", place: str = \"\") -> Iterator[None]:", "def naming(file: AnyPath = \"\", place: str = \"\") -> Iterator[None]:\n    yield\n    return\n", "read trace"),
-    Planted("fairopt/certificates/certificate.py", "    except (OSError, ValueError, RecursionError) as error:\n", "    except OSError as error:\n", "read certificate"),
+    Planted("fairopt/certificates/certificate.py", "    except (ValueError, RecursionError) as error:\n", "    except OSError as error:\n", "read certificate"),
     Planted("fairopt/importing/documents.py", "RecursionError", "ZeroDivisionError", "read import kueue"),
     Planted("fairopt/problem/frames.py", "return table, listed_names(users, \"users\"), listed_names(types, \"types\")", "return table, users, types", "call Market.of"),
 ]  # fmt: skip

@@ -114,8 +114,9 @@ def require_place(path: Path | None, place: str, formats: Mapping[str, object] =
         raise BadInput(f"{path} cannot be written", place=place, remedy="Name a file in a folder that exists")
 
 
-def read_bytes(path: AnyPath, most: int = LARGEST_FILE) -> bytes:
+def read_bytes(path: AnyPath, most: int | None = None) -> bytes:
     """Return what a file holds. Errors: `BadInput`, also for more than ``most`` bytes, which are not read."""
+    most = most or LARGEST_FILE
     try:
         with open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -137,13 +138,14 @@ def unpacked(data: bytes) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
             found = stream.read(LARGEST_FILE + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"not gzip: {error}", remedy="Give the whole file, or unpack it") from error
+        raise BadInput(f"not gzip: {error}", place="the file", remedy="Give the whole file, or unpack it") from error
     require_size(len(found), " unpacked")
     return found
 
 
-def require_size(size: int, how: str = "", most: int = LARGEST_FILE) -> None:
-    """Refuse more than ``most`` bytes. Errors: `BadInput`."""
+def require_size(size: int, how: str = "", most: int | None = None) -> None:
+    """Refuse more than ``most`` bytes, by default `LARGEST_FILE`. Errors: `BadInput`."""
+    most = most or LARGEST_FILE
     if size > most:
         raise BadInput(f"more than {most >> 20} MB{how}", place="the file", remedy="Give a smaller one")
 
