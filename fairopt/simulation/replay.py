@@ -214,7 +214,7 @@ class Reader:
             return self._read(line, arrived)
         except (KeyError, ValueError, TypeError, AttributeError, IndexError, ZeroDivisionError) as error:
             raise BadInput(
-                f"it speaks of what is not there: {error!r}",
+                f"it speaks of what is not there: {error!r:.200}",
                 place=f"round {index}",
                 remedy="Give the trace and the cluster that the run was begun with",
             ) from error
