@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache
 from random import Random
 from typing import Any
@@ -143,14 +142,14 @@ def problems() -> list[Market]:
 
 
 @cache
-def truth(number: int, name: str) -> tuple[Fraction | float, Any]:
-    """Return the value of the exact decision, and the properties of the equal split, before anybody lies."""
+def truth(number: int, name: str) -> float:
+    """Return the value of the exact decision, before anybody lies."""
     market = problems()[number]
     exact = name != "nash-welfare"
-    return worth(name, market, allocate(policies()[name], market, exact=exact).shares), None
+    return worth(name, market, allocate(policies()[name], market, exact=exact).shares)
 
 
-def worth(name: str, market: Market, shares: Any) -> Any:
+def worth(name: str, market: Market, shares: Any) -> float:
     """Return what a policy maximises, at some shares: the sum, the least, or the product of throughputs."""
     utility = np.array([float(value) for value in market.utility(shares)])
     weight = np.array([float(value) for value in market.weight])
@@ -176,7 +175,7 @@ def verdicts(market: Market) -> dict[str, Any]:
 def decide(how: str, draw: Random) -> Ending:
     """Decide while HiGHS lies: the decision is the best one, or an error says that it is not known."""
     number, name = draw.randrange(len(problems())), draw.choice(NAMES)
-    market, (right, _) = problems()[number], truth(number, name)
+    market, right = problems()[number], truth(number, name)
     chosen = draw.choice([Highs(), None]) if policies()[name].has_program and name != "nash-welfare" else None
     stale = [Highs().solve(policies()["max-min"].formulate(problems()[number - 1].as_(float), None))]
     with lying(how, draw, stale) as lies:
@@ -185,13 +184,13 @@ def decide(how: str, draw: Random) -> Ending:
         except FairoptError as error:
             return Ending.REFUSED if lies[0] else _wrong(f"{name}, market {number}: {error}")
     got = worth(name, market, found.shares)
-    scale = max(1.0, abs(float(right)))
+    scale = max(1.0, abs(right))
     over = max(float(v) for v in (found.shares.sum(axis=0) - market.capacity))
-    if abs(got - float(right)) > CLOSE * scale or over > CLOSE * scale:
-        _wrong(f"{name}, market {number}, {how}: {got} where {float(right)} is right; {over} GPUs too many")
+    if abs(got - right) > CLOSE * scale or over > CLOSE * scale:
+        _wrong(f"{name}, market {number}, {how}: {got} where {right} is right; {over} GPUs too many")
     total = name in ("max-efficiency", "oef-noncooperative", "oef-cooperative")
-    if total and found.objective is not None and not abs(float(found.objective) - float(right)) <= CLOSE * scale:
-        _wrong(f"{name}, market {number}, {how}: it says {found.objective} where {float(right)} is right")
+    if total and found.objective is not None and not abs(float(found.objective) - right) <= CLOSE * scale:
+        _wrong(f"{name}, market {number}, {how}: it says {found.objective} where {right} is right")
     return Ending.RIGHT
 
 
