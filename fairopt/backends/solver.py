@@ -10,17 +10,19 @@ import enum
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from fairopt.backends.apart import solved, wanted
 from fairopt.backends.scaling import scaled
-from fairopt.backends.solution import Solution
+from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trust import asked, trusted, well_formed
 from fairopt.deadline import left
-from fairopt.errors import BadInput, NotCapable, NotInstalled
+from fairopt.deadline import time_limit as within
+from fairopt.errors import BadInput, NotCapable, NotInstalled, OutOfTime
 from fairopt.program import INFINITY, Number, Program
 
 _log = logging.getLogger(__name__)
@@ -134,6 +136,8 @@ class Backend(ABC):
     modules: ClassVar[tuple[str, ...]]
     install: ClassVar[str] = ""
     number: ClassVar[type] = float
+    #: Whether a solve under a time limit runs in another process that can be ended; of back ends of fairopt only.
+    endable: ClassVar[bool] = False
 
     @classmethod
     def available(cls) -> bool:
@@ -162,10 +166,21 @@ class Backend(ABC):
         """
         options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
         self.check(program, options)
-        left()
-        ordinary = scaled(program.as_(float)) if self.number is float else None
-        asked = program.as_(self.number) if ordinary is None else ordinary.program
-        solution = well_formed(asked, self._solve(asked, options), f"{type(self).__name__}._solve")
+        limit = left(time_limit)
+        if limit is not None and Capability.TIME_LIMIT in self.capabilities:
+            options = replace(options, time_limit=limit)
+        told: list[Solution] = []
+        try:
+            with within(limit):
+                ordinary = scaled(program.as_(float)) if self.number is float else None
+                asked = program.as_(self.number) if ordinary is None else ordinary.program
+                ended = self.endable and wanted(len(asked.rows.value))
+                found = solved(self, asked, options, told) if ended else self._solve(asked, options)
+                solution = well_formed(asked, found, f"{type(self).__name__}._solve")
+        except OutOfTime as over:
+            if not told:
+                left()
+            return told[-1] if told else Solution(Status.LIMIT, str(over), self.name, seconds=limit or 0.0)
         return solution if ordinary is None else ordinary.back(solution)
 
     def optimum(self, program: Program) -> Solution:

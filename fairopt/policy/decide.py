@@ -17,7 +17,7 @@ from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
 from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
-from fairopt.deadline import left
+from fairopt.deadline import left, remaining
 from fairopt.errors import BadInput, NotCapable, NotSolved, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
@@ -190,7 +190,7 @@ def decide(
     try:
         decision = policy.decide(problem, state, at)
     except NotSolved as failure:
-        asked = solver or how.get("at") or (how.get("options") or Options()).given()
+        asked = solver or how.get("at") or (how.get("options") or Options()).given() or remaining() <= 0
         small = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
         by_program = not entitled or policy.needs <= Exact.capabilities
         if asked or not (small and by_program) or at.solver.number is not float or Trait.EXACT not in policy.traits:

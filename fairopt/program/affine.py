@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fairopt.deadline import left
 from fairopt.program.numbers import Array, ArrayLike, numbers
 
 
@@ -42,6 +43,7 @@ class Affine:
     __hash__ = None  # type: ignore[assignment]  # == makes a constraint, as in every modelling language
 
     def __init__(self, owner: Owner, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
+        left()  # each step on a large array of fractions takes a second
         self.owner, self.constant = owner, constant
         self.start, self.column, self.coefficient = start, column, coefficient
 
