@@ -46,8 +46,8 @@ def allocate(
     """Return what a share policy decides on a market: shares (n, k) in GPUs, for n users and k types.
 
     ``policy`` and ``backend`` may be names, as `fairopt policies` and `fairopt backends` list them. ``exact`` asks for
-    rational numbers, by whatever solver has them; with one that computes in floats it is refused. ``time_limit``: seconds
-    for everything. The last four are the solver's, as `fairopt.backends.Options` has them.
+    rational numbers, by whatever solver has them; with one that computes in floats it is refused.
+    ``time_limit``: seconds for all of it. The last four are the solver's, as `fairopt.backends.Options` has them.
 
     ``canonical`` asks for the lexicographic choice where several allocations are optimal: the largest utility for the
     first user, then for the second, and so on, then the largest shares in the same order. It does not depend on the

@@ -136,8 +136,9 @@ class Backend(ABC):
     modules: ClassVar[tuple[str, ...]]
     install: ClassVar[str] = ""
     number: ClassVar[type] = float
-    #: Whether a solve under a time limit runs in another process that can be ended; of back ends of fairopt only.
-    endable: ClassVar[bool] = False
+    #: How many times as long as a step of HiGHS a solve takes, which under a time limit then runs in a process that can
+    #: be ended (`fairopt.backends.apart`); 0: it never does. Only back ends of fairopt can.
+    endable: ClassVar[int] = 0
 
     @classmethod
     def available(cls) -> bool:
@@ -174,7 +175,7 @@ class Backend(ABC):
             with within(limit):
                 ordinary = scaled(program.as_(float)) if self.number is float else None
                 asked = program.as_(self.number) if ordinary is None else ordinary.program
-                ended = self.endable and wanted(len(asked.rows.value))
+                ended = self.endable and wanted(self.endable * len(asked.rows.value))
                 found = solved(self, asked, options, told) if ended else self._solve(asked, options)
                 solution = well_formed(asked, found, f"{type(self).__name__}._solve")
         except OutOfTime as over:
@@ -235,12 +236,14 @@ class Method:
 
 
 class ProgramMethod(Method, ABC):
-    """A method that solves the policy's program without formulating it.
+    """A method that solves the policy's program without formulating it; a time limit stops it with `OutOfTime`.
 
     >>> from fairopt.models import MaxMin
     >>> isinstance(MaxMin.methods[0], ProgramMethod)
     True
     """
+
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.TIME_LIMIT})
 
     @abstractmethod
     def solve(self, policy: Any, problem: Any, start: Any = None) -> Solution:
@@ -329,7 +332,8 @@ class Session:
             raise NotCapable(f"{self.solver.name} does not solve the program of {policy.name}")
         if start is None and self._last is not None:
             start = self._last.warm_start
-        solution = method.solve(policy, problem, start)
+        with within(self.options.time_limit):
+            solution = method.solve(policy, problem, start)
         if self.warm:
             self._last = solution
         self.seconds += solution.seconds

@@ -69,12 +69,12 @@ def cast(array: Array, number: type) -> Array:
     [Fraction(1, 2) Fraction(2, 1)]
     """
     if number is float:
-        return array if array.dtype == np.float64 else _in_pieces(array, lambda piece: piece.astype(float))
+        return array if array.dtype == np.float64 else in_pieces(lambda piece: piece.astype(float), array)
     if number is not Fraction:
         raise TypeError(f"programs and markets come in float and Fraction, not in {number.__name__}")
     if array.dtype == object and all(type(value) is Fraction or value in BOUNDLESS for value in array.ravel()):
         return array
-    return _in_pieces(array, lambda piece: objects(map(_fraction, piece.tolist())))
+    return in_pieces(lambda piece: objects(map(_fraction, piece.tolist())), array)
 
 
 def _fraction(value: Any) -> Any:
@@ -82,16 +82,21 @@ def _fraction(value: Any) -> Any:
     return plain if plain in BOUNDLESS else Fraction(plain)
 
 
-def _in_pieces(array: Array, change: Callable[[Array], Array]) -> Array:
-    """Return the array changed; between pieces of a large one, which takes seconds, the time limit is looked at."""
-    flat = array.ravel()
-    if len(flat) <= PIECE:
-        return change(flat).reshape(array.shape)
+def in_pieces(change: Callable[..., Array], *arrays: Array) -> Array:
+    """Return ``change(*arrays)``, entry by entry of arrays of one shape.
+
+    Between the pieces of large ones, of which Fractions take seconds, the time limit is looked at.
+
+    >>> in_pieces(np.add, np.arange(3), np.arange(3))
+    array([0, 2, 4])
+    """
+    if arrays[0].size <= PIECE:
+        return change(*(array.ravel() for array in arrays)).reshape(arrays[0].shape)
     pieces = []
-    for first in range(0, len(flat), PIECE):
+    for first in range(0, arrays[0].size, PIECE):
         left()
-        pieces.append(change(flat[first : first + PIECE]))
-    return np.concatenate(pieces).reshape(array.shape)
+        pieces.append(change(*(array.ravel()[first : first + PIECE] for array in arrays)))
+    return np.concatenate(pieces).reshape(arrays[0].shape)
 
 
 def is_exact(array: Array) -> bool:

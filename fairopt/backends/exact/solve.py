@@ -67,7 +67,7 @@ class Exact(Backend):
     modules = ("highspy", "flint")
     capabilities = frozenset({Capability.DUALS, Capability.BASIS, Capability.TIME_LIMIT})
     number: ClassVar[type] = Fraction
-    endable = True
+    endable = 10
 
     def _solve(self, program: Program, options: Options) -> Solution:
         deadline = INFINITY if options.time_limit is None else time.perf_counter() + options.time_limit
@@ -118,7 +118,7 @@ class _Search:
         if heard() and (proved := best_bound(self.program, self._multipliers())) is not None:
             x = self.proposed.x
             within = None if x is None else np.minimum(np.maximum(fractions(x), self.program.lower), self.program.upper)
-            point = None if within is None or excesses(self.program, within) else within
+            point = self._at_bounds() if within is None or excesses(self.program, within) else within
             bound, dual = proved
             tell(self._ended(Status.LIMIT, point, "; ended at its limit", bound=bound, dual=dual))
 
@@ -248,10 +248,13 @@ class _Search:
         point = self._point
         if point is None:
             point = feasible_point(self.program, self._vertex, self.deadline)
-        # with all variables at a bound nothing need be solved: in many programs that is a point, if a poor one
-        if point is None and (start := vertex_of(self.program, slacks(self.program))) and not start.infeasible:
-            point = start.x
+        point = self._at_bounds() if point is None else point
         return self._ended(Status.LIMIT, point, f"; out of reach: {reason}", bound=bound, dual=proof)
+
+    def _at_bounds(self) -> Array | None:
+        """Return the point with all variables at a bound, for which nothing need be solved; it may be a poor one."""
+        start = vertex_of(self.program, slacks(self.program))
+        return None if start is None or start.infeasible else start.x
 
 
 def _with_ray(program: Program, trivial: Solution) -> Solution:
