@@ -161,9 +161,8 @@ def test_a_model_whose_process_is_gone_is_loaded_again() -> None:
     ask = Highs().opened(Options(time_limit=LONG))
     program = cooperative(6, 3)
     first = ask(program)
-    os.kill(process._here.process._number, signal.SIGKILL)
-    with pytest.raises(NotSolved, match="SIGKILL, as the system does where memory runs out"):
-        ask(program)
+    os.kill(process._here.process._number, signal.SIGKILL)  # nobody asked it anything meanwhile: nothing is amiss
+    time.sleep(0.2)
     assert ask(program).objective == first.objective
 
 

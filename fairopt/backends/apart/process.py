@@ -90,6 +90,11 @@ class _Process:
     @property
     def lost(self) -> bool:
         """Whether it has ended, or belongs to the process that this one was forked from."""
+        if not self.ended and self.owner == os.getpid() and not self._one_at_a_time.locked():
+            poll = select.poll()
+            poll.register(self._reading, 0)
+            if poll.poll(0):  # it died while nobody asked it
+                self.end("ended by itself")
         return bool(self.ended) or self.owner != os.getpid()
 
     def ask(self, *request: Any, told: list[Any] | None = None) -> Any:
@@ -97,7 +102,7 @@ class _Process:
         seconds = max(remaining(), 0.0) + GRACE
         until, alarm = (INFINITY, 0.0) if seconds == INFINITY else (monotonic() + seconds, seconds + LATER)
         with self._one_at_a_time:
-            if self.lost:
+            if self.ended or self.owner != os.getpid():
                 left()
                 raise NotSolved(f"the process that solved this {self.ended or 'is not ours'}; ask again")
             forgotten, self.forgotten[:] = list(self.forgotten), []
