@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fairopt.cli import completing, tables
+from fairopt.cli import tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.given import Types, input_file
-from fairopt.cli.listing import AsJson, print_json, wanted_policies
+from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
 from fairopt.errors import BadInput, NotCapable
 from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, every_kind, incentives
 from fairopt.policy import Policy
@@ -23,14 +23,7 @@ from fairopt.properties import Effort
 
 def incentives_command(
     market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
-    policy_names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            help="A policy by name; all by default. May be repeated.",
-            autocompletion=completing.policies(Market),
-        ),
-    ] = None,
+    policy_names: SharePolicies = None,
     kind_names: Annotated[
         list[str] | None,
         typer.Option(
