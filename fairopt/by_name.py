@@ -68,8 +68,8 @@ def allocate(
             decision = decide_with(chosen, problem, solver, options=options, exact=exact, vertex=canonical)
     except OutOfTime as over:
         left()
-        ended = Solution(Status.LIMIT, str(over), solver.name if solver else chosen.name)
-        raise NotSolved(f"{ended.backend}: {over}; nothing found", ended) from over
+        ended = Solution(Status.LIMIT, str(over), solver.name if solver else "auto")
+        raise NotSolved(f"{chosen.name}: {over}; nothing found", ended) from over
     _log.info("%r in %.3f s", decision, sum(vars(decision.seconds).values()))
     if not canonical:
         return decision
