@@ -13,7 +13,7 @@ from fairopt.backends import Method, Options, Solver
 from fairopt.backends.solution import Solution, Status
 from fairopt.deadline import left
 from fairopt.deadline import time_limit as within
-from fairopt.errors import BadInput, NotSolved, OutOfTime
+from fairopt.errors import BadInput, OutOfTime
 from fairopt.policy import Allocation, Decision, Plan, Policy, Schedule, Uniqueness
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
@@ -68,8 +68,11 @@ def allocate(
             decision = decide_with(chosen, problem, solver, options=options, exact=exact, vertex=canonical)
     except OutOfTime as over:
         left()
-        ended = Solution(Status.LIMIT, str(over), solver.name if solver else "auto")
-        raise NotSolved(f"{chosen.name}: {over}; nothing found", ended) from over
+        found = over.solution
+        if found is None or found.status is Status.OPTIMAL:  # of one of several programs
+            found = Solution(Status.LIMIT, str(over), solver.name if solver else chosen.name)
+        found.require_optimal()
+        raise
     _log.info("%r in %.3f s", decision, sum(vars(decision.seconds).values()))
     if not canonical:
         return decision

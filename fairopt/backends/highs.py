@@ -105,9 +105,9 @@ class HighsSession:
                 solution = well_formed(ordinary.program, self._solved(ordinary.program, limit))
         except OutOfTime as over:
             solution = Solution(Status.LIMIT, str(over), Highs.name, seconds=limit or 0.0)
-        if solution.x is None and solution.bound is None:
-            left()
-        return ordinary.back(solution)
+        solution = ordinary.back(solution)
+        left(found=solution)
+        return solution
 
     def _solved(self, program: Program, limit: float | None) -> Solution:
         if self._highs is None or getattr(self._highs, "lost", False):

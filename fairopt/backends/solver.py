@@ -178,11 +178,12 @@ class Backend(ABC):
                 ended = self.endable and wanted(self.endable * len(asked.rows.value))
                 found = solved(self, asked, options, told) if ended else self._solve(asked, options)
                 solution = well_formed(asked, found, f"{type(self).__name__}._solve")
+                solution = solution if ordinary is None else ordinary.back(solution)
         except OutOfTime as over:
-            if not told:
-                left()
-            return told[-1] if told else Solution(Status.LIMIT, str(over), self.name, seconds=limit or 0.0)
-        return solution if ordinary is None else ordinary.back(solution)
+            known = over.solution or Solution(Status.LIMIT, str(over), self.name, seconds=limit or 0.0)
+            solution = told[-1] if told else known
+        left(found=solution)
+        return solution
 
     def optimum(self, program: Program) -> Solution:
         """Return the optimal answer to ``program``, as far as it can be `trusted`; errors: `NotSolved`."""
