@@ -19,6 +19,7 @@ import numpy as np
 
 from fairopt.errors import FairoptError
 from fairopt.program import INFINITY, objects
+from fairopt.program.numbers import in_pieces
 
 #: Whose classes may be named, besides the values below.
 OURS = ("fairopt.",)
@@ -59,7 +60,8 @@ def _tree(value: Any, buffers: list[bytes]) -> Any:
         return ["ratio", _ratio(value)]
     if isinstance(value, np.ndarray):
         if value.dtype == object:
-            return ["ratios", value.shape, [_ratio(each) for each in value.ravel().tolist()]]
+            texts = in_pieces(lambda piece: objects(map(_ratio, piece.tolist())), value)
+            return ["ratios", value.shape, texts.ravel().tolist()]
         buffers.append(value.tobytes())
         return ["array", value.dtype.str, value.shape, len(buffers) - 1]
     if isinstance(value, tuple | list):
