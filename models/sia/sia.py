@@ -46,22 +46,22 @@ class Configurations:
     @classmethod
     def of(cls, queue: Queue) -> Configurations:
         """Return the configurations of the jobs without a lease that fit the GPUs without one."""
-        entries: list[tuple[int, int, int, float, bool]] = []
-        for row in set(range(len(queue))) - set(queue.leased):
-            last = sum(gpus for _, gpus in queue.last[row]) if queue.running[row] else 0
-            speeds = {
-                (gpu_type, gpus): float(queue.jobs.throughput[row, gpu_type]) * float(factor)
-                for gpus, factor in queue.jobs.sizes(row).items()
-                for gpu_type in np.flatnonzero(queue.suits[row] & (gpus <= queue.room)).tolist()
-            }
-            slowest = min(speeds, key=lambda at: (speeds[at], at), default=None)
-            for at, speed in speeds.items():
-                assert slowest is not None
-                goodput = speed / speeds[slowest] * slowest[1]
-                entries.append((row, *at, goodput, last == at[1] and queue.gpu_types(queue.last[row]) == at[:1]))
-        columns = zip(*entries, strict=True) if entries else [()] * 5
-        kinds = (np.int64, np.int64, np.int64, float, bool)
-        return cls(*(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)))
+        jobs, free = queue.jobs, np.flatnonzero(~queue.holds)
+        sizes = [(row, *each) for row in free.tolist() for each in jobs.sizes(row).items()] if jobs.elastic else []
+        row, gpus, factor = np.array(sizes, dtype=float).T if sizes else (free, jobs.gpus[free], np.ones(len(free)))
+        row, gpus = row.astype(np.int64), gpus.astype(np.int64)
+        at, gpu_type = np.nonzero(queue.suits[row] & (gpus[:, None] <= queue.room))
+        row, gpus = row[at], gpus[at]
+        speed = jobs.throughput[row, gpu_type].astype(float) * factor[at]
+        rising = np.lexsort((gpus, gpu_type, speed, row))
+        _, first, own = np.unique(row[rising], return_index=True, return_inverse=True)
+        slowest = np.empty_like(row)
+        slowest[rising] = rising[first][own]
+        last = np.zeros(len(queue), dtype=np.int64)
+        for each in np.flatnonzero(queue.running).tolist():
+            last[each] = sum(count for _, count in queue.last[each])
+        now = (last[row] == gpus) & (queue.last_type[row] == gpu_type)
+        return cls(row, gpu_type, gpus, speed / speed[slowest] * gpus[slowest], now)
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,13 @@ class Sia(Policy):
             equation="sum_ic (r_ic G_ic)^p x_ic + lambda sum_i (1 - sum_c x_ic)",
             source="Sia, SOSP 2023",
         )
-        of_job = np.asarray(jobs[:, None] == choices.row[None, :], dtype=np.int64)
-        p.constrain("one_configuration", of_job @ x <= 1, equation="sum_c x_ic <= 1", source="Sia, SOSP 2023")
+        _, own, count = np.unique(choices.row, return_inverse=True, return_counts=True)
+        order = np.argsort(own, kind="stable")
+        place = own[order], np.arange(len(own)) - np.repeat(np.cumsum(count) - count, count)
+        of_job, there = np.zeros((2, len(jobs), count.max()), dtype=np.int64)
+        of_job[place], there[place] = order, 1
+        one = (x[of_job] * there).sum(axis=1)
+        p.constrain("one_configuration", one <= 1, equation="sum_c x_ic <= 1", source="Sia, SOSP 2023")
         types = np.arange(len(queue.cluster.types))[:, None]
         used = np.asarray(types == choices.gpu_type[None, :], dtype=np.int64) * choices.gpus
         p.constrain("capacity", used @ x <= queue.room, equation="sum_ic d_c x_ic <= Y_j", source="Sia, SOSP 2023")
