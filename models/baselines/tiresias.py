@@ -207,8 +207,8 @@ class ShortestServiceQueues(Policy):
     def _joined(self, queue: Queue, state: Assigned) -> Array:
         """Return the type that each job queues for (n,); -1 for misfits."""
         at = {name: gpu_type for gpu_type, name in enumerate(queue.cluster.types)}
-        types = state.types
-        known = np.array([at.get(types[name], -1) if name in types else -1 for name in queue.jobs.names], dtype=np.int64)
+        types = state.types.get
+        known = np.array([at.get(types(name, ""), -1) for name in queue.jobs.names], dtype=np.int64)
         for row in np.flatnonzero(known < 0).tolist():
             known[row] = queue.last_gpu_type(row)
         able = queue.allowed

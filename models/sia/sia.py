@@ -71,7 +71,8 @@ class Alike:
     Of K kinds with c configurations:
 
     * ``at`` (c,): the configurations of the first job of each kind, in the table of all; ``of`` (c,): their kinds.
-    * ``count`` (K,): jobs of each kind. ``places``, ``there`` (K, m): which of the c each kind has, and whether it is one.
+    * ``count`` (K,): jobs of each kind. ``places``, ``there`` (K, m): which of the c each kind has, and where there are
+      fewer than m, no more.
     * ``jobs``: for each kind the configurations (count, m) of its jobs.
     """
 

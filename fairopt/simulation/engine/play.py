@@ -336,5 +336,5 @@ class Engine:
 
 
 def _misfits(queue: Queue, rows: Array, fresh: int) -> dict[int, str]:
-    """Return why the last ``fresh`` jobs of a queue, which just came, run on no type; by their ``rows`` in the trace."""
+    """Return why the last ``fresh`` jobs of a queue, which just came, run on no type; by ``rows`` in the trace."""
     return {int(rows[row]): why for row, why in queue.misfits.items() if row >= len(rows) - fresh}
