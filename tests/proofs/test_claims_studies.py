@@ -94,7 +94,7 @@ def test_a_study_is_played_once_and_goes_on_from_its_cells(
     assert (len(first.cells), first.missing, first.spec.seeds) == (4, [], (0, 1))
     said = capsys.readouterr().err
     assert "tiny: 1 of 4 cells, " in said
-    assert said.endswith(" left\n")
+    assert " left" in said
     studying.results_of.cache_clear()
     played: list[Any] = []
     real = studying.run_study
