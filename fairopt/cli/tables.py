@@ -77,6 +77,11 @@ def decision(decided: Allocation, unique: Uniqueness | None) -> None:
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
     only = f"; unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}" if unique else ""
     say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{only}")
+    if decided.error:
+        say(
+            "proven: the optimum is irrational; at it no throughput differs by more than "
+            f"{float(decided.error):.0e} of itself from these"
+        )
     solution = decided.solution
     if solution is not None and solution.upper is not None and not (decided.exact and solution.upper == solution.lower):
         say(
