@@ -18,6 +18,7 @@ from fairopt.certificates import Certificate, NashBounds, NashEquilibrium
 from fairopt.deadline import left
 from fairopt.errors import BadInput
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, NearEquilibrium, nash_bound
+from fairopt.methods.eisenberg_gale.chords import by_chords
 from fairopt.methods.eisenberg_gale.demands import NearOptimum, near_optimum
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
@@ -148,6 +149,9 @@ class NashWelfare(Policy):
         market, evidence = problem.as_(Fraction), draft.evidence
         rents = np.zeros(len(market.users)) if evidence.rents is None else evidence.rents
         near = near_optimum(market, draft.shares, evidence.prices, rents, self.digits)
+        if near.bounds.error > USEFUL:
+            later = (near_optimum(market, *each, self.digits) for each in by_chords(market))
+            near = next((each for each in later if each.bounds.error <= USEFUL), near)
         if near.bounds.error > USEFUL:
             return draft
         raw = f"{draft.solution.raw_status}; utilities are proven within {float(near.bounds.error):.2g}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from .entitled import read_entitled
 from .faces import best
-from .market import Market, Table, dot, read_market, read_table
+from .market import ZERO, Market, Table, dot, read_market, read_table
 from .programs import (
     PROGRAMS,
     SENSES,

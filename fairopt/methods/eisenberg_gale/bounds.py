@@ -220,9 +220,9 @@ def utility_bounds(market: Market, shares: Array, prices: Array, rents: Array) -
     limited = market.limit < INFINITY
     terms = [*(prices * market.capacity), *(rents[limited] * market.limit[limited]), *-weights]
     terms += [w * (w / (c * u) - 1) for w, c, u in zip(weights, costs, own, strict=True)]
-    # sums of long fractions are long: they are rounded up, unless nothing of them is left then
+    # sums of long fractions are long: they are rounded up, unless little is left of them then. A verifier rounds, too
     gap = Fraction(sum(ceil(term * 2**FINE) for term in terms), 2**FINE)
-    gap = _few_digits(gap) if gap * 2**FINE > 10**6 * len(terms) else sum(terms, Fraction(0))
+    gap = _few_digits(gap * Fraction(1002, 1000)) if gap * 2**FINE > 10**6 * len(terms) else sum(terms, Fraction(0))
     ends = [_around(w / c, gap / w) for w, c in zip(weights, costs, strict=True)]
     lower, upper = (np.array(side, dtype=object) for side in zip(*ends, strict=True))
     return UtilityBounds(lower, upper, gap)

@@ -30,6 +30,8 @@ from fairopt.program.program import Block, Rows
 
 #: How much worse than a best buy a type may look in floats and be one, as a part of its cost; tried in turn.
 NEAR = (1e-7, 1e-5, 1e-9, 1e-11, 1e-3, 1e-13)
+#: Costs that differ by no more than this part are the same up to rounding.
+TIED = 1e-12
 #: Digits beyond those asked for, which rounding may use up.
 SPARE = 12
 MOST_STEPS = 60
@@ -58,15 +60,15 @@ def near_optimum(market: Market, shares: Array, prices: Array, rents: Array, dig
     ``market`` is in Fractions. The draft's ``prices`` (k,) and ``rents`` (n,) suggest who buys what. Where no such
     guess leads to an optimum, the draft itself is bounded, its ``shares`` (n, k) scaled down into what there is.
     """
-    best, wanted = _corrected(market, shares, prices, rents), Fraction(1, 10**digits)
+    found = []
     for near in NEAR:
-        if best.bounds.error <= wanted:
-            break
         left()
-        found = _Buys.near(market, prices, rents, near).solved(prices, digits)
-        if found is not None and found.bounds.error < best.bounds.error:
-            best = found
-    return best
+        solved = _Buys.near(market, prices, rents, near).solved(prices, digits)
+        if solved is not None:
+            found.append(solved)
+            if solved.bounds.error * 10**digits <= 1:
+                return solved
+    return min([*found, _corrected(market, shares, prices, rents)], key=lambda near: near.bounds.error)
 
 
 def _corrected(market: Market, shares: Array, prices: Array, rents: Array) -> NearOptimum:
@@ -112,8 +114,14 @@ class _Buys:
             cost = np.where(usable, (prices + rents[:, None]) / floats.speedup, INFINITY)
             least = cost.min(axis=1, keepdims=True)
             pays = np.where(usable, floats.speedup * least, 0.0)
-        found = usable & (cost * (1 - near) <= least)
-        rented = (rents > near * pays.max(axis=1)) & (floats.limit < INFINITY)
+            # a type costs p_j + q, and were it as good as the best buy a, (p_a + q) s_j / s_a: compared term by term,
+            # since the rent may be so much larger than the prices that it hides them
+            cheap = np.where(cost <= least * (1 + TIED), prices, INFINITY).argmin(axis=1)[:, None]
+            ratio = floats.speedup / np.take_along_axis(floats.speedup, cheap, axis=1)
+            terms = np.array([np.broadcast_to(prices, cost.shape), -prices[cheap] * ratio, rents[:, None] * (1 - ratio)])
+            found = usable & (terms.sum(axis=0) <= near * np.abs(terms).max(axis=0))
+        # beside the dearest of its best buys a rent may look like nothing, and matter for the cheapest
+        rented = (rents > near * np.where(found, pays, INFINITY).min(axis=1)) & (floats.limit < INFINITY)
         rows = zip(found, market.speedup, strict=True)
         best = [sorted(np.flatnonzero(row).tolist(), key=speed.__getitem__) for row, speed in rows]
         free = (prices <= near * pays.max(axis=0)) | ~usable.any(axis=0)
