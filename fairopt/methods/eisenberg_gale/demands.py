@@ -16,9 +16,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
-from flint import fmpq, fmpq_mat
 
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
@@ -28,12 +28,15 @@ from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Program, Sense
 from fairopt.program.program import Block, Rows
 
+if TYPE_CHECKING:
+    from flint import fmpq, fmpq_mat
+
 #: How much worse than a best buy a type may look in floats and be one, as a part of its cost; tried in turn.
 NEAR = (1e-7, 1e-5, 1e-9, 1e-11, 1e-3, 1e-13)
 #: Costs that differ by no more than this part are the same up to rounding.
 TIED = 1e-12
 #: Digits beyond those asked for, which rounding may use up.
-SPARE = 12
+SPARE = 16
 MOST_STEPS = 60
 #: Up to so many users with a rent and two best buys, prices are tried for being simple fractions that are optimal.
 MOST_TRIED = 200
@@ -120,12 +123,12 @@ class _Buys:
             ratio = floats.speedup / np.take_along_axis(floats.speedup, cheap, axis=1)
             terms = np.array([np.broadcast_to(prices, cost.shape), -prices[cheap] * ratio, rents[:, None] * (1 - ratio)])
             found = usable & (terms.sum(axis=0) <= near * np.abs(terms).max(axis=0))
-        # beside the dearest of its best buys a rent may look like nothing, and matter for the cheapest
-        rented = (rents > near * np.where(found, pays, INFINITY).min(axis=1)) & (floats.limit < INFINITY)
+        # beside the most that is paid a rent, or a price, may look like nothing, and matter for the cheapest
+        paid = np.where(found, pays, INFINITY)
+        rented = (rents > near * paid.min(axis=1)) & (floats.limit < INFINITY)
         rows = zip(found, market.speedup, strict=True)
         best = [sorted(np.flatnonzero(row).tolist(), key=speed.__getitem__) for row, speed in rows]
-        free = (prices <= near * pays.max(axis=0)) | ~usable.any(axis=0)
-        return cls(market, best, rented.tolist(), free)
+        return cls(market, best, rented.tolist(), prices <= near * paid.min(axis=0))
 
     def solved(self, prices: Array, digits: int) -> NearOptimum | None:
         """Return the best of the allocations that buy only these types; None where the types are not best buys."""
@@ -372,6 +375,8 @@ class _Shared:
 
 # -- linear algebra ----------------------------------------------------------------------------------------------------
 def _matrix(rows: list[list[Fraction]], width: int) -> fmpq_mat:
+    from flint import fmpq, fmpq_mat
+
     return fmpq_mat(len(rows), width, [fmpq(x.numerator, x.denominator) for row in rows for x in row])
 
 
@@ -381,8 +386,6 @@ def _fraction(number: fmpq) -> Fraction:
 
 def _echelon(rows: list[list[Fraction]], width: int) -> tuple[fmpq_mat, list[int]]:
     """Return the reduced row echelon form, and its pivots."""
-    if not rows:
-        return fmpq_mat(0, width), []
     reduced, rank = _matrix(rows, width).rref()
     return reduced, [next(j for j in range(width) if reduced[r, j]) for r in range(rank)]
 
