@@ -29,7 +29,8 @@ MOST_FACES = 2000
 def over_optima(policy: Policy, decision: Allocation, property: AllocationProperty) -> OverOptima:
     """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen as ``decision``.
 
-    Errors: `NotCapable` where the decision is in floats or stands for an irrational one; `NotSolved` where the exact back end finds no optimum.
+    Errors: `NotCapable` where the decision is in floats, or stands for an irrational one; `NotSolved` where the exact
+    back end finds no optimum.
 
     >>> from fairopt.backends.exact import Exact
     >>> from fairopt import allocate

@@ -244,8 +244,7 @@ class AllocationProperty(OutcomeProperty):
         if not isinstance(outcome, Allocation):
             return self.check(problem, outcome, tolerance=tolerance)
         verdict = self.check(outcome.leaves(problem), outcome.shares, tolerance=tolerance)
-        unsure = outcome.error * problem.fair_utility().max() if outcome.error else 0
-        if verdict.margin is None or not 0 < abs(verdict.margin) <= unsure:
+        if not outcome.error or not verdict.margin or abs(verdict.margin) > outcome.error * max(problem.fair_utility()):
             return verdict
         near = f"margin {float(verdict.margin):.0e}; the shares are irrational, and known to {float(outcome.error):.0e}"
         return Verdict.undecided(self.name, near, effort=verdict.effort, unit=verdict.unit)

@@ -21,6 +21,7 @@ from fairopt.methods.eisenberg_gale.bounds import Equilibrium, NearEquilibrium, 
 from fairopt.methods.eisenberg_gale.chords import by_chords
 from fairopt.methods.eisenberg_gale.demands import NearOptimum, near_optimum
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
+from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
 from fairopt.models.nash.many_equilibria import ManyEquilibria
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
@@ -68,8 +69,8 @@ class NashWelfare(Policy):
     allocation is better than sum_i w_i u_i / u_i(shares) can be made, less the sum of weights. That is ``bound``; the
     conditions of Karush, Kuhn and Tucker hold where nothing is left. There is no equilibrium then, and no certificate.
 
-    A market in floats gets floats: its exact answer, rounded, where there is one or floats fail. The solution of a decision in floats
-    has ``lower`` and ``upper``, proven bounds on the maximum that count rounding.
+    A market in floats gets floats: its exact answer, rounded, where there is one or floats fail. The solution of a
+    decision in floats has ``lower`` and ``upper``, proven bounds on the maximum that count rounding.
 
     Source: Eisenberg and Gale 1959 (Nash 1950; weights: Kalai 1977).
 
@@ -125,6 +126,7 @@ class NashWelfare(Policy):
             begun = perf_counter()
             draft = self._nearly(problem, draft)
             certifying += perf_counter() - begun
+            assert draft.solution is not None
             draft.solution.require_optimal()
             equilibrium, shares = draft.evidence, draft.shares
         market = problem.as_(Fraction if shares.dtype == object else float)
@@ -144,14 +146,15 @@ class NashWelfare(Policy):
 
     def _nearly(self, problem: Market, draft: Allocation) -> Allocation:
         """Return rational shares near the optimum with a proof of how near; the draft where none are asked for."""
+        assert draft.solution is not None
         if not self.digits or (not problem.exact and draft.solution.status is Status.OPTIMAL):
             return draft
         market, evidence = problem.as_(Fraction), draft.evidence
         rents = np.zeros(len(market.users)) if evidence.rents is None else evidence.rents
         near = near_optimum(market, draft.shares, evidence.prices, rents, self.digits)
-        if near.bounds.error > USEFUL:
+        if near.bounds.error * 10**self.digits > 1:
             later = (near_optimum(market, *each, self.digits) for each in by_chords(market))
-            near = next((each for each in later if each.bounds.error <= USEFUL), near)
+            near = next((each for each in later if each.bounds.error * 10**self.digits <= 1), near)
         if near.bounds.error > USEFUL:
             return draft
         raw = f"{draft.solution.raw_status}; utilities are proven within {float(near.bounds.error):.2g}"
@@ -159,12 +162,19 @@ class NashWelfare(Policy):
         found = _evidence(market, near)
         if problem.exact:
             return replace(draft, shares=near.shares, evidence=found, error=near.bounds.error, solution=solution)
-        floats = Equilibrium(*(cast(part, float) for part in (found.prices, found.budgets, found.spending, found.rents)))
-        return replace(draft, shares=cast(near.shares, float), evidence=floats, solution=solution)
+        floats = (cast(part, float) for part in (found.prices, found.budgets, found.spending, near.rents))
+        return replace(draft, shares=cast(near.shares, float), evidence=Equilibrium(*floats), solution=solution)
 
     def _own(self, problem: Market) -> Iterator[Allocation]:
         """Yield better and better answers by interior points; the caller stops when one is accurate enough."""
         n, k = problem.shape
+        begun = perf_counter()
+        for shares in smoothed_shares(problem) if problem.demand is None else ():
+            raw = "prices of smoothed best buys"
+            solution = Solution(status=Status.INACCURATE, raw_status=raw, backend="auto", x=shares.ravel())
+            seconds = Seconds(solve=perf_counter() - begun)
+            yield Allocation(self.name, problem, shares=shares, objective=0.0, solution=solution, seconds=seconds)
+            begun = perf_counter()
         rough = ROUGH / (n * k) if n > 1 else INFINITY  # a single user buys everything, so any draft will do
         targets = (rough, rough * ROUGH, TARGET) if problem.demand is None else (TARGET,)
         begun = perf_counter()
@@ -235,12 +245,12 @@ class NashWelfare(Policy):
         return None if is_entitled(problem) else ManyEquilibria(problem)
 
     def certify(self, decision: Allocation) -> Certificate:
-        """Return the prices at which exact shares are every user's best bundle, or what they prove of irrational ones."""
+        """Return the prices at which exact shares are best bundles, or what they prove of an irrational optimum."""
         self._require_exact(decision, "ask for digits, on a market in rationals without entitlements")
-        found = decision.evidence
-        if isinstance(found, NearEquilibrium):
-            bounds = {"gap": found.gap, "lower": found.lower, "upper": found.upper}
-            return NashBounds(decision.market, decision.shares, found.prices, found.rents, **bounds)
+        found: Any = decision.evidence
+        if isinstance(decision.evidence, NearEquilibrium):
+            proof = (found.prices, found.rents, found.gap, found.lower, found.upper)
+            return NashBounds(decision.market, decision.shares, *proof)
         return NashEquilibrium(decision.market, decision.shares, found.prices, found.rents)
 
 
@@ -259,6 +269,8 @@ def _evidence(market: Market, near: NearOptimum) -> Equilibrium:
 
 def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
     """Return the equilibrium and its shares in the number type of ``problem``; None if it breaks a demand."""
+    if problem.demand is None:
+        return exact_equilibrium(problem, shares, rounded=not problem.exact)
     found = exact_equilibrium(problem, shares)
     if found is None or not keeps_demands(problem, found[1]):
         return None

@@ -1,9 +1,10 @@
-"""Nash welfare where demands bind: between which numbers the throughputs of its optimum lie, which are irrational.
+"""Nash welfare where demands bind: between which numbers its throughputs lie, which are irrational.
 
-No logarithm is taken. Let c be the least that a unit of throughput costs a user at prices and rents. For every
-allocation, the sum of c * throughput is at most what all GPUs and all demands cost together; and for every t,
-t - 1 - log t is at least 0, at least (1 - t)^2 / 2 where t <= 1, and at least (t - 1)^2 / (2 t) where t >= 1. With
-t = c * throughput / weight the weighted sum of t - 1 - log t at an optimum is therefore at most the gap.
+No logarithm is taken. Let c be the least that a unit of throughput costs a user at prices and rents. The sum
+of c * throughput is at most what all GPUs and all demands cost, for every allocation. For every t,
+t - 1 - log t is at least (1 - t)^2 / 2 where t <= 1, and at least (t - 1)^2 / (2 t) where t >= 1. With
+t = c * throughput / weight, the weighted sum of t - 1 - log t at an optimum is at most the gap: what all
+costs, less all weights, plus each weight times weight / (c * throughput) - 1 at the allocation that is given.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ def by_chords(market: Market) -> Iterator[tuple[Array, Array, Array]]:
         shares = program.variable("share", best.point)
         reached = (market.speedup * shares).sum(axis=1) / alone
         middle, step = np.log(np.maximum(reached.astype(float), np.exp(LEAST))), step / 4
+        assert best.dual is not None
         prices, rents = best.dual[program.row_block("capacity").span], np.zeros(len(alone))
         if market.demand is not None:
             block = program.row_block("demand")

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -41,6 +41,7 @@ MOST_STEPS = 60
 #: Up to so many users with a rent and two best buys, prices are tried for being simple fractions that are optimal.
 MOST_TRIED = 200
 ZERO, ONE = Fraction(0), Fraction(1)
+_Row: TypeAlias = tuple[dict[int, Fraction], Fraction, Fraction | float]  # coefficients by variable, least, most
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,7 @@ class NearOptimum:
 
     @classmethod
     def of(cls, market: Market, shares: Array, prices: Array, rents: Array) -> NearOptimum:
+        """Return what these prove."""
         return cls(shares, prices, rents, utility_bounds(market, shares, prices, rents))
 
 
@@ -76,7 +78,8 @@ def near_optimum(market: Market, shares: Array, prices: Array, rents: Array, dig
 
 def _corrected(market: Market, shares: Array, prices: Array, rents: Array) -> NearOptimum:
     """Return the fractions that a draft's numbers are, with shares that break nothing."""
-    exact = np.where((market.speedup > 0) & (market.capacity > 0), _fractions(np.maximum(shares, 0.0)), ZERO)
+    usable = (market.speedup > 0) & (market.capacity > 0)
+    exact = np.where(usable, _fractions(np.maximum(shares, 0.0)), np.array(ZERO))
     limited = market.limit < INFINITY
     over = [sum(column, ZERO) / there for column, there in zip(exact.T, market.capacity, strict=True) if there]
     over += [sum(exact[i], ZERO) / market.limit[i] for i in np.flatnonzero(limited)]
@@ -121,7 +124,9 @@ class _Buys:
             # since the rent may be so much larger than the prices that it hides them
             cheap = np.where(cost <= least * (1 + TIED), prices, INFINITY).argmin(axis=1)[:, None]
             ratio = floats.speedup / np.take_along_axis(floats.speedup, cheap, axis=1)
-            terms = np.array([np.broadcast_to(prices, cost.shape), -prices[cheap] * ratio, rents[:, None] * (1 - ratio)])
+            terms = np.array(
+                [np.broadcast_to(prices, cost.shape), -prices[cheap] * ratio, rents[:, None] * (1 - ratio)]
+            )
             found = usable & (terms.sum(axis=0) <= near * np.abs(terms).max(axis=0))
         # beside the most that is paid a rent, or a price, may look like nothing, and matter for the cheapest
         paid = np.where(found, pays, INFINITY)
@@ -164,7 +169,7 @@ class _Buys:
 
     def _relations(self) -> set[tuple[tuple[int, Fraction], ...]]:
         """Return the equations between prices that make these types best buys: places and coefficients of each."""
-        found = {((j, ONE),) for j in np.flatnonzero(self.free).tolist()}
+        found: set[tuple[tuple[int, Fraction], ...]] = {((j, ONE),) for j in np.flatnonzero(self.free).tolist()}
         for i, types in enumerate(self.best):
             speed, apart, low, high = self.market.speedup[i], self._apart(i), types[0], types[-1]
             for j in types[1:]:
@@ -275,6 +280,7 @@ class _Dual:
     def gradient(self, t: list[Fraction], bits: int | None) -> list[Fraction]:
         """Return the gradient in t, with terms of so many ``bits``, or exactly; 1 everywhere outside of the domain."""
         p, slope = self.prices(t), self.linear.copy()
+        terms: list[tuple[tuple[int, int | None], Fraction, Fraction]]
         terms = [((j, None), p[j], money) for j, money in enumerate(self.money) if money]
         terms += [((high, low), p[high] - p[low], weight) for high, low, weight in self.pairs]
         if any(value <= 0 for _, value, _ in terms):
@@ -324,7 +330,7 @@ class _Shared:
     def __init__(self, capacity: Array, free: Array) -> None:
         self._capacity, self._free = capacity, free
         self._of_type: list[dict[int, Fraction]] = [{} for _ in capacity]
-        self._rows: list[tuple[dict[int, Fraction], Fraction, Fraction | float]] = []
+        self._rows: list[_Row] = []
         self._worth: list[dict[int, Fraction]] = []
         self._count = self._begun = 0
 
@@ -347,7 +353,8 @@ class _Shared:
     def solved(self) -> list[Fraction] | None:
         """Return the parts; None where nobody can have them."""
         least = self._count
-        rows = [(row, ZERO if free else ONE, ONE) for row, free in zip(self._of_type, self._free, strict=True) if row]
+        types = zip(self._of_type, self._free, strict=True)
+        rows: list[_Row] = [(row, ZERO if free else ONE, ONE) for row, free in types if row]
         rows += [(row | {least: -ONE}, ZERO, INFINITY) for row in self._worth] + self._rows
         if any(not row and not free for row, free in zip(self._of_type, self._free, strict=True)):
             return None  # something has a price, and nobody buys it
