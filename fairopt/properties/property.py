@@ -243,8 +243,13 @@ class AllocationProperty(OutcomeProperty):
         """
         if not isinstance(outcome, Allocation):
             return self.check(problem, outcome, tolerance=tolerance)
-        verdict = self.check(outcome.leaves(problem), outcome.shares, tolerance=tolerance)
-        if not outcome.error or not verdict.margin or abs(verdict.margin) > outcome.error * max(problem.fair_utility()):
+        market = outcome.leaves(problem)
+        verdict = self.check(market, outcome.shares, tolerance=tolerance)
+        if not outcome.error or not verdict.margin:
+            return verdict
+        relative = market.speedup / market.fair_utility()[:, None]
+        margin = self.check(replace(market, speedup=relative, least=None, most=None), outcome.shares).margin
+        if margin is None or not -outcome.error <= margin <= outcome.error:
             return verdict
         near = f"margin {float(verdict.margin):.0e}; the shares are irrational, and known to {float(outcome.error):.0e}"
         return Verdict.undecided(self.name, near, effort=verdict.effort, unit=verdict.unit)

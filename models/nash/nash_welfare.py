@@ -40,6 +40,8 @@ ROUGH = 1e-2
 USEFUL = Fraction(1, 10**6)
 #: The most digits that can be asked for: seconds, not hours.
 MOST_DIGITS = 1_000
+#: Up to so many speedups, floats that leave the utility of a user of little weight open are replaced by rationals.
+MOST_EXACT = 1_000
 #: The name in `Solution.effort` of the gap of the weighted mean of log u_i, which unlike the objective has no unit.
 GAP_PER_WEIGHT = "gap per weight"
 
@@ -147,7 +149,7 @@ class NashWelfare(Policy):
     def _nearly(self, problem: Market, draft: Allocation) -> Allocation:
         """Return rational shares near the optimum with a proof of how near; the draft where none are asked for."""
         assert draft.solution is not None
-        if not self.digits or (not problem.exact and draft.solution.status is Status.OPTIMAL):
+        if not self.digits or (not problem.exact and _sure(problem, draft)):
             return draft
         market, evidence = problem.as_(Fraction), draft.evidence
         rents = np.zeros(len(market.users)) if evidence.rents is None else evidence.rents
@@ -252,6 +254,16 @@ class NashWelfare(Policy):
             proof = (found.prices, found.rents, found.gap, found.lower, found.upper)
             return NashBounds(decision.market, decision.shares, *proof)
         return NashEquilibrium(decision.market, decision.shares, found.prices, found.rents)
+
+
+def _sure(market: Market, draft: Allocation) -> bool:
+    """Whether a draft in floats is that good for each user, whatever its weight; one of a large market may not be."""
+    assert draft.solution is not None
+    if draft.solution.status is not Status.OPTIMAL:
+        return False
+    proven = _proven(market, draft.shares, draft.evidence, draft.solution)
+    gap = proven.effort[GAP_PER_WEIGHT] * market.weight.sum()
+    return bool(gap <= ACCURATE * market.weight.min()) or market.speedup.size > MOST_EXACT
 
 
 def _evidence(market: Market, near: NearOptimum) -> Equilibrium:

@@ -36,7 +36,7 @@ def nash_bounds(data: Entry) -> Proved:
     if not (min(own) > 0 and min(costs) > 0):
         raise Rejected("somebody gets nothing, or pays nothing")
     terms = [price * there for price, there in zip(prices, market.capacity, strict=True)]
-    terms += [rent * most for rent, most in zip(rents, market.demand, strict=True) if most != inf]
+    terms += [rent * Fraction(most) for rent, most in zip(rents, market.demand, strict=True) if most != inf]
     for i, weight in enumerate(market.weight):
         terms += [weight * (weight / (costs[i] * own[i]) - 1), -weight]
     grain = gap / (ROUNDED * len(terms))

@@ -16,17 +16,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.backends.exact import Exact
-from fairopt.backends.solution import Status
 from fairopt.deadline import left
+from fairopt.methods.eisenberg_gale.best_parts import BestParts
 from fairopt.methods.eisenberg_gale.bounds import UtilityBounds, utility_bounds
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Program, Sense
-from fairopt.program.program import Block, Rows
+from fairopt.program import INFINITY, Array
 
 if TYPE_CHECKING:
     from flint import fmpq, fmpq_mat
@@ -37,11 +36,12 @@ NEAR = (1e-7, 1e-5, 1e-9, 1e-11, 1e-3, 1e-13)
 TIED = 1e-12
 #: Digits beyond those asked for, which rounding may use up.
 SPARE = 16
+#: Bits of a price that may be any in a range.
+SIMPLE = 20
 MOST_STEPS = 60
 #: Up to so many users with a rent and two best buys, prices are tried for being simple fractions that are optimal.
 MOST_TRIED = 200
 ZERO, ONE = Fraction(0), Fraction(1)
-_Row: TypeAlias = tuple[dict[int, Fraction], Fraction, Fraction | float]  # coefficients by variable, least, most
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +191,8 @@ class _Buys:
         """
         dual = _Dual.of(self)
         t = [Fraction(float(prices[j])) for j in dual.loose]
+        # prices that no logarithm speaks of are not unique: they stay where they begin, and may be simple
+        t = [at if i in dual.curved else _short(at, SIMPLE) for i, at in enumerate(t)]
         weights = self.market.weight
         bits = int((digits + SPARE + len(str(int(max(weights) / min(weights))))) * 3.33)
         for _ in range(MOST_STEPS):
@@ -217,7 +219,7 @@ class _Buys:
         for i, types in enumerate(self.best):
             ratio = market.limit[i] / weight[i] if market.limit[i] < INFINITY else INFINITY
             alike[(self.rented[i], ratio, *types, *(market.speedup[i, types] if self.rented[i] else ()))].append(i)
-        program = _Shared(market.capacity, self.free)
+        program = BestParts(market.capacity, self.free)
         for users in alike.values():
             i, money = users[0], sum(weight[users], ZERO)
             for j in self.best[i]:
@@ -274,6 +276,17 @@ class _Dual:
                 pairs[high, low] += market.weight[i]
         return cls(basis, loose, linear, money, [(*ends, weight) for ends, weight in pairs.items()])
 
+    @cached_property
+    def rows(self) -> list[Array]:
+        """What the logarithms are of, as coefficients of t."""
+        rows = [self.basis[j] for j, money in enumerate(self.money) if money]
+        return rows + [self.basis[high] - self.basis[low] for high, low, _ in self.pairs]
+
+    @cached_property
+    def curved(self) -> list[int]:
+        """The places of t that Newton's method moves: the dual is strictly convex in these."""
+        return _echelon([list(row) for row in self.rows], len(self.loose))[1]
+
     def prices(self, t: list[Fraction]) -> Array:
         return np.array([sum((x * at for x, at in zip(row, t, strict=True) if x), ZERO) for row in self.basis])
 
@@ -294,15 +307,11 @@ class _Dual:
 
     def step(self, t: list[Fraction], bits: int) -> tuple[list[Fraction], Fraction] | None:
         """Return Newton's step, and the most by which it changes any logarithm; None where there is none."""
-        p, size = self.prices(t), len(t)
-        rows = [self.basis[j] for j, money in enumerate(self.money) if money]
-        rows += [self.basis[high] - self.basis[low] for high, low, _ in self.pairs]
+        p, size, rows, curved = self.prices(t), len(t), self.rows, self.curved
         weights = [*(money for money in self.money if money), *(weight for _, _, weight in self.pairs)]
         values = [sum((x * at for x, at in zip(row, t, strict=True) if x), ZERO) for row in rows]
         if any(value <= 0 for value in values) or min(p, default=ZERO) < 0:
             return None
-        # prices that no logarithm speaks of are not unique, and stay as they are
-        curved = _echelon([list(row) for row in rows], size)[1]
         hessian = [[ZERO] * len(curved) for _ in curved]
         for row, value, weight in zip(rows, values, weights, strict=True):
             rate = _short(weight / value**2, bits)
@@ -322,62 +331,6 @@ class _Dual:
                 step[i] = _short(_fraction(moved[a, 0]), 2 * bits)
         changes = (sum((x * by for x, by in zip(row, step, strict=True) if x), ZERO) for row in rows)
         return step, max((abs(by / value) for by, value in zip(changes, values, strict=True)), default=ZERO)
-
-
-class _Shared:
-    """The linear program of who buys which part of what: the least part of its worth that anybody gets is largest."""
-
-    def __init__(self, capacity: Array, free: Array) -> None:
-        self._capacity, self._free = capacity, free
-        self._of_type: list[dict[int, Fraction]] = [{} for _ in capacity]
-        self._rows: list[_Row] = []
-        self._worth: list[dict[int, Fraction]] = []
-        self._count = self._begun = 0
-
-    def buy(self, type: int, gpus: Fraction) -> None:
-        """Add a part of these GPUs of a type as a variable."""
-        self._of_type[type][self._count] = gpus / self._capacity[type]
-        self._count += 1
-
-    def gpus(self, values: list[Fraction], least: Fraction) -> None:
-        """Say that the last parts are GPUs of which there may be 1 in all, and must be ``least``."""
-        self._rows.append((self._last(values), least, ONE))
-
-    def worth(self, values: list[Fraction]) -> None:
-        """Say what the last parts are worth to who buys them, whose money is 1."""
-        self._worth.append(self._last(values))
-
-    def _last(self, values: list[Fraction]) -> dict[int, Fraction]:
-        return dict(zip(range(self._count - len(values), self._count), values, strict=True))
-
-    def solved(self) -> list[Fraction] | None:
-        """Return the parts; None where nobody can have them."""
-        least = self._count
-        types = zip(self._of_type, self._free, strict=True)
-        rows: list[_Row] = [(row, ZERO if free else ONE, ONE) for row, free in types if row]
-        rows += [(row | {least: -ONE}, ZERO, INFINITY) for row in self._worth] + self._rows
-        if any(not row and not free for row, free in zip(self._of_type, self._free, strict=True)):
-            return None  # something has a price, and nobody buys it
-        entries = [(r, j, value) for r, (row, _, _) in enumerate(rows) for j, value in sorted(row.items())]
-        at, of, value = (np.array(part) for part in zip(*entries, strict=True))
-        low, high = (np.array([row[side] for row in rows], dtype=object) for side in (1, 2))
-        cost, size = np.full(least + 1, ZERO, dtype=object), least + 1
-        cost[least] = ONE
-        program = Program(
-            "shares of best buys",
-            Sense.MAXIMIZE,
-            cost,
-            ZERO,
-            np.full(size, ZERO, dtype=object),
-            np.full(size, ONE, dtype=object),
-            np.zeros(size, dtype=bool),
-            Rows(at, of, value.astype(object), low, high),
-            (Block("part", (size,), 0, size),),
-            (Block("row", (len(rows),), 0, len(rows)),),
-            Block("least", (), 0, 1),
-        )
-        solution = Exact().solve(program)
-        return solution.point.tolist()[:least] if solution.status is Status.OPTIMAL else None
 
 
 # -- linear algebra ----------------------------------------------------------------------------------------------------

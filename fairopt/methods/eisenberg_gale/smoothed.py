@@ -17,6 +17,8 @@ NEXT = 0.1
 MOST_STEPS = 80
 #: What is minimised may rise by this, which is rounding, where a step is a good one.
 ROUNDED = 1e-14
+#: Added to the diagonal (ones) of the scaled system, and the least price: smaller ones have no digits left.
+REGULAR, TINY = 1e-15, 1e-100
 
 
 def smoothed_shares(market: Market) -> Iterator[Array]:
@@ -50,6 +52,8 @@ def smoothed_shares(market: Market) -> Iterator[Array]:
             continue
         part /= total
         spent = part @ weight
+        if not (np.minimum(spent, price) > TINY).all():
+            return  # numbers so far apart are for the interior points
         excess = spent - price
         if np.abs(excess).max() <= NEXT * min(0.1, temperature):
             if temperature in cold:
@@ -61,7 +65,9 @@ def smoothed_shares(market: Market) -> Iterator[Array]:
                 return
             continue
         curved = (np.diag(spent) - (part * weight) @ part.T) / temperature + np.diag(price)
-        step = np.linalg.solve(curved, excess)
+        unit = 1 / np.sqrt(np.diag(curved))
+        curved = curved * unit * unit[:, None] + REGULAR * np.eye(len(unit))
+        step = np.linalg.solve(curved, excess * unit) * unit
         before, level = reached, level + step
 
 
