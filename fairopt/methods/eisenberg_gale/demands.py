@@ -30,8 +30,9 @@ from fairopt.program import INFINITY, Array
 if TYPE_CHECKING:
     from flint import fmpq, fmpq_mat
 
-#: How much worse than a best buy a type may look in floats and be one, as a part of its cost; tried in turn.
-NEAR = (1e-7, 1e-5, 1e-9, 1e-11, 1e-3, 1e-13)
+#: How much worse than a best buy a type may look in floats and be one, as a part of its cost, and which part of what is
+#: paid is nothing; tried in turn.
+NEAR = ((1e-7, 1e-7), (1e-7, 0.0), (1e-5, 1e-5), (1e-9, 1e-9), (1e-11, 1e-11), (1e-3, 1e-3), (1e-13, 1e-13))
 #: Costs that differ by no more than this part are the same up to rounding.
 TIED = 1e-12
 #: Digits beyond those asked for, which rounding may use up.
@@ -68,7 +69,7 @@ def near_optimum(market: Market, shares: Array, prices: Array, rents: Array, dig
     found = []
     for near in NEAR:
         left()
-        solved = _Buys.near(market, prices, rents, near).solved(prices, digits)
+        solved = _Buys.near(market, prices, rents, *near).solved(prices, digits)
         if solved is not None:
             found.append(solved)
             if solved.bounds.error * 10**digits <= 1:
@@ -112,8 +113,8 @@ class _Buys:
     free: Array
 
     @classmethod
-    def near(cls, market: Market, prices: Array, rents: Array, near: float) -> _Buys:
-        """Return what prices and rents in floats suggest; what is ``near`` nothing is nothing."""
+    def near(cls, market: Market, prices: Array, rents: Array, near: float, nothing: float) -> _Buys:
+        """Return what prices and rents in floats suggest."""
         floats = market.as_(float)
         usable = (floats.speedup > 0) & (floats.capacity > 0)
         with np.errstate(all="ignore"):
@@ -129,11 +130,11 @@ class _Buys:
             )
             found = usable & (terms.sum(axis=0) <= near * np.abs(terms).max(axis=0))
         # beside the most that is paid a rent, or a price, may look like nothing, and matter for the cheapest
-        paid = np.where(found, pays, INFINITY)
-        rented = (rents > near * paid.min(axis=1)) & (floats.limit < INFINITY)
+        paid = np.where(found, pays, pays.max())
+        rented = (rents > nothing * paid.min(axis=1)) & (floats.limit < INFINITY)
         rows = zip(found, market.speedup, strict=True)
         best = [sorted(np.flatnonzero(row).tolist(), key=speed.__getitem__) for row, speed in rows]
-        return cls(market, best, rented.tolist(), prices <= near * paid.min(axis=0))
+        return cls(market, best, rented.tolist(), (prices <= nothing * paid.min(axis=0)) | ~found.any(axis=0))
 
     def solved(self, prices: Array, digits: int) -> NearOptimum | None:
         """Return the best of the allocations that buy only these types; None where the types are not best buys."""
