@@ -19,7 +19,7 @@ from fairopt.policy import exactly
 from fairopt.problem import Market
 from fairopt.program import fractions
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
+from fairopt.properties import Answer, Effort, EnvyFreeness, ParetoEfficiency, SharingIncentive, StrategyProofness
 from fairopt.properties.over_optima import over_optima
 from fairopt.testing.samples import sample_markets
 
@@ -194,3 +194,10 @@ def test_smoothed_prices_sell_everything_and_come_near() -> None:
         best = allocate("nash-welfare", market)
         reached = (market.speedup * shares).sum(axis=1).astype(float)
         assert float(market.weight @ np.log(reached)) >= float(best.objective) - 0.05 * float(market.weight.sum())
+
+
+def test_lies_about_what_is_irrational_are_decided_in_floats() -> None:
+    decision = allocate("nash-welfare", IRRATIONAL, exact=True)
+    verdict = StrategyProofness().judge(NashWelfare(), IRRATIONAL, decision, effort=Effort(evaluations=30))
+    assert verdict.answer in (Answer.FAILS, Answer.NOT_REFUTED)
+    assert not verdict.exact
