@@ -283,7 +283,7 @@ def exactly(policy: Policy, market: Market) -> Allocation:
     Fraction(21, 4)
     """
     decision = decide(policy, market.as_(Fraction), exact=True)
-    if not decision.exact:
+    if not decision.exact or decision.error:
         raise NotCapable(f"{policy.name} has no exact allocation on this market")
     return decision
 
