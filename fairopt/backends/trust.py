@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.solution import Solution, Status
+from fairopt.backends.solution import Position, Solution, Status
 from fairopt.errors import FairoptError, NotSolved, require_returned
 from fairopt.program import INFINITY, ROUNDING, Array, Program, Sense
 
@@ -28,6 +28,9 @@ NOISE = 1e-6
 #: What is surely right breaks no row by more than this part of its terms, and may gain at most this part of what its
 #: duals add up to. HiGHS leaves less than a thousandth of both, but for numbers that are noise to it.
 SURE, SURE_GAIN = 1e-10, 1e-8
+#: A basic variable or row this near to its bound may be beyond it: by this part of the row's terms, or of the largest
+#: variable. That is asked of programs of so many non-zeros, where rationals take milliseconds.
+AT_BOUND, MOST_DEGENERATE = 1e-9, 400
 #: The gap that a method may leave, as a part of the optimum.
 WIDE = 1e-7
 
@@ -138,7 +141,9 @@ def refuse_unsure(program: Program, solution: Solution) -> None:
     """Raise `NotSolved` where an optimum in floats is not right but for rounding: its numbers are too far apart.
 
     Rows are judged by their own terms alone, and what the duals make of the rounding of these terms counts as a gap.
-    Programs with integers or logarithms are not judged, nor are answers in rationals.
+    Where users are alike but for the last digit, a vertex that breaks a row by that digit may be far from all that break
+    none. So a small program's vertex must be clear of all bounds but those that determine it. Programs with integers or
+    logarithms are not judged, nor are answers in rationals.
 
     >>> import numpy as np
     >>> from fairopt.program import Formulation
@@ -164,10 +169,24 @@ def refuse_unsure(program: Program, solution: Solution) -> None:
         gap, size = _gap(program, x, solution.dual)
         gap += 2 * ROUNDING * float(np.abs(solution.dual) @ terms)
         unsure = "" if gap <= SURE_GAIN * size else f"by its duals the optimum may be {gap:g} away"
+    if not unsure and len(rows.value) <= MOST_DEGENERATE and _degenerate(program, solution, activity, terms):
+        unsure = "rounding may have moved its vertex beyond a bound"
     if unsure:
         raise NotSolved(
             f"numerically out of range for {solution.backend}: {unsure}", replace(solution, status=Status.INACCURATE)
         )
+
+
+def _degenerate(program: Program, solution: Solution, activity: Array, terms: Array) -> bool:
+    """Whether a basic row or variable is at a bound, as far as rounding lets one say."""
+    basis, x, rows = solution.basis, solution.point, program.rows
+    if basis is None:
+        return False
+    spare = np.minimum(np.abs(activity - rows.lower), np.abs(rows.upper - activity))
+    apart = np.minimum(np.abs(x - program.lower), np.abs(program.upper - x))
+    at_row = (basis.rows == Position.BASIC) & (spare <= AT_BOUND * terms) & (terms > 0)
+    at_bound = (basis.columns == Position.BASIC) & (apart <= AT_BOUND * np.abs(x).max(initial=0.0))
+    return bool(at_row.any() or at_bound.any())
 
 
 def refuse_wide(solution: Solution) -> None:
