@@ -12,6 +12,7 @@ import numpy as np
 
 from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status, without_noise
+from fairopt.backends.trust import WIDE
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
@@ -32,6 +33,8 @@ CERTIFIABLE = 1000
 FLOAT_SLACK = 1e-9
 #: The relative rounding error of the level that a demand allows: a sum over types, divided once.
 MARGIN = 1e-13
+#: A type that adds no more to a user's ratio than this is decided about by a digit that floats do not have.
+FAINT = 1e-6
 #: Users whose levels rise so many times slower than others' are noise to a solver in floats.
 APART = 1e6
 
@@ -148,8 +151,13 @@ class WaterFilling(Formulated):
 
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Fill round by round; the evidence is the `WaterLevels`."""
+        if solve.surely:
+            self._refuse_faint(problem.as_(float))
         if solve.method is not None:
-            return self._by_prices(problem)
+            decision = self._by_prices(problem)
+            if solve.surely and not (most := decision.evidence.slack.max()) <= WIDE:
+                raise NotSolved(f"numerically out of range for floats: a level may be too low by a part of {most:.1g}")
+            return decision
         begun = perf_counter()
         market = problem.as_(solve.number)
         levels, build = self._nothing_fixed(market), 0.0
@@ -185,6 +193,17 @@ class WaterFilling(Formulated):
             evidence=levels,
             seconds=Seconds(build=build, solve=perf_counter() - begun - build),
         )
+
+    def _refuse_faint(self, market: Market) -> None:
+        """Raise `NotSolved` where all of a type is nearly nothing to a user that can run there.
+
+        For the last digit of its level that user may need most of the type, or none, and later levels follow.
+        """
+        worth = market.speedup * market.capacity / self._fair(market)[:, None]
+        if ((worth > 0) & (worth < FAINT)).any():
+            user, type_ = np.argwhere((worth > 0) & (worth < FAINT))[0]
+            what = f"all of {market.types[type_]} adds {worth[user, type_]:.1g} to the ratio of {market.users[user]}"
+            raise NotSolved(f"numerically out of range for floats: {what}")
 
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles:
         """Return who fills for many misreports at once, round by round as `decide` does with a back end."""
