@@ -2,8 +2,8 @@
 
 `well_formed` looks at every answer: its status, its shapes, its numbers. `trusted` looks at an optimum: its point
 keeps the constraints, and its duals say that no other point is better. In floats both are judged with a tolerance. It
-finds a wrong answer, and proves nothing: proofs are exact (`fairopt.certificates`). `refuse_unsure` has the tolerance of
-rounding errors: it is for whom there is a better way.
+finds a wrong answer, and proves nothing: proofs are exact (`fairopt.certificates`). `refuse_unsure` has the tolerance
+of rounding errors: it is for whom there is a better way.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.backends.scaling import held_at_zero
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.errors import FairoptError, NotSolved, require_returned
 from fairopt.program import INFINITY, ROUNDING, Array, Program, Sense
@@ -141,9 +142,9 @@ def refuse_unsure(program: Program, solution: Solution) -> None:
     """Raise `NotSolved` where an optimum in floats is not right but for rounding: its numbers are too far apart.
 
     Rows are judged by their own terms alone, and what the duals make of the rounding of these terms counts as a gap.
-    Where users are alike but for the last digit, a vertex that breaks a row by that digit may be far from all that break
-    none. So a small program's vertex must be clear of all bounds but those that determine it. Programs with integers or
-    logarithms are not judged, nor are answers in rationals.
+    Where users are alike but for the last digit, a vertex that breaks a row by that digit may be far from all that
+    break none. So a small program's vertex must be clear of all bounds but those that determine it. Programs with
+    integers or logarithms are not judged, nor are answers in rationals.
 
     >>> import numpy as np
     >>> from fairopt.program import Formulation
@@ -186,6 +187,8 @@ def _degenerate(program: Program, solution: Solution, activity: Array, terms: Ar
     apart = np.minimum(np.abs(x - program.lower), np.abs(program.upper - x))
     at_row = (basis.rows == Position.BASIC) & (spare <= AT_BOUND * terms) & (terms > 0)
     at_bound = (basis.columns == Position.BASIC) & (apart <= AT_BOUND * np.abs(x).max(initial=0.0))
+    if (held := held_at_zero(program)) is not None:
+        at_bound &= held < 0
     return bool(at_row.any() or at_bound.any())
 
 

@@ -153,9 +153,9 @@ def decide(
 ) -> Decision:
     """Return what ``policy`` decides on ``problem`` in ``state`` (None: its initial state).
 
-    ``solver`` None means the policy's best way. Where that fails in floats, or may be wrong, a market of at most
-    `MOST_EXACT` speedups is decided in rationals. `How` says what else may be asked. Errors: `NotSolved` (carries what was found),
-    `NotCapable`, `NotInstalled`, `BadInput`.
+    ``solver`` None means the policy's best way. Where that fails in floats, or may be wrong by more than rounding, a
+    market of at most `MOST_EXACT` speedups is decided in rationals. `How` says what else may be asked. Errors:
+    `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
 
     Source: that of the policy.
 

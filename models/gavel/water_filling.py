@@ -33,7 +33,8 @@ CERTIFIABLE = 1000
 FLOAT_SLACK = 1e-9
 #: The relative rounding error of the level that a demand allows: a sum over types, divided once.
 MARGIN = 1e-13
-#: A type that adds no more to a user's ratio than this is decided about by a digit that floats do not have.
+#: Where all of a type adds less than this to a user's ratio, or more than its inverse, the last digit of one level
+#: decides who has the type.
 FAINT = 1e-6
 #: Users whose levels rise so many times slower than others' are noise to a solver in floats.
 APART = 1e6
@@ -195,13 +196,13 @@ class WaterFilling(Formulated):
         )
 
     def _refuse_faint(self, market: Market) -> None:
-        """Raise `NotSolved` where all of a type is nearly nothing to a user that can run there.
+        """Raise `NotSolved` where all of a type is nearly nothing to a user that can run there, or far too much.
 
-        For the last digit of its level that user may need most of the type, or none, and later levels follow.
+        For the last digit of a level the user, or others, may then need all of the type, or none; later levels follow.
         """
         worth = market.speedup * market.capacity / self._fair(market)[:, None]
-        if ((worth > 0) & (worth < FAINT)).any():
-            user, type_ = np.argwhere((worth > 0) & (worth < FAINT))[0]
+        if (apart := (worth > 0) & ((worth < FAINT) | (worth > 1 / FAINT))).any():
+            user, type_ = np.argwhere(apart)[0]
             what = f"all of {market.types[type_]} adds {worth[user, type_]:.1g} to the ratio of {market.users[user]}"
             raise NotSolved(f"numerically out of range for floats: {what}")
 
