@@ -151,7 +151,7 @@ def refuse_unsure(program: Program, solution: Solution) -> None:
     >>> p = Formulation("tiny")
     >>> p.maximize(x := p.variable("x", lower=0))
     >>> p.constrain("room", x <= 1e-9)
-    >>> refuse_unsure(p.program(), Solution(Status.OPTIMAL, "fine", "some", x=np.array([2e-9]), dual=np.ones(1)))
+    >>> refuse_unsure(p.program().as_(float), Solution(Status.OPTIMAL, "fine", "some", x=np.array([2e-9])))
     Traceback (most recent call last):
         ...
     fairopt.errors.NotSolved: numerically out of range for some: its point breaks room by 1e-09
