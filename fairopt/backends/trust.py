@@ -194,8 +194,11 @@ def _degenerate(program: Program, solution: Solution, activity: Array, terms: Ar
 
 def refuse_wide(solution: Solution) -> None:
     """Raise `NotSolved` where a method's proven bounds of the optimum are more than the part `WIDE` apart."""
-    if solution.lower is not None and not solution.upper - solution.lower <= WIDE * abs(solution.lower):
-        between = f"the optimum is between {float(solution.lower):g} and {float(solution.upper):g}"
+    if solution.lower is None or solution.upper is None:
+        return
+    lower, upper = float(solution.lower), float(solution.upper)
+    if not upper - lower <= WIDE * abs(lower):
+        between = f"the optimum is between {lower:g} and {upper:g}"
         raise NotSolved(f"numerically out of range for floats: {between}", replace(solution, status=Status.INACCURATE))
 
 

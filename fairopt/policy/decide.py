@@ -193,7 +193,7 @@ def decide(
         at.surely = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
     try:
         decision = policy.decide(problem, state, at)
-    except NotSolved as failure:
+    except (NotSolved, NotCapable) as failure:
         if not at.surely:
             raise
         # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market

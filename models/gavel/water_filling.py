@@ -17,6 +17,7 @@ from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.water_filling import FillingResult, fill
+from fairopt.methods.water_filling.solve import CLEARLY, DEAR
 from fairopt.models.gavel.many_levels import ManyLevels
 from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
@@ -36,6 +37,8 @@ MARGIN = 1e-13
 #: Where all of a type adds less than this to a user's ratio, or more than its inverse, the last digit of one level
 #: decides who has the type.
 FAINT = 1e-6
+#: So many speedups are decided in rationals where users are indifferent between types: that takes milliseconds.
+MOST_TIED = 60
 #: Users whose levels rise so many times slower than others' are noise to a solver in floats.
 APART = 1e6
 
@@ -155,10 +158,7 @@ class WaterFilling(Formulated):
         if solve.surely:
             self._refuse_faint(problem.as_(float))
         if solve.method is not None:
-            decision = self._by_prices(problem)
-            if solve.surely and not (most := decision.evidence.slack.max()) <= WIDE:
-                raise NotSolved(f"numerically out of range for floats: a level may be too low by a part of {most:.1g}")
-            return decision
+            return self._by_prices(problem, solve.surely)
         begun = perf_counter()
         market = problem.as_(solve.number)
         levels, build = self._nothing_fixed(market), 0.0
@@ -223,11 +223,15 @@ class WaterFilling(Formulated):
 
         return ManyLevels(problem, write, rising, raised)
 
-    def _by_prices(self, problem: Market) -> Allocation:
+    def _by_prices(self, problem: Market, surely: bool) -> Allocation:
         """Fill by prices, in floats; the evidence is the `WaterLevels`, with what is proved of each round."""
         begun = perf_counter()
         market = problem.as_(float)
         filled = fill(market.speedup, market.capacity, self._fair(market), market.demand)
+        if surely and not (most := filled.slack.max()) <= WIDE:
+            raise NotSolved(f"numerically out of range for floats: a level may be too low by a part of {most:.1g}")
+        if surely and market.speedup.size <= MOST_TIED and (unsure := _indifferent(filled, market)):
+            raise NotSolved(f"numerically out of range for floats: {unsure}")
         proven = _proven(filled, market, self._fair(market))
         return Allocation(
             self.name,
@@ -290,6 +294,22 @@ class WaterFilling(Formulated):
         if (np.abs(decision.evidence.level - levels) > FLOAT_SLACK * levels).any():
             raise NotCapable(f"this decision of {self.name} in floats is not the exact one")
         return replace(exact, seconds=decision.seconds)
+
+
+def _indifferent(filled: FillingResult, market: Market) -> str:
+    """Return who would pay for a type that it does not use what others pay, but for rounding; "" where nobody would.
+
+    The last digit of its speedups then decides who uses it, and later levels follow.
+    """
+    unused = (market.speedup * market.capacity > 0) & (filled.shares <= 0)
+    for each in filled.rounds:
+        cost = each.prices + each.demand_duals[:, None]
+        dear = cost * market.capacity >= DEAR * float(each.prices @ market.capacity)
+        tied = unused & dear & (np.abs(cost - each.values[:, None] * market.speedup) <= CLEARLY * cost)
+        if tied.any():
+            user, type_ = np.argwhere(tied)[0]
+            return f"{market.users[user]} can do with or without {market.types[type_]}"
+    return ""
 
 
 def _of_the_least(filled: FillingResult, first: Solution) -> Solution | None:
