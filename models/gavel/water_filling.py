@@ -17,7 +17,7 @@ from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.water_filling import FillingResult, fill
-from fairopt.methods.water_filling.solve import CLEARLY, DEAR
+from fairopt.methods.water_filling.solve import CLEARLY
 from fairopt.models.gavel.many_levels import ManyLevels
 from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
@@ -37,8 +37,8 @@ MARGIN = 1e-13
 #: Where all of a type adds less than this to a user's ratio, or more than its inverse, the last digit of one level
 #: decides who has the type.
 FAINT = 1e-6
-#: So many speedups are decided in rationals where users are indifferent between types: that takes milliseconds.
-MOST_TIED = 60
+#: So many speedups are decided in rationals where some are nearly in proportion: that takes milliseconds.
+MOST_ALIKE = 60
 #: Users whose levels rise so many times slower than others' are noise to a solver in floats.
 APART = 1e6
 
@@ -156,7 +156,7 @@ class WaterFilling(Formulated):
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Fill round by round; the evidence is the `WaterLevels`."""
         if solve.surely:
-            self._refuse_faint(problem.as_(float))
+            self._refuse_unsure(problem.as_(float))
         if solve.method is not None:
             return self._by_prices(problem, solve.surely)
         begun = perf_counter()
@@ -195,7 +195,7 @@ class WaterFilling(Formulated):
             seconds=Seconds(build=build, solve=perf_counter() - begun - build),
         )
 
-    def _refuse_faint(self, market: Market) -> None:
+    def _refuse_unsure(self, market: Market) -> None:
         """Raise `NotSolved` where all of a type is nearly nothing to a user that can run there, or far too much.
 
         For the last digit of a level the user, or others, may then need all of the type, or none; later levels follow.
@@ -205,6 +205,8 @@ class WaterFilling(Formulated):
             user, type_ = np.argwhere(apart)[0]
             what = f"all of {market.types[type_]} adds {worth[user, type_]:.1g} to the ratio of {market.users[user]}"
             raise NotSolved(f"numerically out of range for floats: {what}")
+        if market.speedup.size <= MOST_ALIKE and _nearly_alike(np.where(market.capacity > 0, market.speedup, 0.0)):
+            raise NotSolved("numerically out of range for floats: some speedups are nearly in proportion")
 
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles:
         """Return who fills for many misreports at once, round by round as `decide` does with a back end."""
@@ -230,8 +232,6 @@ class WaterFilling(Formulated):
         filled = fill(market.speedup, market.capacity, self._fair(market), market.demand)
         if surely and not (most := filled.slack.max()) <= WIDE:
             raise NotSolved(f"numerically out of range for floats: a level may be too low by a part of {most:.1g}")
-        if surely and market.speedup.size <= MOST_TIED and (unsure := _indifferent(filled, market)):
-            raise NotSolved(f"numerically out of range for floats: {unsure}")
         proven = _proven(filled, market, self._fair(market))
         return Allocation(
             self.name,
@@ -296,20 +296,15 @@ class WaterFilling(Formulated):
         return replace(exact, seconds=decision.seconds)
 
 
-def _indifferent(filled: FillingResult, market: Market) -> str:
-    """Return who would pay for a type that it does not use what others pay, but for rounding; "" where nobody would.
+def _nearly_alike(speedup: Array) -> bool:
+    """Whether two types are nearly, but not quite, in the same proportion for two users, or the same for one.
 
-    The last digit of its speedups then decides who uses it, and later levels follow.
+    The last digits of the speedups then decide who uses which, and later levels follow.
     """
-    unused = (market.speedup * market.capacity > 0) & (filled.shares <= 0)
-    for each in filled.rounds:
-        cost = each.prices + each.demand_duals[:, None]
-        dear = cost * market.capacity >= DEAR * float(each.prices @ market.capacity)
-        tied = unused & dear & (np.abs(cost - each.values[:, None] * market.speedup) <= CLEARLY * cost)
-        if tied.any():
-            user, type_ = np.argwhere(tied)[0]
-            return f"{market.users[user]} can do with or without {market.types[type_]}"
-    return ""
+    rows = np.vstack([np.ldexp(speedup, -np.frexp(speedup.max(axis=1))[1][:, None]), np.ones(speedup.shape[1])])
+    one = rows[:, None, :, None] * rows[None, :, None, :]
+    other = one.transpose(0, 1, 3, 2)
+    return bool(((np.abs(one - other) <= CLEARLY * one) & (one != other)).any())
 
 
 def _of_the_least(filled: FillingResult, first: Solution) -> Solution | None:
