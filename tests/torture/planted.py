@@ -64,7 +64,7 @@ PLANTED = [
     Planted("fairopt/backends/trust.py", "    if solution.dual is not None and not program.integer.any():", "    if False:", _SPOILED),
     Planted("fairopt/backends/trust.py", "elif values.dtype != object and not np.isfinite(values.astype(float)).all():", "elif False:", _SPOILED),
     Planted("fairopt/backends/trust.py", "if not isinstance(values, np.ndarray) or values.shape != (length,):", "if False:", _SPOILED),
-    Planted("fairopt/backends/solver.py", "return trusted(program, self(program))", "return self(program)", _SPOILED),
+    Planted("fairopt/backends/solver.py", "solution = trusted(program, self(program))", "solution = self(program)", _SPOILED),
     Planted("fairopt/backends/trust.py", "    except Exception as error:\n", "    except LookupError as error:\n", _SPOILED),
     # methods and models
     Planted("fairopt/backends/solution.py", "shares[:, over] *= ", "shares[:, over] *= 1.1 * ", _HARD),
