@@ -1,6 +1,7 @@
 """Who solves: one chooser for every policy, and nothing that is named is ignored or replaced."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -197,6 +198,20 @@ def test_rows_of_numbers_far_apart_are_whole_and_their_witnesses_can_be_read() -
                 assert verdict.answer is not Answer.UNDECIDED or "by its duals" in str(verdict)
                 gets, _, instead = str(verdict.witness or "").rpartition(" instead of ")
                 assert not instead or not gets.endswith(f" gets {instead}")
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_floats_cannot_measure_leaves_no_row_empty(exact: bool) -> None:
+    market = Market.of(
+        [["1e-12", 1], [1, "1e12"], ["1e-6", 3]],
+        capacity=[7, 0],
+        weight=[1, 1, "1e9"],
+        demand=[None, Fraction(1, 1000), None],
+    )
+    rows = list(compare(market, ["equal-split", "partial-allocation"], ["pareto_efficiency"], exact=exact))
+    assert [row.error for row in rows] == [None, None]
+    assert [row.verdicts["pareto_efficiency"].answer for row in rows] == [Answer.HOLDS, Answer.FAILS]
+    assert all(row.metrics.price_of_fairness > Fraction(9, 10) for row in rows)
 
 
 class WholeGpus(Formulated):
