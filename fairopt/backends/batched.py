@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fairopt.backends.scaling import Scaled, scaled
+from fairopt.backends.scaling import Scaled, in_units
 from fairopt.backends.solution import Basis, Position
 from fairopt.program import INFINITY, Array, Program, Sense
 from fairopt.program.batched import Programs
@@ -45,7 +45,7 @@ def points_and_duals(programs: Programs, like: Program, basis: Basis) -> tuple[A
 
     Source: Chvatal, Linear Programming, 1983, ch. 2, 8 and 10 (dictionaries, bounded variables, dual simplex).
     """
-    size = scaled(like)
+    size = in_units(like)
     rows, variables = like.shape
     points, duals = (np.full((len(programs.cost), count), np.nan) for count in (variables, rows))
     block = max(1, BLOCK // (8 * (rows + 2) * variables))

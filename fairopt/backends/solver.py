@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from fairopt.backends.apart import solved, wanted
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Solution, Status
-from fairopt.backends.trust import asked, trusted, well_formed
+from fairopt.backends.trust import asked, refuse_unsure, refuse_wide, trusted, well_formed
 from fairopt.deadline import left
 from fairopt.deadline import time_limit as within
 from fairopt.errors import BadInput, NotCapable, NotInstalled, OutOfTime
@@ -264,6 +264,7 @@ class Session:
 
     With ``warm`` each decision starts from the one before, the first from ``start``; else each starts from ``start``.
     Where optima tie, it may then find another than a fresh session does. ``seconds`` adds up the solver's own time.
+    ``surely`` is for whoever has a better way: an optimum in floats that may be wrong is then refused.
 
     Errors: those of the solver.
 
@@ -284,7 +285,7 @@ class Session:
         start: Solution | None = None,
     ) -> None:
         self.solver, self.options, self.warm = solver, options or Options(), warm
-        self.seconds = 0.0
+        self.seconds, self.surely = 0.0, False
         self._ask: Callable[[Program], Solution] | None = None
         if not isinstance(solver, Method):
             # a back end from outside starts afresh with every program
@@ -311,7 +312,9 @@ class Session:
 
     def next(self) -> Session:
         """Return the session for the next decision: this one where it is warm, else a fresh one."""
-        return self if self.warm else Session(self.solver, self.options, start=self._last)
+        following = self if self.warm else Session(self.solver, self.options, start=self._last)
+        following.surely = self.surely
+        return following
 
     def __call__(self, program: Program) -> Solution:
         """Return the back end's answer to ``program``, optimal or not."""
@@ -323,7 +326,10 @@ class Session:
 
     def optimum(self, program: Program) -> Solution:
         """Return the optimal answer to ``program``, as far as it can be `trusted`; errors: `NotSolved`."""
-        return trusted(program, self(program))
+        solution = trusted(program, self(program))
+        if self.surely:
+            refuse_unsure(program, solution)
+        return solution
 
     def answer(self, policy: Any, problem: Any, start: Any = None) -> Solution:
         """Return the method's solution of ``policy`` on ``problem``, starting at ``start`` or at the last solution."""
@@ -335,6 +341,8 @@ class Session:
             start = self._last.warm_start
         with within(self.options.time_limit):
             solution = method.solve(policy, problem, start)
+        if self.surely:
+            refuse_wide(solution)
         if self.warm:
             self._last = solution
         self.seconds += solution.seconds

@@ -125,7 +125,7 @@ class _Search:
     def answer(self, refinement: bool = True) -> Solution:
         """Return the answer, whatever it takes to get it within the deadline."""
         try:
-            if refinement:
+            if refinement and not (self._floats and not self._floats.in_range):
                 if (vertex := self._refined()) is not None:
                     return self._optimal(vertex.x, vertex.dual, vertex.basis)
                 if (proved := self._proved()) is not None:
