@@ -13,54 +13,47 @@ from .programs import MOST_TERMS, at_most
 from .reading import Entry, Number, Rejected, digest, shown, summed, within
 from .statements import Proved, require_bound
 
-Limits = dict[tuple[int, int], tuple[Number, Number]]  #: by size and type, how many gangs run: from, to
+Kind = tuple[int, int]  #: a size of gangs, and a type by position
+Limits = dict[Kind, tuple[Number, Number]]  #: how many gangs of a kind run: from, to
 FREE, WAITS = (0, inf), -1  #: no limits, and the type of a job that waits, which costs nothing
 
 
 @dataclass
 class Round:
-    """Jobs that ask for ``gangs`` of GPUs of one type, and their costs by type; ``least`` must be busy."""
+    """How many jobs have a gang and costs by type; GPUs; how many must be busy; what is ``spent`` anyway."""
 
-    gangs: list[int]
-    costs: list[dict[int, Fraction]]
+    jobs: Counter[tuple[int, tuple[tuple[int, Fraction], ...]]]
     capacity: list[int]
     least: int
+    spent: Fraction = ZERO
 
-    def __str__(self) -> str:
-        """Name the round: its digest and its size."""
-        costs = [[[i, str(cost)] for i, cost in row.items()] for row in self.costs]
-        found = digest(["round", self.gangs, costs, self.capacity, self.least])
-        return f"round {found}: {len(self.gangs)} jobs, {len(self.capacity)} types"
+    def bound(self, told: Entry, limits: Limits) -> tuple[Fraction, dict[Kind, Fraction]]:
+        """Return a bound on the cost within limits, and what a gang of each kind pays in it.
 
-    def value(self, types: list[int]) -> Fraction:
-        """Return the cost of an assignment. Errors: `Rejected` where it is none."""
-        busy = Counter[int]()
-        for job, i in enumerate(types):
-            if i not in self.costs[job]:
-                raise Rejected(f"job {job} may not run on type {i}")
-            busy[i] += self.gangs[job] if i != WAITS else 0
-        if any(busy[i] > room for i, room in enumerate(self.capacity)) or busy.total() < self.least:
-            raise Rejected("more GPUs of a type are in use than there are, or too few are busy")
-        return summed(row[i] for row, i in zip(self.costs, types, strict=True))
-
-    def bound(self, told: Entry, limits: Limits) -> tuple[Fraction, list[dict[int, Fraction]]]:
-        """Return a bound on the cost within limits, and how much dearer than its best a type is for each job.
-
-        Gangs pay a toll by kind, and for each GPU a price less a reward. An assignment costs no less than its
-        jobs with that, less all GPUs' prices, plus the reward of the least, less the most that tolls can be.
+        That is a toll, and for each GPU a price less a reward. An assignment costs no less than its jobs with
+        that, less all GPUs' prices, plus the reward of the least, less the most that tolls can add up to.
         """
         prices = [each.amount() for each in told["prices"].items(len(self.capacity))]
-        reward, tolls = told["reward"].amount(), dict[tuple[int, int], Fraction]()
+        reward, tolls = told["reward"].amount(), dict[Kind, Fraction]()
         for gang, i, toll in (each.items(3) for each in told["tolls"].or_none()):
             tolls[gang.integer(), i.integer()] = toll.number()
-        pays = {(size, WAITS): ZERO for size in self.gangs}
+        pays = {(size, WAITS): ZERO for size, _ in self.jobs}
         for size, j in [(size, j) for size, _ in pays for j in range(len(prices))]:
             pays[size, j] = size * (prices[j] - reward) + tolls.get((size, j), ZERO)
-        full = [{j: c + pays[self.gangs[n], j] for j, c in row.items()} for n, row in enumerate(self.costs)]
-        best = [min(row.values()) for row in full]
-        least = reward * self.least - summed(p * room for p, room in zip(prices, self.capacity, strict=True))
-        least += summed(best) - summed(at_most(toll, *limits.get(kind, FREE)) for kind, toll in tolls.items())
-        return least, [{j: cost - of for j, cost in row.items()} for row, of in zip(full, best, strict=True)]
+        least = summed(n * min(c + pays[size, j] for j, c in row) for (size, row), n in self.jobs.items())
+        least -= summed(price * room for price, room in zip(prices, self.capacity, strict=True))
+        least -= summed(at_most(toll, *limits.get(kind, FREE)) for kind, toll in tolls.items())
+        return least + self.spent + reward * self.least, pays
+
+    def narrowed(self, pays: dict[Kind, Fraction], may_be: Callable[[Fraction], bool]) -> Round:
+        """Return the round with a type left to a job where it ``may_be`` so much dearer than the best."""
+        left = replace(self, jobs=Counter())
+        for (size, costs), n in self.jobs.items():
+            best = min(cost + pays[size, j] for j, cost in costs)
+            some = [(j, cost) for j, cost in costs if may_be(cost + pays[size, j] - best)]
+            left.jobs[size, tuple((j, cost - some[0][1]) for j, cost in some)] += n
+            left.spent = summed((left.spent, n * some[0][1]))
+        return left
 
 
 def gangs(data: Entry) -> Proved:
@@ -70,44 +63,51 @@ def gangs(data: Entry) -> Proved:
     for. What is left is split into ``cases``. Where costs are multiples of a ``grain``, so are their sums.
     """
     told = data.fields("gangs capacity least cost types value bound gap root cases", "grain")
-    sizes = [each.integer(1) for each in told["gangs"].items()]
+    sizes, least = [each.integer(1) for each in told["gangs"].items()], told["least"].integer()
     capacity = [each.integer() for each in told["capacity"].items()]
     rows = [enumerate(row.items(len(capacity))) for row in told["cost"].items(len(sizes))]
     costs = [{WAITS: ZERO} | {i: each.number() for i, each in row if each.value is not None} for row in rows]
-    whole, bound = Round(sizes, costs, capacity, told["least"].integer()), told["bound"].number()
-    value = whole.value([each.integer(WAITS) for each in told["types"].items(len(sizes))])
+    busy, spent = Counter[int](), list[Fraction]()
+    for row, size, each in zip(costs, sizes, told["types"].items(len(sizes)), strict=True):
+        if (i := each.integer(WAITS)) not in row:
+            raise Rejected(f"{each.place}: the job may not run there")
+        busy[i] += size if i != WAITS else 0
+        spent.append(row[i])
+    if any(busy[i] > room for i, room in enumerate(capacity)) or busy.total() < least:
+        raise Rejected("more GPUs of a type are in use than there are, or too few are busy")
+    value, bound = summed(spent), told["bound"].number()
     require_bound(value, bound, told)
     grain = ZERO if told["grain"].value is None else told["grain"].amount(positive=True)
     if grain and any((each / grain).denominator > 1 for row in ({0: bound}, *costs) for each in row.values()):
         raise Rejected("the bound or a cost is no multiple of the grain")
-
-    def less(cost: Fraction) -> bool:
-        return cost <= bound - grain if grain else cost < bound
-
-    root, dearer = whole.bound(told["root"].fields("prices reward", "tolls"), {})
+    less = (bound - grain).__ge__ if grain else bound.__gt__
+    whole = Round(
+        Counter((s, tuple(row.items())) for s, row in zip(sizes, costs, strict=True)), capacity, least
+    )
+    root, pays = whole.bound(told["root"].fields("prices reward", "tolls"), {})
     if less(root):
-        pairs = zip(costs, dearer, strict=True)
-        some = [{i: cost for i, cost in row.items() if less(root + more[i])} for row, more in pairs]
-        _require_bounded(replace(whole, costs=some), told["cases"], less)
+        _require_bounded(whole.narrowed(pays, lambda more: less(root + more)), told["cases"], less)
     said = f"an assignment of jobs to types costs {shown(value)}, none costs less than {shown(bound)}"
-    return Proved(f"{said}: optimal" if value == bound else said, whole)
+    named = digest(
+        ["round", sizes, [[[i, str(c)] for i, c in row.items()] for row in costs], capacity, least]
+    )
+    about = f"round {named}: {len(sizes)} jobs, {len(capacity)} types"
+    return Proved(f"{said}: optimal" if value == bound else said, about)
 
 
 def _require_bounded(left: Round, told: Entry, less: Callable[[Fraction], bool]) -> None:
     """Follow the cases. Each is bounded, or split: at most so many gangs of a kind, and then more of them."""
-    cases, waiting = told.items(), list[Limits]([{}])
-    within(len(cases) * (1 + sum(map(len, left.costs))), MOST_TERMS, told.place, "terms")
-    for each in cases:
-        if not waiting:
-            raise Rejected("there are more cases than splits make")
-        limits, case = waiting.pop(), each.fields("", "split prices reward tolls")
-        if case["split"].value is None:
-            if less(left.bound(case, limits)[0]):
-                raise Rejected(f"{each.place} is not bounded by its prices")
-            continue
-        size, i, most = (part.integer() for part in case["split"].items(3))
-        low, high = limits.get((size, i), FREE)
-        waiting += [limits | {(size, i): (most + 1, high)}, limits | {(size, i): (low, most)}]
-        within(len(waiting) + len(limits), 1000, each.place, "cases in each other")
-    if waiting:
-        raise Rejected("a case is missing")
+    cases, waiting = told.items()[::-1], list[Limits]([{}])
+    within(len(cases) * (1 + sum(len(row) for _, row in left.jobs)), MOST_TERMS, told.place, "terms")
+    while cases and waiting:
+        each, limits = cases.pop(), waiting.pop()
+        case = each.fields("", "split prices reward tolls")
+        if case["split"].value is not None:
+            size, i, most = (part.integer() for part in case["split"].items(3))
+            low, high = limits.get((size, i), FREE)
+            waiting += [limits | {(size, i): (most + 1, high)}, limits | {(size, i): (low, most)}]
+            within(len(waiting) + len(limits), 1000, each.place, "cases in each other")
+        elif less(left.bound(case, limits)[0]):
+            raise Rejected(f"{each.place} is not bounded by its prices")
+    if cases or waiting:
+        raise Rejected("a case is missing, or one too many is there")
