@@ -13,13 +13,14 @@ from fairopt.program import Array
 
 _WHOLE = {"type": "array", "items": {"type": "integer"}}
 _COSTS = {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/number"}, {"type": "null"}]}}
-_MARKED = {
+_TOLL = [{"type": "integer"}, {"type": "integer"}, {"$ref": "#/$defs/number"}]
+_BOUNDED = {
     "prices": {"type": "array", "items": {"$ref": "#/$defs/amount"}},
     "reward": {"$ref": "#/$defs/amount"},
-    "tolls": {"type": "array", "items": {"type": "array", "minItems": 3, "maxItems": 3}},
+    "tolls": {"type": "array", "items": {"type": "array", "prefixItems": _TOLL, "items": False, "minItems": 3}},
 }
 _SPLIT = {"split": _WHOLE | {"minItems": 3, "maxItems": 3}}
-_CASE = {"type": "object", "properties": _MARKED | _SPLIT, "additionalProperties": False}
+_CASE = {"type": "object", "properties": _BOUNDED | _SPLIT, "additionalProperties": False}
 
 
 @dataclass(frozen=True, eq=False)

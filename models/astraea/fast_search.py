@@ -14,6 +14,7 @@ from fairopt.models.astraea.round_state import RoundState, spots
 from fairopt.problem.batch import NEVER
 from fairopt.program import Array
 
+
 class ShiftedSchedules(NamedTuple):
     """Schedules that differ only in their start, with the largest gain possible for each start.
 

@@ -4,4 +4,13 @@ from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment, GangRe
 from fairopt.methods.gang_assignment.proof import GangBound, prove_gangs
 from fairopt.methods.gang_assignment.solve import solve_gangs
 
-__all__ = ["IDLE", "GangAssignment", "GangBound", "GangResult", "Multipliers", "prove_gangs", "solve_gangs", "usable_gpus"]
+__all__ = [
+    "IDLE",
+    "GangAssignment",
+    "GangBound",
+    "GangResult",
+    "Multipliers",
+    "prove_gangs",
+    "solve_gangs",
+    "usable_gpus",
+]

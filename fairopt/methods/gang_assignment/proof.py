@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
+from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,13 +38,15 @@ Limits: TypeAlias = Mapping[Kind, tuple[float, float]]
 TRIED, STEPS = 10, 30
 #: Numbers of gangs that are nearer to a whole one are whole.
 WHOLE = 1e-6
+#: GangPrices that prove all but this part of what is wanted of a case are made exact.
+NEAR = 1e-6
 #: What floats may be off by, as a part of the numbers that they are made of.
 OFF = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
 class GangBound:
-    """An assignment costs ``value``, and none costs less than ``bound``: the numbers of `fairopt.certificates.GangProof`."""
+    """An assignment costs ``value``, none less than ``bound``: the numbers of `fairopt.certificates.GangProof`."""
 
     value: Fraction
     bound: Fraction
@@ -52,7 +56,7 @@ class GangBound:
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class GangPrices:
     """A price of a GPU by type and the reward of a busy one, from 0, and what a gang of a kind pays besides."""
 
     prices: list[Fraction]
@@ -75,18 +79,17 @@ class Prices:
 class Narrowed:
     """A round in which most jobs are ``settled``, by kind, at a cost ``spent``; other jobs have some types left.
 
-    ``jobs``: of a gang and the costs by type, how many there are. ``dearer``: in the order of these, by how much each
-    type costs more than the best one at the prices ``root``, in floats.
+    ``jobs``: of a gang and its costs by type, how many there are. ``root``: the prices that leave these types only.
     """
 
     problem: GangAssignment
-    root: Prices
+    root: GangPrices
     settled: Counter[Kind]
     spent: Fraction
-    jobs: Mapping[tuple[int, tuple[tuple[int, float], ...]], int]
+    jobs: Mapping[tuple[int, tuple[tuple[int, Fraction], ...]], int]
 
     @classmethod
-    def of(cls, problem: GangAssignment, root: Prices, upper: float) -> Narrowed:
+    def of(cls, problem: GangAssignment, root: GangPrices, upper: float) -> Narrowed:
         """Return the round without what cannot be part of an assignment that costs less than ``upper``."""
         types = len(problem.capacity)
         full = np.zeros((len(problem.gangs), types + 1))
@@ -102,22 +105,28 @@ class Narrowed:
         chosen = np.where(kept[alone, -1], IDLE, kept[alone].argmax(axis=1))
         settled = Counter(zip(problem.gangs[alone].tolist(), chosen.tolist(), strict=True))
         spent = exact_sum(cost[alone, chosen])
-        jobs: Counter[tuple[int, tuple[tuple[int, float], ...]]] = Counter()
+        jobs: Counter[tuple[int, tuple[tuple[int, Fraction], ...]]] = Counter()
         for job in np.flatnonzero(~alone).tolist():
             some = np.flatnonzero(kept[job])
-            own = tuple((each if each < types else IDLE, cost[job, each].item()) for each in some.tolist())
+            own = tuple((each if each < types else IDLE, Fraction(cost[job, each])) for each in some.tolist())
             jobs[int(problem.gangs[job]), own] += 1
         return cls(problem, root, settled, spent, jobs)
 
-    def bound(self, at: Prices, limits: Limits) -> Fraction:
+    def bound(self, at: GangPrices, limits: Limits) -> Fraction:
         """Return what prices prove of the cost within limits, exactly."""
+        pays = {kind: at.pays(*kind) for kind in {*self.settled, *self.kinds}}
         least = self.spent + at.reward * self.problem.least
-        least += sum(count * at.pays(*kind) for kind, count in self.settled.items())
+        least += sum(count * pays[kind] for kind, count in self.settled.items())
         least -= sum(p * int(room) for p, room in zip(at.prices, self.problem.capacity, strict=True))
         least -= sum(toll * int(limits[kind][toll > 0]) for kind, toll in at.tolls.items())
         for (gang, own), count in self.jobs.items():
-            least += count * min(Fraction(cost) + at.pays(gang, i) for i, cost in own)
+            least += count * min(cost + pays[gang, i] for i, cost in own)
         return least
+
+    @cached_property
+    def kinds(self) -> list[Kind]:
+        """The kinds that jobs can still be of, waiting included."""
+        return sorted({(gang, i) for gang, own in self.jobs for i, _ in own})
 
 
 def exact_sum(values: Array) -> Fraction:
@@ -129,7 +138,8 @@ def prove_gangs(problem: GangAssignment, found: GangResult, *, time_limit: float
     """Return an exact bound on the cost of every assignment, as close to that of ``found`` as time allows.
 
     ``found``: an assignment with multipliers, as `solve_gangs` returns it; if it is optimal, the bound is mostly its
-    cost. ``time_limit``: seconds for the search; after it, cases stay unsplit and a gap is left.
+    cost. ``time_limit``: seconds for the search; after it, cases stay unsplit and a gap is left. The exact bounds of
+    the cases come on top.
     Errors: `NotSolved` where there is no assignment, or HiGHS ends without an answer.
     """
     if found.type_of is None or found.multipliers is None:
@@ -137,7 +147,7 @@ def prove_gangs(problem: GangAssignment, found: GangResult, *, time_limit: float
     runs = np.flatnonzero(found.type_of != IDLE)
     value = exact_sum(problem.cost[runs, found.type_of[runs]])
     price, reward = found.multipliers.price.tolist(), Fraction(float(found.multipliers.reward))
-    root = Prices([Fraction(each) for each in price], reward, {})
+    root = GangPrices([Fraction(each) for each in price], reward, {})
     left = Narrowed.of(problem, root, float(value))
     grain = Fraction(grain_of(problem.cost[problem.allowed])) or None
     bound, cases = left.bound(root, {}), list[Mapping[str, Any]]()
@@ -148,17 +158,40 @@ def prove_gangs(problem: GangAssignment, found: GangResult, *, time_limit: float
     return GangBound(value, min(bound, value), root.written(), tuple(cases), grain)
 
 
+@dataclass(eq=False)
+class _Case:
+    """Limits, and how their linear program ended: what is lost, its duals, the numbers of gangs and the basis.
+
+    Where nothing fits, ``loss`` is infinite and the duals are a ray. ``split``: a kind and the most of one part.
+    """
+
+    limits: Limits
+    loss: float
+    dual: Array
+    numbers: Array = field(default_factory=lambda: np.zeros(0))
+    basis: Any = None
+    split: tuple[int, int, int] | None = None
+    parts: Sequence[_Case] = ()
+
+
+def _sides_of(split: tuple[int, int, int], limits: Limits) -> list[Limits]:
+    """Return the limits of at most so many gangs of a kind, and of more than that."""
+    gang, gpu_type, most = split
+    low, high = limits.get((gang, gpu_type), (0, INFINITY))
+    return [{**limits, (gang, gpu_type): side} for side in ((low, most), (most + 1, high))]
+
+
 class _Tree:
     """Branch and bound on numbers of gangs; the linear program is in moves from each job's best type at the root."""
 
     def __init__(self, left: Narrowed, value: Fraction, lower: Fraction, grain: Fraction, clock: StageClock) -> None:
         self.left, self.value, self.lower, self.clock = left, value, lower, clock
         types = range(len(left.problem.capacity))
-        self.kinds = sorted({(gang, i) for gang, own in left.jobs for i, _ in own if i != IDLE})
+        self.kinds = [kind for kind in left.kinds if kind[1] != IDLE]
         self.base: Counter[Kind] = Counter(left.settled)
         moves: list[tuple[int, int, int, int, Fraction]] = []  # number of the jobs, gang, from, to, how much dearer
         for number, ((gang, own), count) in enumerate(left.jobs.items()):
-            full = {i: Fraction(cost) + left.root.pays(gang, i) for i, cost in own}
+            full = {i: cost + left.root.pays(gang, i) for i, cost in own}
             best = min(full, key=lambda i: full[i])
             self.base[gang, best] += count
             moves += [(number, gang, best, i, full[i] - full[best]) for i in full if i != best]
@@ -174,33 +207,41 @@ class _Tree:
         self._now: Limits = {}
 
     def search(self) -> tuple[Fraction, list[Mapping[str, Any]]]:
-        """Return the least bound of all cases, and the cases in the order in which the verifier follows them."""
-        cases: list[Mapping[str, Any]] = []
-        waiting: list[Limits] = [{}]
-        least = self.value
+        """Return the least bound of all cases, and the cases in the order in which the verifier follows them.
+
+        The case that could have the least cost is split next, so that the bound is as close as it can be at any time.
+        """
+        root = self._case({})
+        ready, number = [(root.loss, 0, root)], 0
+        while ready and not self.clock.over:
+            case = heappop(ready)[-1]
+            if case.loss >= self.enough or not (parts := self._split(case)):
+                continue
+            case.split, case.parts = parts
+            for part in case.parts:
+                number += 1
+                heappush(ready, (part.loss, number, part))
+        told: list[Mapping[str, Any]] = []
+        waiting, least = [root], self.value
         while waiting:
-            limits = waiting.pop()
-            status, loss = self._solve(limits)
-            split = None
-            if status is Status.OPTIMAL and loss < self.enough and not self.clock.over:
-                split = self._split(limits, loss)
-            if split is None:
-                at, bound = self._bounded(limits, status)
-                cases.append(at.written())
+            case = waiting.pop()
+            if case.split is None:
+                at, bound = self._bounded(case)
+                told.append(at.written())
                 least = min(least, bound)
             else:
-                kind, most = split
-                low, high = limits.get(kind, (0, INFINITY))
-                cases.append({"split": [*kind, most]})
-                waiting += [{**limits, kind: (most + 1, high)}, {**limits, kind: (low, most)}]
-        return max(least, self.lower), cases
+                told.append({"split": case.split})
+                waiting += case.parts[::-1]
+        return max(least, self.lower), told
 
     def _program(self, limits: Limits) -> Program:
         """Return the linear program: rows are the types, all busy GPUs, the kinds, and jobs that have several moves."""
         jobs = np.array(list(self.left.jobs.values()), dtype=np.int64)
-        number, gang, base, to, _ = (np.array(part) for part in zip(*self.moves, strict=True)) if self.moves else [
-            np.zeros(0, dtype=np.int64)
-        ] * 5
+        number, gang, base, to, _ = (
+            (np.array(part) for part in zip(*self.moves, strict=True))
+            if self.moves
+            else [np.zeros(0, dtype=np.int64)] * 5
+        )
         types, lp = len(self.free), Blocks()
         cost = np.array([float(each) for each in self.exact]) * self.unit
         moved = lp.columns(cost[: len(self.moves)], 0.0, jobs[number] if len(number) else np.zeros(0))
@@ -211,7 +252,7 @@ class _Tree:
         lp.entries(np.repeat(busy, types + 1), np.append(slack, surplus), np.ones(types + 1))
         sides = np.array([self._sides(kind, limits) for kind in self.kinds]).reshape(-1, 2)
         kinds = lp.rows(sides[:, 0], sides[:, 1], len(self.kinds))
-        row = {kind: at for kind, at in zip(self.kinds, kinds.tolist(), strict=True)}
+        row = dict(zip(self.kinds, kinds.tolist(), strict=True))
         for at, sign in ((to, 1), (base, -1)):
             there = np.flatnonzero(at != IDLE)
             lp.entries(filled[at[there]], moved[there], sign * gang[there])
@@ -225,8 +266,17 @@ class _Tree:
         low, high = limits.get(kind, (-INFINITY, INFINITY))
         return low - self.base[kind], high - self.base[kind]
 
-    def _solve(self, limits: Limits, steps: int = 2**31 - 1) -> tuple[Status, float]:
-        """Return how the linear program within limits ends, and what is lost against the bound of the root, in units."""
+    def _case(self, limits: Limits) -> _Case:
+        """Return a case with the end of its linear program."""
+        loss = self._solve(limits)
+        if loss == INFINITY:
+            return _Case(limits, loss, np.array(self.highs.getDualRay()[2]))
+        solution, first = self.highs.getSolution(), len(self.free) + 1
+        numbers = np.array(solution.row_value)[first : first + len(self.kinds)]
+        return _Case(limits, loss, np.array(solution.row_dual), numbers, self.highs.getBasis())
+
+    def _solve(self, limits: Limits, steps: int = 2**31 - 1) -> float:
+        """Return what is lost within limits against the bound of the root, in units; infinity where nothing fits."""
         for at, kind in enumerate(self.kinds):
             if self._now.get(kind) != limits.get(kind):
                 self.highs.changeRowBounds(len(self.free) + 1 + at, *self._sides(kind, limits))
@@ -234,40 +284,40 @@ class _Tree:
         self.highs.setOptionValue("simplex_iteration_limit", steps)
         self.highs.run()
         ended = self.highs.getModelStatus().name
-        if ended == "kInfeasible":
-            return Status.INFEASIBLE, INFINITY
-        status = Status.OPTIMAL if ended == "kOptimal" else Status.LIMIT
-        return status, float(self.highs.getInfo().objective_function_value)
+        if ended not in ("kOptimal", "kInfeasible", "kIterationLimit"):
+            raise NotSolved(f"the bound of an assignment was not decided: HiGHS says {ended}")
+        return INFINITY if ended == "kInfeasible" else float(self.highs.getInfo().objective_function_value)
 
-    def _split(self, limits: Limits, loss: float) -> tuple[Kind, int] | None:
-        """Return the number of gangs whose two sides lose most, and where to split it; None where all are whole."""
-        first = len(self.free) + 1
-        values = np.array(self.highs.getSolution().row_value)[first : first + len(self.kinds)]
-        apart = np.abs(values - np.rint(values))
-        basis, best = self.highs.getBasis(), (-1.0, None)
+    def _split(self, case: _Case) -> tuple[tuple[int, int, int], list[_Case]] | None:
+        """Return the number of gangs whose two sides lose most, split, and its two cases; None where all are whole."""
+        apart = np.abs(case.numbers - np.rint(case.numbers))
+        most, chosen = -1.0, None
         for at in np.argsort(-apart, kind="stable")[:TRIED].tolist():
             if apart[at] <= WHOLE:
                 break
-            kind, most = self.kinds[at], math.floor(values[at]) + self.base[self.kinds[at]]
-            low, high = limits.get(kind, (0, INFINITY))
+            split = (*self.kinds[at], math.floor(case.numbers[at]) + self.base[self.kinds[at]])
             gains = []
-            for side in ((low, most), (most + 1, high)):
-                self._restart(basis)
-                gains.append(max(min(self._solve({**limits, kind: side}, STEPS)[1], self.enough) - loss, OFF))
-            best = max(best, (gains[0] * gains[1], (kind, most)), key=lambda each: each[0])
-        self._restart(basis)
-        return best[1]
+            for limits in _sides_of(split, case.limits):
+                self.highs.setBasis(case.basis)
+                gains.append(max(min(self._solve(limits, STEPS), self.enough) - case.loss, OFF))
+            if math.prod(gains) > most:
+                most, chosen = math.prod(gains), split
+        if chosen is None:
+            return None
+        parts = []
+        for limits in _sides_of(chosen, case.limits):
+            self.highs.setBasis(case.basis)
+            parts.append(self._case(limits))
+        return chosen, parts
 
-    def _restart(self, basis: Any) -> None:
-        self.highs.setBasis(basis)
-
-    def _bounded(self, limits: Limits, status: Status) -> tuple[Prices, Fraction]:
+    def _bounded(self, case: _Case) -> tuple[GangPrices, Fraction]:
         """Return prices of a case, and what they prove: those of HiGHS or, where these are a hair off, exact ones."""
-        if status is Status.INFEASIBLE:
-            return self._refuted(limits)
-        at = self._prices(np.array(self.highs.getSolution().row_dual) / self.unit, limits)
+        limits = case.limits
+        if case.loss == INFINITY:
+            return self._refuted(case)
+        at = self._prices(case.dual / self.unit, limits)
         bound = self.left.bound(at, limits)
-        if bound < self.value and float(self.value - bound) * self.unit <= UNIT * 1e-6:
+        if not self.clock.over and 0 < float(self.value - bound) * self.unit <= UNIT * NEAR:
             program = self._program(limits).as_(Fraction)
             solution = Exact().solve(replace(program, cost=objects(self.exact)))
             if solution.status is Status.OPTIMAL and solution.dual is not None:
@@ -275,19 +325,17 @@ class _Tree:
                 return max((exact, self.left.bound(exact, limits)), (at, bound), key=lambda each: each[1])
         return at, bound
 
-    def _refuted(self, limits: Limits) -> tuple[Prices, Fraction]:
+    def _refuted(self, case: _Case) -> tuple[GangPrices, Fraction]:
         """Return prices that prove as much as is wanted of a case that nothing satisfies, by its ray."""
-        ray = np.array(self.highs.getDualRay()[2])
-        far, best = 1.0, (self.left.root, self.lower)
-        for _ in range(60):
-            at = self._prices(ray * far / self.unit, limits)
-            best = max(best, (at, self.left.bound(at, limits)), key=lambda each: each[1])
+        best = (self.left.root, self.lower)
+        for power in range(0, 120, 2):
+            at = self._prices(case.dual * 2.0**power / self.unit, case.limits)
+            best = max(best, (at, self.left.bound(at, case.limits)), key=lambda each: each[1])
             if best[1] >= self.value:
                 break
-            far *= 4
         return best
 
-    def _prices(self, dual: Array, limits: Limits) -> Prices:
+    def _prices(self, dual: Array, limits: Limits) -> GangPrices:
         """Return the prices that duals of the rows stand for."""
         types, root = len(self.free), self.left.root
         down = [Fraction(each) for each in dual[: types + 1].tolist()]
@@ -297,4 +345,4 @@ class _Tree:
             toll = -Fraction(own)
             if toll and kind in limits and limits[kind][toll > 0] < INFINITY:
                 tolls[kind] = toll
-        return Prices(prices, max(root.reward - down[-1], Fraction(0)), tolls)
+        return GangPrices(prices, max(root.reward - down[-1], Fraction(0)), tolls)
