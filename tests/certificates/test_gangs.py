@@ -13,7 +13,7 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.benchmarks.fft_rounds import EVEN, Case
 from fairopt.certificates import GangProof
-from fairopt.errors import NotSolved
+from fairopt.errors import BadInput, NotSolved
 from fairopt.evidence import certify_gangs
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_gpus
 from fairopt.proofs.verifier import gangs
@@ -81,6 +81,12 @@ def test_what_has_no_assignment_has_no_proof() -> None:
     problem = GangAssignment(np.zeros((1, 1)), np.array([2]), np.array([1]), 2, ones)
     with pytest.raises(NotSolved, match=r"no assignment to prove anything of \(infeasible\)"):
         certify_gangs(problem, solve_gangs(problem))
+
+
+def test_the_answer_of_another_problem_is_refused() -> None:
+    problem, other = Case("Philly", 40, 20).instance(), Case("Philly", 30, 20).instance()
+    with pytest.raises(BadInput, match="no assignment of this problem: 40 jobs for 30"):
+        certify_gangs(other, solve_gangs(problem))
 
 
 @pytest.mark.parametrize("part", range(3))

@@ -23,7 +23,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.highs import instance, load
 from fairopt.backends.solution import Status
 from fairopt.backends.solver import Options
-from fairopt.errors import NotSolved
+from fairopt.errors import BadInput, NotSolved
 from fairopt.methods.gang_assignment.deviations import UNIT
 from fairopt.methods.gang_assignment.groups import grain_of
 from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment, GangResult
@@ -140,10 +140,16 @@ def prove_gangs(problem: GangAssignment, found: GangResult, *, time_limit: float
     ``found``: an assignment with multipliers, as `solve_gangs` returns it; if it is optimal, the bound is mostly its
     cost. ``time_limit``: seconds for the search; after it, cases stay unsplit and a gap is left. The exact bounds of
     the cases come on top.
-    Errors: `NotSolved` where there is no assignment, or HiGHS ends without an answer.
+    Errors: `NotSolved` where there is no assignment, or HiGHS ends without an answer; `BadInput` for another problem's.
     """
     if found.type_of is None or found.multipliers is None:
         raise NotSolved(f"there is no assignment to prove anything of ({found.status.value})")
+    shapes = found.type_of.shape, found.multipliers.price.shape
+    if shapes != (problem.gangs.shape, problem.capacity.shape) or problem.violations(found.type_of):
+        jobs = f"{len(found.type_of)} jobs for {len(problem.gangs)}"
+        raise BadInput(
+            f"no assignment of this problem: {jobs}", place="found", remedy="Give what solve_gangs returns for it"
+        )
     runs = np.flatnonzero(found.type_of != IDLE)
     value = exact_sum(problem.cost[runs, found.type_of[runs]])
     price, reward = found.multipliers.price.tolist(), Fraction(float(found.multipliers.reward))
