@@ -23,9 +23,9 @@ from fairopt.methods.envy_free.restricted_lp import Users
 from fairopt.program import INFINITY, Array
 
 #: A step goes this part of the way to where the first number would be 0.
-SHORT = 0.995
+SHORT = 0.9
 #: Most steps; and most without the gap halving once it is below `CLOSE`.
-MOST_STEPS, STALLED, CLOSE = 100, 12, 1e-2
+MOST_STEPS, STALLED, CLOSE = 250, 12, 1e-2
 #: The relative gap that is asked for.
 NEAR = 1e-9
 #: Most corrections of a step towards the central path, each aiming this much farther, at products within `EVEN` times
@@ -70,12 +70,16 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Interior:
-    """The best point found: ``bundle`` (n, k), ``prices`` (k,), ``demand_duals`` (n,), ``envy`` (c, n), ``steps``."""
+    """The best point found: ``bundle`` (n, k), ``prices`` (k,), ``demand_duals`` (n,), ``envy`` (c, n), ``steps``.
+
+    ``gain`` (n,): what a unit of value counts for each user, with what its direction's users give each other.
+    """
 
     bundle: Array
     prices: Array
     demand_duals: Array
     envy: Array
+    gain: Array
     gap: float
     steps: int
 
@@ -147,16 +151,17 @@ class _Program:
     def seen(self, point: Point, steps: int) -> Interior:
         """Return what the point proves, but for rounding: the gap of its total and the bound by its multipliers."""
         bundle, weight, price = self.held(point), self.weight, point.price
-        owed = self.value * point.gain[:, None] - point.envy.T @ self.rows
-        short = (self.counts + point.envy.sum(axis=1) - point.gain @ self.of)[self.direction]
-        owed = owed + self.value * (short / self.of.sum(axis=0)[self.direction])[:, None]
+        # what each direction's users count adds up to what its rows say, to the last digit
+        short = (self.counts + point.envy.sum(axis=1) - point.gain @ self.of) / self.of.sum(axis=0)
+        gain = point.gain + short[self.direction]
+        owed = self.value * gain[:, None] - point.envy.T @ self.rows
         dearest = ((owed - point.demand[:, None] * self.part) / weight[:, None]).max(axis=0)
         bound = float(np.maximum(dearest, 0.0).sum() + point.demand.sum())
         fits = max(1.0, float((weight @ bundle).max()), float((self.part * bundle).sum(axis=1).max()))
         worth = (self.value * bundle).sum(axis=1)
         envied = (self.rows @ bundle.T - worth[self.first][:, None])[self.against].max(initial=0.0)
         gap = (bound - float(self.users.gain @ worth) / fits) / bound + 1e3 * max(0.0, float(envied))
-        return Interior(bundle, price, point.demand, point.envy, gap if np.isfinite(gap) else INFINITY, steps)
+        return Interior(bundle, price, point.demand, point.envy, gain, gap if np.isfinite(gap) else INFINITY, steps)
 
 
 class _Newton:
@@ -280,7 +285,7 @@ class _Newton:
         scale = 1 / np.sqrt(block[:, diagonal, diagonal])
         block = block * scale[:, :, None] * scale[:, None, :]
         block[:, diagonal, diagonal] += RIDGE
-        half = np.linalg.inv(np.linalg.cholesky(block)) * scale[:, None, :]
+        half = np.linalg.inv(np.linalg.cholesky(block)) * (scale * able)[:, None, :]
         along = np.einsum("nij,nj->ni", half, value)
         size = (along * along).sum(axis=1)
         #: what a bundle becomes when it must be worth more by one

@@ -23,6 +23,7 @@ import numpy as np
 
 from fairopt.methods.envy_free.interior_point import interior
 from fairopt.methods.envy_free.restricted_lp import RestrictedLP, RestrictedOptimum, RestrictedStart, Users
+from fairopt.methods.grouping import evened_out
 from fairopt.methods.incremental_lp import PRIMAL, TOLERANCE, IncrementalLP, Sparse, places, rowwise
 from fairopt.program import INFINITY, Array
 
@@ -239,9 +240,15 @@ def interior_optimum(
     found = interior(users, direction)
     first = np.unique(direction, return_index=True)[1]
     number, envied = np.nonzero(found.envy > 0)
-    holds, multipliers = np.arange(len(value)), (first[number], envied, found.envy[number, envied])
+    against = first[number], envied, found.envy[number, envied]
+    own = np.bincount(against[0], against[2], minlength=len(value))
+    even = evened_out(direction, found.gain - users.gain - own)
+    envious, envied, envy = (np.concatenate(both) for both in zip(against, even, strict=True))
+    holds = np.arange(len(value))
     effort = {"free": float(len(value)), "rows": float(len(envied)), "rounds": 1.0, "iterations": float(found.steps)}
-    return units.optimum(found.bundle, holds, found.prices, found.demand_duals, multipliers, end=None, effort=effort)
+    return units.optimum(
+        found.bundle, holds, found.prices, found.demand_duals, (envious, envied, envy), end=None, effort=effort
+    )
 
 
 def envy_free_optimum(

@@ -22,7 +22,7 @@ Begin = Callable[[Array, Array, Array], Array]
 SMALL = 40
 #: Where a demand may limit at least so many users, and this part of all, the interior-point method is tried first; for
 #: more users than `MANY` its tables would be too large. Its answer is taken if its proven gap is at most `PROVEN`.
-LIMITED, MOSTLY, MANY, PROVEN = 50, 0.25, 2000, 5e-8
+LIMITED, MOSTLY, MANY, PROVEN = 50, 0.25, 2000, 1e-7
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
