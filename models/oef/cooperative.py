@@ -93,8 +93,8 @@ class CooperativeOEF(Formulated):
     That is stricter than envy-freeness, and GPUs may stay idle. Caps of users and groups are read in the same way.
     Guarantees are refused: two users with unequal ones mostly leave no envy-free allocation.
 
-    The program has n^2 rows. Its own method (`EnvyFreeMethod`) needs few of them unless demands bind, and proves bounds. Its
-    shares are envy-free up to rounding.
+    The program has n^2 rows. Its own method (`EnvyFreeMethod`) needs few of them unless demands bind, and proves bounds
+    on the optimum. Its shares are envy-free up to rounding.
 
     Source: OEF Eq. (10); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
     """
