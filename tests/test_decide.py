@@ -61,9 +61,10 @@ def test_a_name_that_is_neither_method_nor_back_end_is_refused_with_the_nearest(
 
 
 def test_what_a_method_does_not_heed_is_left_to_a_back_end_or_refused():
-    assert allocate(MaxMin(), MARKET, time_limit=10).backend == "highs"
-    with pytest.raises(NotCapable, match="no use for option time_limit"):
-        allocate(MaxMin(), MARKET, MaxMin.methods[0], time_limit=10)
+    assert allocate(MaxMin(), MARKET, seed=1).backend == "highs"
+    with pytest.raises(NotCapable, match="no use for option seed"):
+        allocate(MaxMin(), MARKET, MaxMin.methods[0], seed=1)
+    assert allocate(MaxMin(), MARKET, time_limit=10).method == MaxMin.methods[0]
     with pytest.raises(NotCapable, match="no use for option seed"):
         allocate(EqualSplit(), MARKET, seed=1)
 

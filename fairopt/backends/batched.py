@@ -103,11 +103,13 @@ def proved(lower: Array, upper: Array, full: Array, price: Array, value: Array) 
     ``value`` (cases,) is the objective there.
     """
     allowed = PROVED * (1 + np.abs(full))
-    feasible = ((full >= lower - allowed) & (full <= upper + allowed)).all(axis=1)
+    within = np.isfinite(full + price) & (full >= lower - allowed) & (full <= upper + allowed)
+    feasible = within.all(axis=1)
     held = np.where(price > 0, lower, upper)
     endless = np.isinf(held)
     signs = (np.abs(np.where(endless, price, 0.0)) <= PROVED).all(axis=1)
-    bound = (price * np.where(endless, 0.0, held)).sum(axis=1)
+    with np.errstate(invalid="ignore"):  # infinity times 0, of what is not finite
+        bound = (price * np.where(endless, 0.0, held)).sum(axis=1)
     return np.asarray(feasible & signs & (value - bound <= PROVED * (1 + np.abs(value))))
 
 

@@ -18,7 +18,7 @@ from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.either import MOST_EXACT
 from fairopt.backends.solution import Solution
-from fairopt.deadline import left
+from fairopt.deadline import left, remaining
 from fairopt.errors import BadInput, NotCapable, NotSolved, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
@@ -189,7 +189,7 @@ def decide(
     try:
         decision = policy.decide(problem, state, at)
     except NotSolved as failure:
-        asked = solver or how.get("at") or (how.get("options") or Options()).given()
+        asked = solver or how.get("at") or (how.get("options") or Options()).given() or remaining() <= 0
         small = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
         by_program = not entitled or policy.needs <= Exact.capabilities
         if asked or not (small and by_program) or at.solver.number is not float or Trait.EXACT not in policy.traits:
@@ -283,7 +283,7 @@ def exactly(policy: Policy, market: Market) -> Allocation:
     Fraction(21, 4)
     """
     decision = decide(policy, market.as_(Fraction), exact=True)
-    if not decision.exact:
+    if not decision.exact or decision.error:
         raise NotCapable(f"{policy.name} has no exact allocation on this market")
     return decision
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.deadline import left
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import Array
 
@@ -65,6 +66,7 @@ def interior(
             if gap <= tolerance or since > 8:
                 break
             try:
+                left()
                 iterate.step()
             except np.linalg.LinAlgError:
                 break
