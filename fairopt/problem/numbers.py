@@ -40,9 +40,13 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     >>> exact(0.1, "here"), exact("5/4", "here")
     (Fraction(1, 10), Fraction(5, 4))
     """
-    short = _short(value) if type(value) is str else value if type(value) in (int, Fraction) else None
-    if isinstance(short, int | Fraction) and max(short.numerator, short.denominator, -short.numerator) < _ORDINARY:
-        return short if type(short) is Fraction else Fraction(short)
+    kind = type(value)  # nearly all are of these kinds, and tables have thousands
+    if kind is float or kind is str:
+        short = _short(str(value))
+        if short is not None:
+            return short
+    elif (kind is int or kind is Fraction) and max(value.numerator, value.denominator, -value.numerator) < _ORDINARY:  # type: ignore[attr-defined]
+        return value if kind is Fraction else Fraction(value)  # type: ignore[return-value, call-overload, no-any-return]
     number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
     least = 0 if tiny else Fraction(1, 10**LARGEST_EXPONENT)
     if number and not least <= abs(number) <= 10**LARGEST_EXPONENT:

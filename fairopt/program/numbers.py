@@ -65,7 +65,11 @@ def cast(array: Array, number: type) -> Array:
     [Fraction(1, 2) Fraction(2, 1)]
     """
     if number is float:
-        return array if array.dtype == np.float64 else array.astype(float)
+        if array.dtype != object:
+            return array.astype(float, copy=False)
+        # `float` asks a Fraction what it is, which takes longer than the division
+        ratios = (v.numerator / v.denominator if type(v) is Fraction else v for v in array.ravel().tolist())
+        return np.array(list(ratios), dtype=float).reshape(array.shape)
     if number is not Fraction:
         raise TypeError(f"programs and markets come in float and Fraction, not in {number.__name__}")
     if array.dtype == object and all(type(value) is Fraction or value in BOUNDLESS for value in array.ravel()):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.methods.incremental_lp import BASIC, CHOOSE, LOWER, UPPER, IncrementalLP, Sparse, rowwise
+from fairopt.methods.incremental_lp import BASIC, CHOOSE, DUAL, LOWER, UPPER, IncrementalLP, Sparse, rowwise
 from fairopt.program import INFINITY, Array
 
 #: Envy below this part of a user's own bundle is left to the proof.
@@ -189,7 +189,9 @@ class RestrictedLP:
         upper = np.concatenate([limits, np.full(len(rows), INFINITY)])
         table = Sparse.joined([capacities, Sparse.of(column[k + limited], needs), against_envy])
         name = "a restricted program of envy-free shares"
-        program = IncrementalLP(rowwise(name, gain, lower, upper, table), strategy=CHOOSE)
+        # from nothing HiGHS would choose the primal simplex, which takes six times the steps for 20 users
+        strategy = DUAL if self._basis is None else CHOOSE
+        program = IncrementalLP(rowwise(name, gain, lower, upper, table), strategy=strategy)
         if self._basis is not None:
             basic = np.concatenate([self._basis.limits[:k], self._basis.limits[k + limited]])
             positions = np.concatenate([np.where(basic, BASIC, UPPER), np.where(self.rows.tight, LOWER, BASIC)])
