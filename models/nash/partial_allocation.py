@@ -115,9 +115,10 @@ class PartialAllocation(Policy):
             if np.isnan(draft).any() or (problem.exact and (found := exact_equilibrium(market, draft)) is None):
                 apart.append(nash.decide(market, None, solve))
                 continue
+            floats = market.as_(float)
+            reached = float(floats.weight @ np.log((floats.speedup * draft).sum(axis=1)))
             if problem.exact:
                 evidence, draft = found
-            reached = float(market.weight.astype(float) @ np.log(market.utility(draft).astype(float)))
             apart.append(
                 Allocation(nash.name, market, shares=draft, objective=reached, evidence=evidence, seconds=took)
             )

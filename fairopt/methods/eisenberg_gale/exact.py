@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, Array, cast
 
 #: A slack or a spending below this is rounding, and says nothing about whether an edge is used.
 NOISE = 1e-15
@@ -130,6 +130,7 @@ def _spanning(key: Array, usable: int) -> Array:
 def forest_prices(market: Market, edges: Array, number: type[Fraction] | type[float]) -> Array:
     """Return the prices (k,) that a forest implies, in ``number``; 0 for types outside of it."""
     n, k = market.shape
+    weight, capacity = cast(market.weight, number), cast(market.capacity, number)
     users, types = edges.T
     ties = np.bincount(users, minlength=n)[users] > 1
     links: list[list[tuple[int, int]]] = [[] for _ in range(k)]  # of each type: the others that a user ties to it
@@ -157,8 +158,8 @@ def forest_prices(market: Market, edges: Array, number: type[Fraction] | type[fl
     home[users] = tree[types]
     for root in np.unique(tree[tree >= 0]).tolist():
         goods = np.flatnonzero(tree == root)
-        money = sum((number(weight) for weight in market.weight[home == root]), number(0))
-        prices[goods] *= money / sum((prices[j] * number(market.capacity[j]) for j in goods), number(0))
+        money = sum(weight[home == root].tolist(), number(0))
+        prices[goods] *= money / sum((prices[goods] * capacity[goods]).tolist(), number(0))
     return prices
 
 
@@ -217,9 +218,10 @@ def _bought(market: Market, floats: Market, prices: Array) -> tuple[Equilibrium,
     of_pattern = [tuple(np.flatnonzero(pattern).tolist()) for pattern in patterns]
     order = sorted(range(len(patterns)), key=of_pattern.__getitem__)
     wishes, members = [of_pattern[at] for at in order], [np.flatnonzero(group.reshape(-1) == at) for at in order]
-    weights = [Fraction(weight) for weight in market.weight]
+    weights = cast(market.weight, Fraction).tolist()
+    capacity = cast(market.capacity, Fraction)
     budgets = [sum((weights[i] for i in each), Fraction(0)) for each in members]
-    flow = spend(budgets, wishes, [prices[j] * Fraction(market.capacity[j]) for j in on_sale])
+    flow = spend(budgets, wishes, [prices[j] * capacity[j] for j in on_sale])
     if flow is None:
         return None
     nothing = Fraction(0)
