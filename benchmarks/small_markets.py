@@ -39,8 +39,8 @@ POLICIES = (
 )  # fmt: skip
 SIZES = ((20, 5), (50, 5), (100, 8), (200, 10))
 PEERS = ("highs", "ortools-glop")
-#: What a decision may take before it is asked once only.
-LONG = 0.5
+#: Who takes more seconds is asked twice only.
+LONG = 0.1
 
 
 def numbers(users: int, types: int) -> tuple[Any, Any]:

@@ -46,7 +46,7 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
         if short is not None:
             return short
     elif (kind is int or kind is Fraction) and max(value.numerator, value.denominator, -value.numerator) < _ORDINARY:  # type: ignore[attr-defined]
-        return value if kind is Fraction else Fraction(value)  # type: ignore[return-value, call-overload, no-any-return]
+        return value if kind is Fraction else Fraction(value)  # type: ignore[return-value, call-overload]
     number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
     least = 0 if tiny else Fraction(1, 10**LARGEST_EXPONENT)
     if number and not least <= abs(number) <= 10**LARGEST_EXPONENT:

@@ -111,13 +111,14 @@ class PartialAllocation(Policy):
         apart = []
         for user, draft in enumerate(shares):
             left()
-            market, evidence = problem.without(user), None
-            if np.isnan(draft).any() or (problem.exact and (found := exact_equilibrium(market, draft)) is None):
+            market, known, evidence = problem.without(user), not np.isnan(draft).any(), None
+            found = exact_equilibrium(market, draft) if known and problem.exact else None
+            if not known or (problem.exact and found is None):
                 apart.append(nash.decide(market, None, solve))
                 continue
             floats = market.as_(float)
             reached = float(floats.weight @ np.log((floats.speedup * draft).sum(axis=1)))
-            if problem.exact:
+            if found is not None:
                 evidence, draft = found
             apart.append(
                 Allocation(nash.name, market, shares=draft, objective=reached, evidence=evidence, seconds=took)

@@ -28,8 +28,6 @@ NO_ENVY = 1e-11
 AGAINST = 2
 #: For each single-type group so many rows a round, each by the member that envies most.
 OF_GROUP = 10
-#: Weights within this factor are of one size.
-ALIKE = 1e3
 #: Up to so many free users all rows among them are there from the start.
 FEW = 30
 
@@ -91,7 +89,7 @@ class RestrictedStart:
 
     Shapes: ``single_type`` (n,) the type whose group each user is in, -1 for the free; ``may_hold`` (n, k) what free
     users may hold; ``rows`` to begin with. ``givers``, ``takers``: pairs of users that are likely to carry multipliers
-    within groups. ``basis`` None: none is known.
+    within groups. ``basis`` None: none is known. ``dual``: then the dual simplex solves, and not what HiGHS chooses.
     """
 
     single_type: Array
@@ -100,12 +98,13 @@ class RestrictedStart:
     givers: Array
     takers: Array
     basis: KeyedBasis | None = None
+    dual: bool = False
 
     @classmethod
-    def cold(cls, single_type: Array, may_hold: Array) -> RestrictedStart:
+    def cold(cls, single_type: Array, may_hold: Array, *, dual: bool = False) -> RestrictedStart:
         """Return a start without rows and basis."""
         none = np.zeros(0, dtype=np.int64)
-        return cls(single_type, may_hold, EnvyRows(none, none, none.astype(bool)), none, none)
+        return cls(single_type, may_hold, EnvyRows(none, none, none.astype(bool)), none, none, dual=dual)
 
 
 class RestrictedLP:
@@ -115,7 +114,7 @@ class RestrictedLP:
         self.users, self.types = users, len(users.size)
         self.single_type, self.may_hold = start.single_type.copy(), start.may_hold.copy()
         self.rows = start.rows
-        self._basis = start.basis
+        self._basis, self._dual = start.basis, start.dual
         self.rounds = self.iterations = 0
         self._set_known()
 
@@ -191,10 +190,7 @@ class RestrictedLP:
         upper = np.concatenate([limits, np.full(len(rows), INFINITY)])
         table = Sparse.joined([capacities, Sparse.of(column[k + limited], needs), against_envy])
         name = "a restricted program of envy-free shares"
-        # from nothing HiGHS would choose the primal simplex: six times the steps for 20 users. Where weights are far
-        # apart that vertex is the better proof
-        alike = users.weight.max() <= ALIKE * users.weight.min()
-        strategy = DUAL if self._basis is None and alike else CHOOSE
+        strategy = DUAL if self._basis is None and self._dual else CHOOSE
         program = IncrementalLP(rowwise(name, gain, lower, upper, table), strategy=strategy)
         if self._basis is not None:
             basic = np.concatenate([self._basis.limits[:k], self._basis.limits[k + limited]])
