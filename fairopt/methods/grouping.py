@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -29,7 +30,7 @@ def equal_runs(keys: Sequence[Array]) -> tuple[Array, Array]:
     """
     # summed one after the other, so that equal users have equal sums
     mixed = np.zeros(len(keys[0]))
-    for key, by in zip(keys, np.random.default_rng(SEED).uniform(1, 2, len(keys)), strict=True):
+    for key, by in zip(keys, _mixture(len(keys)), strict=True):
         mixed += np.where(np.isfinite(key), key, 0.0) * by
     order = np.argsort(mixed, kind="stable")
     new = np.ones(len(order), dtype=bool)
@@ -37,6 +38,11 @@ def equal_runs(keys: Sequence[Array]) -> tuple[Array, Array]:
     one, other = order[close], order[close - 1]
     new[close] = np.any([key[one] != key[other] for key in keys], axis=0)
     return order, np.flatnonzero(new)
+
+
+@lru_cache(maxsize=64)
+def _mixture(count: int) -> tuple[float, ...]:
+    return tuple(np.random.default_rng(SEED).uniform(1, 2, count).tolist())
 
 
 def identical_rows(table: Array) -> tuple[Array, Array]:

@@ -153,13 +153,11 @@ def check_market(capacity: Array, weight: Array, limit: Array, places: Sequence[
 
 def check_rows(speedup: Array, capacity: Array, places: Sequence[str]) -> None:
     """Refuse rows (n, k) of users that can run nowhere: a fair utility is then 0, and no ratio to it means anything."""
-    usable = capacity > 0
-    for place, row in zip(places, speedup, strict=True):
-        runs = row > 0
-        if not (runs & usable).any():
-            where = "it runs only where there are no GPUs" if runs.any() else "every speedup is 0"
-            remedy = "Give a positive speedup on a type that has GPUs, or leave out the user"
-            raise BadInput(f"the user can run nowhere: {where}", place=f"{place}, speedup", remedy=remedy)
+    runs_on, usable = speedup.astype(bool), capacity.astype(bool)  # neither is negative
+    for user in np.flatnonzero(~(runs_on & usable).any(axis=1))[:1]:
+        where = "it runs only where there are no GPUs" if runs_on[user].any() else "every speedup is 0"
+        remedy = "Give a positive speedup on a type that has GPUs, or leave out the user"
+        raise BadInput(f"the user can run nowhere: {where}", place=f"{places[user]}, speedup", remedy=remedy)
 
 
 # -- arrays of floats: the same refusals, for whole arrays at once --------------------------------------------------

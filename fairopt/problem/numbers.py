@@ -40,10 +40,13 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     >>> exact(0.1, "here"), exact("5/4", "here")
     (Fraction(1, 10), Fraction(5, 4))
     """
-    kind = type(value)
-    short = _short(str(value)) if kind in (str, float, np.float64) else value if kind in (int, Fraction) else None
-    if isinstance(short, int | Fraction) and max(short.numerator, short.denominator, -short.numerator) < _ORDINARY:
-        return short if type(short) is Fraction else Fraction(short)
+    kind = type(value)  # nearly all are of these kinds, and tables have thousands
+    if kind in (float, str, np.float64):
+        short = _short(str(value))
+        if short is not None:
+            return short
+    elif (kind is int or kind is Fraction) and max(value.numerator, value.denominator, -value.numerator) < _ORDINARY:  # type: ignore[attr-defined]
+        return value if kind is Fraction else Fraction(value)  # type: ignore[return-value, call-overload]
     number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
     least = 0 if tiny else Fraction(1, 10**LARGEST_EXPONENT)
     if number and not least <= abs(number) <= 10**LARGEST_EXPONENT:

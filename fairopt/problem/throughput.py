@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
-from fairopt.program import Array
+from fairopt.program import Array, objects
 
 
 def usable(speedup: Array, bundle: Array, demand: Array | None) -> Array:
@@ -33,4 +35,9 @@ def capped_value(speedup: Array, bundle: Array, demand: Array | None) -> Array:
     4.0
     """
     used = bundle if demand is None else usable(speedup, bundle, demand)
+    if speedup.dtype == used.dtype == object:  # most shares are 0, and Fractions are slow
+        own, held = (each.reshape(-1, each.shape[-1]).tolist() for each in np.broadcast_arrays(speedup, used))
+        rows = zip(own, held, strict=True)
+        totals = [sum((s * x for s, x in zip(*row, strict=True) if x), Fraction(0)) for row in rows]
+        return objects(totals).reshape(np.broadcast_shapes(speedup.shape, used.shape)[:-1])
     return np.asarray((speedup * used).sum(axis=-1))

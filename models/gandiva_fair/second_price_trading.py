@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -161,29 +163,34 @@ def replay(market: Market, trades: Sequence[Trade]) -> Array:
 
 def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterator[Trade]:
     """Yield the trades in one pair of types; the caller carries out each on ``held`` before asking for the next."""
-    users, limit = range(len(market.users)), market.limit
+    users, limit = range(len(market.users)), market.demand
     ratio = list(map(_ratio, market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist()))
-    # both lists begin with the user who trades next
-    may_buy = sorted(users, key=lambda i: (-ratio[i], market.users[i]))
-    may_sell = sorted(users, key=lambda i: (ratio[i], market.users[i]))
+    near = list(map(float, ratio))  # decides nearly all comparisons, and faster than Fractions
+    # both begin with the user who trades next; who has nothing left to give gets nothing again
+    may_buy = deque(sorted(users, key=lambda i: (-near[i], -ratio[i], market.users[i])))
+    may_sell = deque(sorted(users, key=lambda i: (near[i], ratio[i], market.users[i])))
     for _ in range(2 * len(market.users) + 1):
-        owners_of_slow = (i for i in may_buy if held[i, slow] > 0)
-        buyer = next(owners_of_slow, None)
-        seller = next((i for i in may_sell if held[i, fast] > 0), None)
-        if buyer is None or seller is None or not ratio[buyer] > ratio[seller]:
+        for waiting, given_away in ((may_buy, slow), (may_sell, fast)):
+            while waiting and not held[waiting[0], given_away] > 0:
+                waiting.popleft()
+        if not may_buy or not may_sell or not ratio[may_buy[0]] > ratio[may_sell[0]]:
             return
+        buyer, seller = may_buy[0], may_sell[0]
+        owners_of_slow = (i for i in islice(may_buy, 1, None) if held[i, slow] > 0)
         second = next((ratio[i] for i in owners_of_slow if ratio[i] < INFINITY), ratio[seller])
         offered, wanted = held[seller, fast], held[buyer, slow]
         bid = second > ratio[seller]
         price = second if bid else _middle(ratio[seller], ratio[buyer], wanted / offered)
         most = min(offered, wanted / price)
-        # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
-        seller_room = _room(limit[seller] - held[seller].sum(), price - 1)
-        buyer_room = _room(limit[buyer] - held[buyer].sum(), 1 - price)
+        seller_room = buyer_room = INFINITY
+        if limit is not None:
+            # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
+            seller_room = _room(limit[seller] - held[seller].sum(), price - 1)
+            buyer_room = _room(limit[buyer] - held[buyer].sum(), 1 - price)
         if seller_room < most:
-            may_sell.remove(seller)
+            may_sell.popleft()
         if buyer_room < most:
-            may_buy.remove(buyer)
+            may_buy.popleft()
         amount = min(most, seller_room, buyer_room)
         if amount > 0:
             # a user that gives everything gives exactly that: in floats price * (wanted / price) may differ from wanted

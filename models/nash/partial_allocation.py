@@ -14,6 +14,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.deadline import left
+from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
 from fairopt.methods.roots import GRAIN, integers_in_proportion, root
 from fairopt.models.nash.many_equilibria import ManyParts, equilibria_without_each
 from fairopt.models.nash.nash_welfare import NashWelfare
@@ -103,21 +104,28 @@ class PartialAllocation(Policy):
         )
 
     def _apart(self, problem: Market, solve: Session) -> list[Allocation]:
-        """Return the decisions without each user: in floats by one run of the method, where that answers."""
+        """Return the decisions without each user: from one run of the method for all, where that answers."""
         nash, n = FLOATS_OR_EXACT, len(problem.users)
         shares = np.full((n, n - 1, len(problem.types)), np.nan)
         begun = perf_counter()
-        if not problem.exact and problem.demand is None and solve.method is not None:
-            shares = equilibria_without_each(problem)
+        if problem.demand is None and solve.method is not None:
+            shares = equilibria_without_each(problem.as_(float))
         took = Seconds(solve=(perf_counter() - begun) / n)
         apart = []
-        for user, found in enumerate(shares):
-            market = problem.without(user)
-            if np.isnan(found).any():
+        for user, draft in enumerate(shares):
+            left()
+            market, known, evidence = problem.without(user), not np.isnan(draft).any(), None
+            found = exact_equilibrium(market, draft) if known and problem.exact else None
+            if not known or (problem.exact and found is None):
                 apart.append(nash.decide(market, None, solve))
-            else:
-                reached = float(market.weight @ np.log((market.speedup * found).sum(axis=1)))
-                apart.append(Allocation(nash.name, market, shares=found, objective=reached, seconds=took))
+                continue
+            floats = market.as_(float)
+            reached = float(floats.weight @ np.log((floats.speedup * draft).sum(axis=1)))
+            if found is not None:
+                evidence, draft = found
+            apart.append(
+                Allocation(nash.name, market, shares=draft, objective=reached, evidence=evidence, seconds=took)
+            )
         return apart
 
     def bundle(self, user: int, problem: Market, before: Allocation, solve: Session) -> Array:
@@ -125,7 +133,7 @@ class PartialAllocation(Policy):
         together = FLOATS_OR_EXACT.decide(problem, None, solve)
         apart = before.evidence.apart
         powers = integers_in_proportion(problem.weight)
-        kept = kept_fraction(problem, user, together, apart[user], powers) if apart else 1
+        kept = kept_fraction(problem, user, together.utilities, apart[user], powers) if apart else 1
         bundle: Array = kept * together.shares[user]
         return bundle
 
@@ -160,25 +168,28 @@ def kept_fractions(market: Market, together: Allocation, apart: Sequence[Allocat
 
     ``apart[i]`` is the decision of maximal Nash welfare without user i; a single user has none, and keeps everything.
     """
-    powers = integers_in_proportion(market.weight)
-    kept = [kept_fraction(market, i, together, without, powers) for i, without in enumerate(apart)]
+    powers, reached = integers_in_proportion(market.weight), together.utilities
+    kept = [kept_fraction(market, i, reached, without, powers) for i, without in enumerate(apart)]
     kept = kept or [Fraction(1) if together.exact else 1.0]
     return np.array(kept, dtype=object if all(isinstance(part, Fraction) for part in kept) else float)
 
 
 def kept_fraction(
-    market: Market, user: int, together: Allocation, without: Allocation, powers: list[int] | None
+    market: Market, user: int, together: Array, without: Allocation, powers: list[int] | None
 ) -> Fraction | float:
     """Return the part of its bundle that one user keeps; ``without`` is the decision among the others.
 
-    ``powers``: weights as `integers_in_proportion`, None where they are too large.
+    ``together``: the utilities (n,) with all users. ``powers``: weights as `integers_in_proportion`, None where they
+    are too large.
     """
     left()
     others = [other for other in range(len(market.users)) if other != user]
-    ratio = together.utilities[others] / without.utilities
-    if powers is not None and together.exact and without.exact:
-        product = prod((r ** powers[o] for r, o in zip(ratio, others, strict=True)), start=Fraction(1))
-        return root(product, powers[user])
+    own, alone = together[others], without.utilities
+    if powers is not None and own.dtype == alone.dtype == object:
+        # multiplied as integers, and reduced once: Fractions would be reduced at every factor
+        pairs = [(a, b, powers[o]) for a, b, o in zip(own, alone, others, strict=True)]
+        top = prod((a.numerator * b.denominator) ** power for a, b, power in pairs)
+        return root(Fraction(top, prod((a.denominator * b.numerator) ** power for a, b, power in pairs)), powers[user])
     weight = market.weight.astype(object) if market.exact else market.weight
-    logs = np.log(ratio.astype(float)) @ (weight[others] / weight[user]).astype(float)
+    logs = np.log((own / alone).astype(float)) @ (weight[others] / weight[user]).astype(float)
     return min(1.0, float(np.exp(logs)))  # above 1 only by rounding: the others are best off without this user

@@ -35,6 +35,12 @@ def test_tiny_weights_and_demands_do_not_spoil_the_upper_bound():
     assert allocate(CooperativeOEF(), market).solution.gap <= 1e-7
 
 
+@pytest.mark.parametrize("seed", [7, 198, 287])
+def test_where_one_simplex_method_proves_little_the_other_is_asked(seed):
+    market = odd_market(seed, users=(2, 12), orders=3, near=True)
+    assert allocate(CooperativeOEF(), market).solution.gap <= 1e-7
+
+
 def test_numbers_too_far_apart_for_floats_are_refused():
     market = Market.of_arrays([[1e200, 2e200], [3e-200, 1e-200], [1, 1]], [1, 1])
     with pytest.raises(NotCapable, match="exact back end"):

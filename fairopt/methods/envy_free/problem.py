@@ -119,7 +119,8 @@ class EnvyFreeWarmStart:
 
 def everybody_free(value: Array) -> RestrictedStart:
     """Return the start for few users, of speedups (n, k): there is nothing to save."""
-    return RestrictedStart.cold(np.full(len(value), -1), value > 0)
+    # HiGHS would choose the primal simplex, which takes six times the steps for 20 users
+    return RestrictedStart.cold(np.full(len(value), -1), value > 0, dual=True)
 
 
 def cold_start(value: Array, size: Array, limit: Array, prices: Array) -> RestrictedStart:

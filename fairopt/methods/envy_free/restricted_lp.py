@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.methods.incremental_lp import BASIC, CHOOSE, LOWER, UPPER, IncrementalLP, Sparse, rowwise
+from fairopt.methods.incremental_lp import BASIC, CHOOSE, DUAL, LOWER, UPPER, IncrementalLP, Sparse, rowwise
 from fairopt.program import INFINITY, Array
 
 #: Envy below this part of a user's own bundle is left to the proof.
@@ -89,7 +89,7 @@ class RestrictedStart:
 
     Shapes: ``single_type`` (n,) the type whose group each user is in, -1 for the free; ``may_hold`` (n, k) what free
     users may hold; ``rows`` to begin with. ``givers``, ``takers``: pairs of users that are likely to carry multipliers
-    within groups. ``basis`` None: none is known.
+    within groups. ``basis`` None: none is known. ``dual``: then the dual simplex solves, and not what HiGHS chooses.
     """
 
     single_type: Array
@@ -98,12 +98,13 @@ class RestrictedStart:
     givers: Array
     takers: Array
     basis: KeyedBasis | None = None
+    dual: bool = False
 
     @classmethod
-    def cold(cls, single_type: Array, may_hold: Array) -> RestrictedStart:
+    def cold(cls, single_type: Array, may_hold: Array, *, dual: bool = False) -> RestrictedStart:
         """Return a start without rows and basis."""
         none = np.zeros(0, dtype=np.int64)
-        return cls(single_type, may_hold, EnvyRows(none, none, none.astype(bool)), none, none)
+        return cls(single_type, may_hold, EnvyRows(none, none, none.astype(bool)), none, none, dual=dual)
 
 
 class RestrictedLP:
@@ -113,7 +114,7 @@ class RestrictedLP:
         self.users, self.types = users, len(users.size)
         self.single_type, self.may_hold = start.single_type.copy(), start.may_hold.copy()
         self.rows = start.rows
-        self._basis = start.basis
+        self._basis, self._dual = start.basis, start.dual
         self.rounds = self.iterations = 0
         self._set_known()
 
@@ -189,7 +190,8 @@ class RestrictedLP:
         upper = np.concatenate([limits, np.full(len(rows), INFINITY)])
         table = Sparse.joined([capacities, Sparse.of(column[k + limited], needs), against_envy])
         name = "a restricted program of envy-free shares"
-        program = IncrementalLP(rowwise(name, gain, lower, upper, table), strategy=CHOOSE)
+        strategy = DUAL if self._basis is None and self._dual else CHOOSE
+        program = IncrementalLP(rowwise(name, gain, lower, upper, table), strategy=strategy)
         if self._basis is not None:
             basic = np.concatenate([self._basis.limits[:k], self._basis.limits[k + limited]])
             positions = np.concatenate([np.where(basic, BASIC, UPPER), np.where(self.rows.tight, LOWER, BASIC)])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ SMALL = 40
 #: Where a demand may limit at least so many users, and this part of all, the interior-point method is tried first; for
 #: more users than `MANY` its tables would be too large. Its answer is taken if its proven gap is at most `PROVEN`.
 LIMITED, MOSTLY, MANY, PROVEN = 50, 0.25, 2000, 1e-7
+#: A larger gap is tried again by another simplex method.
+STRAINED = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,16 +73,12 @@ def envy_free_shares(
         at = cold_start(value, size, instance.limit, begin(instance.direction, there, merged.weights) * there)
     clock.lap("build")
     rows = instance.direction, merged.gain, there, merged.weights, instance.limit
-    found = proven = None
-    if _mostly_limited(at, instance.limit):
-        found = interior_optimum(*rows, merged.instance_direction)
+    for found, most in _candidates(merged, rows, at):
         clock.lap("solve")
         proven = _proven(merged, found)
         clock.lap("certify")
-    if found is None or proven is None or proven.gap > PROVEN:
-        found = envy_free_optimum(*rows, at)
-        clock.lap("solve")
-        proven = _proven(merged, found)
+        if proven.gap <= most:
+            break
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
     bundle[:, merged.types] = proven.held[merged.group]
     prices[merged.types] = proven.dual.prices
@@ -119,6 +117,17 @@ class _Proven:
     @property
     def gap(self) -> float:
         return (self.dual.bound - self.lower) / self.dual.bound if self.dual.bound > 0 else 0.0
+
+
+def _candidates(
+    merged: MergedUsers, rows: tuple[Array, Array, Array, Array, Array], at: RestrictedStart
+) -> Iterator[tuple[EnvyFreeOptimum, float]]:
+    """Yield optima, each with the gap up to which it is taken: the fastest first, the last in any case."""
+    if _mostly_limited(at, rows[-1]):
+        yield interior_optimum(*rows, merged.instance_direction), PROVEN
+    if at.dual:  # where numbers are strained, the multipliers of the other simplex method may prove more
+        yield envy_free_optimum(*rows, at), STRAINED
+    yield envy_free_optimum(*rows, replace(at, dual=False)), np.inf
 
 
 def _proven(merged: MergedUsers, found: EnvyFreeOptimum) -> _Proven:

@@ -29,7 +29,7 @@ from fairopt.program import INFINITY, Array
 _log = logging.getLogger(__name__)
 
 #: Problems of up to so many pairs of a user and a type are one small program.
-WHOLE = 160
+WHOLE = 600
 #: With more users than this, prices are guessed from a sample first, which has this part of the users.
 DIRECT, SAMPLED = 3000, 4
 #: Users whose demands allow levels higher by no more than this part are tried as those that limit the level.
