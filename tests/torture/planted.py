@@ -71,19 +71,19 @@ PLANTED = [
     Planted("fairopt/methods/water_filling/solve.py", "self.level[fixed], self.fixed_in[fixed] = (result.lower + result.upper) / 2, number", "self.level[fixed], self.fixed_in[fixed] = result.lower * 0.999, number", _HARD),
     Planted("models/oef/cooperative.py", "def by_weight(problem: Market) -> Any:", "def by_weight(problem: Market) -> Any:\n    return problem.weight * 0 + 1\n\n\ndef _by_weight(problem: Market) -> Any:", _HARD),
     Planted("models/gavel/hierarchical.py", "return np.asarray(levels.level + rising * reached)", "return np.asarray(levels.level + reached)", _HARD),
-    Planted("fairopt/backends/scaling.py", "x = None if solution.x is None else solution.x * self.column", "x = None if solution.x is None else solution.x", _HARD),
+    Planted("fairopt/backends/scaling.py", "objective=solution.objective if x is None else self.original.value(x),", "objective=solution.objective,", _HARD),
     Planted("fairopt/properties/shares/sharing_incentive.py", "own, fair = market.utility(shares), market.fair_utility()", "own, fair = market.utility(shares), market.fair_utility() * (1.01 if market.exact else 0.9)", _JUDGED),
     # readers
     Planted("fairopt/problem/checks.py", "if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:", "if not isinstance(name, str):", "read market"),
     Planted("fairopt/problem/files/documents.py", "def parse_json(text: str) -> dict[str, Any]:", "def parse_json(text: str) -> dict[str, Any]:\n    import json\n\n    return json.loads(text)\n\n\ndef _parse_json(text: str) -> dict[str, Any]:", "read market"),
     Planted("fairopt/problem/numbers.py", "    if isinstance(value, bool | np.bool_):\n", "    if value is Ellipsis:\n", "read market"),
     Planted("fairopt/problem/numbers.py", "        if bottom and Decimal(bottom) == 0:\n", "        if False:\n", "read allocation"),
-    Planted("fairopt/problem/files/batch.py", "        if job[\"tenant\"] not in owners:\n", "        if False:\n", "read batch"),
-    Planted("fairopt/problem/files/cluster.py", "def _check_group(group: TableRow, types: list[str] | None, before: TableRow) -> None:", "def _check_group(group: TableRow, types: list[str] | None, before: TableRow) -> None:\n    return\n\n\ndef _check_group_not(group, types, before):", "read cluster"),
+    Planted("fairopt/problem/files/batch.py", "    check_unique(tenants, \"tenant\")\n", "", "read batch"),
+    Planted("fairopt/problem/files/cluster.py", "if types is not None and name not in types:", "if types is not None and types.index(name) < 0:", "read cluster"),
     Planted("fairopt/simulation/replay.py", "        except (KeyError, TypeError, ValueError, AttributeError) as error:\n", "        except KeyError as error:\n", "read record"),
     Planted("fairopt/problem/files/storage.py", "def naming(file: AnyPath = \"\", place: str = \"\") -> Iterator[None]:", "def naming(file: AnyPath = \"\", place: str = \"\") -> Iterator[None]:\n    yield\n    return\n", "read trace"),
     Planted("fairopt/certificates/certificate.py", "    except (ValueError, RecursionError) as error:\n", "    except OSError as error:\n", "read certificate"),
-    Planted("fairopt/importing/documents.py", "RecursionError", "ZeroDivisionError", "read import kueue"),
+    Planted("fairopt/importing/fields.py", "except (ValueError, OverflowError) as error:", "except OverflowError as error:", "read import kueue"),
     Planted("fairopt/problem/frames.py", "return table, listed_names(users, \"users\"), listed_names(types, \"types\")", "return table, users, types", "call Market.of"),
 ]  # fmt: skip
 PLANTED = [each for each in PLANTED if each.kind]
