@@ -23,8 +23,8 @@ from typing import Any
 from corpus import TOP, VERIFIER, File, collected, decision, front
 from mutants import Mutant, mutants
 
-#: Seconds of the processor that a mutant may take for one file, and bytes.
-SECONDS, BYTES = 2, 4 * 2**30
+#: Seconds of the processor that a mutant may take for one file, and for all: it has survived then; and bytes.
+SECONDS, ALL_SECONDS, BYTES = 2, 4, 4 * 2**30
 
 
 def killed(check: Callable[[], bool]) -> str:
@@ -63,7 +63,10 @@ def noticed_by(files: list[File], folder: Path, mutant: Mutant) -> bool:
         for each in files
         if inside is None or any(line in inside and line != inside.start for line in each.lines.get(mutant.file, ()))
     )
-    for each in concerned:
+    until = time.process_time() + ALL_SECONDS
+    for each in concerned:  # the quickest first
+        if time.process_time() > until:
+            return False
         signal.setitimer(signal.ITIMER_PROF, SECONDS)  # what takes longer is ended, and so noticed
         if decision(verifiers, folder / each.name, each.tolerance) != each.decision:
             return True

@@ -1,6 +1,7 @@
 """A plugin of pytest: what tests give to the verifiers is kept, each as the file that would be decided.
 
-``MUTATION_CORPUS`` names the folder. A file is called by what is in it; ``.at`` beside it holds the tolerance.
+``MUTATION_CORPUS`` names the folder. A file is called by what is in it; ``given.jsonl`` says at what tolerance it was
+given, and by which test.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ def _kept(decide: Callable[..., Any], read: Callable[[Any], bytes]) -> Callable[
 
 def _keep(data: bytes, tolerance: Fraction | None) -> None:
     if len(data) <= LONGEST:
-        path = Path(os.environ["MUTATION_CORPUS"]) / sha256(data + str(tolerance).encode()).hexdigest()[:16]
-        path.write_bytes(data)
-        if tolerance is not None:
-            path.with_suffix(".at").write_text(str(tolerance), encoding="utf-8")
+        folder, at = Path(os.environ["MUTATION_CORPUS"]), None if tolerance is None else str(tolerance)
+        name, test = sha256(data + str(at).encode()).hexdigest()[:16], os.environ.get("PYTEST_CURRENT_TEST", "")
+        (folder / name).write_bytes(data)
+        with (folder / "given.jsonl").open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps([name, at, test.partition(" ")[0]]) + "\n")
 
 
 def _as_json(data: Any) -> bytes:

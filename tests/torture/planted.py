@@ -42,7 +42,7 @@ PLANTED = [
     Planted(_V + "programs.py", "side = high if rate > 0 else low", "side = low if rate > 0 else high", _CERTIFICATES),
     Planted(_V + "programs.py", "if key in self.integers and x[key].denominator != 1:", "if False:", _CERTIFICATES),
     Planted(_V + "decisions.py", "if value != told[\"value\"].number():", "if False:", _CERTIFICATES),
-    Planted(_V + "decisions.py", "if not new or not new <= held_down - fixed.keys():", "if not new:", _CERTIFICATES),
+    Planted(_V + "decisions.py", "if not new or not new <= held_down - fixed.keys():", "if not new:", _MADE_UP),
     Planted(_V + "decisions.py", "if worth > cost or (share and worth < cost):", "if share and worth < cost:", _CERTIFICATES),
     Planted(_V + "decisions.py", "if min(prices) < 0 or dot(prices, market.left_over(shares)):", "if min(prices) < 0:", _CERTIFICATES),
     Planted(_V + "certificates.py", "if own >= theirs:", "if own > 2 * theirs:", _CERTIFICATES),

@@ -1,0 +1,142 @@
+"""Certificates that somebody made who knows the verifier: each was accepted once, or by a verifier with one change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairopt.proofs.verify import Rejected, verify
+from fairopt.testing.certificate_kinds import BY_HAND
+from fairopt.testing.certificate_kinds.bounds import QUARTER
+from fairopt.testing.certificate_kinds.examples import PAIR, Json, certificate, extreme, market, optimality, prices
+from fairopt.testing.certificate_kinds.programs import LIE, SAYS_6, of_others
+
+# -- a tree of oef-efficient -------------------------------------------------------------------------------------------
+#: Whoever holds this, A of the second type and B of the first, would gain by giving it to each other.
+CIRCLE = [[0, 1], [1, 0]]
+ENVIES = ["envy_free", 0, 1]
+
+
+def efficient(part: str, rest: str, value: str, nodes: list[Json]) -> Json:
+    """A has the first type, and this part of the second."""
+    numbers = {"weights": [1, "2/5"], "value": value, "bound": value, "gap": 0}
+    return certificate("efficient", market=PAIR, allocation=[[1, part], [0, rest]], nodes=nodes, **numbers)
+
+
+MOST = efficient(
+    "1/4",
+    "3/4",
+    "21/4",
+    [
+        {"without": [], "circle": CIRCLE},
+        {"without": [[0, 1]], "duals": [*prices(5, "1/4"), [*ENVIES, -4]]},
+        {"without": [[1, 0]], "duals": [*prices("7/4", "7/2"), [*ENVIES, "-3/4"]]},
+    ],
+)
+
+
+def test_a_circle_that_leads_back_to_itself_bounds_nothing() -> None:
+    """Where A lacks the second type, the circle is there no more; only what lacks both was bounded, and that is less."""
+    assert "with the total 21/4; none with these three properties has more [" in verify(MOST)
+    again = [
+        {"without": [], "circle": CIRCLE},
+        {"without": [[0, 1]], "circle": CIRCLE},
+        {"without": [[1, 0]], "circle": CIRCLE},
+        {"without": CIRCLE, "duals": [*prices("11/5", "13/5"), [*ENVIES, "-6/5"]]},
+    ]
+    with pytest.raises(Rejected, match="improves nobody"):
+        verify(efficient("2/5", "3/5", "24/5", again))
+
+
+# -- a program in the place of a policy --------------------------------------------------------------------------------
+def test_no_program_stands_in_for_oef_efficient() -> None:
+    """The truth is proved, the lie is a program that somebody made up: the statement did not say so."""
+    lie = of_others(SAYS_6, [1, 6, 1, 5], [1, 1, 0, 0]) | {"policy": "oef-efficient"}
+    with pytest.raises(Rejected, match="proved from the market"):
+        verify(LIE | {"policy": "oef-efficient", "report": [1, 6], "gain": "3/2", "truth": MOST, "lie": lie})
+
+
+POLICIES = [
+    *("max-efficiency", "oef-noncooperative", "oef-cooperative", "max-min", "water-filling", "nash-welfare"),
+    *("partial-allocation", "equal-split", "second-price-trading", "oef-efficient"),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_is_proved_from_the_market_is_proved_by_no_program(policy: str) -> None:
+    with pytest.raises(Rejected, match="proved from the market"):
+        verify(BY_HAND["OF_OTHERS"] | {"policy": policy})
+
+
+# -- ranges of two policies --------------------------------------------------------------------------------------------
+def test_the_optima_of_two_policies_are_those_of_neither() -> None:
+    """A's most is by one policy, B's by another."""
+    every = BY_HAND["DOMINANCE_OVER_ALL"]
+    first, second = every["optima"]
+    other = optimality("max-efficiency", every["market"], [[0, 2], [1, 0]], 3, prices(1, 1))
+    most = extreme(other, "maximize", second["weights"], [[0, 2], [1, 0]], 1, prices(1))
+    assert verify(most)
+    with pytest.raises(Rejected, match="optimum of one policy"):
+        verify(every | {"optima": [first, most]})
+
+
+# -- speedups within bounds --------------------------------------------------------------------------------------------
+def bounded(least: list[Any], most: list[Any], speedup: list[Any], demand: Any = None) -> Json:
+    """A's speedups are known within bounds; B runs at 1 and 3."""
+    own = {"least": least, "most": most} | ({} if demand is None else {"demand": demand})
+    return market({"A": speedup, "B": [1, 3]}, [1, 1], A=own)
+
+
+def held(name: str, told: Json, allocation: Any, answer: str, **more: Any) -> Json:
+    return certificate("property", market=told, allocation=allocation, property=name, answer=answer, **more)
+
+
+UP_TO_2, UP_TO_4 = BY_HAND["UP_TO_2"], BY_HAND["UP_TO_4"]
+ANY = bounded([0, 0], [None, None], [1, 1])
+#: Which of the two A uses first, where it demands one, its speedups decide.
+ONE = bounded([1, 1], [2, 2], [1, 2], demand=1)
+WRONG: dict[str, tuple[Json, str]] = {
+    "no speedups": ({key: value for key, value in UP_TO_4.items() if key != "speedups"}, "shown by speedups"),
+    "speedups for nothing": (UP_TO_2 | {"speedups": [[1, 2], [1, 3]]}, "of no use here"),
+    "speedups of 0": (
+        held("sharing_incentive", bounded([1, 0], [1, 4], [1, 1]), QUARTER, "DEPENDS", speedups=[[1, 0], [1, 3]]),
+        "not within the bounds",
+    ),
+    "speedups beyond": (UP_TO_4 | {"speedups": [[1, 5], [1, 3]]}, "not within the bounds"),
+    "speedups at which it fails": (UP_TO_4 | {"speedups": [[1, 4], [1, 3]]}, "does not hold at these"),
+    "nothing known": (
+        held("sharing_incentive", ANY, QUARTER, "DEPENDS", speedups=[[1, 1], [1, 3]]),
+        "nothing is known",
+    ),
+    "what is in use": (held("sharing_incentive", ONE, [["7/8", "1/4"], ["1/8", "3/4"]], "HOLDS"), "in use depends"),
+    "idle or not": (held("work_conservation", ONE, [[1, "1/2"], [0, "1/2"]], "HOLDS"), "in use depends"),
+    "who gains": (
+        certificate("dominance", market=ONE, allocation=[["1/2", 0], [0, 0]], better=[[1, 1], [0, 0]]),
+        "in use depends",
+    ),
+    "who gained": (
+        certificate("dominance", market=ONE, allocation=[[1, 1], [0, 0]], better=[[1, 0], [0, 1]]),
+        "in use depends",
+    ),
+    "efficient or not": (held("pareto_efficiency", ONE, [[1, 1], [0, 0]], "HOLDS"), "in use depends"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_depends_on_speedups_is_not_said_without_them(what: str) -> None:
+    data, why = WRONG[what]
+    with pytest.raises(Rejected, match=why):
+        verify(data)
+
+
+def test_what_is_the_same_at_all_speedups_is_said() -> None:
+    """A holds just what it demands: in whatever order it uses that, it uses all of it."""
+    two = bounded([1, 1], [2, 2], [1, 1], demand=2)
+    assert verify(held("work_conservation", two, [[1, 1], [0, 0]], "HOLDS"))
+
+
+def test_an_order_is_sure_where_bounds_touch() -> None:
+    """A demands one of two: the second, which is at least as fast at all speedups. B could run on the first."""
+    touch = bounded([1, 2], [2, 3], [1, 2], demand=1)
+    assert verify(held("work_conservation", touch, [[1, 1], [0, 0]], "FAILS"))
