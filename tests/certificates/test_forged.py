@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from fairopt.proofs.verifier.decisions import GRAIN
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
 from fairopt.testing.certificate_kinds.bounds import QUARTER
+from fairopt.testing.certificate_kinds.entitlements import OWED, of
 from fairopt.testing.certificate_kinds.examples import PAIR, Json, certificate, extreme, market, optimality, prices
 from fairopt.testing.certificate_kinds.programs import LIE, SAYS_6, of_others
 
@@ -37,7 +40,7 @@ MOST = efficient(
 
 
 def test_a_circle_that_leads_back_to_itself_bounds_nothing() -> None:
-    """Where A lacks the second type, the circle is there no more; only what lacks both was bounded, and that is less."""
+    """Where A lacks the second type there is no circle any more; only what lacks both was bounded."""
     assert "with the total 21/4; none with these three properties has more [" in verify(MOST)
     again = [
         {"without": [], "circle": CIRCLE},
@@ -140,3 +143,81 @@ def test_an_order_is_sure_where_bounds_touch() -> None:
     """A demands one of two: the second, which is at least as fast at all speedups. B could run on the first."""
     touch = bounded([1, 2], [2, 3], [1, 2], demand=1)
     assert verify(held("work_conservation", touch, [[1, 1], [0, 0]], "FAILS"))
+
+
+# -- decisions ---------------------------------------------------------------------------------------------------------
+EQUILIBRIUM, PARTIAL, TWO_LEVELS = BY_HAND["EQUILIBRIUM"], BY_HAND["PARTIAL"], BY_HAND["TWO_LEVELS"]
+ALONE = market({"A": [1, 1]}, [1, 1])
+
+
+def keeps(part: Fraction) -> Json:
+    """A keeps this part of its bundle; 5/8 is right."""
+    bundle = [Fraction(share) for share in PARTIAL["together"]["allocation"][0]]
+    return PARTIAL | {
+        "kept": [str(part), PARTIAL["kept"][1]],
+        "allocation": [[str(part * share) for share in bundle], PARTIAL["allocation"][1]],
+    }
+
+
+#: `OWED` with two goods.
+WIDE: Json = {key: [[*row, row[-1]] for row in OWED[key]] for key in ("guarantee", "cap", "held", "fixed")}
+
+
+def rounds(**first: Any) -> Json:
+    return TWO_LEVELS | {"rounds": [TWO_LEVELS["rounds"][0] | first, *TWO_LEVELS["rounds"][1:]]}
+
+
+FORGED: dict[str, tuple[Json, str]] = {
+    "a smaller part": (keeps(Fraction(1, 2)), "keeps another part"),
+    "a larger part": (keeps(Fraction(3, 4)), "keeps another part"),
+    "a part that is one grain short": (keeps(Fraction(5, 8) - GRAIN), "keeps another part"),
+    "more than there is": (
+        certificate("equilibrium", market=ALONE, allocation=[[2, 0]], prices=["1/2", "1/2"]),
+        "not feasible",
+    ),
+    "a type of no use": (
+        certificate("equilibrium", market=market({"A": [1, 0]}, [1, 1]), allocation=[[1, 1]], prices=[1, 0]),
+        "cannot run on",
+    ),
+    "fixed by a dual of zero": (
+        rounds(fixed=["A", "B", "C"], duals=[*TWO_LEVELS["rounds"][0]["duals"], ["least_ratio", 0, 0]]),
+        "whom no dual holds down",
+    ),
+    "fixed by the price of a type": (
+        rounds(fixed=["A", "B", "C"], duals=[*TWO_LEVELS["rounds"][0]["duals"], ["capacity", 0, 0]]),
+        "whom no dual holds down",
+    ),
+    "no version": ({key: value for key, value in EQUILIBRIUM.items() if key != "schema"}, "no keys schema and"),
+    "a good that stands twice": (
+        of("guarantee_kept", [[6, 0], [0, 0], [0, 0]], "HOLDS", goods=[OWED["goods"][0]] * 2, stock=[8, 8], **WIDE),
+        "a good stands twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_decision_that_is_forged_is_rejected(what: str) -> None:
+    data, why = FORGED[what]
+    with pytest.raises(Rejected, match=why):
+        verify(data)
+
+
+def test_a_bundle_may_be_all_that_is_demanded() -> None:
+    alone = market({"A": [1, 1]}, [1, 1], A={"demand": 2})
+    assert verify(certificate("equilibrium", market=alone, allocation=[[1, 1]], prices=["1/2", "1/2"]))
+
+
+def test_levels_are_ratios_to_what_equal_shares_are_worth() -> None:
+    """Both run at 4: an equal share is worth 2, and at every optimum each has half."""
+    both = market({"A": [4], "B": [4]}, [1])
+    held_down = [["capacity", 0, 1], ["least_ratio", 0, "-1/2"], ["least_ratio", 1, "-1/2"]]
+    found = certificate(
+        "levels",
+        market=both,
+        allocation=[["1/2"], ["1/2"]],
+        rounds=[{"level": 1, "fixed": ["A", "B"], "duals": held_down}],
+    )
+    most = extreme(
+        found, "maximize", [[1], [0]], [["1/2"], ["1/2"]], "1/2", [["capacity", 0, 1], ["levels", 1, "-1/4"]]
+    )
+    assert "the maximum of 1 x['A', 'T0'] is 1/2 [" in verify(most)

@@ -24,7 +24,7 @@ from corpus import TOP, VERIFIER, File, collected, decision, front
 from mutants import Mutant, mutants
 
 #: Seconds of the processor that a mutant may take for one file, and for all: it has survived then; and bytes.
-SECONDS, ALL_SECONDS, BYTES = 2, 4, 4 * 2**30
+SECONDS, ALL_SECONDS, BYTES = 2, 2, 4 * 2**30
 
 
 def killed(check: Callable[[], bool]) -> str:

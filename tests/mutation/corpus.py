@@ -21,9 +21,20 @@ TOP = Path(__file__).parents[2]
 VERIFIER = TOP / "proofs" / "verifier"
 #: The tests that give the verifiers their files.
 TESTS = (
-    *(f"tests/proofs/test_{name}.py" for name in ("verifier", "verifier_entitled", "verifier_program", "verifier_reading")),
-    *(f"tests/proofs/test_{name}.py" for name in ("verify_records", "verify_run", "verify_schedule", "counterexamples")),
-    *("tests/certificates", "tests/frontier", "tests/mechanisms/test_efficient.py", "tests/models/test_entitled_shares.py"),
+    *(
+        f"tests/proofs/test_{name}.py"
+        for name in ("verifier", "verifier_entitled", "verifier_program", "verifier_reading")
+    ),
+    *(
+        f"tests/proofs/test_{name}.py"
+        for name in ("verify_records", "verify_run", "verify_schedule", "counterexamples")
+    ),
+    *(
+        "tests/certificates",
+        "tests/frontier",
+        "tests/mechanisms/test_efficient.py",
+        "tests/models/test_entitled_shares.py",
+    ),
     *(f"tests/properties/test_{name}.py" for name in ("within_bounds", "entitlements", "ranges")),
     *("tests/methods/test_whole_gpus.py", "tests/cli/test_cli_verify_record.py"),
 )
@@ -65,7 +76,7 @@ def collected(folder: Path) -> list[File]:
         folder.mkdir(parents=True, exist_ok=True)
         env = os.environ | {"MUTATION_CORPUS": str(folder), "PYTHONPATH": str(Path(__file__).parent)}
         words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "recording", *TESTS]
-        subprocess.run(words, cwd=TOP, env=env, check=True)
+        subprocess.run(words, cwd=TOP, env=env, check=False)  # where tests fail, too, they have given their files
         index.write_text(json.dumps([asdict(each) for each in _chosen(folder)]), encoding="utf-8")
     return [File(**each) for each in json.loads(index.read_text(encoding="utf-8"))]
 

@@ -221,7 +221,12 @@ def pack(how: str, draw: Random) -> Ending:
             x = Highs().optimum(p.program()).point
         except FairoptError as error:
             return Ending.REFUSED if lies[0] else _wrong(f"a knapsack of {size}: {error}")
-    if abs(x - x.round()).max() > CLOSE or x.min() < -CLOSE or x.max() > 1 + CLOSE or size @ x > size.sum() // 2 + CLOSE:
+    if (
+        abs(x - x.round()).max() > CLOSE
+        or x.min() < -CLOSE
+        or x.max() > 1 + CLOSE
+        or size @ x > size.sum() // 2 + CLOSE
+    ):
         _wrong(f"a knapsack of {size}, {how}: {x}")
     return Ending.RIGHT
 
