@@ -52,6 +52,53 @@ def test_a_circle_that_leads_back_to_itself_bounds_nothing() -> None:
         verify(efficient("2/5", "3/5", "24/5", again))
 
 
+def tree(first: Json) -> Json:
+    """`MOST` with another node in the place of the one where A lacks the second type."""
+    return MOST | {"nodes": [MOST["nodes"][0], first, MOST["nodes"][2]]}
+
+
+def circle(*pairs: list[int]) -> Json:
+    return MOST | {"nodes": [{"without": [], "circle": list(pairs)}, *MOST["nodes"][1:]]}
+
+
+#: Each half of both types: nobody envies, and B would give some of the first for some of the second.
+HALVES = [["1/2", "1/2"], ["1/2", "1/2"]]
+LIMITED = market({"A": [1, 2], "B": [1, 5]}, [1, 1], B={"demand": 2})
+EFFICIENT_WRONG: dict[str, tuple[Json, str]] = {
+    "one user's demand": (MOST | {"market": LIMITED}, "with demands"),
+    "weights of nothing": (
+        MOST | {"allocation": HALVES, "weights": [0, 0], "value": "9/2", "gap": "3/4"},
+        "a weight is not positive",
+    ),
+    "a circle that improves nobody": (circle([0, 0], [1, 1]), "improves nobody"),
+    "a circle of one user": (circle([0, 0], [0, 1]), "improves nobody"),
+    "a user who is not there": (circle([2, 1], [1, 0]), "no such user or type"),
+    "a type that is not there": (circle([0, 2], [1, 0]), "no such user or type"),
+    "a part that stands twice": (MOST | {"nodes": [*MOST["nodes"], MOST["nodes"][2]]}, "stands twice"),
+    "a share that is held at 0": (
+        tree({"without": [[0, 1]], "duals": [*prices(5, 14), [*ENVIES, -4]]}) | {"bound": 15, "gap": "39/4"},
+        "not bounded by its multipliers",
+    ),
+    "a gap where a decision is needed": (
+        LIE | {"policy": "oef-efficient", "truth": MOST | {"bound": "11/2", "gap": "1/4"}},
+        "not proved to be the best",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", EFFICIENT_WRONG)
+def test_a_tree_that_is_forged_is_rejected(what: str) -> None:
+    data, why = EFFICIENT_WRONG[what]
+    with pytest.raises(Rejected, match=why):
+        verify(data)
+
+
+def test_a_tree_may_leave_a_gap_and_a_type_that_nobody_can_use() -> None:
+    assert "none with these three properties has more than 11/2 [" in verify(MOST | {"bound": "11/2", "gap": "1/4"})
+    useless = market({"A": [1, 2, 0], "B": [1, 5, 0]}, [1, 1, 1])
+    assert verify(MOST | {"market": useless, "allocation": [[1, "1/4", 0], [0, "3/4", 0]]})
+
+
 # -- a program in the place of a policy --------------------------------------------------------------------------------
 def test_no_program_stands_in_for_oef_efficient() -> None:
     """The truth is proved, the lie is a program that somebody made up: the statement did not say so."""
@@ -99,6 +146,7 @@ UP_TO_2, UP_TO_4 = BY_HAND["UP_TO_2"], BY_HAND["UP_TO_4"]
 ANY = bounded([0, 0], [None, None], [1, 1])
 #: Which of the two A uses first, where it demands one, its speedups decide.
 ONE = bounded([1, 1], [2, 2], [1, 2], demand=1)
+CLOSE = market({"A": [1, 1], "B": [1, "3/2"]}, [1, 1], A={"least": [1, 1], "most": [1, 2]})
 WRONG: dict[str, tuple[Json, str]] = {
     "no speedups": ({key: value for key, value in UP_TO_4.items() if key != "speedups"}, "shown by speedups"),
     "speedups for nothing": (UP_TO_2 | {"speedups": [[1, 2], [1, 3]]}, "of no use here"),
@@ -122,6 +170,16 @@ WRONG: dict[str, tuple[Json, str]] = {
         certificate("dominance", market=ONE, allocation=[[1, 1], [0, 0]], better=[[1, 0], [0, 1]]),
         "in use depends",
     ),
+    "efficient, and not there": (held("pareto_efficiency", PAIR, [[1, 1], [1, 1]], "HOLDS"), "not feasible"),
+    "idle for who can run on it": (
+        held("pareto_efficiency", market({"A": [1, 1], "B": [1, 0]}, [1, 1]), [[1, 0], [0, 0]], "HOLDS"),
+        "shown by an allocation that is better",
+    ),
+    # at its least A's second type is worth less to it than B's first, which is worth more to B
+    "a trade that pays at some speedups": (
+        held("pareto_efficiency", CLOSE, [[0, 1], [1, 0]], "HOLDS"),
+        "shown by an allocation that is better",
+    ),
     "efficient or not": (held("pareto_efficiency", ONE, [[1, 1], [0, 0]], "HOLDS"), "in use depends"),
 }
 
@@ -136,7 +194,8 @@ def test_what_depends_on_speedups_is_not_said_without_them(what: str) -> None:
 def test_what_is_the_same_at_all_speedups_is_said() -> None:
     """A holds just what it demands: in whatever order it uses that, it uses all of it."""
     two = bounded([1, 1], [2, 2], [1, 1], demand=2)
-    assert verify(held("work_conservation", two, [[1, 1], [0, 0]], "HOLDS"))
+    for name in ("work_conservation", "pareto_efficiency"):
+        assert verify(held(name, two, [[1, 1], [0, 0]], "HOLDS"))
 
 
 def test_an_order_is_sure_where_bounds_touch() -> None:
