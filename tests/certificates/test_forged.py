@@ -280,3 +280,58 @@ def test_levels_are_ratios_to_what_equal_shares_are_worth() -> None:
         found, "maximize", [[1], [0]], [["1/2"], ["1/2"]], "1/2", [["capacity", 0, 1], ["levels", 1, "-1/4"]]
     )
     assert "the maximum of 1 x['A', 'T0'] is 1/2 [" in verify(most)
+
+
+# -- trade-offs ---------------------------------------------------------------------------------------------------------
+ENVY, NASH = BY_HAND["ENVY_COSTS"], BY_HAND["NASH_COSTS_NOTHING"]
+(FREE, FULL), (RISING, LEVEL) = ENVY["points"], ENVY["lines"]
+
+
+def tradeoff(points: list[Json], lines: list[Json], gap: Any) -> Json:
+    return ENVY | {"points": points, "lines": lines, "gap": gap}
+
+
+def nash(value: Any, gap: Any, *, halves: bool = False, **line: Any) -> Json:
+    point = NASH["points"][0] | {"value": value} | ({"allocation": HALVES} if halves else {})
+    return NASH | {"points": [point], "lines": [NASH["lines"][0] | line], "gap": gap}
+
+
+TRADEOFFS: dict[str, tuple[Json, str]] = {
+    "level where it rises": (tradeoff([FREE], [RISING], 0), "the last line rises"),
+    "one epsilon twice": (tradeoff([FREE, FREE], [RISING, LEVEL], "3/4"), "out of order"),
+    "epsilons that fall": (
+        tradeoff([FREE, FULL, FREE | {"epsilon": "1/2"}], [RISING, LEVEL, LEVEL], "3/4"),
+        "out of order",
+    ),
+    "nothing": (tradeoff([], [], 0), "there are no points"),
+    "less than is reached": (tradeoff([FREE | {"value": 5}, FULL], [RISING, LEVEL], "1/4"), "not reach its value"),
+    "a line that is too high": (
+        tradeoff([FREE, FULL], [RISING | {"constant": "11/2"}, LEVEL], "1/4"),
+        "do not prove a line",
+    ),
+    "a negative mean": (nash(-1, "17/8"), "not reach its value"),
+    "negative factors": (
+        nash("111/100", "-111/100", constant=0, duals=[], factors=["-9/8", "-9/10"]),
+        "factors are not positive",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TRADEOFFS)
+def test_a_tradeoff_that_is_forged_is_rejected(what: str) -> None:
+    data, why = TRADEOFFS[what]
+    with pytest.raises(Rejected, match=why):
+        verify(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        nash(0, "9/8"),
+        nash(1, "1/8", halves=True),
+        nash("111/100", "17/300", constant="7/6", duals=prices("1/3", "5/6"), factors=[1, 1]),
+    ],
+    ids=["a mean of 0", "just the mean", "factors of 1"],
+)
+def test_a_tradeoff_may_be_at_its_limits(data: Json) -> None:
+    assert verify(data)

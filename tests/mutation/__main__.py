@@ -1,7 +1,7 @@
 """`python tests/mutation`: is every change of a verifier noticed? Interrupted, the same command goes on.
 
-A mutant of a verifier is killed where a file of the corpus is decided otherwise, and where the tests of how files are
-read fail; a mutant of a property checker where its own tests fail.
+A mutant is killed where a file of the corpus is decided otherwise: another exit status, or another accepted statement.
+The corpus is made where it is missing, by the tests; delete it to take up new ones, and try the survivors ``--again``.
 """
 
 from __future__ import annotations
