@@ -282,7 +282,7 @@ def test_levels_are_ratios_to_what_equal_shares_are_worth() -> None:
     assert "the maximum of 1 x['A', 'T0'] is 1/2 [" in verify(most)
 
 
-# -- trade-offs ---------------------------------------------------------------------------------------------------------
+# -- trade-offs ------------------------------------------------------------------------------------------------------
 ENVY, NASH = BY_HAND["ENVY_COSTS"], BY_HAND["NASH_COSTS_NOTHING"]
 (FREE, FULL), (RISING, LEVEL) = ENVY["points"], ENVY["lines"]
 
