@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairopt.backends import Highs
-from fairopt.backends.exact import Exact
+from fairopt.backends.exact.either import optimum_of
 from fairopt.deadline import left
 from fairopt.problem import Market, usable
 from fairopt.problem.market import Shares
@@ -89,6 +88,6 @@ def largest_efficiency(market: Market) -> Number:
     p.maximize((market.speedup * share).sum(), source="OEF Eq. (4)")
     p.constrain("capacity", share.sum(axis=0) <= market.capacity)
     p.constrain("demand", (share.sum(axis=1) <= market.demand).where(market.demand < INFINITY))
-    solution = (Exact() if market.exact else Highs()).optimum(p.program())
-    assert solution.objective is not None
-    return solution.objective
+    objective = optimum_of(p.program()).objective
+    assert objective is not None
+    return objective if market.exact else float(objective)

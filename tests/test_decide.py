@@ -1,5 +1,7 @@
 """Who solves: one chooser for every policy, and nothing that is named is ignored or replaced."""
 
+from fractions import Fraction
+
 import pytest
 
 from fairopt import allocate, discovery
@@ -136,13 +138,27 @@ def test_a_back_end_that_was_named_is_never_replaced() -> None:
 
 def test_rows_of_numbers_far_apart_are_whole_and_their_witnesses_can_be_read() -> None:
     for exact in (True, False):
-        rows = compare(FAR_APART, None, None, exact=exact, effort=Effort(evaluations=20))
+        rows = compare(FAR_APART, None, None, exact=exact, effort=Effort(evaluations=6))
         for row in rows:
             assert row.error is None
             for verdict in row.verdicts.values():
                 assert verdict.answer is not Answer.UNDECIDED or "by its duals" in str(verdict)
                 gets, _, instead = str(verdict.witness or "").rpartition(" instead of ")
                 assert not instead or not gets.endswith(f" gets {instead}")
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_floats_cannot_measure_leaves_no_row_empty(exact: bool) -> None:
+    market = Market.of(
+        [["1e-12", 1], [1, "1e12"], ["1e-6", 3]],
+        capacity=[7, 0],
+        weight=[1, 1, "1e9"],
+        demand=[None, Fraction(1, 1000), None],
+    )
+    rows = list(compare(market, ["equal-split", "partial-allocation"], ["pareto_efficiency"], exact=exact))
+    assert [row.error for row in rows] == [None, None]
+    assert [row.verdicts["pareto_efficiency"].answer for row in rows] == [Answer.HOLDS, Answer.FAILS]
+    assert all(row.metrics.price_of_fairness > Fraction(9, 10) for row in rows)
 
 
 class WholeGpus(Formulated):

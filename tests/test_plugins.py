@@ -119,7 +119,9 @@ def test_certificates_of_an_outside_policy_are_accepted(installed: Path, tmp_pat
     assert f"{proof}: accepted: by the two embedded programs, which the author of 'sharing-first' wrote, " in said[-1]
 
 
-@pytest.mark.parametrize("backend", ["auto", "pyomo", "clarabel", "exact"])
+@pytest.mark.parametrize(
+    "backend", ["auto", *(pytest.param(name, marks=pytest.mark.slow) for name in ("pyomo", "clarabel", "exact"))]
+)
 def test_what_cannot_hold_together_is_named_on_the_command_line(backend: str, sharing_first: Path) -> None:
     text = sharing_first.read_text()
     sharing_first.write_text(text.replace("problem.fair_utility()", "2 * problem.fair_utility()"))

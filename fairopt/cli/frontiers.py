@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
-from fairopt.cli.listing import AsJson, print_json, wanted_policies
+from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
 from fairopt.errors import BadInput
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, Relaxed, Welfare, frontier
 from fairopt.policy import unheeded
@@ -35,32 +35,18 @@ _GOALS = {each.name: _said(each) for each in GOALS}
 _PROPERTIES = {each.name: _said(each) for each in RELAXED}
 
 
+def _choice(option: str, among: Mapping[str, str]) -> typer.models.OptionInfo:
+    proposed = completing.proposing(lambda _: among)
+    listed = f"{', '.join(among)}; all by default. May be repeated."
+    info: typer.models.OptionInfo = typer.Option(option, help=listed, autocompletion=proposed)
+    return info
+
+
 def frontier_command(
     market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
-    goals: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--goal",
-            help=f"{', '.join(_GOALS)}; all by default. May be repeated.",
-            autocompletion=completing.proposing(lambda _: _GOALS),
-        ),
-    ] = None,
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--property",
-            help=f"{', '.join(_PROPERTIES)}; all by default. May be repeated.",
-            autocompletion=completing.proposing(lambda _: _PROPERTIES),
-        ),
-    ] = None,
-    policy_names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            help="A policy by name; all by default. May be repeated.",
-            autocompletion=completing.policies(Market),
-        ),
-    ] = None,
+    goals: Annotated[list[str] | None, _choice("--goal", _GOALS)] = None,
+    against: Annotated[list[str] | None, _choice("--property", _PROPERTIES)] = None,
+    policy_names: SharePolicies = None,
     gap: Annotated[
         str | None,
         typer.Option(

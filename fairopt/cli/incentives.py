@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from fairopt.cli import completing, tables
+from fairopt.cli import tables
 from fairopt.cli.as_json import SCHEMA
+from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
-from fairopt.cli.listing import AsJson, print_json, wanted_policies
-from fairopt.errors import BadInput, NotCapable
+from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
+from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, every_kind, incentives
-from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict, read_market
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Effort
@@ -23,14 +23,7 @@ from fairopt.properties import Effort
 
 def incentives_command(
     market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
-    policy_names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            help="A policy by name; all by default. May be repeated.",
-            autocompletion=completing.policies(Market),
-        ),
-    ] = None,
+    policy_names: SharePolicies = None,
     kind_names: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,23 +39,34 @@ def incentives_command(
 ) -> None:
     """Say by how many times a lie multiplies what a user gets: the most that was found, and what is proved of all.
 
-    The table is the answer, whatever it says. That no lie was found proves nothing; "at most" is a proof.
+    The table is the answer, whatever it says. That no lie was found proves nothing; "at most" is a proof. Exit status:
+    3 a policy could not be decided; else 0.
     """
     problem = read_market(market, types or ())
     kinds = _wanted(kind_names, problem)
     effort = Effort(evaluations=evaluations, seed=seed)
     rows: list[Incentives] = []
     left_out: list[str] = []
+    failed: list[str] = []
     for policy in wanted_policies(policy_names, Market):
         with tables.working(policy.name):
-            row = _row(policy, problem, kinds, effort, left_out, named=bool(policy_names))
-        rows += [] if row is None else [row]
+            try:
+                rows.append(incentives(policy, problem, kinds, effort))
+            except NotCapable as error:
+                if policy_names:
+                    raise
+                left_out.append(str(error))
+            except NotSolved as error:  # the others' rows stand
+                failed.append(f"{policy.name}: {error}")
     if json_:
         print_json({"schema": SCHEMA, "policies": {row.policy.name: _json(row, problem) for row in rows}})
-        return
-    _print(rows, kinds, problem)
-    if left_out:
-        print("\n".join(("Left out:", *(f"  {why}" for why in left_out))), file=sys.stderr)
+    elif rows:
+        _print(rows, kinds, problem)
+    for head, whys in (("Left out:", left_out), ("Stopped:", failed)):
+        if whys:
+            print("\n".join((head, *(f"  {why}" for why in whys))), file=sys.stderr)
+    if failed:
+        raise typer.Exit(Exit.NOT_SOLVED)
 
 
 def _wanted(names: list[str] | None, market: Market) -> list[LieKind]:
@@ -71,18 +75,6 @@ def _wanted(names: list[str] | None, market: Market) -> list[LieKind]:
         problem = "nobody states a demand" if strange[0] == "demand" else f"got {strange[0]!r}"
         raise BadInput(problem, place="--kind", remedy=f"Here: {', '.join(every)}")
     return [every[name] for name in dict.fromkeys(names or every)]
-
-
-def _row(
-    policy: Policy, market: Market, kinds: Sequence[LieKind], effort: Effort, left_out: list[str], *, named: bool
-) -> Incentives | None:
-    try:
-        return incentives(policy, market, kinds, effort)
-    except NotCapable as error:
-        if named:
-            raise
-        left_out.append(str(error))
-    return None
 
 
 def _print(rows: Sequence[Incentives], kinds: Sequence[LieKind], market: Market) -> None:

@@ -22,6 +22,14 @@ from fairopt.properties import OutcomeProperty, Property
 
 T = TypeVar("T")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
+SharePolicies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        help="A policy by name; all by default. May be repeated.",
+        autocompletion=completing.policies(Market),
+    ),
+]
 Backend = Annotated[
     str,
     typer.Option(

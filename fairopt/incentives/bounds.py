@@ -51,7 +51,6 @@ Source: our own, where none is named; `proofs/findings/liars` has the markets th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -185,9 +184,7 @@ def _most(market: Market, user: int, *, envy: bool, fair: bool) -> Any:
     if market.exact and market.speedup.size <= EXACT_UP_TO:
         return Exact().solve(program).require_optimal().objective
     best = Highs().solve(program).require_optimal()
-    if not market.exact:
-        return best.objective
-    bound = exact_bound(program, np.array([Fraction(v) for v in best.point], dtype=object), best.dual).bound
+    bound = exact_bound(program, best.point, best.dual).bound
     whole = (market.speedup[user] * market.capacity).sum()
     return whole if bound is None else min(bound, whole)
 

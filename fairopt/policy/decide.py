@@ -16,6 +16,7 @@ import numpy as np
 from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
 from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
+from fairopt.backends.exact.either import MOST_EXACT
 from fairopt.backends.solution import Solution
 from fairopt.deadline import left
 from fairopt.errors import BadInput, NotCapable, NotSolved, require_returned
@@ -30,8 +31,6 @@ from fairopt.problem.floors import is_entitled
 from fairopt.program import INFINITY
 
 _log = logging.getLogger(__name__)
-#: The most speedups of a market that is decided in rationals where floats failed: seconds, not hours.
-MOST_EXACT = 1_000
 #: Who may solve: a back end, or one of the policy's methods.
 Chosen = Solver | Method
 

@@ -120,7 +120,7 @@ def lines(path: Path, *, torn: bool = False) -> Iterator[dict[str, Any]]:
             with gzip.open(raw) if packed else raw as stream:
                 limited = iter(partial(stream.readline, LARGEST_FILE + 1), b"")
                 for number, text in enumerate(limited, start=1):  # it says where reading stopped
-                    require_size(len(text), f" in line {number}")
+                    require_size(len(text), f" in line {number}", most=LARGEST_FILE)
                     try:
                         yield _parsed(text, number)
                     except BadInput:

@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from fairopt.by_name import allocate
 from fairopt.discovery import policy, properties
 from fairopt.problem import Market
 from fairopt.program import Array
-from fairopt.properties import AllocationProperty, Answer, Effort, MechanismProperty
+from fairopt.properties import AllocationProperty, Answer, Effort, MechanismProperty, Verdict
 from fairopt.properties.lattice import contradictions
 from fairopt.testing.samples import entitled_markets, sample_markets
 from fairopt.testing.suite import Suite, Traits, checks_of
@@ -133,9 +134,10 @@ class AllocationChecks(VerdictChecks):
 
     def lattice_is_respected(self, each: AllocationProperty) -> None:
         """Guards against one checker contradicting another (no envy and nothing left over give sharing incentive)."""
-        others = {other.name: other for other in (*of_allocations(), each)}
-        for market, shares in self._cases(each):
-            verdicts = {name: other.check(market, shares) for name, other in others.items()}
+        for (market, shares), others in zip(cases(), _verdicts_of_all(), strict=True):
+            if not each.asked_of(market):
+                continue
+            verdicts = {**others, each.name: each.check(market, shares)}
             broken = contradictions(verdicts, demands=market.demand is not None)
             assert not broken, f"{broken} on {shares.tolist()}"
 
@@ -145,6 +147,12 @@ class AllocationChecks(VerdictChecks):
             before = shares.copy()
             each.check(market, shares)
             assert np.array_equal(before, shares)
+
+
+@cache
+def _verdicts_of_all() -> tuple[dict[str, Verdict], ...]:
+    """Return what all installed properties say of `cases`: asked once, for every property that is held against them."""
+    return tuple({each.name: each.check(*case) for each in of_allocations()} for case in cases())
 
 
 def cases() -> Iterator[tuple[Market, Array]]:

@@ -25,7 +25,7 @@ AGREE = 1e-6
 CONIC = 1e-8
 CHUNKS = 8
 #: So many of them in every run, the others in a campaign.
-QUICK = 2
+QUICK = 1
 #: So many of a chunk's 25 markets a conic solver may give up on, and say so.
 MOST_SHORT = 1
 

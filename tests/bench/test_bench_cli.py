@@ -183,7 +183,7 @@ def test_without_a_file_a_table_is_printed_and_dash_is_standard_output(
     assert [each.status for each in measurements(lines)] == [MeasurementStatus.SOLVED]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     path, results = tmp_path / "small.toml", tmp_path / "results.jsonl"
     text = SPEC.format(repeats=2, fake="Sound").replace("[4, 5]", "4") + "settings = { delay = 0.5 }\n"

@@ -41,6 +41,7 @@ def client() -> Iterator[Any]:
         yield client
 
 
+@pytest.mark.slow  # that a worker may be killed is tested on a study
 def test_a_run_on_a_cluster_is_stopped_half_way_and_gone_on_with(client: Any, tmp_path: Path) -> None:
     spec, path = Spec.parse(SPEC), tmp_path / "results.jsonl"
     with ResultsFile(path, print) as file:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from ran_command import Ran
+
+from fairopt.errors import NotSolved
+from fairopt.incentives import Incentives, incentives
+from fairopt.policy import Policy
 
 
 def test_the_table_has_what_was_found_and_what_is_proved(fairopt: Callable[..., Ran]) -> None:
@@ -44,3 +49,21 @@ def test_a_kind_that_there_is_not(fairopt: Callable[..., Ran], kind: str, said: 
     ran = fairopt("incentives", "@oef-eq6", "--kind", kind)
     assert ran.status == 2
     assert said in ran.err
+
+
+def test_a_policy_that_cannot_be_decided_leaves_the_rows_of_others(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(policy: Policy, *arguments: Any) -> Incentives:
+        if policy.name == "max-min":
+            raise NotSolved("highs: it stopped short of its tolerance")
+        return incentives(policy, *arguments)
+
+    monkeypatch.setattr("fairopt.cli.incentives.incentives", failing)
+    words = ("incentives", "@oef-eq6", "--kind", "weight", "--evaluations", 4)
+    ran = fairopt(*words, "--policy", "max-min", "--policy", "equal-split", "--json")
+    assert ran.status == 3
+    assert list(ran.data["policies"]) == ["equal-split"]
+    assert "Stopped:\n  max-min: highs: it stopped short of its tolerance" in ran.err
+    alone = fairopt(*words, "--policy", "max-min")
+    assert (alone.status, alone.out) == (3, "")

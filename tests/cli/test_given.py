@@ -71,7 +71,8 @@ def test_content_tells_the_format(text: str, suffix: str) -> None:
 def test_content_that_tells_nothing(piped: Callable[..., Ran], data: bytes, says: str) -> None:
     ran = piped(data, "solve", "-", "--policy", "max-min")
     assert ran.status == 2
-    assert ran.err.startswith(f"fairopt: standard input: {says}")
+    assert ran.err.startswith("fairopt: standard input: ")
+    assert says in ran.err
 
 
 @pytest.mark.parametrize("text", [TOML, CSV, CSV.replace(",", ";"), CSV.replace(",", "\t")])

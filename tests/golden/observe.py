@@ -36,7 +36,7 @@ TIMES = frozenset({"seconds", "cell_seconds", "deciding"})
 PHASES = frozenset({"prepare", "solve", "certify"})
 _TIMED = re.compile(r"\d[\d.,]*(e[+-]?\d+)? ?(s|ms|µs)\b")
 #: One problem in so many is quick; a prime, so that these meet what the plan does in turn.
-QUICK = 239
+QUICK = 499
 #: A command that takes more seconds of the processor has gone astray; it is cut off, and that is observed.
 MOST_SECONDS = 120
 

@@ -24,8 +24,8 @@ from fairopt.testing.round_suite import Lender, round_suite
 from fairopt.testing.suite import Outcome
 
 INSTALLED = [each.name for each in policies(Queue)]
-#: Generated traces for each policy; 300 for all of them, besides those that single checks sample.
-TRACES = math.ceil(300 / len(INSTALLED))
+#: Generated traces for each policy; 150 for all of them, besides those that single checks sample.
+TRACES = math.ceil(150 / len(INSTALLED))
 
 
 @pytest.mark.parametrize("name", INSTALLED)

@@ -23,7 +23,13 @@ from fairopt.proofs.claims.drf.divisible import (  # noqa: E402
 ROWS = [row for paper in ("drf", "karma", "armada", "kueue") for row in read_package(f"fairopt.proofs.claims.{paper}")]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+#: All sizes that Z3 decides take seconds.
+CAMPAIGN = {f"{rule}-strategy-proofness" for rule in ("drf", "karma", "armada")}
+
+
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=row.id, marks=[pytest.mark.slow] if row.id in CAMPAIGN else []) for row in ROWS]
+)
 def test_the_verdict_follows(row: Entry) -> None:
     finding, _ = row.recompute()
     assert row.follows(finding), finding

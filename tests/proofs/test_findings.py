@@ -7,8 +7,14 @@ import pytest
 from fairopt.errors import NotInstalled
 from fairopt.ledger import Entry, read_package
 
+#: They take seconds each; their parts have tests of their own.
+CAMPAIGN = {
+    *("own-vertices", "own-lies-cooperative", "own-lies-noncooperative", "own-under-reporting"),
+    *("own-lies-max-min", "own-lies-nash", "own-lies-trading", "own-demands"),
+    *("own-pareto-loss", "own-price-of-envy-freeness", "own-equilibrium-two-types", "own-above-gavel-range"),
+}
 ROWS = [
-    pytest.param(row, id=row.id, marks=[pytest.mark.slow] if row.slow else [])
+    pytest.param(row, id=row.id, marks=[pytest.mark.slow] if row.slow or row.id in CAMPAIGN else [])
     for row in read_package("fairopt.proofs.findings")
     if row.run
 ]

@@ -31,7 +31,7 @@ from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense
 from fairopt.program.batched import CasesDiffer, Many, Programs, formulated
-from fairopt.properties import Effort, StrategyProofness
+from fairopt.properties import Answer, Effort, StrategyProofness
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import EVERY_KIND, CandidateReports, Misreports, MisreportSearch
 from fairopt.testing.samples import sample_markets
@@ -344,3 +344,12 @@ def test_random_reports_can_be_moved_into_each_kind(kind: Misreports) -> None:
     reports = kind.into(moves.truth, moves.random(np.random.default_rng(0), 50))
     assert kind.allows(moves.truth, reports).all()
     assert kind.allows(moves.truth, reports[0]) == np.True_
+
+
+@pytest.mark.parametrize("policy", [MaxMin(), WaterFilling(), HierarchicalWaterFilling()], ids=lambda each: each.name)
+def test_where_floats_fail_at_the_truth_misreports_are_decided_in_rationals_too(policy: Policy) -> None:
+    far_apart = Market.of([[1, 2], [1, 3]], capacity=["1e15", "1e-9"], users=["x", "y"])
+    verdict = StrategyProofness().search(policy, far_apart, effort=Effort(evaluations=20))
+    assert verdict.answer is Answer.FAILS
+    assert verdict.witness is not None
+    assert verdict.witness.gain > 0

@@ -181,7 +181,7 @@ def whole_after_kills(folder: Path, times: int, seed: int) -> None:
 
 
 def test_a_study_that_is_killed_goes_on(tmp_path: Path) -> None:
-    whole_after_kills(tmp_path, 2, 1)
+    whole_after_kills(tmp_path, 1, 1)
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_a_study_that_is_killed_at_50_random_moments_goes_on(tmp_path: Path) -> 
     whole_after_kills(tmp_path, 50, 2)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_an_interruption_keeps_what_is_played_and_leaves_no_worker(tmp_path: Path, how: signal.Signals) -> None:
     spec, file = spec_file(tmp_path, spec_text(tmp_path).replace("seeds = 3", "seeds = 200")), tmp_path / "small.jsonl"
 

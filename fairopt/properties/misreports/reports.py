@@ -26,9 +26,8 @@ class Reports:
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
         self.policy, self.market = policy, problem.as_(float)
-        known = None if truth is None else truth.solver
-        self._solver = known or chosen(policy, vertex=truth is None, entitled=is_entitled(problem))
-        self.truth = decide(policy, self.market, self._solver) if truth is None else truth
+        self.truth = decide(policy, self.market, vertex=True) if truth is None else truth
+        self._solver = self.truth.solver or chosen(policy, entitled=is_entitled(problem))
         self.own = self.market.utility(self.truth.shares.astype(float))
         self.fair = self.market.fair_utility()
         self._together = self._many()

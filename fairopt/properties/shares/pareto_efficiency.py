@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends import Highs
-from fairopt.backends.exact import Exact
+from fairopt.backends.exact.either import optimum_of
 from fairopt.backends.solution import Solution
 from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyProof
 from fairopt.errors import NotCapable
@@ -143,9 +142,9 @@ class ParetoEfficiency(AllocationProperty):
         own = market.utility(fitted)
         fair = market.fair_utility()
         program = largest_gain(market, own, fair)
-        solution = (Exact() if market.exact else Highs()).optimum(program)
-        gain = program.value(solution.point)
-        better = program.variable("share", solution.point)
+        solution = optimum_of(program)
+        point = solution.point if market.exact else solution.point.astype(float)
+        gain, better = program.value(point), program.variable("share", point)
         gains = market.utility(better) - own
         # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
         relative = min(gain, (gains / fair).max())

@@ -171,6 +171,7 @@ def test_guarantees_are_refused_by_name() -> None:
         decided(cluster(tasks_of(1, 1), guarantee={"A": [2]}))
 
 
+@pytest.mark.slow
 def test_fifty_thousand_gangs_of_two_thousand_users_are_decided_in_ten_seconds() -> None:
     dice = Random(1)
     users, types = [f"u{i}" for i in range(2000)], [f"T{j}" for j in range(10)]
