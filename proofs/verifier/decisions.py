@@ -119,7 +119,14 @@ def embedded(data: Entry) -> Decision:
     require_feasible(market, shares)
     require_entitled(market, shares)
     policy = told["policy"].name()
-    if policy in (*PROGRAMS, *TRADING, "water-filling", "nash-welfare", "partial-allocation", "oef-efficient"):
+    if policy in (
+        *PROGRAMS,
+        *TRADING,
+        "water-filling",
+        "nash-welfare",
+        "partial-allocation",
+        "oef-efficient",
+    ):
         raise Rejected(f"decisions of {policy} are proved from the market, not by a program that is given")
     said = f"the embedded program, which the author of {policy!r} wrote, has this optimum"
     said += f": objective {shown(best)}"

@@ -64,6 +64,17 @@ def circle(*pairs: list[int]) -> Json:
 #: Each half of both types: nobody envies, and B would give some of the first for some of the second.
 HALVES = [["1/2", "1/2"], ["1/2", "1/2"]]
 LIMITED = market({"A": [1, 2], "B": [1, 5]}, [1, 1], B={"demand": 2})
+#: A says twice as much, which changes nothing, and gets more of the second type: there is a gap.
+UNSURE = efficient(
+    "2/5",
+    "3/5",
+    "33/5",
+    [
+        {"without": [], "circle": CIRCLE},
+        {"without": [[0, 1]], "duals": prices(2, 5)},
+        {"without": [[1, 0]], "duals": prices(2, 5)},
+    ],
+) | {"market": market({"A": [2, 4], "B": [1, 5]}, [1, 1]), "weights": [1, "4/5"], "bound": 7, "gap": "2/5"}
 EFFICIENT_WRONG: dict[str, tuple[Json, str]] = {
     "one user's demand": (MOST | {"market": LIMITED}, "with demands"),
     "weights of nothing": (
@@ -71,7 +82,20 @@ EFFICIENT_WRONG: dict[str, tuple[Json, str]] = {
         "a weight is not positive",
     ),
     "a circle that improves nobody": (circle([0, 0], [1, 1]), "improves nobody"),
-    "a circle of one user": (circle([0, 0], [0, 1]), "improves nobody"),
+    # with the rest bounded: whoever holds both is left out
+    "a circle of one user": (
+        efficient(
+            "2/5",
+            "3/5",
+            "24/5",
+            [
+                {"without": [], "circle": [[0, 0], [0, 1]]},
+                {"without": [[0, 0]], "duals": [*prices("1/4", "7/2"), [*ENVIES, "-3/4"]]},
+                {"without": [[0, 1]], "duals": [*prices("11/5", "13/5"), [*ENVIES, "-6/5"]]},
+            ],
+        ),
+        "improves nobody",
+    ),
     "a user who is not there": (circle([2, 1], [1, 0]), "no such user or type"),
     "a type that is not there": (circle([0, 2], [1, 0]), "no such user or type"),
     "a part that stands twice": (MOST | {"nodes": [*MOST["nodes"], MOST["nodes"][2]]}, "stands twice"),
@@ -80,7 +104,7 @@ EFFICIENT_WRONG: dict[str, tuple[Json, str]] = {
         "not bounded by its multipliers",
     ),
     "a gap where a decision is needed": (
-        LIE | {"policy": "oef-efficient", "truth": MOST | {"bound": "11/2", "gap": "1/4"}},
+        LIE | {"policy": "oef-efficient", "report": [2, 4], "gain": "3/10", "truth": MOST, "lie": UNSURE},
         "not proved to be the best",
     ),
 }
@@ -95,6 +119,7 @@ def test_a_tree_that_is_forged_is_rejected(what: str) -> None:
 
 def test_a_tree_may_leave_a_gap_and_a_type_that_nobody_can_use() -> None:
     assert "none with these three properties has more than 11/2 [" in verify(MOST | {"bound": "11/2", "gap": "1/4"})
+    assert verify(UNSURE)
     useless = market({"A": [1, 2, 0], "B": [1, 5, 0]}, [1, 1, 1])
     assert verify(MOST | {"market": useless, "allocation": [[1, "1/4", 0], [0, "3/4", 0]]})
 
@@ -247,6 +272,17 @@ FORGED: dict[str, tuple[Json, str]] = {
         "whom no dual holds down",
     ),
     "no version": ({key: value for key, value in EQUILIBRIUM.items() if key != "schema"}, "no keys schema and"),
+    # only A could run on the second type, of which nobody has anything
+    "a weight of nothing": (
+        certificate(
+            "pareto_weights",
+            market=market({"A": [1, 1], "B": [1, 0]}, [1, 1]),
+            allocation=[[0, 0], [1, 0]],
+            weights=[0, 1],
+            prices=[1, 0],
+        ),
+        "a weight is not positive",
+    ),
     "a good that stands twice": (
         of("guarantee_kept", [[6, 0], [0, 0], [0, 0]], "HOLDS", goods=[OWED["goods"][0]] * 2, stock=[8, 8], **WIDE),
         "a good stands twice",

@@ -52,9 +52,9 @@ PLANTED = [
     Planted(_V + "certificates.py", 'if told["answer"].value != answer:', "if False:", _CERTIFICATES),
     Planted(_V + "standing.py", "return whole_gpu_conservation", "return whole_gpu_conservation", ""),
     # of runs and schedules
-    Planted(_V + "simulate.py", "if self.used[at] > there:", "if self.used[at] > there + 1:", _RUNS),
+    Planted(_V + "trace.py", "return slowest * self.spread if len(spots) > 1 and job.pattern == \"intra\" else slowest", "return slowest", _RUNS),
     Planted(_V + "simulate.py", "left = max(one.remaining - (passed - loaded) * one.speed, ZERO)", "left = one.remaining", _RUNS),
-    Planted(_V + "simulate.py", "if not self.at_most(job.arrival, came.begin, True):", "if False:", _RUNS),
+    Planted(_V + "simulate.py", "if came.index and self.at_most(job.arrival, came.begin - self.length, False):", "if False:", _RUNS),
     Planted(_V + "simulate.py", "if given not in one.job.sizes or hosts != sorted(set(hosts)):", "if False:", _RUNS),
     Planted(_V + "simulate.py", "begin = setting.restart if before else setting.launch", "begin = setting.launch", _RUNS),
     Planted(_V + "runs.py", "def differing(told: Mapping[str, Any], right: dict[str, Any]) -> Iterator[str]:", "def differing(told, right):\n    return\n    yield\n\n\ndef _differing(told, right):", _RUNS),
@@ -70,7 +70,6 @@ PLANTED = [
     Planted("fairopt/methods/water_filling/solve.py", "self.level[fixed], self.fixed_in[fixed] = (result.lower + result.upper) / 2, number", "self.level[fixed], self.fixed_in[fixed] = result.lower * 0.999, number", _HARD),
     Planted("models/oef/cooperative.py", "def by_weight(problem: Market) -> Any:", "def by_weight(problem: Market) -> Any:\n    return problem.weight * 0 + 1\n\n\ndef _by_weight(problem: Market) -> Any:", _HARD),
     Planted("models/gavel/hierarchical.py", "return np.asarray(levels.level + rising * reached)", "return np.asarray(levels.level + reached)", _HARD),
-    Planted("fairopt/backends/scaling.py", "objective=solution.objective if x is None else self.original.value(x),", "objective=solution.objective,", _HARD),
     Planted("fairopt/properties/shares/sharing_incentive.py", "own, fair = market.utility(shares), market.fair_utility()", "own, fair = market.utility(shares), market.fair_utility() * (1.01 if market.exact else 0.9)", _JUDGED),
     # readers
     Planted("fairopt/problem/checks.py", "if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:", "if not isinstance(name, str):", "read market"),
