@@ -10,7 +10,10 @@ from typing import Any, TypeAlias, Unpack, overload
 
 from fairopt import discovery
 from fairopt.backends import Method, Options, Solver
-from fairopt.errors import BadInput
+from fairopt.backends.solution import Solution, Status
+from fairopt.deadline import left
+from fairopt.deadline import time_limit as within
+from fairopt.errors import BadInput, OutOfTime
 from fairopt.policy import Allocation, Decision, Plan, Policy, Schedule, Uniqueness
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
@@ -43,8 +46,8 @@ def allocate(
     """Return what a share policy decides on a market: shares (n, k) in GPUs, for n users and k types.
 
     ``policy`` and ``backend`` may be names, as `fairopt policies` and `fairopt backends` list them. ``exact`` asks for
-    rational numbers, by whatever solver has them; with one that computes in floats it is refused. The last five are
-    the solver's: seconds, and as `fairopt.backends.Options` has them.
+    rational numbers, by whatever solver has them; with one that computes in floats it is refused.
+    ``time_limit``: seconds for all of it. The last four are the solver's, as `fairopt.backends.Options` has them.
 
     ``canonical`` asks for the lexicographic choice where several allocations are optimal: the largest utility for the
     first user, then for the second, and so on, then the largest shares in the same order. It does not depend on the
@@ -60,7 +63,16 @@ def allocate(
     chosen = discovery.policy_of(policy, Market)
     solver = discovery.solver_of(chosen, backend)
     options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
-    decision = decide_with(chosen, problem, solver, options=options, exact=exact, vertex=canonical)
+    try:
+        with within(time_limit):
+            decision = decide_with(chosen, problem, solver, options=options, exact=exact, vertex=canonical)
+    except OutOfTime as over:
+        left()
+        found = over.solution
+        if found is None or found.status is Status.OPTIMAL:  # of one of several programs
+            found = Solution(Status.LIMIT, str(over), solver.name if solver else chosen.name)
+        found.require_optimal()
+        raise
     _log.info("%r in %.3f s", decision, sum(vars(decision.seconds).values()))
     if not canonical:
         return decision

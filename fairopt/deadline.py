@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
+from typing import Any
 
 from fairopt.errors import BadInput, OutOfTime
 
@@ -36,14 +37,20 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         _end.reset(before)
 
 
-def left(asked: float | None = None) -> float | None:
+def remaining() -> float:
+    """Return the seconds that are left, negative where the limit is over, infinite where there is none."""
+    return _end.get()[0] - monotonic()
+
+
+def left(asked: float | None = None, *, found: Any = None) -> float | None:
     """Return the seconds that are left, at most those ``asked`` for; None where there is no limit.
 
-    Errors: `OutOfTime` where none are left.
+    Errors: `OutOfTime` where none are left, with the solution that was ``found`` by then.
     """
-    end, allowed = _end.get()
-    seconds = end - monotonic()
+    seconds = remaining()
     if seconds <= 0:
-        raise OutOfTime(f"the time limit of {allowed:g} s is over")
+        over = OutOfTime(f"the time limit of {_end.get()[1]:g} s is over")
+        over.solution = found
+        raise over
     within = min(seconds, INFINITY if asked is None else asked)
     return None if within == INFINITY else within

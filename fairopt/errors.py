@@ -99,4 +99,6 @@ class NotSolved(FairoptError, RuntimeError):
 
 
 class OutOfTime(FairoptError, TimeoutError):
-    """The time that `fairopt.deadline.time_limit` allows is over."""
+    """The time that `fairopt.deadline.time_limit` allows is over; ``solution`` as of `NotSolved`."""
+
+    solution: Any = None

@@ -1,7 +1,9 @@
 """Who solves: one chooser for every policy, and nothing that is named is ignored or replaced."""
 
+import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from fairopt import allocate, discovery
@@ -25,6 +27,7 @@ from fairopt.policy import (
 from fairopt.problem import Market
 from fairopt.program import Formulation
 from fairopt.properties import Answer, Effort
+from fairopt.testing.float_samples import odd_market
 from fairopt.testing.policy_suite import installed
 
 MARKET = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
@@ -61,9 +64,10 @@ def test_a_name_that_is_neither_method_nor_back_end_is_refused_with_the_nearest(
 
 
 def test_what_a_method_does_not_heed_is_left_to_a_back_end_or_refused():
-    assert allocate(MaxMin(), MARKET, time_limit=10).backend == "highs"
-    with pytest.raises(NotCapable, match="no use for option time_limit"):
-        allocate(MaxMin(), MARKET, MaxMin.methods[0], time_limit=10)
+    assert allocate(MaxMin(), MARKET, seed=1).backend == "highs"
+    with pytest.raises(NotCapable, match="no use for option seed"):
+        allocate(MaxMin(), MARKET, MaxMin.methods[0], seed=1)
+    assert allocate(MaxMin(), MARKET, time_limit=10).method == MaxMin.methods[0]
     with pytest.raises(NotCapable, match="no use for option seed"):
         allocate(EqualSplit(), MARKET, seed=1)
 
@@ -125,6 +129,56 @@ def test_what_floats_cannot_hold_is_decided_in_rationals_and_says_so(name: str) 
     assert decision.exact
     fair = FAR_APART.fair_utility()
     assert min(decision.utilities / fair) >= min(exactly(policy, FAR_APART).utilities / fair)
+
+
+INF = math.inf
+#: Where floats once decided otherwise: the policy, speedups, capacities, weights and demands.
+HARD = [
+    ("oef-cooperative", [[1.38e-300, 0, 0], [1.52e-300, 1.2e-301, 2.3e-300], [2.76e-300, 0, 0]], [3, 6, 1],
+     [94150135.52719058, 2.9027164166411747e-09, 0.4828865873506841], [1 / 6, INF, 5 / 6]),
+    ("oef-cooperative", [[19.352558393197185, 20.710773015025637], [4.838144039171326, 5.177698006300765],
+     [19.352558393196936, 20.710773015025808], [7.2765001962633304, 0]], [0.026057800825134245, 0.010726965526979406],
+     [1, 1, 1, 1], [0.009196191588028414, 0.004598095794014207, 0.045980957940142064, 0.01379428738204262]),
+    ("oef-cooperative-robust", [[4.321919649657446, 2.394802981428073, 3.9895907283347807]] * 2
+     + [[4.321919649657447, 2.3948029814280734, 3.9895907283347816]], [4.03, 1.1, 19.35],
+     [53601200608.90709, 8.685751586551373e-11, 64089788475.765594], [8.16, 12.24, 8.16]),
+    ("oef-cooperative-robust", [[4.291066953392233, 0, 4.7930089050793665]] * 2
+     + [[4.291066953392234, 0, 4.793008905079367]], [7, 0, 7], [2, 2, 3], [INF, 7, 14 / 3]),
+    ("max-min-robust", [[1, 1, 1]] * 4, [5, 1, 0], [1] * 4, [4.7351792198372535e-09, 2e7, 7e-10, 1e5]),
+    ("max-min-robust", [[1.8143090294637934e-12, 5346011894.048293], [0.03812016108683529, 71226.22472832545],
+     [293153904.24478996, 98636258.98284963]], [4, 0], [2, 4, 4], [11 / 12, 55 / 3, 5.5]),
+    ("hierarchical-water-filling", [[1e-3, 1e-3, 1e6], [1e-3, 100, 10]], [22.97, 0, 0], [1, 3],
+     [24.42, 122.1]),
+    ("oef-cooperative", [[1.28e-292, 3.24e-292], [1.28e-291, 3.24e-291], [4.46e-310, 2.88e-310],
+     [1.7e-308, 1.27e-308]], [1.1, 1.86], [1] * 4, [0.74] * 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "speedup", "capacity", "weight", "demand"), HARD)
+@pytest.mark.filterwarnings("error")
+def test_a_small_market_of_hard_numbers_is_decided_right(name, speedup, capacity, weight, demand) -> None:
+    rates, gpus, weights, limits = (np.array(each, dtype=float) for each in (speedup, capacity, weight, demand))
+    market, policy = Market.of_arrays(rates, gpus, weight=weights, demand=limits), discovery.policy(name)
+    right = float(exactly(policy, market).objective)
+    assert float(decide(policy, market).objective) == pytest.approx(right, rel=1e-7, abs=0)
+
+
+@pytest.mark.parametrize("seed", [915, 1382, 1654, 2416, 2421, 2631, 20448, 22907])
+def test_levels_that_hang_on_a_last_digit_are_those_of_rationals(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    orders, near = int(draw.choice([1, 3, 6, 9, 12])), bool(draw.random() < 0.5)
+    market = odd_market(seed, users=(2, 6), types=(1, 4), orders=orders, near=near)
+    levels, right = (
+        each.evidence.level for each in (allocate("water-filling", market), exactly(WaterFilling(), market))
+    )
+    assert levels.astype(float) == pytest.approx(right.astype(float), rel=1e-7, abs=0)
+
+
+def test_ordinary_numbers_stay_in_floats() -> None:
+    draw = np.random.default_rng(1)
+    for name in ("max-efficiency", "max-min-robust", "hierarchical-water-filling", "water-filling", "oef-cooperative"):
+        market = Market.of_arrays(draw.lognormal(size=(6, 3)), np.array([8.0, 4.0, 6.0]))
+        assert not decide(discovery.policy(name), market).exact
 
 
 def test_a_back_end_that_was_named_is_never_replaced() -> None:

@@ -49,6 +49,7 @@ EXCEPTIONS = {
     ("fairopt/bench/measure.py", ".write_text"): "a measurement's own folder",
     ("fairopt/bench/measure.py", "open to write"): "a measurement's own folder",
     ("fairopt/bench/child.py", "open to write"): "the pipe to the process that measures",
+    ("fairopt/backends/apart/worker.py", "open to write"): "the pipe to the process that asked",
     ("fairopt/cli/given.py", ".write_bytes"): "the stand-in of standard input, in a temporary folder",
     ("fairopt/testing/data_suites.py", ".write_bytes"): "a file that a suite lets be refused, in a temporary folder",
     ("fairopt/cli/frontiers.py", ".savefig"): "to the place beside that `fairopt.replacing` gives",

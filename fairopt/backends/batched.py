@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fairopt.backends.scaling import Scaled, scaled
+from fairopt.backends.scaling import Scaled, in_units
 from fairopt.backends.solution import Basis, Position
 from fairopt.program import INFINITY, Array, Program, Sense
 from fairopt.program.batched import Programs
@@ -45,7 +45,7 @@ def points_and_duals(programs: Programs, like: Program, basis: Basis) -> tuple[A
 
     Source: Chvatal, Linear Programming, 1983, ch. 2, 8 and 10 (dictionaries, bounded variables, dual simplex).
     """
-    size = scaled(like)
+    size = in_units(like)
     rows, variables = like.shape
     points, duals = (np.full((len(programs.cost), count), np.nan) for count in (variables, rows))
     block = max(1, BLOCK // (8 * (rows + 2) * variables))
@@ -103,11 +103,13 @@ def proved(lower: Array, upper: Array, full: Array, price: Array, value: Array) 
     ``value`` (cases,) is the objective there.
     """
     allowed = PROVED * (1 + np.abs(full))
-    feasible = ((full >= lower - allowed) & (full <= upper + allowed)).all(axis=1)
+    within = np.isfinite(full + price) & (full >= lower - allowed) & (full <= upper + allowed)
+    feasible = within.all(axis=1)
     held = np.where(price > 0, lower, upper)
     endless = np.isinf(held)
     signs = (np.abs(np.where(endless, price, 0.0)) <= PROVED).all(axis=1)
-    bound = (price * np.where(endless, 0.0, held)).sum(axis=1)
+    with np.errstate(invalid="ignore"):  # infinity times 0, of what is not finite
+        bound = (price * np.where(endless, 0.0, held)).sum(axis=1)
     return np.asarray(feasible & signs & (value - bound <= PROVED * (1 + np.abs(value))))
 
 

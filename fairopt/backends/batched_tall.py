@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from fairopt.backends.batched import PATIENCE, SMALLEST_PIVOT, TOLERANCE, proved, starting
-from fairopt.backends.scaling import Scaled, scaled
+from fairopt.backends.scaling import Scaled, in_units
 from fairopt.backends.solution import Basis, Position
 from fairopt.program import INFINITY, Array, Program, Sense
 from fairopt.program.batched import Programs
@@ -46,7 +46,7 @@ class TallPrograms:
     """
 
     def __init__(self, like: Program, basis: Basis) -> None:
-        self._size, self.vertex = scaled(like), Corner.of(basis)
+        self._size, self.vertex = in_units(like), Corner.of(basis)
         self._all = _constraints(self._size.program)
 
     def solve(self, programs: Programs, parent: Array, start: dict[int, Corner]) -> tuple[Array, dict[int, Corner]]:

@@ -43,6 +43,7 @@ class Cvxpy(Backend):
     name = "cvxpy"
     modules: ClassVar[tuple[str, ...]] = ("cvxpy",)
     install = "fairopt[solvers]"
+    endable = 1
     capabilities = frozenset({Capability.DUALS})
     #: The solver's own options that are always set, and the names under which it takes fairopt's.
     settings: ClassVar[Mapping[str, float]] = {}

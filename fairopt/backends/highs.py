@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.backends.apart import Remote, wanted
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Basis, Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trust import well_formed
-from fairopt.deadline import left
-from fairopt.errors import BadInput, NotSolved
+from fairopt.deadline import left, time_limit
+from fairopt.errors import BadInput, NotSolved, OutOfTime
 from fairopt.program import INFINITY, Array, Number, Program, Sense, entry_names, objects
 from fairopt.replacing import Replacing
 
@@ -98,16 +99,25 @@ class HighsSession:
         """Solve ``program``, warm where the last one had the same structure; errors as `Backend.solve`."""
         self._backend.check(program, self._options)
         ordinary = scaled(program.as_(float))
-        program = ordinary.program
-        highs = self._highs = self._highs or instance(self._options)
+        limit = left(self._options.time_limit)
+        try:
+            with time_limit(limit):
+                solution = well_formed(ordinary.program, self._solved(ordinary.program, limit))
+        except OutOfTime as over:
+            solution = Solution(Status.LIMIT, str(over), Highs.name, seconds=limit or 0.0)
+        solution = ordinary.back(solution)
+        left(found=solution)
+        return solution
+
+    def _solved(self, program: Program, limit: float | None) -> Solution:
+        if self._highs is None or getattr(self._highs, "lost", False):
+            self._highs, self._loaded = instance(self._options, len(program.rows.value)), None
         if self._loaded is not None and program.same_structure(self._loaded):
-            _update(highs, self._loaded, program)
+            _update(self._highs, self._loaded, program)
         else:
-            load(highs, program)
+            load(self._highs, program)
         self._loaded = program
-        solution = well_formed(program, run(highs, program, left(self._options.time_limit)))
-        left()
-        return ordinary.back(solution)
+        return run(self._highs, program, limit)
 
 
 def write(program: Program, path: str | Path) -> None:
@@ -202,14 +212,17 @@ def settings(options: Options) -> dict[str, int | float]:
     return {"small_matrix_value": SMALLEST_COEFFICIENT, **options.named(PASSED_AS)}
 
 
-def instance(options: Options) -> highspy.Highs:
-    """Return an empty HiGHS with ``options`` set; errors: `BadInput` for a value that HiGHS refuses."""
+def instance(options: Options, nonzeros: int = 0) -> highspy.Highs:
+    """Return an empty HiGHS with ``options`` set, for a program with so many non-zeros; under a time limit a `Remote`.
+
+    Errors: `BadInput` for a value that HiGHS refuses.
+    """
     import highspy
 
-    highs = highspy.Highs()
+    highs: highspy.Highs = Remote() if wanted(nonzeros) else highspy.Highs()
     highs.setOptionValue("output_flag", False)
     if options.threads is not None:
-        highspy.Highs.resetGlobalScheduler(True)  # otherwise all instances share one number of threads
+        highs.resetGlobalScheduler(True)  # otherwise all instances share one number of threads
     for name, value in settings(options).items():
         if _bad(highs.setOptionValue(name, value)):
             raise BadInput(f"HiGHS refuses {value!r}", place=f"option {name}", remedy="Choose a value in its range")

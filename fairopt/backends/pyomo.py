@@ -63,6 +63,7 @@ class Pyomo(Backend):
     name = "pyomo"
     modules = ("pyomo", "highspy")
     install = "fairopt[solvers]"
+    endable = 1
     capabilities = frozenset({Capability.INTEGERS, Capability.DUALS, *PASSED_AS})
 
     def __init__(self, solver: str = HIGHS) -> None:

@@ -2,6 +2,8 @@
 
 A float solver's tolerances are absolute: to HiGHS, speedups of 1e-7 are zero. So rows, objective and variables are
 divided by powers of two, which is exact. Numbers of ordinary size are left alone, and the tolerance keeps its meaning.
+A variable that a row holds at 0, such as a share of a type of which there is none, is in no other row: its coefficients
+there would be the measure of all others.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairopt.backends.solution import Solution
-from fairopt.program import Array, Program, Rows
+from fairopt.backends.solution import Position, Solution
+from fairopt.program import Array, Program, Rows, Sense
 
 #: What counts as ordinary size. Rows are left alone if their largest coefficient lies between SMALL and LARGE, the
 #: objective if a typical coefficient does, and bounds up to LARGE_BOUND.
@@ -20,13 +22,17 @@ SMALL, LARGE, LARGE_BOUND = 2.0**-4, 2.0**10, 2.0**14
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """A scaled program, and how to scale back: x = ``column`` x', and row r was divided by ``row[r]``."""
+    """A scaled program, and how to scale back: x = ``column`` x', and row r was divided by ``row[r]``.
+
+    ``held`` is the row that holds each variable at 0, -1 for others; None where there is no such variable.
+    """
 
     program: Program
     original: Program
     objective: float
     row: Array
     column: float
+    held: Array | None = None
 
     def back(self, solution: Solution) -> Solution:
         """Return the solution of the original program that corresponds to one of the scaled program."""
@@ -34,18 +40,70 @@ class Scaled:
             return solution
         x = None if solution.x is None else solution.x * self.column
         reduced = solution.reduced_cost
-        return replace(
+        found = replace(
             solution,
             x=x,
             objective=solution.objective if x is None else self.original.value(x),
             bound=None if solution.bound is None else float(solution.bound) * self.objective,
-            dual=None if solution.dual is None else solution.dual * (self.objective / self.row),
+            dual=None if solution.dual is None else solution.dual * self.objective / self.row,
             reduced_cost=None if reduced is None else reduced * (self.objective / self.column),
         )
+        return found if self.held is None else self._held_back(found, self.held)
+
+    def _held_back(self, solution: Solution, held: Array) -> Solution:
+        """Return the solution with duals of the rows that hold variables at 0, so high that none of these pays."""
+        x, dual, basis, rows = solution.x, solution.dual, solution.basis, self.original.rows
+        if x is None or dual is None:
+            return solution
+        sign = 1 if self.original.sense is Sense.MAXIMIZE else -1
+        dual, reduced = dual.copy(), self.original.reduced_cost(x, dual)
+        for row in np.unique(held[held >= 0]):
+            entries = np.flatnonzero(rows.row == row)
+            gain = sign * reduced[rows.column[entries]] / rows.value[entries]
+            if gain.max() > 0:
+                dual[row] += sign * gain.max()
+                if basis is not None and basis.rows[row] == Position.BASIC:
+                    basis.rows[row] = Position.UPPER
+                    basis.columns[rows.column[entries[gain.argmax()]]] = Position.BASIC
+        return replace(solution, dual=dual, reduced_cost=self.original.reduced_cost(x, dual))
 
 
 def scaled(program: Program) -> Scaled:
     """Return ``program`` (floats) in ordinary size; one with logarithms, or of ordinary size, is not changed."""
+    held = None if program.logarithms is not None or program.integer.any() else held_at_zero(program)
+    if held is not None:
+        rows, away = program.rows, held >= 0
+        kept = ~away[rows.column] | (held[rows.column] == rows.row)
+        rows = replace(rows, **{name: getattr(rows, name)[kept] for name in ("row", "column", "value")})
+        there = replace(program, cost=np.where(away, 0.0, program.cost), rows=rows)
+        return replace(in_units(there), original=program, held=held)
+    return in_units(program)
+
+
+def held_at_zero(program: Program) -> Array | None:
+    """Return the row that holds each variable at 0, -1 for others; None where no variable is held.
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("none there")
+    >>> p.constrain("room", p.variable("x", (2,), lower=0).sum() <= 0)
+    >>> held_at_zero(p.program().as_(float)).tolist()
+    [0, 0]
+    """
+    rows = program.rows
+    holds = rows.upper == 0
+    if not holds.any():
+        return None
+    holds[rows.row[(rows.value < 0) | (program.lower[rows.column] != 0)]] = False
+    inside = holds[rows.row]
+    if not inside.any():
+        return None
+    held = np.full(len(program.cost), -1)
+    held[rows.column[inside]] = rows.row[inside]
+    return held
+
+
+def in_units(program: Program) -> Scaled:
+    """Return ``program`` in ordinary size, with all its coefficients."""
     rows = program.rows
     largest = largest_of(rows)
     column = 1.0 if program.integer.any() else _column(program, largest)
@@ -54,7 +112,7 @@ def scaled(program: Program) -> Scaled:
     objective = float(_power(np.array([_typical(program.cost * column)]))[0])
     if program.logarithms is not None or (column == 1 and objective == 1 and (row == 1).all()):
         return Scaled(program, program, 1.0, np.ones(len(rows)), 1.0)
-    value = rows.value * (column / row)[rows.row]
+    value = rows.value / row[rows.row] * column
     ordinary = replace(
         program,
         cost=program.cost * (column / objective),

@@ -10,17 +10,19 @@ import enum
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from fairopt.backends.apart import solved, wanted
 from fairopt.backends.scaling import scaled
-from fairopt.backends.solution import Solution
-from fairopt.backends.trust import asked, trusted, well_formed
+from fairopt.backends.solution import Solution, Status
+from fairopt.backends.trust import asked, refuse_unsure, refuse_wide, trusted, well_formed
 from fairopt.deadline import left
-from fairopt.errors import BadInput, NotCapable, NotInstalled
+from fairopt.deadline import time_limit as within
+from fairopt.errors import BadInput, NotCapable, NotInstalled, OutOfTime
 from fairopt.program import INFINITY, Number, Program
 
 _log = logging.getLogger(__name__)
@@ -134,6 +136,9 @@ class Backend(ABC):
     modules: ClassVar[tuple[str, ...]]
     install: ClassVar[str] = ""
     number: ClassVar[type] = float
+    #: How many times as long as a step of HiGHS a solve takes, which under a time limit then runs in a process that can
+    #: be ended (`fairopt.backends.apart`); 0: it never does. Only back ends of fairopt can.
+    endable: ClassVar[int] = 0
 
     @classmethod
     def available(cls) -> bool:
@@ -162,11 +167,23 @@ class Backend(ABC):
         """
         options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
         self.check(program, options)
-        left()
-        ordinary = scaled(program.as_(float)) if self.number is float else None
-        asked = program.as_(self.number) if ordinary is None else ordinary.program
-        solution = well_formed(asked, self._solve(asked, options), f"{type(self).__name__}._solve")
-        return solution if ordinary is None else ordinary.back(solution)
+        limit = left(time_limit)
+        if limit is not None and Capability.TIME_LIMIT in self.capabilities:
+            options = replace(options, time_limit=limit)
+        told: list[Solution] = []
+        try:
+            with within(limit):
+                ordinary = scaled(program.as_(float)) if self.number is float else None
+                asked = program.as_(self.number) if ordinary is None else ordinary.program
+                ended = self.endable and wanted(self.endable * len(asked.rows.value))
+                found = solved(self, asked, options, told) if ended else self._solve(asked, options)
+                solution = well_formed(asked, found, f"{type(self).__name__}._solve")
+                solution = solution if ordinary is None else ordinary.back(solution)
+        except OutOfTime as over:
+            known = over.solution or Solution(Status.LIMIT, str(over), self.name, seconds=limit or 0.0)
+            solution = told[-1] if told else known
+        left(found=solution)
+        return solution
 
     def optimum(self, program: Program) -> Solution:
         """Return the optimal answer to ``program``, as far as it can be `trusted`; errors: `NotSolved`."""
@@ -220,12 +237,14 @@ class Method:
 
 
 class ProgramMethod(Method, ABC):
-    """A method that solves the policy's program without formulating it.
+    """A method that solves the policy's program without formulating it; a time limit stops it with `OutOfTime`.
 
     >>> from fairopt.models import MaxMin
     >>> isinstance(MaxMin.methods[0], ProgramMethod)
     True
     """
+
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.TIME_LIMIT})
 
     @abstractmethod
     def solve(self, policy: Any, problem: Any, start: Any = None) -> Solution:
@@ -245,6 +264,7 @@ class Session:
 
     With ``warm`` each decision starts from the one before, the first from ``start``; else each starts from ``start``.
     Where optima tie, it may then find another than a fresh session does. ``seconds`` adds up the solver's own time.
+    ``surely`` is for whoever has a better way: an optimum in floats that may be wrong is then refused.
 
     Errors: those of the solver.
 
@@ -265,7 +285,7 @@ class Session:
         start: Solution | None = None,
     ) -> None:
         self.solver, self.options, self.warm = solver, options or Options(), warm
-        self.seconds = 0.0
+        self.seconds, self.surely = 0.0, False
         self._ask: Callable[[Program], Solution] | None = None
         if not isinstance(solver, Method):
             # a back end from outside starts afresh with every program
@@ -292,7 +312,9 @@ class Session:
 
     def next(self) -> Session:
         """Return the session for the next decision: this one where it is warm, else a fresh one."""
-        return self if self.warm else Session(self.solver, self.options, start=self._last)
+        following = self if self.warm else Session(self.solver, self.options, start=self._last)
+        following.surely = self.surely
+        return following
 
     def __call__(self, program: Program) -> Solution:
         """Return the back end's answer to ``program``, optimal or not."""
@@ -304,7 +326,10 @@ class Session:
 
     def optimum(self, program: Program) -> Solution:
         """Return the optimal answer to ``program``, as far as it can be `trusted`; errors: `NotSolved`."""
-        return trusted(program, self(program))
+        solution = trusted(program, self(program))
+        if self.surely:
+            refuse_unsure(program, solution)
+        return solution
 
     def answer(self, policy: Any, problem: Any, start: Any = None) -> Solution:
         """Return the method's solution of ``policy`` on ``problem``, starting at ``start`` or at the last solution."""
@@ -314,7 +339,10 @@ class Session:
             raise NotCapable(f"{self.solver.name} does not solve the program of {policy.name}")
         if start is None and self._last is not None:
             start = self._last.warm_start
-        solution = method.solve(policy, problem, start)
+        with within(self.options.time_limit):
+            solution = method.solve(policy, problem, start)
+        if self.surely:
+            refuse_wide(solution)
         if self.warm:
             self._last = solution
         self.seconds += solution.seconds

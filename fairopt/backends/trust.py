@@ -2,7 +2,8 @@
 
 `well_formed` looks at every answer: its status, its shapes, its numbers. `trusted` looks at an optimum: its point
 keeps the constraints, and its duals say that no other point is better. In floats both are judged with a tolerance. It
-finds a wrong answer, and proves nothing: proofs are exact (`fairopt.certificates`).
+finds a wrong answer, and proves nothing: proofs are exact (`fairopt.certificates`). `refuse_unsure` has the tolerance
+of rounding errors: it is for whom there is a better way.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.solution import Solution, Status
+from fairopt.backends.scaling import held_at_zero
+from fairopt.backends.solution import Position, Solution, Status
 from fairopt.errors import FairoptError, NotSolved, require_returned
-from fairopt.program import INFINITY, Array, Program, Sense
+from fairopt.program import INFINITY, ROUNDING, Array, Program, Sense
 
 #: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
 #: times what the loosest back end (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
@@ -24,6 +26,14 @@ BROKEN = 1e-5
 UNCONFIRMED, BY_TANGENT = 1e-4, 1e-3
 #: A row whose terms are all rounding noise has no size of its own; it may be off by this part of a typical variable.
 NOISE = 1e-6
+#: What is surely right breaks no row by more than this part of its terms, and may gain at most this part of what its
+#: duals add up to. HiGHS leaves less than a thousandth of both, but for numbers that are noise to it.
+SURE, SURE_GAIN = 1e-10, 1e-8
+#: A basic variable or row this near to its bound may be beyond it: by this part of the row's terms, or of the largest
+#: variable. That is asked of programs of so many non-zeros, where rationals take milliseconds.
+AT_BOUND, MOST_DEGENERATE = 1e-9, 400
+#: The gap that a method may leave, as a part of the optimum.
+WIDE = 1e-7
 
 
 def refuse_broken(program: Program, solution: Solution) -> None:
@@ -117,9 +127,84 @@ def refuse_unconfirmed(program: Program, solution: Solution) -> None:
 
     Source: the weak duality of linear programs; with logarithms, of the objective's tangent at the point.
     """
-    x, rows = solution.point, program.rows
-    dual = np.asarray(solution.dual)
-    maximise = program.sense is Sense.MAXIMIZE
+    x = solution.point
+    gap, size = _gap(program, x, np.asarray(solution.dual))
+    part = 0 if x.dtype == object else UNCONFIRMED if program.logarithms is None else BY_TANGENT
+    if not gap <= part * size:
+        raise NotSolved(
+            f"{solution.backend} calls a point optimal that by its duals may be {float(gap):g} from the optimum; "
+            "decide with the exact back end",
+            replace(solution, status=Status.INACCURATE),
+        )
+
+
+def refuse_unsure(program: Program, solution: Solution) -> None:
+    """Raise `NotSolved` where an optimum in floats is not right but for rounding: its numbers are too far apart.
+
+    Rows are judged by their own terms alone, and what the duals make of the rounding of these terms counts as a gap.
+    Where users are alike but for the last digit, a vertex that breaks a row by that digit may be far from all that
+    break none. So a small program's vertex must be clear of all bounds but those that determine it. Programs with
+    integers or logarithms are not judged, nor are answers in rationals.
+
+    >>> import numpy as np
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("tiny")
+    >>> p.maximize(x := p.variable("x", lower=0))
+    >>> p.constrain("room", x <= 1e-9)
+    >>> refuse_unsure(p.program().as_(float), Solution(Status.OPTIMAL, "fine", "some", x=np.array([2e-9])))
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.NotSolved: numerically out of range for some: its point breaks room by 1e-09
+    """
+    if program.exact or program.logarithms is not None or program.integer.any():
+        return
+    x, rows = np.clip(solution.point, program.lower, program.upper), program.rows
+    activity, terms = rows.activity(x), np.zeros(len(rows))
+    np.add.at(terms, rows.row, np.abs(rows.value * x[rows.column]))
+    excess = np.maximum(rows.lower - activity, activity - rows.upper)
+    unsure = ""
+    if (beyond := excess - SURE * terms).max(initial=0.0) > 0:
+        worst = int(np.argmax(beyond))
+        unsure = f"its point breaks {program.row_name(worst)} by {excess[worst]:g}"
+    elif solution.dual is not None:
+        gap, size = _gap(program, x, solution.dual)
+        gap += 2 * ROUNDING * float(np.abs(solution.dual) @ terms)
+        unsure = "" if gap <= SURE_GAIN * size else f"by its duals the optimum may be {gap:g} away"
+    if not unsure and len(rows.value) <= MOST_DEGENERATE and _degenerate(program, solution, activity, terms):
+        unsure = "rounding may have moved its vertex beyond a bound"
+    if unsure:
+        raise NotSolved(
+            f"numerically out of range for {solution.backend}: {unsure}", replace(solution, status=Status.INACCURATE)
+        )
+
+
+def _degenerate(program: Program, solution: Solution, activity: Array, terms: Array) -> bool:
+    """Whether a basic row or variable is at a bound, as far as rounding lets one say."""
+    basis, x, rows = solution.basis, solution.point, program.rows
+    if basis is None:
+        return False
+    spare = np.minimum(np.abs(activity - rows.lower), np.abs(rows.upper - activity))
+    apart = np.minimum(np.abs(x - program.lower), np.abs(program.upper - x))
+    at_row = (basis.rows == Position.BASIC) & (spare <= AT_BOUND * terms) & (terms > 0)
+    at_bound = (basis.columns == Position.BASIC) & (apart <= AT_BOUND * np.abs(x).max(initial=0.0))
+    if (held := held_at_zero(program)) is not None:
+        at_bound &= held < 0
+    return bool(at_row.any() or at_bound.any())
+
+
+def refuse_wide(solution: Solution) -> None:
+    """Raise `NotSolved` where a method's proven bounds of the optimum are more than the part `WIDE` apart."""
+    if solution.lower is None or solution.upper is None:
+        return
+    lower, upper = float(solution.lower), float(solution.upper)
+    if not upper - lower <= WIDE * abs(lower):
+        between = f"the optimum is between {lower:g} and {upper:g}"
+        raise NotSolved(f"numerically out of range for floats: {between}", replace(solution, status=Status.INACCURATE))
+
+
+def _gap(program: Program, x: Array, dual: Array) -> tuple[Any, Any]:
+    """Return by how much the optimum may be better by ``dual``, and the sum of what the duals are worth at ``x``."""
+    rows, maximise = program.rows, program.sense is Sense.MAXIMIZE
     reduced, activity = program.reduced_cost(x, dual), rows.activity(x)
     reach: Any = INFINITY
     wide = np.full(len(rows), INFINITY)
@@ -130,13 +215,7 @@ def refuse_unconfirmed(program: Program, solution: Solution) -> None:
     gap = _distance(dual, activity, rows.lower, rows.upper, wide, maximise)
     gap += _distance(reduced, x, program.lower, program.upper, reach, maximise)
     size = np.abs(dual * activity).sum() + np.abs(program.gradient(x) * x).sum()
-    part = 0 if x.dtype == object else UNCONFIRMED if program.logarithms is None else BY_TANGENT
-    if not gap <= part * size:
-        raise NotSolved(
-            f"{solution.backend} calls a point optimal that by its duals may be {float(gap):g} from the optimum; "
-            "decide with the exact back end",
-            replace(solution, status=Status.INACCURATE),
-        )
+    return gap, size
 
 
 def _distance(multiplier: Array, value: Array, lower: Array, upper: Array, reach: Any, maximise: bool) -> Any:

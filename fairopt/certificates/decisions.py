@@ -19,6 +19,7 @@ from fairopt.certificates.parts import (
     Part,
     Policy,
     Prices,
+    Rents,
     Shares,
     UpTo,
     User,
@@ -126,7 +127,7 @@ class ParetoProof(OfAllocation):
     kind: ClassVar[str] = "pareto_weights"
     weights: Annotated[Array, Part("numbers", "A weight for each user.")]
     prices: Prices
-    rents: Annotated[Array, Part("numbers", "What a right to one more GPU is worth to each user.")] | None = None
+    rents: Rents | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +203,8 @@ class WaterFillingProof(OfAllocation):
 class NashEquilibrium(OfAllocation):
     """``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all buy their best bundle.
 
+    With ``rents`` (n,), the duals of the users' demands, a GPU costs a user its price and the user's rent.
+
     >>> market = Market.of([[1, 2]], [1, 1])
     >>> NashEquilibrium(market, [[1, 1]], prices=['1/3', '2/3']).to_json()['prices']
     ['1/3', '2/3']
@@ -210,6 +213,27 @@ class NashEquilibrium(OfAllocation):
     kind: ClassVar[str] = "equilibrium"
     decision: ClassVar[bool] = True
     prices: Prices
+    rents: Rents | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class NashBounds(OfAllocation):
+    """Where Nash welfare is largest, the utility of each user lies between ``lower`` and ``upper`` (n,).
+
+    ``allocation`` is feasible. By ``prices`` (k,) and ``rents`` (n,), the duals of the users' demands, the sum of
+    weight times log utility is less than ``gap`` below the largest.
+
+    >>> market = Market.of([[1, 2]], [1, 1], demand=[1])
+    >>> NashBounds(market, [[0, 1]], ['0', '1/2'], ['1/2'], '1/50', ['9/5'], ['49/20']).kind
+    'nash_bounds'
+    """
+
+    kind: ClassVar[str] = "nash_bounds"
+    prices: Prices
+    rents: Rents
+    gap: Annotated[Fraction, Part("amount", "The gap between the allocation and the largest Nash welfare, at most.")]
+    lower: Annotated[Array, Part("numbers", "The least that each user's utility can be.")]
+    upper: Annotated[Array, Part("numbers", "The most that each user's utility can be.")]
 
 
 @dataclass(frozen=True, eq=False)

@@ -233,6 +233,8 @@ def _run() -> None:
             sys.stdout.flush()
     except BrokenPipeError:
         raise
+    except FairoptError as error:  # before the next: `OutOfTime` is Python's TimeoutError, an OSError
+        _end(str(error), Exit.BAD_INPUT if isinstance(error, BadInput) else Exit.NOT_SOLVED)
     except OSError as error:  # a full disk, say
         sys.stdout = None  # else Python would try again at exit
         _end(f"cannot write the output: {error}", Exit.NOT_SOLVED)
@@ -240,8 +242,6 @@ def _run() -> None:
         _end("out of memory; what was finished is kept", Exit.NOT_SOLVED)
     except KeyboardInterrupt:
         _end("interrupted", Exit.INTERRUPTED)
-    except FairoptError as error:
-        _end(str(error), Exit.BAD_INPUT if isinstance(error, BadInput) else Exit.NOT_SOLVED)
 
 
 def _end(why: str, status: Exit) -> NoReturn:

@@ -84,7 +84,7 @@ class Journal(Recorder):
         super().__exit__(kind, error, trace)
 
     def _snapshot(self) -> None:
-        self._line({"snapshot": snapshot_to_json(self._play.snapshot()), "seconds": self._seconds})
+        self._write([{"snapshot": snapshot_to_json(self._play.snapshot()), "seconds": self._seconds}])
         self._stream.flush()
         self._written = perf_counter()
 

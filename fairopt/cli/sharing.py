@@ -50,7 +50,7 @@ def solve(
         bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
     ] = False,
     error: Error = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.", min=0)] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Most seconds to decide.", min=0)] = None,
     tolerance: Annotated[float | None, typer.Option(help="The solver's feasibility tolerance.", min=0)] = None,
     seed: Annotated[int | None, typer.Option(help="The solver's random seed.")] = None,
     threads: Annotated[int | None, typer.Option(help="Most threads for the solver.")] = None,

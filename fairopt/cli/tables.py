@@ -76,7 +76,8 @@ def decision(decided: Allocation, unique: Uniqueness | None) -> None:
     said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised, or not known"}
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
     only = f"; unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}" if unique else ""
-    say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{only}")
+    near = f"; irrational, throughputs are proven to a part of {float(decided.error):.0e}" if decided.error else ""
+    say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{near}{only}")
     solution = decided.solution
     if solution is not None and solution.upper is not None and not (decided.exact and solution.upper == solution.lower):
         say(

@@ -172,8 +172,11 @@ def frontier(
             watch(f"efficient {goal.name}", relaxed.name)
             with time_limit(limit):
                 found[goal.name, relaxed.name] = on_faces(rational, goal, relaxed, faces, curve)
-    placed = tuple(_placed(row, asked, found) for row in rows)
-    return Frontier(rational, tuple(found.values()), placed, failed)
+    placed = []
+    for row in rows:
+        with time_limit(limit):
+            placed.append(_placed(row, asked, found))
+    return Frontier(rational, tuple(found.values()), tuple(placed), failed)
 
 
 def _require_plain(market: Market) -> None:

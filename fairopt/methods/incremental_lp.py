@@ -11,6 +11,7 @@ import numpy as np
 from fairopt.backends.highs import basis_of, instance, load
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.backends.solver import Options
+from fairopt.deadline import left
 from fairopt.errors import NotSolved
 from fairopt.program import INFINITY, Array, Program, Sense
 from fairopt.program.program import Block, Rows
@@ -28,6 +29,8 @@ REFINED, NEAR = 2, 1e-6
 LOWER, BASIC, UPPER, ZERO = (int(position) for position in Position)
 #: HiGHS's numbers for the ways of its simplex: its own choice, the dual, which is its default, and the primal.
 CHOOSE, DUAL, PRIMAL = 0, 1, 4
+#: How many times the non-zeros of the first program those of the last one may be.
+GROWS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +149,7 @@ class IncrementalLP:
         tolerance: float = FINE,
         second: float = TOLERANCE,
     ) -> None:
-        self._highs: highspy.Highs = instance(Options(tolerance=tolerance))
+        self._highs: highspy.Highs = instance(Options(tolerance=tolerance), GROWS * len(program.rows.value))
         self._highs.setOptionValue("presolve", "choose" if presolve else "off")
         self._highs.setOptionValue("simplex_strategy", strategy)
         load(self._highs, program)
@@ -183,7 +186,7 @@ class IncrementalLP:
         return basis.columns, basis.rows
 
     def solve(self) -> Optimal:
-        """Return an optimal vertex. Errors: `NotSolved` where two attempts come to none."""
+        """Return an optimal vertex. Errors: `NotSolved` where two attempts come to none, `OutOfTime`."""
         found = self._run()
         if found is None:
             # a basis from before can mislead, and tolerances can be too small for the numbers: once more from nothing
@@ -202,7 +205,10 @@ class IncrementalLP:
     def _run(self) -> Optimal | None:
         import highspy
 
+        if (seconds := left()) is not None:
+            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + seconds)
         self._highs.run()
+        left()
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         found = self._highs.getSolution()

@@ -18,7 +18,7 @@ from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.either import MOST_EXACT
 from fairopt.backends.solution import Solution
-from fairopt.deadline import left
+from fairopt.deadline import left, remaining
 from fairopt.errors import BadInput, NotCapable, NotSolved, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
@@ -152,9 +152,9 @@ def decide(
 ) -> Decision:
     """Return what ``policy`` decides on ``problem`` in ``state`` (None: its initial state).
 
-    ``solver`` None means the policy's best way. Where that fails in floats, a market of at most `MOST_EXACT` speedups
-    is decided in rationals. `How` says what else may be asked. Errors: `NotSolved` (carries what was found),
-    `NotCapable`, `NotInstalled`, `BadInput`.
+    ``solver`` None means the policy's best way. Where that fails in floats, or may be wrong by more than rounding, a
+    market of at most `MOST_EXACT` speedups is decided in rationals. `How` says what else may be asked. Errors:
+    `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
 
     Source: that of the policy.
 
@@ -180,19 +180,20 @@ def decide(
         raise NotCapable(why)
     left()
     at, entitled = how.get("at"), is_entitled(problem)
+    asked = solver or at or (how.get("options") or Options()).given()
     if at is None:
         exact, vertex = how.get("exact", False), how.get("vertex", False)
         at = session(policy, solver, how.get("options"), exact=exact, vertex=vertex, entitled=entitled)
     elif entitled:
         chosen(policy, at.solver, entitled=True)
     state = policy.start(problem) if state is None else state
+    by_program = not entitled or policy.needs <= Exact.capabilities
+    if not asked and by_program and at.solver.number is float and Trait.EXACT in policy.traits:
+        at.surely = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
     try:
         decision = policy.decide(problem, state, at)
-    except NotSolved as failure:
-        asked = solver or how.get("at") or (how.get("options") or Options()).given()
-        small = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
-        by_program = not entitled or policy.needs <= Exact.capabilities
-        if asked or not (small and by_program) or at.solver.number is not float or Trait.EXACT not in policy.traits:
+    except (NotSolved, NotCapable) as failure:
+        if not at.surely or remaining() <= 0:
             raise
         # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
         _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
@@ -283,7 +284,7 @@ def exactly(policy: Policy, market: Market) -> Allocation:
     Fraction(21, 4)
     """
     decision = decide(policy, market.as_(Fraction), exact=True)
-    if not decision.exact:
+    if not decision.exact or decision.error:
         raise NotCapable(f"{policy.name} has no exact allocation on this market")
     return decision
 

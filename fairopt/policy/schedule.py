@@ -32,7 +32,8 @@ class Schedule(Decision, Tabular):
     * ``notes``: remarks of the policy on jobs (row: text), such as why a job was passed over.
     * ``stands``: until when the policy would decide the same, and keep the same state, if nothing happens: nobody
       comes, is done or fails, and no host comes back. A run may then go on without asking. None: ask each round.
-      ``settled``: jobs may be done, too, as where nobody waits for what they leave.
+      ``settled``: nobody waits. Then jobs may be done, too; and those who come are decided on alone, on the GPUs that
+      nobody has, if all of them get some and that schedule is settled as well. State, costs and notes stay.
 
     Units of time are those of the queue. Source: the policy's.
 
@@ -92,8 +93,7 @@ def _of_job(schedule: Schedule, row: int) -> Iterator[str]:
         yield f"job {queue.jobs.names[row]!r} gets {given} GPUs of the {needed} that it needs at once"
     if len(spots) > 1 and [host for host, _ in spots] != sorted({host for host, _ in spots}):
         yield f"the hosts of job {queue.jobs.names[row]!r} are not rising: {spots}"
-    strange = [host for host, _ in spots if not 0 <= host < len(cluster.hosts)]
-    if strange:
+    if strange := [host for host, _ in spots if not 0 <= host < len(cluster.hosts)]:
         yield f"job {queue.jobs.names[row]!r} is put on host {strange[0]}; there are {len(cluster.hosts)}"
     for gpu_type in queue.gpu_types(spots):
         if not queue.suits[row, gpu_type]:

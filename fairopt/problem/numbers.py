@@ -40,7 +40,8 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     >>> exact(0.1, "here"), exact("5/4", "here")
     (Fraction(1, 10), Fraction(5, 4))
     """
-    short = _short(value) if type(value) is str else value if type(value) in (int, Fraction) else None
+    kind = type(value)
+    short = _short(str(value)) if kind in (str, float, np.float64) else value if kind in (int, Fraction) else None
     if isinstance(short, int | Fraction) and max(short.numerator, short.denominator, -short.numerator) < _ORDINARY:
         return short if type(short) is Fraction else Fraction(short)
     number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
@@ -156,7 +157,8 @@ def told(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: told(each) for name, each in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return told(value.tolist())
+        there = value.tolist()
+        return there if value.dtype.kind in "biuf" and np.isfinite(value).all() else told(there)
     return value.value if isinstance(value, Enum) else told_fields(value)
 
 

@@ -146,12 +146,16 @@ class Queue(Frozen):
     def room(self) -> Array:
         """GPUs of each type (k,) on hosts that work and that no lease holds."""
         held = np.flatnonzero(self.holds)
-        return self.cluster.by_type(self.working - self.held_at(held)) if len(held) else self.capacity
+        return self.cluster.by_type(self.working - self.held_at(held) if len(held) else self.working)
 
     @cached_property
     def working(self) -> Array:
-        """GPUs of each host (H,), none where it does not work."""
+        """GPUs of each host (H,), none where it does not work; without those of jobs that are not in the queue."""
         return np.where(self.up, self.cluster.gpus, 0)
+
+    def beside(self, held: Array) -> None:
+        """Let jobs that are not in the queue have GPUs of each host, ``held`` (H,), before it is asked for any."""
+        vars(self).update(capacity=self.capacity, working=self.working - held)
 
     @cached_property
     def suits(self) -> Array:

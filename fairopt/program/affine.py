@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairopt.program.numbers import Array, ArrayLike, numbers
+from fairopt.deadline import left
+from fairopt.program.numbers import Array, ArrayLike, in_pieces, numbers
 
 
 class Owner(Protocol):
@@ -42,6 +43,7 @@ class Affine:
     __hash__ = None  # type: ignore[assignment]  # == makes a constraint, as in every modelling language
 
     def __init__(self, owner: Owner, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
+        left()  # each step on a large array of fractions takes a second
         self.owner, self.constant = owner, constant
         self.start, self.column, self.coefficient = start, column, coefficient
 
@@ -97,7 +99,9 @@ class Affine:
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
     def __neg__(self) -> Affine:
-        return Affine(self.owner, np.asarray(-self.constant), self.start, self.column, -self.coefficient)
+        return Affine(
+            self.owner, np.asarray(-self.constant), self.start, self.column, in_pieces(np.negative, self.coefficient)
+        )
 
     def __pos__(self) -> Affine:
         return self
@@ -129,7 +133,8 @@ class Affine:
         factor = np.broadcast_to(factor, shape)
         each = np.repeat(factor.ravel(), np.diff(wide.start))
         with np.errstate(invalid="ignore"):  # infinity times 0; `Formulation.program` refuses it by name
-            constant, coefficient = np.asarray(wide.constant * factor), wide.coefficient * each
+            constant = np.asarray(wide.constant * factor)
+            coefficient = in_pieces(np.multiply, wide.coefficient, each)
         return Affine(self.owner, constant, wide.start, wide.column, coefficient)
 
     __rmul__ = __mul__

@@ -29,7 +29,8 @@ MOST_FACES = 2000
 def over_optima(policy: Policy, decision: Allocation, property: AllocationProperty) -> OverOptima:
     """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen as ``decision``.
 
-    Errors: `NotCapable` where the decision is in floats; `NotSolved` where the exact back end finds no optimum.
+    Errors: `NotCapable` where the decision is in floats, or stands for an irrational one; `NotSolved` where the exact
+    back end finds no optimum.
 
     >>> from fairopt.backends.exact import Exact
     >>> from fairopt import allocate
@@ -43,6 +44,8 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
     """
     if not decision.exact:
         raise NotCapable(f"this decision of {policy.name} is in floats, and floats prove nothing; decide exactly")
+    if decision.error:
+        raise NotCapable(f"the optima of {policy.name} are irrational here, and no linear program says what they are")
     optima = Optima.of(policy, decision)
     if optima is None:
         verdict = property.check(decision.market, decision.shares)

@@ -236,10 +236,23 @@ class AllocationProperty(OutcomeProperty):
         return self.verify(problem, outcome)
 
     def verify(self, problem: Market, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
-        """Decide of anybody's shares, or of those of an `Allocation`; see `check`."""
-        if isinstance(outcome, Allocation):
-            return self.check(outcome.leaves(problem), outcome.shares, tolerance=tolerance)
-        return self.check(problem, outcome, tolerance=tolerance)
+        """Decide of anybody's shares, or of those of an `Allocation`; see `check`.
+
+        Where an allocation stands for an irrational one, a margin that is not 0 and within `Allocation.error` of it, as
+        a part of what equal shares are worth, decides nothing.
+        """
+        if not isinstance(outcome, Allocation):
+            return self.check(problem, outcome, tolerance=tolerance)
+        market = outcome.leaves(problem)
+        verdict = self.check(market, outcome.shares, tolerance=tolerance)
+        if not outcome.error or not verdict.margin:
+            return verdict
+        relative = market.speedup / market.fair_utility()[:, None]
+        margin = self.check(replace(market, speedup=relative, least=None, most=None), outcome.shares).margin
+        if margin is None or not -outcome.error <= margin <= outcome.error:
+            return verdict
+        near = f"margin {float(verdict.margin):.0e}; the shares are irrational, and known to {float(outcome.error):.0e}"
+        return Verdict.undecided(self.name, near, effort=verdict.effort, unit=verdict.unit)
 
     def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.

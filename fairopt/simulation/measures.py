@@ -203,10 +203,10 @@ class Measuring:
         if gpus != self._size[row]:
             self._more[row] = self._more.get(row, 0) + (gpus - self._size[row]) * span
         self._tenants[self._owner[row]] += self._gpus.add(gpus, ran.since, end, ran.setup, lost)
-        gang: Counter[int] = Counter()
-        for host, count in ran.spots if len(ran.spots) > 1 else ():
-            gang[self._type[host]] += count
-        if len(gang) > 1:
+        if len(ran.spots) > 1 and len({self._type[host] for host, _ in ran.spots}) > 1:
+            gang: Counter[int] = Counter()
+            for host, count in ran.spots:
+                gang[self._type[host]] += count
             self._gpus.add_mixed(gang, self.trace.jobs.throughput[row].tolist(), ran.since, end)
 
     def _complete(self, row: int, time: Number, end: Number) -> None:

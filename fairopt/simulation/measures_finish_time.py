@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from fairopt.problem.queue import Queue
-from fairopt.program import Array, Number
+from fairopt.program import Number
 from fairopt.simulation.gpu_time import GpuTime
 from fairopt.simulation.history import History
 from fairopt.simulation.steps import StepFunction
@@ -37,11 +35,12 @@ class OwnPart:
 
     def time(self, queue: Queue, row: int, jobs: Number) -> Number:
         """Return W_j over the throughput on this part; see `Ideal.time`."""
-        size, speeds = int(queue.jobs.gpus[row]), queue.jobs.throughput[row]
+        jobs, speeds = jobs * int(queue.jobs.gpus[row]), queue.jobs.throughput[row].tolist()
+        there = zip(speeds, queue.capacity.tolist(), queue.fits[row].tolist(), strict=True)
         speed, left = queue.now * 0, queue.now * 0 + 1
-        for gpu_type in sorted(np.flatnonzero(_roomy(queue, row)).tolist(), key=lambda gpu_type: -speeds[gpu_type]):
-            part = min(left, int(queue.capacity[gpu_type]) / (jobs * size))
-            speed, left = speed + part * speeds[gpu_type], left - part
+        for each, gpus, _ in sorted((one for one in there if one[2]), key=lambda one: -one[0]):
+            part = min(left, gpus / jobs)
+            speed, left = speed + part * each, left - part
         time: Number = queue.jobs.work[row] / speed
         return time
 
@@ -57,14 +56,8 @@ class WholeCluster:
 
     def time(self, queue: Queue, row: int, jobs: Number) -> Number:
         """Return W_j over the largest throughput; see `Ideal.time`."""
-        time: Number = queue.jobs.work[row] / max(queue.jobs.throughput[row][_roomy(queue, row)])
+        time: Number = queue.jobs.work[row] / max(queue.jobs.throughput[row][queue.fits[row]])
         return time * jobs if self.times_jobs else time
-
-
-def _roomy(queue: Queue, row: int) -> Array:
-    """Return the types on which a job could run with all hosts up (k,)."""
-    there = np.asarray(queue.jobs.gpus[row] <= queue.capacity)
-    return np.asarray(queue.suits[row] & there)
 
 
 def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mapping[str, Number]:

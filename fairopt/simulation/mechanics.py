@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -94,20 +95,22 @@ class Mechanics(Short):
 
     def transfer(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the time to move a job's state from where it ran last; 0 if it is there already, or does not exist."""
-        old, new = ({host for host, _ in where} for where in (queue.last[row], spots))
-        if not old or new <= old:
+        old = {host for host, _ in queue.last[row]}
+        new = {host for host, _ in spots} if old else old
+        if new <= old:
             return queue.now * 0
         return _time(queue, queue.jobs.state_size[row], old | new)
 
     def fetch(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the time to copy a job's dataset to the hosts that lack it; 0 unless data must be local."""
-        without = {host for host, _ in spots if self.local_data and queue.jobs.dataset[row] not in queue.held[host]}
-        if not without or not queue.jobs.dataset[row]:
+        dataset = queue.jobs.dataset[row] if self.local_data else ""
+        without = {host for host, _ in spots if dataset not in queue.held[host]} if dataset else ()
+        if not without:
             return queue.now * 0
         return _time(queue, queue.jobs.dataset_size[row], without)
 
 
-def _time(queue: Queue, size: Number, hosts: set[int]) -> Number:
+def _time(queue: Queue, size: Number, hosts: Collection[int]) -> Number:
     link = queue.cluster.link(sorted(hosts))
     return queue.now * 0 if link == INFINITY else size / link
 

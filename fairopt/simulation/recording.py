@@ -35,9 +35,11 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
+from itertools import chain, islice
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -58,6 +60,9 @@ from fairopt.simulation.document import (
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import PLACED, Snapshot
 from fairopt.simulation.replay import SCHEMA
+
+#: Lines that are put into the file in one step, at the most.
+MOST_AT_ONCE = 1000
 
 
 def header(
@@ -88,7 +93,12 @@ def header(
 
 
 def _text(data: Mapping[str, Any]) -> bytes:
-    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+    return _SORTED.encode(data).encode()
+
+
+# `json.dumps` would make one for each line
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_PLAIN = json.JSONEncoder(separators=(",", ":"))
 
 
 class Recorder:
@@ -111,7 +121,7 @@ class Recorder:
             self._file = on_error.enter_context(Replacing(path))
             raw = self._file.stream
             self._stream: Any = gzip.GzipFile("", "wb", 6, raw) if path.suffix == ".gz" else raw
-            self._line({"schema": SCHEMA, "run": run})
+            self._write([{"schema": SCHEMA, "run": run}])
             on_error.pop_all()
 
     def __enter__(self) -> Self:
@@ -124,20 +134,20 @@ class Recorder:
 
     def add(self, changes: Changes) -> None:
         """Add a round: the jobs that arrived for it, and what changed; nothing where nothing did."""
-        self._jobs(changes.arrived.stop)
         self._seconds += changes.seconds
         line = {name: value for name, value in self._changed(changes).items() if value} | self._policys(changes)
         if line or changes.arrived:
-            self._line({"round": changes.index, **line, "seconds": self._seconds})
+            said = {"round": changes.index, **line, "seconds": self._seconds}
+            self._write(chain(self._jobs(changes.arrived.stop), (said,)))
             self._seconds = 0.0
 
     def end(self, snapshot: Snapshot, outcome: Mapping[str, Any] | None = None) -> None:
         """Write the jobs that did not arrive, how those stand that are present, and how the run ended."""
-        self._jobs(len(self._trace.jobs))
-        for row, one in snapshot.present.items():
-            self._line({"standing": standing_to_json(self._trace.jobs.names[row], one, self._cluster)})
-        said = {} if outcome is None else {"outcome": dict(outcome)}
-        self._line({"end": snapshot.index, "seconds": self._seconds, **said})
+        names, said = self._trace.jobs.names, {} if outcome is None else {"outcome": dict(outcome)}
+        present = snapshot.present.items()
+        standing = ({"standing": standing_to_json(names[row], one, self._cluster)} for row, one in present)
+        last = {"end": snapshot.index, "seconds": self._seconds, **said}
+        self._write(chain(self._jobs(len(names)), standing, (last,)))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -153,13 +163,10 @@ class Recorder:
             "misfits": {names[row]: why for row, why in changes.misfits.items()},
             "stop": [names[row] for row in sorted(changes.stopped)],
         }
-        placed = sorted(changes.placed, key=lambda each: each.row)
-        for how in PLACED:
-            line[how.value] = {
-                names[each.row]: [[hosts[host], gpus] for host, gpus in each.spots]
-                for each in placed
-                if each.how is how
-            }
+        line |= {how.value: {} for how in PLACED}
+        for each in sorted(changes.placed, key=attrgetter("row")):
+            if each.how in PLACED:
+                line[each.how.value][names[each.row]] = [[hosts[host], gpus] for host, gpus in each.spots]
         for key, numbers in (("lease", changes.leases), ("complete", changes.completed), ("lost", changes.lost)):
             line[key] = {names[row]: told(numbers[row]) for row in sorted(numbers)}
         return line
@@ -185,14 +192,16 @@ class Recorder:
             message = f"{self._path} cannot be written: {error.strerror}"
             raise BadInput(message, place=self._place, remedy=remedy) from error
 
-    def _line(self, data: Mapping[str, Any]) -> None:
-        self._stream.write(json.dumps(data, separators=(",", ":")).encode() + b"\n")
+    def _write(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Write lines, many at once."""
+        left = iter(lines)
+        while some := list(islice(left, MOST_AT_ONCE)):
+            self._stream.write("".join([_PLAIN.encode(line) + "\n" for line in some]).encode())
 
-    def _jobs(self, until: int) -> None:
-        if self._arrived < until:
-            for job in jobs_to_json(self._trace.jobs, range(self._arrived, until)):
-                self._line({"job": job})
-            self._arrived = until
+    def _jobs(self, until: int) -> Iterator[Mapping[str, Any]]:
+        """Yield the lines of the jobs that are not written yet, up to a row."""
+        new, self._arrived = range(self._arrived, until), until
+        return ({"job": job} for job in jobs_to_json(self._trace.jobs, new)) if new else iter(())
 
 
 def write_record(path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, play: Play) -> None:

@@ -18,10 +18,10 @@ from fairopt.certificates.certificate import every_certificate
 from fairopt.certificates.parts import bare_duals, other_variables, row_duals
 from fairopt.certificates.programs import Bound, Infeasibility, UnreachableUtilities
 from fairopt.discovery import policies, properties
-from fairopt.errors import NotCapable
+from fairopt.errors import FairoptError, NotCapable
 from fairopt.evidence import extreme, throughput_of
 from fairopt.frontier import RELAXED, frontier
-from fairopt.policy import Allocation, Formulated, Policy
+from fairopt.policy import Allocation, Formulated, Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
@@ -43,7 +43,8 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
     for policy in policies(Market):
         decision = exact_or_none(policy, market)
         if decision is None:
-            continue  # floats have no certificate
+            yield from _near(policy, market)
+            continue
         try:
             yield Sample(f"decision of {policy.name}", policy.certify(decision))
         except NotCapable:
@@ -61,6 +62,16 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
     for item in frontier(market, goal, name, policies=["max-min"]).certificates():
         if item.certificate is not None:
             yield Sample(f"{goal} against {name}", item.certificate)
+
+
+def _near(policy: Policy, market: Market) -> Iterator[Sample]:
+    """Yield what is proved of an irrational decision; nothing of one in floats."""
+    try:
+        decision = decide(policy, market, exact=True)
+        if decision.exact:
+            yield Sample(f"bounds of {policy.name}", policy.certify(decision))
+    except FairoptError:
+        return  # it decides in floats only, or not on this market
 
 
 def _ranges(policy: Policy, decision: Allocation) -> bool:

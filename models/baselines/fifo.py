@@ -39,7 +39,8 @@ class FirstInFirstOut(Policy):
         placements = placed(queue, room.requests, self.placement)
         # who does not fit finds no more room in the next round, unless a placement left out who was to start
         same = same and len(placements) == len(queue.leased) + len(room.requests)
-        return Schedule(self.name, problem, placements, stands=INFINITY if same else None)
+        settled = same and len(placements) == len(queue.able)
+        return Schedule(self.name, problem, placements, stands=INFINITY if same else None, settled=settled)
 
     def overtake(self, queue: Queue, waiting: Sequence[int], room: Room) -> bool:
         """Start jobs behind the first of ``waiting``, which finds no room; return whether time may let others start."""

@@ -81,6 +81,10 @@ class LeastAttainedService(Policy):
         order = ordered(problem.able, *_keys(problem, service, steps, self.by_start))
         requests = choose(problem, order, gpu_types=staying_first, skip=self.skip)
         placements = placed(problem, requests, self.placement)
+        stands = self._stands(problem, placements, service, steps)
+        # nobody waits, nobody takes the type that another one asks for first
+        asked = staying_first.first(problem)[requests.rows]
+        settled = stands is not None and len(placements) == len(problem.able) and (asked == requests.gpu_types).all()
         if self.promote is not None:
             waits |= {names[row]: problem.end for row in placements}
         return Schedule(
@@ -88,7 +92,8 @@ class LeastAttainedService(Policy):
             problem,
             placements,
             state=Attained(since_then, waits),
-            stands=self._stands(problem, placements, service, steps),
+            stands=stands,
+            settled=bool(settled),
         )
 
     def _stands(
@@ -191,8 +196,9 @@ class ShortestServiceQueues(Policy):
         service = self._service(problem, joined)
         order = ordered(np.flatnonzero(joined >= 0), service)
         requests = choose(problem, order, gpu_types=_Joined(joined))
-        names, types = problem.jobs.names, problem.cluster.types
-        after = {names[row]: types[gpu_type] for row, gpu_type in enumerate(joined.tolist()) if gpu_type >= 0}
+        types = problem.cluster.types
+        of_each = zip(problem.jobs.names, joined.tolist(), strict=True)
+        after = {name: types[gpu_type] for name, gpu_type in of_each if gpu_type >= 0}
         # a job has one type, so that those who get ahead of others take nothing from them
         stands = leases_end(problem) if type(self.placement) is Consolidated else None
         placements = placed(problem, requests, self.placement)
@@ -201,7 +207,8 @@ class ShortestServiceQueues(Policy):
     def _joined(self, queue: Queue, state: Assigned) -> Array:
         """Return the type that each job queues for (n,); -1 for misfits."""
         at = {name: gpu_type for gpu_type, name in enumerate(queue.cluster.types)}
-        known = np.array([at.get(state.types.get(name, ""), -1) for name in queue.jobs.names], dtype=np.int64)
+        types = state.types.get
+        known = np.array([at.get(types(name, ""), -1) for name in queue.jobs.names], dtype=np.int64)
         for row in np.flatnonzero(known < 0).tolist():
             known[row] = queue.last_gpu_type(row)
         able = queue.allowed
@@ -213,16 +220,18 @@ class ShortestServiceQueues(Policy):
         there = np.flatnonzero(known >= 0)
         total = np.full(len(at), queue.now * 0)
         np.add.at(total, known[there], self._service(queue, known)[there])
-        draws = np.random.default_rng((self.seed, queue.index))
+        draws = np.random.default_rng((self.seed, queue.index)) if self.random else None
+        gpus = queue.jobs.gpus if self.gpu_time else np.ones_like(queue.jobs.gpus)
         for row in new:
             known[row] = self._joins(queue, row, total, draws)
-            total[known[row]] += self._service(queue, known)[row]
+            speed = queue.jobs.throughput[row, known[row]]
+            total[known[row]] += queue.remaining[row] / (speed or 1) * gpus[row]
         return known
 
-    def _joins(self, queue: Queue, row: int, total: Array, draws: np.random.Generator) -> int:
+    def _joins(self, queue: Queue, row: int, total: Array, draws: np.random.Generator | None) -> int:
         """Return the type that a new job queues for; one with enough hosts up, if there is one."""
         gpu_types: list[int] = queue.open_to(row) or np.flatnonzero(queue.fits[row]).tolist()
-        if self.random:
+        if draws is not None:
             return int(draws.choice(gpu_types))
         size, speeds = queue.cluster.capacity.tolist(), queue.jobs.throughput[row]
         load = {each: total[each] / size[each] if self.per_gpu else total[each] for each in gpu_types}

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import check_lease, lease_length
+from fairopt.models.common.schedulers import check_lease, lease_length, leases_end
 from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading, Trade
 from fairopt.models.gandiva_fair.servers import Known, Move, ServerLoads, carry_out, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.split_stride import Split, fair_tickets, quantum
@@ -121,13 +121,16 @@ class GandivaFair(Policy):
             user: state.profiled.get(user, frozenset()) | ran
             for user, ran in kinds_by_user(problem, placements).items()
         }
+        same = split.stands and not notes and profiled == state.profiled
+        after = state if same and (split, trades) == (state.split, state.traded) else Shared(split, trades, profiled)
         return Schedule(
             self.name,
             problem,
             placements,
-            state=Shared(split, trades, profiled),
+            state=after,
             costs={"load_gap": servers.widest_gap(), "moves": len(notes), "trades": len(trades.trades)},
             notes=notes,
+            stands=leases_end(problem) if same else None,
         )
 
     def migrate(self, servers: ServerLoads, known: Known) -> dict[int, str]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.gandiva_fair.pools import Assign, assigned, least_crowded, pools
+from fairopt.models.gandiva_fair.pools import Assign, assigned, by_name, least_crowded, pools
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, Request, placed
@@ -191,7 +191,7 @@ class LotteryWithBackfilling(Policy):
         placements = placed(problem, requests, self.placement)
         if self.winners_wait:  # a winner without hosts has not run yet
             waiting = [*(request.row for request in requests if request.row not in placements), *waiting]
-        after = {names[row]: types[gpu_type] for row, gpu_type in gpu_types.items()}
+        after = by_name(problem, gpu_types)
         return Schedule(self.name, problem, placements, state=Winners(tuple(names[row] for row in waiting), after))
 
     def quantum(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
 
 from fairopt.models.gandiva_fair.tickets import effective_tickets, in_units, tickets_per_gpu
 from fairopt.problem.numbers import exact
@@ -52,48 +53,53 @@ class Pool:
     tickets: Mapping[int, int]
 
 
-def assigned(queue: Queue, before: Mapping[str, str], assign: Assign) -> dict[int, int]:
-    """Return the type of each job that can run now, by row.
+def assigned(queue: Queue, before: Mapping[str, str], assign: Assign) -> Array:
+    """Return the type of each job that can run now (n,), -1 for the others.
 
     A job keeps its type in ``before`` while it can run there; one with a lease keeps the type on which it runs. New
     jobs, and those that can no longer run on their type, are assigned in the order of rows.
     """
     known = {name: gpu_type for gpu_type, name in enumerate(queue.cluster.types)}
-    allowed, sizes = queue.allowed.tolist(), queue.jobs.gpus.tolist()
-    gpu_types: dict[int, int] = {}
-    new = []
-    wanted = queue.capacity * 0
-    for row, name in enumerate(queue.jobs.names):
-        kept = queue.last_gpu_type(row) if row in queue.leased else known[before[name]] if name in before else -1
-        if row in queue.leased or (kept >= 0 and allowed[row][kept]):
-            gpu_types[row] = kept
-            wanted[kept] += sizes[row]
-        elif any(allowed[row]):
-            new.append(row)
-    for row in new:
+    gpu_types = np.array([known[before[name]] if name in before else -1 for name in queue.jobs.names], dtype=np.int64)
+    held = np.flatnonzero(queue.holds)
+    gpu_types[held] = [queue.last_gpu_type(row) for row in held.tolist()]
+    kept = (gpu_types >= 0) & queue.allowed[np.arange(len(queue)), gpu_types]
+    kept[held] = True
+    gpu_types[~kept] = -1
+    wanted = np.bincount(gpu_types[kept], weights=queue.jobs.gpus[kept], minlength=len(known)).astype(np.int64)
+    for row in np.flatnonzero(queue.can & ~kept).tolist():
         gpu_types[row] = assign(queue, row, queue.open_to(row), wanted)
-        wanted[gpu_types[row]] += sizes[row]
-    return dict(sorted(gpu_types.items()))
+        wanted[gpu_types[row]] += queue.jobs.gpus[row]
+    return gpu_types
 
 
-def pools(queue: Queue, gpu_types: Mapping[int, int], *, by_weight: bool, readjust: bool) -> list[Pool]:
+def by_name(queue: Queue, gpu_types: Array) -> dict[str, str]:
+    """Return the types of jobs (n,) as states have them, without those of -1."""
+    types = queue.cluster.types
+    return {name: types[at] for name, at in zip(queue.jobs.names, gpu_types.tolist(), strict=True) if at >= 0}
+
+
+def pools(queue: Queue, gpu_types: Array, *, by_weight: bool, readjust: bool) -> list[Pool]:
     """Return the pool of each type that has jobs; ``gpu_types`` is from `assigned`, the options are the policy's.
 
     Source: Gandiva_fair Eq. (1) and (3), taken over the jobs on a type.
     """
     out = []
-    for gpu_type in sorted(set(gpu_types.values())):
-        rows = [row for row, of in gpu_types.items() if of == gpu_type]
+    holds = queue.holds
+    for gpu_type in range(len(queue.cluster.types)):
+        rows = np.flatnonzero(gpu_types == gpu_type)
+        if not len(rows):
+            continue
         tickets = (
-            {row: in_units(queue.jobs.weight[row]) for row in rows}
+            {row: in_units(queue.jobs.weight[row]) for row in rows.tolist()}
             if by_weight
             else tickets_by_user(queue, rows, int(queue.capacity[gpu_type]), readjust=readjust)
         )
         out.append(
             Pool(
                 gpu_type=gpu_type,
-                rows=tuple(row for row in rows if row not in queue.leased),
-                leased=tuple(row for row in rows if row in queue.leased),
+                rows=tuple(rows[~holds[rows]].tolist()),
+                leased=tuple(rows[holds[rows]].tolist()),
                 free=int(queue.room[gpu_type]),
                 tickets=tickets,
             )
@@ -101,17 +107,18 @@ def pools(queue: Queue, gpu_types: Mapping[int, int], *, by_weight: bool, readju
     return out
 
 
-def tickets_by_user(queue: Queue, rows: Sequence[int], gpus: int, *, readjust: bool) -> dict[int, int]:
+def tickets_by_user(queue: Queue, rows: Array, gpus: int, *, readjust: bool) -> dict[int, int]:
     """Return the tickets of the jobs in ``rows``, which share ``gpus``: their user's, in proportion to their GPUs.
 
     Source: Gandiva_fair Eq. (1) and (3).
     """
     jobs = queue.jobs
-    users, sizes = jobs.tenant[rows].tolist(), jobs.gpus[rows].tolist()
-    demand: Counter[int] = Counter()
-    for user, size in zip(users, sizes, strict=True):
-        demand[user] += size
+    users, sizes = jobs.tenant[rows], jobs.gpus[rows]
+    wanted = np.bincount(users, weights=sizes).tolist()
+    demand = {user: int(wanted[user]) for user in dict.fromkeys(users.tolist())}
     own = {user: exact(jobs.tenant_weight[user], "tenant_weight") for user in demand}
     per_gpu = tickets_per_gpu(effective_tickets(own, demand, gpus) if readjust else own, demand)
     each = {user: in_units(tickets) for user, tickets in per_gpu.items()}
-    return {row: each[user] * size for row, user, size in zip(rows, users, sizes, strict=True)}
+    return {
+        row: each[user] * size for row, user, size in zip(rows.tolist(), users.tolist(), sizes.tolist(), strict=True)
+    }

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.backends import Session
+from fairopt.models.common.schedulers import leases_end
 from fairopt.models.gandiva_fair.pools import Assign, least_crowded
 from fairopt.models.gandiva_fair.servers import Home, ServerLoads
 from fairopt.models.gandiva_fair.stride import entered, gang_aware
@@ -27,11 +28,31 @@ class Split:
 
     ``homes``: the servers of each job. ``passes``: of each job with tickets; a small job's counts on its server, a
     large one's in the central scheduler. ``servers``: the pass of each server's aggregate job. Passes are in 1/`UNIT`.
+
+    Passes are those after round ``since``. If all jobs have run in every round from then on, each has risen in each of
+    them by what ``strides`` (of jobs) and ``server_strides`` say: one state for many rounds. Else these are empty.
     """
 
     homes: Mapping[str, Home] = field(default_factory=dict)
     passes: Mapping[str, int] = field(default_factory=dict)
     servers: Mapping[str, int] = field(default_factory=dict)
+    since: int = 0
+    strides: Mapping[str, int] = field(default_factory=dict)
+    server_strides: Mapping[str, int] = field(default_factory=dict)
+
+    def before(self, index: int) -> Split:
+        """Return the state when round ``index`` begins."""
+        if not self.strides:
+            return self
+        more = index - self.since - 1
+        passes = {name: self.passes[name] + more * each for name, each in self.strides.items()}
+        servers = {name: self.servers[name] + more * each for name, each in self.server_strides.items()}
+        return Split(self.homes, passes, servers)
+
+    @property
+    def stands(self) -> bool:
+        """Whether it stays as it is while nothing happens: all jobs run."""
+        return bool(self.strides)
 
 
 @dataclass(frozen=True)
@@ -78,7 +99,8 @@ class SplitStride(Policy):
             wanted[gpu_type] += servers.sizes[row]
             servers.allocate(row, gpu_type)
         running, after = quantum(servers, state, whole=self.whole, shared=self.shared)
-        return Schedule(self.name, problem, dict(problem.leased) | running, state=after)
+        stands = leases_end(problem) if after.stands else None
+        return Schedule(self.name, problem, dict(problem.leased) | running, state=after, stands=stands)
 
 
 def fair_tickets(queue: Queue) -> list[Mapping[str, Fraction]]:
@@ -108,21 +130,32 @@ def quantum(servers: ServerLoads, before: Split, *, whole: bool, shared: bool) -
 
     Source: Gandiva_fair Sec. 3.1 (Large jobs), Fig. 3.
     """
+    queue = servers.queue
     running: dict[int, Spots] = {}
     passes: dict[str, int] = {}
     aggregates: dict[str, int] = {}
-    left = servers.queue.free(servers.queue.leased)
-    homes = servers.homes()
+    entered_: dict[str, int] = {}
+    there: dict[str, int] = {}
+    left = queue.free(queue.leased)
+    homes, known = servers.homes(), before.before(queue.index)
     # a job whose home has changed is new on its servers
-    moved = {name for name, home in homes.items() if before.homes.get(name) != home}
-    known = replace(before, passes={name: value for name, value in before.passes.items() if name not in moved})
-    for gpu_type in range(len(servers.queue.cluster.types)):
+    if moved := {name for name, home in homes.items() if before.homes.get(name) != home}:
+        known = replace(known, passes={name: value for name, value in known.passes.items() if name not in moved})
+    for gpu_type in range(len(queue.cluster.types)):
         one = _Type(servers, gpu_type, known, left)
+        entered_ |= one.passes
+        there |= one.aggregates
         running |= one.run(shared)
-        one.charge([*running, *servers.queue.leased], whole)
+        one.charge([*running, *queue.leased], whole)
         passes |= one.passes
         aggregates |= one.aggregates
-    return running, Split(homes, passes, aggregates)
+    after = Split(homes, passes, aggregates)
+    if len(running) + len(queue.leased) == len(homes):  # nobody waits
+        strides = {name: value - entered_[name] for name, value in passes.items()}
+        own = {name: value - there[name] for name, value in aggregates.items()}
+        same = strides == before.strides and own == before.server_strides and homes == before.homes
+        after = before if same else replace(after, since=queue.index, strides=strides, server_strides=own)
+    return running, after
 
 
 class _Type:

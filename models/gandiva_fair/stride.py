@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from fairopt.backends import Session
-from fairopt.models.gandiva_fair.pools import Assign, assigned, least_crowded, pools
+from fairopt.models.common.schedulers import leases_end
+from fairopt.models.gandiva_fair.pools import Assign, assigned, by_name, least_crowded, pools
 from fairopt.models.gandiva_fair.tickets import stride
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, Request, placed
+from fairopt.simulation import Consolidated, Placement, placed
+from fairopt.simulation.placement import Requests
 
 
 def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> list[int]:
@@ -42,10 +46,21 @@ def entered(names: Sequence[str], passes: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Strides:
-    """Each job's ``passes``, in 1/`UNIT`, and the type that it is assigned to (``gpu_types``), by job name."""
+    """Each job's ``passes``, in 1/`UNIT`, and the type that it is assigned to (``gpu_types``), by job name.
+
+    Passes are those after round ``since``. If all jobs have run in every round from then on, each pass has risen by its
+    job's ``strides`` in each of them: one state for many rounds. Else ``strides`` is empty.
+    """
 
     passes: Mapping[str, int] = field(default_factory=dict)
     gpu_types: Mapping[str, str] = field(default_factory=dict)
+    since: int = 0
+    strides: Mapping[str, int] = field(default_factory=dict)
+
+    def before(self, index: int) -> Mapping[str, int]:
+        """Return the passes when round ``index`` begins."""
+        more = index - self.since - 1
+        return {name: self.passes[name] + more * each for name, each in self.strides.items()} or self.passes
 
 
 @dataclass(frozen=True)
@@ -87,26 +102,32 @@ class GangAwareStride(Policy):
 
     def decide(self, problem: Queue, state: Strides, solve: Session) -> Schedule:
         """Run Algorithm 1 on each type; see `Policy.decide`."""
-        jobs, types = problem.jobs, problem.cluster.types
+        names, sizes = problem.jobs.names, problem.jobs.gpus.tolist()
         gpu_types = assigned(problem, state.gpu_types, self.assign)
-        sizes = jobs.gpus.tolist()
+        types = by_name(problem, gpu_types)
+        before = state.before(problem.index).items()
+        # a job that comes from another type is new here
+        known = {name: value for name, value in before if state.gpu_types.get(name) == types.get(name)}
         passes: dict[str, int] = {}
+        rises: dict[tuple[int, int], int] = {}  # few jobs differ in both
         strides: dict[int, int] = {}
-        requests: list[Request] = []
+        chosen: list[int] = []
         for pool in pools(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust):
-            names = [jobs.names[row] for row in pool.tickets]
-            # a job that comes from another type is new here
-            known = {name: state.passes[name] for name in names if state.gpu_types.get(name) == types[pool.gpu_type]}
-            own = entered(names, known)
+            own = entered([names[row] for row in pool.tickets], known)
             rows = pool.rows
-            chosen = gang_aware([own[jobs.names[row]] for row in rows], [sizes[row] for row in rows], pool.free)
-            running = [rows[at] for at in chosen]
-            for row in (*pool.leased, *running):
-                strides[row] = stride(sizes[row] if self.by_size else 1, pool.tickets[row])
-            requests += [Request(row, (pool.gpu_type,)) for row in running]
+            running = gang_aware([own[names[row]] for row in rows], [sizes[row] for row in rows], pool.free)
+            chosen += [rows[at] for at in running]
+            for row, tickets in pool.tickets.items():
+                of = sizes[row] if self.by_size else 1, tickets
+                strides[row] = rises[of] if of in rises else rises.setdefault(of, stride(*of))
             passes |= own
-        placements = placed(problem, requests, self.placement)
+        asked = np.array(chosen, dtype=np.int64)
+        placements = placed(problem, Requests(asked, gpu_types[asked]), self.placement)
         for row in placements:  # a chosen job without hosts has not run, and keeps its pass
-            passes[jobs.names[row]] += strides[row]
-        after = Strides(passes, {jobs.names[row]: types[gpu_type] for row, gpu_type in gpu_types.items()})
-        return Schedule(self.name, problem, placements, state=after)
+            passes[names[row]] += strides[row]
+        if len(placements) < len(types) or type(self.placement) is not Consolidated:
+            return Schedule(self.name, problem, placements, state=Strides(passes, types))
+        each = {names[row]: value for row, value in strides.items()}
+        same = each == state.strides and types == state.gpu_types
+        after = state if same else Strides(passes, types, problem.index, each)
+        return Schedule(self.name, problem, placements, state=after, stands=leases_end(problem))

@@ -12,10 +12,12 @@ import numpy as np
 
 from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status, without_noise
+from fairopt.backends.trust import WIDE
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.water_filling import FillingResult, fill
+from fairopt.methods.water_filling.solve import CLEARLY
 from fairopt.models.gavel.many_levels import ManyLevels
 from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
@@ -32,6 +34,11 @@ CERTIFIABLE = 1000
 FLOAT_SLACK = 1e-9
 #: The relative rounding error of the level that a demand allows: a sum over types, divided once.
 MARGIN = 1e-13
+#: Where all of a type adds less than this to a user's ratio, or more than its inverse, the last digit of one level
+#: decides who has the type.
+FAINT = 1e-6
+#: So many speedups are decided in rationals where some are nearly in proportion: that takes milliseconds.
+MOST_ALIKE = 60
 #: Users whose levels rise so many times slower than others' are noise to a solver in floats.
 APART = 1e6
 
@@ -148,8 +155,10 @@ class WaterFilling(Formulated):
 
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Fill round by round; the evidence is the `WaterLevels`."""
+        if solve.surely:
+            self._refuse_unsure(problem.as_(float))
         if solve.method is not None:
-            return self._by_prices(problem)
+            return self._by_prices(problem, solve.surely)
         begun = perf_counter()
         market = problem.as_(solve.number)
         levels, build = self._nothing_fixed(market), 0.0
@@ -186,6 +195,19 @@ class WaterFilling(Formulated):
             seconds=Seconds(build=build, solve=perf_counter() - begun - build),
         )
 
+    def _refuse_unsure(self, market: Market) -> None:
+        """Raise `NotSolved` where all of a type is nearly nothing to a user that can run there, or far too much.
+
+        For the last digit of a level the user, or others, may then need all of the type, or none; later levels follow.
+        """
+        worth = market.speedup * market.capacity / self._fair(market)[:, None]
+        if (apart := (worth > 0) & ((worth < FAINT) | (worth > 1 / FAINT))).any():
+            user, type_ = np.argwhere(apart)[0]
+            what = f"all of {market.types[type_]} adds {worth[user, type_]:.1g} to the ratio of {market.users[user]}"
+            raise NotSolved(f"numerically out of range for floats: {what}")
+        if market.speedup.size <= MOST_ALIKE and _nearly_alike(np.where(market.capacity > 0, market.speedup, 0.0)):
+            raise NotSolved("numerically out of range for floats: some speedups are nearly in proportion")
+
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles:
         """Return who fills for many misreports at once, round by round as `decide` does with a back end."""
 
@@ -203,11 +225,13 @@ class WaterFilling(Formulated):
 
         return ManyLevels(problem, write, rising, raised)
 
-    def _by_prices(self, problem: Market) -> Allocation:
+    def _by_prices(self, problem: Market, surely: bool) -> Allocation:
         """Fill by prices, in floats; the evidence is the `WaterLevels`, with what is proved of each round."""
         begun = perf_counter()
         market = problem.as_(float)
         filled = fill(market.speedup, market.capacity, self._fair(market), market.demand)
+        if surely and not (most := filled.slack.max()) <= WIDE:
+            raise NotSolved(f"numerically out of range for floats: a level may be too low by a part of {most:.1g}")
         proven = _proven(filled, market, self._fair(market))
         return Allocation(
             self.name,
@@ -270,6 +294,17 @@ class WaterFilling(Formulated):
         if (np.abs(decision.evidence.level - levels) > FLOAT_SLACK * levels).any():
             raise NotCapable(f"this decision of {self.name} in floats is not the exact one")
         return replace(exact, seconds=decision.seconds)
+
+
+def _nearly_alike(speedup: Array) -> bool:
+    """Whether two types are nearly, but not quite, in the same proportion for two users, or the same for one.
+
+    The last digits of the speedups then decide who uses which, and later levels follow.
+    """
+    rows = np.vstack([np.ldexp(speedup, -np.frexp(speedup.max(axis=1))[1][:, None]), np.ones(speedup.shape[1])])
+    one = rows[:, None, :, None] * rows[None, :, None, :]
+    other = one.transpose(0, 1, 3, 2)
+    return bool(((np.abs(one - other) <= CLEARLY * one) & (one != other)).any())
 
 
 def _of_the_least(filled: FillingResult, first: Solution) -> Solution | None:

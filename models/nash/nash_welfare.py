@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import perf_counter
 from typing import Any
@@ -14,10 +14,14 @@ from fairopt.backends import Capability, Highs, Method, Session
 from fairopt.backends.exact.bound import exact_bound
 from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import trusted
-from fairopt.certificates import Certificate, NashEquilibrium
+from fairopt.certificates import Certificate, NashBounds, NashEquilibrium
 from fairopt.deadline import left
-from fairopt.methods.eisenberg_gale.bounds import Equilibrium, nash_bound
+from fairopt.errors import BadInput
+from fairopt.methods.eisenberg_gale.bounds import Equilibrium, NearEquilibrium, nash_bound
+from fairopt.methods.eisenberg_gale.chords import by_chords
+from fairopt.methods.eisenberg_gale.demands import NearOptimum, near_optimum
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
+from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
 from fairopt.models.nash.many_equilibria import ManyEquilibria
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
@@ -32,6 +36,12 @@ ACCURATE = 1e-7
 #: That method first tries to find the exact equilibrium when its residual is this number over (users times types),
 #: which mostly succeeds. The second try is at a residual that is smaller by this factor again.
 ROUGH = 1e-2
+#: Utilities that are known no better than this, as a part of themselves, are not passed on.
+USEFUL = Fraction(1, 10**6)
+#: The most digits that can be asked for: seconds, not hours.
+MOST_DIGITS = 1_000
+#: Up to so many speedups, floats that leave the utility of a user of little weight open are replaced by rationals.
+MOST_EXACT = 1_000
 #: The name in `Solution.effort` of the gap of the weighted mean of log u_i, which unlike the objective has no unit.
 GAP_PER_WEIGHT = "gap per weight"
 
@@ -42,23 +52,27 @@ class InteriorPoint(Method):
     name = "interior-point"
 
 
+@dataclass(frozen=True)
 class NashWelfare(Policy):
     """Maximise the sum of w_i log u_i, that is, the product of the utilities to the power of the weights.
 
     Units do not matter. Utilities are unique; shares need not be. On a market in Fractions without demands the answer
     is exact: a float answer (of the policy's own interior-point method, or of a conic back end) says who buys what, and
-    the equilibrium is computed from that and checked in rationals. Where a demand binds, the optimum is irrational in
-    general. Shares are then floats, with a KKT residual of at most `ACCURATE` for the own method (else `NotSolved`), or
-    within its own tolerance for a back end. Shares are also floats where the exact computation fails;
-    `Allocation.exact` tells.
+    the equilibrium is computed from that and checked in rationals.
+
+    Where a demand binds, the optimum is irrational in general. On a market in Fractions shares are then rational ones
+    near it: `Allocation.error` says how near, and the evidence, a `NearEquilibrium`, proves between which numbers the
+    utility of each user lies at the optimum. Where all is rational after all, the answer is exact. ``digits`` says how
+    many digits of utilities are wanted; with 0 shares are floats where they are not exact, with a KKT residual of at
+    most `ACCURATE` for the own method (else `NotSolved`), or within its own tolerance for a back end.
 
     With entitlements, users and groups get at least their floors and at most their caps (`fairopt.problem.floors`). A
     conic back end solves, in floats, and a linear program proves the answer: the objective is concave, so that no
     allocation is better than sum_i w_i u_i / u_i(shares) can be made, less the sum of weights. That is ``bound``; the
     conditions of Karush, Kuhn and Tucker hold where nothing is left. There is no equilibrium then, and no certificate.
 
-    A market in floats gets floats: its exact answer, rounded, where there is one. The solution of a decision in floats
-    has ``lower`` and ``upper``, proven bounds on the maximum that count rounding.
+    A market in floats gets floats: its exact answer, rounded, where there is one or floats fail. The solution of a
+    decision in floats has ``lower`` and ``upper``, proven bounds on the maximum that count rounding.
 
     Source: Eisenberg and Gale 1959 (Nash 1950; weights: Kalai 1977).
 
@@ -66,6 +80,8 @@ class NashWelfare(Policy):
     >>> print(*allocate(NashWelfare(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).utilities)
     3/2 15/4
     """
+
+    digits: int = 30
 
     name = "nash-welfare"
     source = "Eisenberg and Gale, Annals of Mathematical Statistics 1959"
@@ -78,6 +94,11 @@ class NashWelfare(Policy):
         Claim("sharing_incentive", "everybody can buy its own partition", assumes="no demands"),
         Claim("pareto_efficiency", "the objective increases in every utility"),
     )
+
+    def __post_init__(self) -> None:
+        """Refuse digits that are none, or too many."""
+        if not 0 <= self.digits <= MOST_DIGITS:
+            raise BadInput(f"got {self.digits}", place="digits", remedy=f"Give a number from 0 to {MOST_DIGITS}")
 
     def formulate(self, problem: Market, state: Any) -> Program:
         """Return the program of Eisenberg and Gale, in the number type of ``problem``."""
@@ -104,6 +125,10 @@ class NashWelfare(Policy):
                 break
         else:
             assert draft.solution is not None
+            begun = perf_counter()
+            draft = self._nearly(problem, draft)
+            certifying += perf_counter() - begun
+            assert draft.solution is not None
             draft.solution.require_optimal()
             equilibrium, shares = draft.evidence, draft.shares
         market = problem.as_(Fraction if shares.dtype == object else float)
@@ -121,9 +146,37 @@ class NashWelfare(Policy):
             seconds=Seconds(build=draft.seconds.build, solve=solving, certify=certifying),
         )
 
+    def _nearly(self, problem: Market, draft: Allocation) -> Allocation:
+        """Return rational shares near the optimum with a proof of how near; the draft where none are asked for."""
+        assert draft.solution is not None
+        if not self.digits or (not problem.exact and _sure(problem, draft)):
+            return draft
+        market, evidence = problem.as_(Fraction), draft.evidence
+        rents = np.zeros(len(market.users)) if evidence.rents is None else evidence.rents
+        near = near_optimum(market, draft.shares, evidence.prices, rents, self.digits)
+        if near.bounds.error * 10**self.digits > 1:
+            later = (near_optimum(market, *each, self.digits) for each in by_chords(market))
+            near = next((each for each in later if each.bounds.error * 10**self.digits <= 1), near)
+        if near.bounds.error > USEFUL:
+            return draft
+        raw = f"{draft.solution.raw_status}; utilities are proven within {float(near.bounds.error):.2g}"
+        solution = replace(draft.solution, status=Status.OPTIMAL, raw_status=raw)
+        found = _evidence(market, near)
+        if problem.exact:
+            return replace(draft, shares=near.shares, evidence=found, error=near.bounds.error, solution=solution)
+        floats = (cast(part, float) for part in (found.prices, found.budgets, found.spending, near.rents))
+        return replace(draft, shares=cast(near.shares, float), evidence=Equilibrium(*floats), solution=solution)
+
     def _own(self, problem: Market) -> Iterator[Allocation]:
         """Yield better and better answers by interior points; the caller stops when one is accurate enough."""
         n, k = problem.shape
+        begun = perf_counter()
+        for shares in smoothed_shares(problem) if problem.demand is None else ():
+            raw = "prices of smoothed best buys"
+            solution = Solution(status=Status.INACCURATE, raw_status=raw, backend="auto", x=shares.ravel())
+            seconds = Seconds(solve=perf_counter() - begun)
+            yield Allocation(self.name, problem, shares=shares, objective=0.0, solution=solution, seconds=seconds)
+            begun = perf_counter()
         rough = ROUGH / (n * k) if n > 1 else INFINITY  # a single user buys everything, so any draft will do
         targets = (rough, rough * ROUGH, TARGET) if problem.demand is None else (TARGET,)
         begun = perf_counter()
@@ -194,13 +247,42 @@ class NashWelfare(Policy):
         return None if is_entitled(problem) else ManyEquilibria(problem)
 
     def certify(self, decision: Allocation) -> Certificate:
-        """Return the prices at which the exact shares are every user's best bundle."""
-        self._require_exact(decision, "where a demand binds, its shares are irrational")
-        return NashEquilibrium(decision.market, decision.shares, decision.evidence.prices)
+        """Return the prices at which exact shares are best bundles, or what they prove of an irrational optimum."""
+        self._require_exact(decision, "ask for digits, on a market in rationals without entitlements")
+        found: Any = decision.evidence
+        if isinstance(decision.evidence, NearEquilibrium):
+            proof = (found.prices, found.rents, found.gap, found.lower, found.upper)
+            return NashBounds(decision.market, decision.shares, *proof)
+        return NashEquilibrium(decision.market, decision.shares, found.prices, found.rents)
+
+
+def _sure(market: Market, draft: Allocation) -> bool:
+    """Whether a draft in floats is that good for each user, whatever its weight; one of a large market may not be."""
+    assert draft.solution is not None
+    if draft.solution.status is not Status.OPTIMAL:
+        return False
+    proven = _proven(market, draft.shares, draft.evidence, draft.solution)
+    gap = proven.effort[GAP_PER_WEIGHT] * market.weight.sum()
+    return bool(gap <= ACCURATE * market.weight.min()) or market.speedup.size > MOST_EXACT
+
+
+def _evidence(market: Market, near: NearOptimum) -> Equilibrium:
+    """Return the equilibrium where the gap is closed, else what is known of it; types of which none is there cost most.
+
+    The price of these is the most that anybody would pay.
+    """
+    found = Equilibrium.of(market, near.shares, near.rents)
+    prices = np.where(market.capacity > 0, near.prices, found.prices)
+    parts, bounds = (prices, market.weight, near.shares * prices, near.rents), near.bounds
+    if not bounds.gap:
+        return Equilibrium(*parts)
+    return NearEquilibrium(*parts, lower=bounds.lower, upper=bounds.upper, gap=bounds.gap)
 
 
 def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
     """Return the equilibrium and its shares in the number type of ``problem``; None if it breaks a demand."""
+    if problem.demand is None:
+        return exact_equilibrium(problem, shares, rounded=not problem.exact)
     found = exact_equilibrium(problem, shares)
     if found is None or not keeps_demands(problem, found[1]):
         return None

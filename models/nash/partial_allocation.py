@@ -23,6 +23,9 @@ from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.program import Array, Program
 
+#: Bundles of maximal Nash welfare: in floats where they are irrational, since parts are not certified there.
+FLOATS_OR_EXACT = NashWelfare(digits=0)
+
 
 @dataclass(frozen=True, eq=False)
 class PartialShares:
@@ -80,7 +83,7 @@ class PartialAllocation(Policy):
 
         A back end, where one is named, solves these n + 1 programs. Errors: those of `NashWelfare.decide`.
         """
-        nash = NashWelfare()
+        nash = FLOATS_OR_EXACT
         together = nash.decide(problem, None, solve)
         # a single user costs no others anything
         apart = self._apart(problem, solve) if len(problem.users) > 1 else []
@@ -101,7 +104,7 @@ class PartialAllocation(Policy):
 
     def _apart(self, problem: Market, solve: Session) -> list[Allocation]:
         """Return the decisions without each user: in floats by one run of the method, where that answers."""
-        nash, n = NashWelfare(), len(problem.users)
+        nash, n = FLOATS_OR_EXACT, len(problem.users)
         shares = np.full((n, n - 1, len(problem.types)), np.nan)
         begun = perf_counter()
         if not problem.exact and problem.demand is None and solve.method is not None:
@@ -119,7 +122,7 @@ class PartialAllocation(Policy):
 
     def bundle(self, user: int, problem: Market, before: Allocation, solve: Session) -> Array:
         """Return what ``user`` gets (k,), by one equilibrium: that of the others without it is in ``before``."""
-        together = NashWelfare().decide(problem, None, solve)
+        together = FLOATS_OR_EXACT.decide(problem, None, solve)
         apart = before.evidence.apart
         powers = integers_in_proportion(problem.weight)
         kept = kept_fraction(problem, user, together, apart[user], powers) if apart else 1

@@ -15,8 +15,8 @@ from fairopt.models.oef.rounding import Minimum, Whole, carried, whole_gpus
 from fairopt.policy import Allocation, Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number
-from fairopt.simulation import Consolidated, Placement, Request, by_throughput
-from fairopt.simulation.placement import take
+from fairopt.simulation import Consolidated, Placement, Request, by_throughput, placed
+from fairopt.simulation.placement import Requests, take
 
 #: The tolerance for deviations in floats.
 NOISE = 1e-9
@@ -96,7 +96,7 @@ class OEFRounds(Policy):
         ideal, asked, decision = self._ideal(problem, state, solve)
         nothing = (problem.number(0),) * len(problem.cluster.types)
         turns = in_turn(problem, state.turns)
-        rows, able = _rows_by_tenant(problem, turns), set(problem.able)
+        rows, can = _rows_by_tenant(problem, turns), problem.can.tolist()
         minima = [line for at, own in enumerate(rows.values()) for line in self._minima(problem, at, own)]
         usable = {(line.user, gpu_type) for line in minima for gpu_type in line.types}
         # a tenant is owed nothing of a type on which none of its jobs could run now
@@ -105,7 +105,11 @@ class OEFRounds(Policy):
             owed = enumerate(zip(state.deviation.get(name, nothing), ideal.get(name, nothing), strict=True))
             target.append(tuple(before + (due if (at, each) in usable else 0) for each, (before, due) in owed))
         leased = problem.leased
-        held = [problem.held_by(leased[row] for row in own if row in leased).tolist() for own in rows.values()]
+        none = [0] * len(problem.cluster.types)
+        held = [
+            problem.held_by(leased[row] for row in own if row in leased).tolist() if leased else none
+            for own in rows.values()
+        ]
         real = whole_gpus(target, problem.capacity.tolist(), minima, held=held, slack=0 if problem.exact else NOISE)
         deviation = dict(zip(rows, carried(target, real), strict=True))
         gangs = [
@@ -113,14 +117,14 @@ class OEFRounds(Policy):
             for own, got, kept in zip(rows.values(), real, held, strict=True)
             for gang in gangs_of(
                 problem,
-                [row for row in own if row in able and row not in leased],
+                [row for row in own if can[row] and row not in leased],
                 [gpus - used for gpus, used in zip(got, kept, strict=True)],
                 cross_type=self.cross_type,
             )
         ]
         gifts = self._gifts(problem, turns, gangs, deviation) if self.left_over else []
         placements = hosts_of(problem, [*gangs, *gifts], self.placement)
-        after = sorted(turns, key=placements.__contains__)  # those that run go to the end, in order
+        after = sorted(turns, key=set(placements).__contains__)  # those that run go to the end, in order
         return Schedule(
             self.name,
             problem,
@@ -143,7 +147,7 @@ class OEFRounds(Policy):
     def _minima(self, queue: Queue, tenant: int, rows: Sequence[int]) -> list[Minimum]:
         """Return the smallest job that a tenant could run, over all types together or on each."""
         at = np.array(rows, dtype=np.int64)
-        at = at[queue.allowed[at].any(axis=1)]
+        at = at[queue.can[at]]
         if not len(at):
             return []
         sizes = queue.jobs.gpus[at]
@@ -229,18 +233,22 @@ def gangs_of(queue: Queue, rows: Iterable[int], budget: Sequence[int], *, cross_
 
     Source: OEF Sec. 4.4 (jobs across types).
     """
-    left = list(budget)
-    sizes, allowed = queue.jobs.gpus.tolist(), queue.allowed.tolist()
+    left, most = list(budget), sum(budget)
+    at = np.fromiter(rows, dtype=np.int64)
+    at = at[queue.jobs.gpus[at] <= most]
     gangs = []
-    for row in rows:
-        size = sizes[row]
-        if sum(left) < size:
+    for row, size, ranked in zip(
+        at.tolist(), queue.jobs.gpus[at].tolist(), by_throughput.ranked(queue, at).tolist(), strict=True
+    ):
+        if not most:
+            break
+        if most < size:
             continue
-        roomy = any(able and room >= size for able, room in zip(allowed[row], left, strict=True))
-        gpu_type = next(each for each in by_throughput(queue, row) if left[each] >= size) if roomy else None
+        gpu_type = next((each for each in ranked if each >= 0 and left[each] >= size), None)
         gpus = {gpu_type: size} if gpu_type is not None else _across(queue, row, left) if cross_type else {}
         if gpus:
             gangs.append(Gang(row, gpus))
+            most -= size
             for each, count in gpus.items():
                 left[each] -= count
     return gangs
@@ -269,31 +277,34 @@ def _across(queue: Queue, row: int, left: Sequence[int]) -> dict[int, int]:
     return gpus
 
 
-def hosts_of(queue: Queue, gangs: Sequence[Gang], placement: Placement) -> dict[int, Spots]:
+def hosts_of(queue: Queue, gangs: Sequence[Gang], placement: Placement) -> Mapping[int, Spots]:
     """Return the hosts of each gang; jobs with a lease stay where they are.
 
     Gangs on several types stay if they can. Then ``placement`` places the gangs on one type. The other mixed gangs
     take, of each type, the hosts with most room. Any choice of hosts leaves room for the rest, because budgets keep
     within the types.
     """
-    placed: dict[int, Spots] = dict(queue.leased)
-    free = queue.free(placed)
     mixed = [gang for gang in gangs if gang.mixed]
+    if not mixed:
+        rows, on = ([(gang.row, *gang.gpus)[at] for gang in gangs] for at in (0, 1))
+        return placed(queue, Requests(np.array(rows, dtype=np.int64), np.array(on, dtype=np.int64)), placement)
+    answer: dict[int, Spots] = dict(queue.leased)
+    free = queue.free(answer)
     moving = []
     for gang in mixed:
         if _can_stay(queue, gang, free):
-            placed[gang.row] = queue.last[gang.row]
-            take(free, placed[gang.row])
+            answer[gang.row] = queue.last[gang.row]
+            take(free, answer[gang.row])
         else:
             moving.append(gang)
     requests = [Request(gang.row, tuple(gang.gpus)) for gang in gangs if not gang.mixed]
     for row, spots in placement.place(queue, requests, free).items():
-        placed[row] = spots
+        answer[row] = spots
         take(free, spots)
     for gang in moving:
-        placed[gang.row] = _roomiest(queue, gang, free)
-        take(free, placed[gang.row])
-    return placed
+        answer[gang.row] = _roomiest(queue, gang, free)
+        take(free, answer[gang.row])
+    return answer
 
 
 def _can_stay(queue: Queue, gang: Gang, free: Array) -> bool:

@@ -147,10 +147,12 @@ def filled(jobs: PlannedJobs, capacity: Array, counts: Array, rounds: int, prior
         spare = (rounds - number - left.sum(axis=1)).tolist()
         least = (left.max(axis=1) < 1 / 2).tolist()
         order = sorted(
-            range(len(jobs)),
+            np.flatnonzero((left > ROUNDING).any(axis=1)).tolist(),  # of thousands, few are to run at all
             key=lambda at: (least[at], spare[at] >= 1, -priority[at], spare[at], -jobs.gpus[at], at),
         )
         for at in order:
+            if not room.any():
+                break
             fits = np.flatnonzero((left[at] > ROUNDING) & (jobs.gpus[at] <= room))
             if len(fits):
                 gpu_type = fits[left[at, fits].argmax()]

@@ -46,22 +46,84 @@ class Configurations:
     @classmethod
     def of(cls, queue: Queue) -> Configurations:
         """Return the configurations of the jobs without a lease that fit the GPUs without one."""
-        entries: list[tuple[int, int, int, float, bool]] = []
-        for row in set(range(len(queue))) - set(queue.leased):
-            last = sum(gpus for _, gpus in queue.last[row]) if queue.running[row] else 0
-            speeds = {
-                (gpu_type, gpus): float(queue.jobs.throughput[row, gpu_type]) * float(factor)
-                for gpus, factor in queue.jobs.sizes(row).items()
-                for gpu_type in np.flatnonzero(queue.suits[row] & (gpus <= queue.room)).tolist()
-            }
-            slowest = min(speeds, key=lambda at: (speeds[at], at), default=None)
-            for at, speed in speeds.items():
-                assert slowest is not None
-                goodput = speed / speeds[slowest] * slowest[1]
-                entries.append((row, *at, goodput, last == at[1] and queue.gpu_types(queue.last[row]) == at[:1]))
-        columns = zip(*entries, strict=True) if entries else [()] * 5
-        kinds = (np.int64, np.int64, np.int64, float, bool)
-        return cls(*(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)))
+        jobs, free = queue.jobs, np.flatnonzero(~queue.holds)
+        sizes = [(row, *each) for row in free.tolist() for each in jobs.sizes(row).items()] if jobs.elastic else []
+        row, gpus, factor = np.array(sizes, dtype=float).T if sizes else (free, jobs.gpus[free], np.ones(len(free)))
+        row, gpus = row.astype(np.int64), gpus.astype(np.int64)
+        at, gpu_type = np.nonzero(queue.suits[row] & (gpus[:, None] <= queue.room))
+        row, gpus = row[at], gpus[at]
+        speed = jobs.throughput[row, gpu_type].astype(float) * factor[at]
+        rising = np.lexsort((gpus, gpu_type, speed, row))
+        _, first, own = np.unique(row[rising], return_index=True, return_inverse=True)
+        slowest = np.empty_like(row)
+        slowest[rising] = rising[first][own]
+        last = np.zeros(len(queue), dtype=np.int64)
+        for each in np.flatnonzero(queue.running).tolist():
+            last[each] = sum(count for _, count in queue.last[each])
+        now = (last[row] == gpus) & (queue.last_type[row] == gpu_type)
+        return cls(row, gpu_type, gpus, speed / speed[slowest] * gpus[slowest], now)
+
+
+@dataclass(frozen=True, eq=False)
+class Alike:
+    """Jobs that may run with the same at the same cost, run with the same now, and load or not, are of one kind.
+
+    Of K kinds with c configurations:
+
+    * ``at`` (c,): the configurations of the first job of each kind, in the table of all; ``of`` (c,): their kinds.
+    * ``count`` (K,): jobs of each kind. ``places``, ``there`` (K, m): which of the c each kind has, and where there are
+      fewer than m, no more.
+    * ``jobs``: for each kind the configurations (count, m) of its jobs.
+    """
+
+    choices: Configurations
+    at: Array
+    of: Array
+    count: Array
+    places: Array
+    there: Array
+    jobs: list[Array]
+
+    @classmethod
+    def find(cls, queue: Queue, choices: Configurations, costs: Array) -> Alike:
+        """Return the kinds of the jobs, by their first jobs."""
+        _, own, count = np.unique(choices.row, return_inverse=True, return_counts=True)
+        order = np.argsort(own, kind="stable")
+        cell = own[order], np.arange(len(own)) - np.repeat(np.cumsum(count) - count, count)
+        table, there = np.zeros((2, len(count), count.max()), dtype=np.int64)
+        table[cell], there[cell] = order, 1
+        loading = choices.now & np.asarray(queue.setup > 0, dtype=bool)[choices.row]
+        columns = (choices.gpu_type, choices.gpus, costs, choices.now, loading)
+        marks = np.stack([column[table] * there for column in columns], axis=-1)
+        marks = np.concatenate([marks.reshape(len(count), -1), there], axis=1)
+        _, first, kind = np.unique(marks, axis=0, return_index=True, return_inverse=True)
+        rank = np.argsort(np.argsort(first))  # kinds in the order of their first jobs
+        first, kind = np.sort(first), rank[kind.reshape(-1)]
+        has = there[first].astype(bool)
+        at = table[first][has]
+        places = np.zeros_like(has, dtype=np.int64)
+        places[has] = np.arange(len(at))
+        members = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
+        return cls(
+            choices=choices,
+            at=at,
+            of=np.nonzero(has)[0],
+            count=np.bincount(kind),
+            places=places,
+            there=there[first],
+            jobs=[table[each] for each in members],
+        )
+
+    def given(self, x: Array) -> list[int]:
+        """Return the configurations with which jobs run, for so many jobs of each kind (c,); first jobs come first."""
+        whole, chosen = np.rint(np.asarray(x, dtype=float)).astype(np.int64), []
+        for jobs, places, there in zip(self.jobs, self.places, self.there, strict=True):
+            begin = 0
+            for slot in np.flatnonzero(there).tolist():
+                end = begin + int(whole[places[slot]])
+                chosen += jobs[begin:end, slot].tolist()
+                begin = end
+        return sorted(chosen)
 
 
 @dataclass(frozen=True)
@@ -121,21 +183,22 @@ class Sia(Policy):
         with np.errstate(divide="ignore"):
             return np.asarray(np.minimum(goodput**self.power, MOST_COST))
 
-    def formulate(self, queue: Queue, choices: Configurations, costs: Array) -> Program:
-        """Return the program over binary ``x`` (c,)."""
+    def formulate(self, queue: Queue, kinds: Alike, costs: Array) -> Program:
+        """Return the program over whole ``x`` (c,): of each kind, how many jobs run with each configuration."""
+        choices, at = kinds.choices, kinds.at
         p = Formulation("sia round")
-        jobs = np.unique(choices.row)
-        loading = choices.now & np.asarray(queue.setup > 0, dtype=bool)[choices.row]
-        x = p.variable("x", costs.shape, lower=loading.astype(int), upper=1, integer=True)
+        count = kinds.count[kinds.of]
+        loading = choices.now[at] & np.asarray(queue.setup > 0, dtype=bool)[choices.row[at]]
+        x = p.variable("x", at.shape, lower=loading * count, upper=count, integer=True)
         p.minimize(
-            (costs * x).sum() + self.idle * (len(jobs) - x.sum()),
-            equation="sum_ic (r_ic G_ic)^p x_ic + lambda sum_i (1 - sum_c x_ic)",
+            (costs[at] * x).sum() + self.idle * (int(kinds.count.sum()) - x.sum()),
+            equation="sum_ic (r_ic G_ic)^p x_ic + lambda sum_i (n_i - sum_c x_ic)",
             source="Sia, SOSP 2023",
         )
-        of_job = np.asarray(jobs[:, None] == choices.row[None, :], dtype=np.int64)
-        p.constrain("one_configuration", of_job @ x <= 1, equation="sum_c x_ic <= 1", source="Sia, SOSP 2023")
+        one = (x[kinds.places] * kinds.there).sum(axis=1)
+        p.constrain("one_configuration", one <= kinds.count, equation="sum_c x_ic <= n_i", source="Sia, SOSP 2023")
         types = np.arange(len(queue.cluster.types))[:, None]
-        used = np.asarray(types == choices.gpu_type[None, :], dtype=np.int64) * choices.gpus
+        used = np.asarray(types == choices.gpu_type[at][None, :], dtype=np.int64) * choices.gpus[at]
         p.constrain("capacity", used @ x <= queue.room, equation="sum_ic d_c x_ic <= Y_j", source="Sia, SOSP 2023")
         return p.program()
 
@@ -146,9 +209,11 @@ class Sia(Policy):
             return Schedule(
                 self.name, problem, dict(problem.leased), state=self._counted(problem, state, problem.leased)
             )
-        program = self.formulate(problem, choices, self.costs(problem, choices, state.times))
+        costs = self.costs(problem, choices, state.times)
+        kinds = Alike.find(problem, choices, costs)
+        program = self.formulate(problem, kinds, costs)
         solution = solve.optimum(program)
-        chosen = np.flatnonzero(np.asarray(program.variable("x", solution.point) > 1 / 2))
+        chosen = kinds.given(program.variable("x", solution.point))
         sizes, running = problem.jobs.gpus.copy(), problem.running.copy()
         for row, gpus, same in zip(choices.row[chosen], choices.gpus[chosen], choices.now[chosen], strict=True):
             sizes[row] = gpus

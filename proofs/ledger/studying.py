@@ -25,14 +25,16 @@ from fairopt.errors import BadInput
 from fairopt.ledger import Finding, read_package
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.rewrite import PACKAGE, rewritten
-from fairopt.studies.cells import KINDS, PlayedCell
+from fairopt.studies.cells import KINDS, PlayedCell, tasks
 from fairopt.studies.results import StudyResults
-from fairopt.studies.running import run_study
+from fairopt.studies.running import progress_text, run_study
 from fairopt.studies.spec import StudySetting, StudySpec
 from fairopt.studies.statistics import Estimate, PairedResult, compare_drawn, compare_resampled
 
 #: Seeds of the quick form.
 FEW = 2
+#: Seconds between two lines that say how far a study is.
+BETWEEN = 30.0
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,17 @@ def results_of(study: str, extent: Extent = WHOLE) -> StudyResults:
             records += file.before
         done = {each.key for each in records if isinstance(each, PlayedCell)}
         executor, concurrent = stack.enter_context(place(os.cpu_count() or 1, None))
-        known = environments(records).keys()
+        known, total = environments(records).keys(), sum(1 for _ in tasks(spec))
+        fresh, began = 0, perf_counter()
+        said = began - BETWEEN
         for record in run_study(spec, executor, concurrent=concurrent, done=done, known=known):
             records.append(record)
             if file is not None:
                 file.add(record)
+            fresh, now = fresh + isinstance(record, PlayedCell), perf_counter()
+            if now - said > BETWEEN and fresh:
+                _say(f"{spec.name}: {progress_text(len(done) + fresh, total, 0, now - began, fresh)}")
+                said = now
     results = StudyResults(spec, records)
     require(not results.failed, f"all cells of {study} are played; {'; '.join(results.notes)}")
     return results

@@ -27,6 +27,7 @@ from .exchanges import pareto_efficiency
 from .faces import efficient
 from .frontier import frontier
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
+from .nash import nash_bounds
 from .programs import (
     MOST_TERMS,
     PROGRAMS,
@@ -312,6 +313,7 @@ def _require_contradiction(program: Program, duals: Entry) -> None:
 RULES: dict[str, Callable[[Entry], Proved]] = {
     **DECISIONS,
     "efficient": efficient,
+    "nash_bounds": nash_bounds,
     "property": property_,
     "envy": envy,
     "dominance": dominance,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from math import gcd, lcm, prod
+from math import gcd, inf, lcm, prod
 from typing import Any
 
 from .entitled import read_entitled
 from .faces import best
-from .market import Market, Table, dot, read_market, read_table
+from .market import ZERO, Market, Table, dot, read_market, read_table
 from .programs import (
     PROGRAMS,
     SENSES,
@@ -136,20 +136,29 @@ def embedded(data: Entry) -> Decision:
 # -- policies that are markets -----------------------------------------------------------------------------
 def equilibrium(data: Entry) -> Decision:
     """Nash welfare: an equilibrium, see `_bundles`."""
-    told = data.fields("market allocation prices")
+    told = data.fields("market allocation prices", "rents")
     market = read_market(told["market"])
-    shares = _bundles(told, market)
+    shares = _bundles(told, market, read_rents(told["rents"], market))
     optima = sharing_with(market, "utilities", dict(enumerate(market.worths(shares))))
     return Decision(
         "the allocation maximises Nash welfare", market, shares, policy="nash-welfare", optima=optima
     )
 
 
-def _bundles(told: Entry, market: Market) -> Table:
+def read_rents(entry: Entry, market: Market) -> list[Fraction]:
+    """Return what each user pays for a right to one more GPU: nothing where it demands no limited number."""
+    rents = [ZERO] * len(market.users) if entry.value is None else entry.numbers(len(market.users))
+    if min(rents) < 0 or any(rent and most == inf for rent, most in zip(rents, market.demand, strict=True)):
+        raise Rejected("a rent is negative, or one of who has no demand")
+    return rents
+
+
+def _bundles(told: Entry, market: Market, rents: list[Fraction] | None = None) -> Table:
     """Return an allocation; reject it unless everybody holds its best buys, its weight being its budget.
 
     This is Eisenberg-Gale: what a user's weight is worth at the margin, weight * speedup / throughput, is the
-    price of what it holds and no more than the price of the rest. What is left over costs nothing.
+    price and the rent of what it holds and no more than those of the rest. What is left over costs nothing,
+    and who has a rent holds all that it demands.
     """
     shares, prices = read_table(told["allocation"], market), told["prices"].numbers(len(market.types))
     require_feasible(market, shares)
@@ -159,8 +168,11 @@ def _bundles(told: Entry, market: Market) -> Table:
         own, name = dot(market.speedup[i], bundle), f"{market.users[i]!r}"
         if not own or summed(bundle) > market.demand[i]:
             raise Rejected(f"{name} gets nothing, or more than it demands")
+        rent = rents[i] if rents else ZERO
+        if rent and summed(bundle) < market.demand[i]:
+            raise Rejected(f"{name} has a rent, and gets less than it demands")
         for speed, share, price in zip(market.speedup[i], bundle, prices, strict=True):
-            worth, cost = market.weight[i] * speed, own * price
+            worth, cost = market.weight[i] * speed, own * (price + rent)
             if worth > cost or (share and worth < cost):
                 raise Rejected(f"{name} has better buys")
             if share and not speed:

@@ -12,7 +12,7 @@ from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.scaling import scaled
-from fairopt.backends.trust import refuse_broken
+from fairopt.backends.trust import refuse_broken, refuse_unsure
 from fairopt.errors import NotSolved
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF, WaterFilling
 from fairopt.policy import Policy, uniqueness
@@ -59,6 +59,18 @@ def test_water_filling_does_not_drift_with_the_weights(weight: int) -> None:
 def test_a_type_without_gpus_leaves_no_choice() -> None:
     policy, market = WaterFilling(), Market.of([[4, 2]], capacity=[5, 0])
     assert uniqueness(policy, allocate(policy, market)).shares is True
+
+
+def test_speedups_on_a_type_of_which_there_is_none_do_not_count() -> None:
+    """They were the measure of their rows, so that the others were noise."""
+    speedup = np.array([[3.09, 0], [4.3e-4, 679897.0], [7.8e-6, 0.845], [16.55, 0]])
+    market = Market.of_arrays(speedup, np.array([7.0, 0.0]), weight=np.array([1.0, 3.0, 3.0, 1.0]))
+    for asked in (WaterFilling(), MaxMin(), MaxEfficiency()):
+        found, right = allocate(asked, market, Highs()), allocate(asked, market, exact=True)
+        assert float(found.objective) == pytest.approx(float(right.objective), rel=1e-9)
+        assert found.program is not None
+        assert found.solution is not None
+        refuse_unsure(found.program, found.solution)  # its duals are those of the program itself
 
 
 def test_scaling_ships_its_inverse() -> None:

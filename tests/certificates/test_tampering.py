@@ -15,7 +15,12 @@ from typing import Any
 
 import pytest
 
+from fairopt.certificates import MisreportProof
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
+from fairopt.models.oef.efficient import EfficientOEF
+from fairopt.policy import exactly
+from fairopt.problem import Market
+from fairopt.program import fractions
 from fairopt.proofs.verifier import bounds, entitled, frontier, market, programs, standing
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
@@ -186,3 +191,12 @@ def test_a_verifier_with_a_hole_is_found_out(
     monkeypatch.setattr(of, name, hole)
     with pytest.raises(Untrue):
         hold_to_the_truth(BY_HAND[shown_by], changed, Counter())
+
+
+def test_a_lie_to_the_most_efficient_without_envy_is_judged() -> None:
+    policy, market = EfficientOEF(), Market.of([[6, 1], [3, 6], [5, 4]], capacity=[3, 3])
+    report = fractions([12, 1])
+    truth, lie = exactly(policy, market), exactly(policy, market.misreport("u1", report))
+    gain = market.utility(lie.shares)[0] - market.utility(truth.shares)[0]
+    proofs = policy.certify(truth), policy.certify(lie)
+    require_true(MisreportProof(market, policy.name, "u1", report, gain, *proofs).to_json())

@@ -37,7 +37,7 @@ def check_feasible(market, decision):
 
 def check_exact(seed):
     market = odd_market(seed, apart=FAR)
-    decision = allocate(WaterFilling(), market)
+    decision = allocate(WaterFilling(), market, WaterFilling.methods[0])
     levels = allocate(WaterFilling(), market, Exact()).evidence.level.astype(float)
     assert decision.backend == "auto"
     assert np.abs(decision.evidence.level / levels - 1).max() <= 1e-9
@@ -120,7 +120,7 @@ def test_bounds_hold_against_the_exact_levels():
         # own partitions are rounded in floats, and in the exact program they are not
         assert filled.lower * (1 - 1e-13) <= least <= filled.upper * (1 + 1e-13)
         bounded += filled.gap <= 1e-9
-        evidence = allocate(WaterFilling(), market).evidence
+        evidence = allocate(WaterFilling(), market, WaterFilling.methods[0]).evidence
         exact = allocate(WaterFilling(), market, Exact()).evidence.level.astype(float)
         for number, proven in enumerate(evidence.proven, start=1):
             fixed = evidence.fixed_in == number
@@ -195,7 +195,7 @@ def test_a_float_decision_is_certified_in_fractions():
         entry["level"] for entry in policy.certify(exact).rounds
     ]
     with pytest.raises(NotCapable, match="in floats"):
-        policy.certify(allocate(policy, market.as_(float)))
+        policy.certify(allocate(policy, market.as_(float), policy.methods[0]))
     with pytest.raises(NotCapable, match="floats prove nothing"):
         policy.certify(allocate(policy, market, Highs()))
 

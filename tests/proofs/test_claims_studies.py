@@ -84,12 +84,17 @@ def test_a_table_and_figures_are_written_read_back_and_taken_out_again() -> None
     assert not {"none of", "4/3"} & {*again.split('"')}
 
 
-def test_a_study_is_played_once_and_goes_on_from_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_is_played_once_and_goes_on_from_its_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     spec = tmp_path / "tiny.toml"
     spec.write_text(SPEC, encoding="utf-8")
     quick = studying.Extent(2, tmp_path / "cells")
     first = studying.results_of(str(spec), quick)
     assert (len(first.cells), first.missing, first.spec.seeds) == (4, [], (0, 1))
+    said = capsys.readouterr().err
+    assert "tiny: 1 of 4 cells, " in said
+    assert " left" in said
     studying.results_of.cache_clear()
     played: list[Any] = []
     real = studying.run_study

@@ -235,7 +235,18 @@ def harmless(data: dict[str, Any], place: tuple[Any, ...], value: Any) -> bool:
         # an earlier arrival in the same interval, or less work; gradients of jobs that run on one server are idle
         together = next(each for each in data["schedules"] if each["job"] == data["batch"]["jobs"][place[2]]["name"])
         return (place[3] == "gradient" and together["together"]) or Fraction(value) < Fraction(was)
+    if place[0] == "bases" and len(place) > 1:  # prices are judged up to the tolerance that the statement says
+        return abs(Fraction(value) - Fraction(was)) <= verify_schedule.NEAR * Fraction(was)
     return place == ("bases",)  # without bases there is nothing to say of prices
+
+
+def test_a_base_may_be_off_by_the_tolerance_that_is_stated() -> None:
+    data = documented(PRINTED, example())
+    place = ("bases", 1, "workers", 0)
+    for off, fine in ((Fraction(1, 10**10), True), (Fraction(1, 10**8), False)):
+        other, value = copy.deepcopy(data), str(Fraction(at(data, place)) * (1 + off))
+        other["bases"][1]["workers"][0] = value
+        assert (not rejected(other), harmless(data, place, value)) == (fine, fine)
 
 
 def test_the_tolerance_is_for_prices_only() -> None:

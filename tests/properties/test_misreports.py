@@ -11,7 +11,7 @@ import pytest
 
 from fairopt import allocate
 from fairopt.backends import Highs
-from fairopt.backends.batched import solve_many
+from fairopt.backends.batched import proved, solve_many
 from fairopt.backends.batched_tall import TallPrograms
 from fairopt.backends.solution import Basis, Position, Status
 from fairopt.models import (
@@ -344,6 +344,17 @@ def test_random_reports_can_be_moved_into_each_kind(kind: Misreports) -> None:
     reports = kind.into(moves.truth, moves.random(np.random.default_rng(0), 50))
     assert kind.allows(moves.truth, reports).all()
     assert kind.allows(moves.truth, reports[0]) == np.True_
+
+
+@pytest.mark.parametrize("which", ["full", "price"])
+def test_what_is_infinite_is_never_proved_optimal(which):
+    """An infinite point was within any tolerance of its own size."""
+    numbers = {"full": np.array([[1.0, 1.0]]), "price": np.array([[-1.0, 0.0]])}
+    bounds = np.zeros((1, 2)), np.array([[1.0, np.inf]])
+    assert proved(*bounds, **numbers, value=np.array([-1.0]))
+    numbers[which] = np.array([[1.0, np.inf]])
+    assert not proved(*bounds, **numbers, value=np.array([-1.0]))
+    assert not proved(*bounds, **numbers, value=np.array([np.inf]))
 
 
 @pytest.mark.parametrize("policy", [MaxMin(), WaterFilling(), HierarchicalWaterFilling()], ids=lambda each: each.name)

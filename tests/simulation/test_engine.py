@@ -18,7 +18,7 @@ from fairopt.models import FifoQuota, LeastAttainedService, ShortestRemainingTim
 from fairopt.policy import BrokenSchedule, Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.program import Number
-from fairopt.simulation import Mechanics, Setting, Stalled, run
+from fairopt.simulation import History, Mechanics, Setting, Stalled, run
 from fairopt.simulation.engine import Engine
 from fairopt.testing.round_changes import check_engine
 from fairopt.testing.round_samples import sample_settings
@@ -126,6 +126,32 @@ def test_nobody_is_asked_for_what_is_left_where_nobody_waits() -> None:
         each.job: each.end for one in run(Counted(), trace, cluster, length="0.1") for each in one.ran if each.completed
     }
     assert {trace.jobs.names[row]: end for row, end in done.items()} == ends
+
+
+@dataclass(frozen=True)
+class Sized(ShortestRemainingTimeFirst):
+    """Notes how many jobs it is asked about."""
+
+    name = "sized"
+    asked: list[int] = field(default_factory=list)
+
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        self.asked.append(len(problem))
+        return super().decide(problem, state, solve)
+
+
+def test_who_comes_is_decided_on_alone_where_nobody_waits() -> None:
+    cluster = Cluster.uniform({"GPU": (2, 2)})
+    jobs = Jobs.of(
+        gpus=[1, 1, 1, 2, 1], work=[6000] * 5, types=cluster.types, arrival=[0, 0, 1000, 2000, 3000], priority=[0] * 5
+    )
+    policy_ = Sized()
+    wanted = History.of(Trace(jobs).as_(float), cluster, run(Sized(), Trace(jobs).as_(float), cluster, length=300))
+    engine = Engine(policy_, Trace(jobs).as_(float), cluster, length=300)
+    done = {jobs.names[row]: end for each in engine for row, end in each.completed.items()}
+    assert done == wanted.completion
+    # two at first, then the third by itself; the fourth finds no room, and from then on all are asked about
+    assert policy_.asked[:4] == [2, 1, 4, 5]
 
 
 def test_stop_ends_the_run_after_a_round_and_iterating_goes_on() -> None:

@@ -63,13 +63,16 @@ PLANTED = [
     Planted("fairopt/backends/trust.py", "    if solution.dual is not None and not program.integer.any():", "    if False:", _SPOILED),
     Planted("fairopt/backends/trust.py", "elif values.dtype != object and not np.isfinite(values.astype(float)).all():", "elif False:", _SPOILED),
     Planted("fairopt/backends/trust.py", "if not isinstance(values, np.ndarray) or values.shape != (length,):", "if False:", _SPOILED),
-    Planted("fairopt/backends/solver.py", "return trusted(program, self(program))", "return self(program)", _SPOILED),
+    Planted("fairopt/backends/solver.py", "solution = trusted(program, self(program))", "solution = self(program)", _SPOILED),
     Planted("fairopt/backends/trust.py", "    except Exception as error:\n", "    except LookupError as error:\n", _SPOILED),
+    Planted("fairopt/backends/batched.py", "np.isfinite(full + price) & ", "", "spoiled programs side by side"),
+    Planted("fairopt/backends/apart/process.py", "if seconds <= 0 or not poll.poll(None if until == INFINITY else seconds * 1000):", "if not poll.poll(None):", "deaths of a solver's process"),
     # methods and models
     Planted("fairopt/backends/solution.py", "shares[:, over] *= ", "shares[:, over] *= 1.1 * ", _HARD),
     Planted("fairopt/methods/water_filling/solve.py", "self.level[fixed], self.fixed_in[fixed] = (result.lower + result.upper) / 2, number", "self.level[fixed], self.fixed_in[fixed] = result.lower * 0.999, number", _HARD),
     Planted("models/oef/cooperative.py", "def by_weight(problem: Market) -> Any:", "def by_weight(problem: Market) -> Any:\n    return problem.weight * 0 + 1\n\n\ndef _by_weight(problem: Market) -> Any:", _HARD),
     Planted("models/gavel/hierarchical.py", "return np.asarray(levels.level + rising * reached)", "return np.asarray(levels.level + reached)", _HARD),
+    Planted("models/common/levels.py", "objective=raised.lower * worth,", "objective=raised.lower * worth * 1.001,", _HARD),
     Planted("fairopt/properties/shares/sharing_incentive.py", "own, fair = market.utility(shares), market.fair_utility()", "own, fair = market.utility(shares), market.fair_utility() * (1.01 if market.exact else 0.9)", _JUDGED),
     # readers
     Planted("fairopt/problem/checks.py", "if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:", "if not isinstance(name, str):", "read market"),

@@ -1,13 +1,18 @@
 """Kills and stops at random moments: what was finished stays, and the same command goes on to the same end.
 
-Each command runs in a child of a process that has everything loaded; the parent stops it. A stop is SIGKILL, SIGTERM,
-Ctrl-C, a disk that is full (a limit on the size of files), memory that is used up, a clock that goes back, or a second
-process at the same file.
+Each command runs in a child of a process that has everything loaded, which takes a second once; the parent stops it. A
+stop is SIGKILL, SIGTERM, Ctrl-C, a disk that is full (a limit on the size of files) or read-only, memory that is used
+up, a clock that goes back, or a second process at the same file.
 """
 
 from __future__ import annotations
 
+import builtins
+import contextlib
 import csv
+import errno
+import importlib
+import io
 import json
 import os
 import resource
@@ -43,14 +48,31 @@ shift = 0.01
 
 [[instances]]
 family = "oef-growing"
-parameters = { users = [5, 8], types = 3 }
+parameters = { users = [5], types = 3 }
 seeds = [1, 2]
 
 [[contenders]]
 contender = "fairopt"
+"""
 
-[[contenders]]
-contender = "fairopt-highs"
+CLAIMS = ("oef-eq1", "oef-eq1-envy", "oef-eq1-lie")
+CLUSTER = """
+schema = 1
+types = ["T"]
+
+[[host]]
+name = "h"
+type = "T"
+count = 2
+gpus = 2
+"""
+MARKET = """
+schema = 1
+types = ["A", "B"]
+capacity = [3, 2]
+user = [
+    { name = "a", speedup = [1, 2] }, { name = "b", speedup = [1, 5] }, { name = "c", speedup = [2, 3], demand = 2 },
+]
 """
 
 
@@ -132,6 +154,32 @@ def _full_disk(words: Sequence[str], folder: Path, draw: Random) -> int:
     return ended(child(words, folder, prepare))
 
 
+def _read_only(words: Sequence[str], folder: Path, draw: Random) -> int:
+    """Run it where nothing can be written; the words of a child go to files that are open already."""
+    honest, opened, replaced = builtins.open, os.open, os.replace
+
+    def refuse(path: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+
+    def opening(path: Any, mode: str = "r", *given: Any, **named: Any) -> Any:
+        return (
+            refuse(path)
+            if not isinstance(path, int) and set(mode) & set("wax+")
+            else honest(path, mode, *given, **named)
+        )
+
+    def low(path: Any, flags: int, *given: Any, **named: Any) -> int:
+        writing = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and os.fspath(path) != os.devnull
+        return refuse(path) if writing else opened(path, flags, *given, **named)
+
+    def prepare() -> None:
+        builtins.open = io.open = opening
+        os.open, os.replace = low, lambda source, *given, **named: refuse(source) or replaced(source, *given, **named)
+        os.mkdir = lambda path, *given, **named: refuse(path)
+
+    return ended(child(words, folder, prepare))
+
+
 def _no_memory(words: Sequence[str], folder: Path, draw: Random) -> int:
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
@@ -165,6 +213,7 @@ def _two_at_once(words: Sequence[str], folder: Path, draw: Random) -> int:
 STOPS = {
     **{which.name: _signalled(which) for which in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)},
     "full disk": _full_disk,
+    "read-only disk": _read_only,
     "no memory": _no_memory,
     "clock back": _clock_back,
     "two at once": _two_at_once,
@@ -173,10 +222,20 @@ STOPS = {
 
 # -- commands, and what must be there after a stop ---------------------------------------------------------------------
 class Command:
-    """A command with its files, what it keeps of them, and how it ends undisturbed."""
+    """A command with its files, what it keeps of them, and how it ends undisturbed.
 
-    def __init__(self, words: Sequence[str], files: dict[str, str], kept: Callable[[Path], list[Any]]) -> None:
-        self.words, self.files, self.kept = words, files, kept
+    ``told``: it ends by printing JSON, which is compared but for the seconds in it.
+    """
+
+    def __init__(
+        self, words: Sequence[str], files: dict[str, str], kept: Callable[[Path], list[Any]], told: bool = False
+    ) -> None:
+        self.words, self.files, self.kept, self.told = words, files, kept, told
+
+    def at_end(self, folder: Path) -> list[Any]:
+        """Return what is there when it has ended by itself."""
+        said = json.loads((folder / "said").read_text()) if self.told else None
+        return [*self.kept(folder), *([_timeless(said)] if self.told else [])]
 
     def folder(self) -> Path:
         """Return a new folder with the files."""
@@ -192,7 +251,7 @@ class Command:
         try:
             status = ended(child(self.words, folder))
             assert status == 0, (folder / "errors").read_text()
-            return self.kept(folder)
+            return self.at_end(folder)
         finally:
             shutil.rmtree(folder)
 
@@ -219,8 +278,8 @@ class Command:
             errors = (folder / "errors").read_text(errors="replace")
             if status:
                 raise Fault(Ending.WRONG, f"{how}, then it does not go on: {errors[-2500:]}")
-            if sorted(map(str, self.kept(folder))) != sorted(map(str, whole)):
-                raise Fault(Ending.WRONG, f"{how}, then it ends otherwise: {str(self.kept(folder))[:800]}")
+            if sorted(map(str, self.at_end(folder))) != sorted(map(str, whole)):
+                raise Fault(Ending.WRONG, f"{how}, then it ends otherwise: {str(self.at_end(folder))[:800]}")
             return Ending.RIGHT
         finally:
             shutil.rmtree(folder)
@@ -252,6 +311,39 @@ def _rows(folder: Path) -> list[Any]:
     return [json.dumps([row["policy"], row["load"], row["seed"], row["jct_mean"]]) for row in rows]
 
 
+def _timeless(said: Any) -> Any:
+    """Return JSON without what differs from run to run: seconds."""
+    if isinstance(said, dict):
+        return {key: _timeless(each) for key, each in said.items() if "second" not in key and "deciding" not in key}
+    return [_timeless(each) for each in said] if isinstance(said, list) else said
+
+
+def _states(folder: Path) -> list[Any]:
+    """Return nothing, once each line that `run --state` has ended is found to be JSON."""
+    state = folder / "state.json"
+    for line in state.read_text().splitlines(keepends=True) if state.exists() else []:
+        if line.endswith("\n"):
+            json.loads(line)
+    return []
+
+
+def loaded() -> None:
+    """Import what commands import, and have them read their entry points, before the first child."""
+    for name in (
+        "fairopt.models",
+        "fairopt.studies.page",
+        "fairopt.bench.run",
+        "fairopt.compare",
+        "pandas",
+        "scipy.stats",
+    ):
+        importlib.import_module(name)
+    with contextlib.suppress(Exception):
+        for name in ("matplotlib.pyplot", "pyarrow.parquet"):
+            importlib.import_module(name)
+    commands()
+
+
 def _study_files() -> dict[str, str]:
     folder = Path(tempfile.mkdtemp())
     text = studies.spec_text(folder).replace(str(folder / "trace.csv"), "trace.csv")
@@ -261,11 +353,34 @@ def _study_files() -> dict[str, str]:
 @cache
 def commands() -> dict[str, Command]:
     """Return the commands that are stopped."""
-    study = ["study", "small.toml", "--jobs", "1", "--page", "p.html"]
+    study = ["study", "small.toml", "--jobs", "1"]  # a page takes longer to draw than all cells to play
+    run = ["run", "trace.csv", "--cluster", "cluster.toml", "--policy", "srtf", "--length", "60", "--json"]
+    files = _study_files()
+    market = {"market.toml": MARKET}
+    compare = [
+        "compare",
+        "market.toml",
+        "--policy",
+        "max-min",
+        "--policy",
+        "oef-cooperative",
+        "--seconds",
+        "1",
+        "--json",
+    ]
     return {
-        "study": Command(study, _study_files(), _cells),
+        "run": Command(
+            [*run, "--state", "state.json", "--record", "record.jsonl.gz"],
+            {"trace.csv": files["trace.csv"], "cluster.toml": CLUSTER},
+            _states,
+            told=True,
+        ),
+        "compare": Command(compare, market, lambda folder: [], told=True),
+        "claims": Command(["claims", *CLAIMS, "--run", "--json"], {}, lambda folder: [], told=True),
+        "study": Command(study, files, _cells),
         "bench": Command(["bench", "small.toml", "--json", "small.jsonl"], {"small.toml": SPEC}, _measured),
-        "table": Command([*study, "--table", "cells.csv"], _study_files(), _rows),
+        "table": Command([*study, "--table", "cells.csv"], files, _rows),
+        "page": Command([*study, "--page", "p.html"], files, _cells),
     }
 
 
@@ -274,4 +389,5 @@ def attempt(name: str, draw: Random) -> Ending:
     return commands()[name].trial(draw)
 
 
-KINDS = [Kind("c", f"stops of {name}", partial(attempt, name), 120, 2500) for name in ("study", "bench", "table")]
+COSTS = {"run": 700, "compare": 900, "claims": 700, "study": 2500, "bench": 2500, "table": 2500, "page": 8000}
+KINDS = [Kind("c", f"stops of {name}", partial(attempt, name), 120, cost, loaded) for name, cost in COSTS.items()]

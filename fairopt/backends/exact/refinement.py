@@ -10,6 +10,7 @@ programming using limited-precision oracles, 2020.
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,12 +22,15 @@ from fairopt.backends.exact.sums import UnreducedRatios, float_ratio, nonzero
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, settled, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, load, outcome_of, run
 from fairopt.backends.scaling import scaled
-from fairopt.backends.solution import Basis, Position, Solution
+from fairopt.backends.solution import Basis, Position, Solution, Status
 from fairopt.backends.solver import Options
+from fairopt.errors import NotSolved
 from fairopt.program import INFINITY, Array, Program
 
 if TYPE_CHECKING:
     import highspy
+
+_log = logging.getLogger(__name__)
 
 #: Refinement is given up after so many rounds; where it helps, two or three are enough.
 MOST_ROUNDS = 20
@@ -44,16 +48,26 @@ class Refined:
 
 
 class FloatProgram:
-    """An exact program as HiGHS sees it, loaded once; corrections of it are solved from a basis."""
+    """An exact program as HiGHS sees it, loaded once; corrections of it are solved from a basis.
+
+    ``in_range`` says whether HiGHS takes its numbers; where it does not, its answers have no point and no basis.
+    """
 
     def __init__(self, program: Program, deadline: float = INFINITY) -> None:
         self.exact, self.deadline = program, deadline
         self._scaled = scaled(program.as_(float))
         self._highs: highspy.Highs = instance(Options())
-        load(self._highs, self._scaled.program)
+        self.in_range = True
+        try:
+            load(self._highs, self._scaled.program)
+        except NotSolved as refused:
+            self.in_range = False
+            _log.info("%s", refused)
 
     def solve(self, interior: bool = False) -> Solution:
         """Return HiGHS's answer to the program itself, by its simplex or its interior-point method with a crossover."""
+        if not self.in_range:
+            return Solution(Status.FAILED, "numerically out of range", Highs.name)
         self._highs.setOptionValue("solver", "ipm" if interior else "choose")
         left = None if self.deadline == INFINITY else max(0.0, self.deadline - time.perf_counter())
         return self._scaled.back(run(self._highs, self._scaled.program, left, thorough=False))

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fairopt.backends.apart import heard, tell
 from fairopt.backends.exact.bound import best_bound, feasible_point
 from fairopt.backends.exact.checks import contradict, refuted, require_endless, require_optimum
 from fairopt.backends.exact.proofs import any_point, nearest_point, steepest_direction
@@ -35,8 +36,7 @@ from fairopt.backends.highs import PRESOLVE_FROM
 from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle
-from fairopt.deadline import left
-from fairopt.program import INFINITY, Array, Program, Sense
+from fairopt.program import INFINITY, Array, Program, Sense, fractions
 
 if TYPE_CHECKING:
     from fairopt.backends.exact.pivots import OneSided, PivotResult
@@ -67,17 +67,16 @@ class Exact(Backend):
     modules = ("highspy", "flint")
     capabilities = frozenset({Capability.DUALS, Capability.BASIS, Capability.TIME_LIMIT})
     number: ClassVar[type] = Fraction
+    endable = 10
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        seconds = left(options.time_limit)
-        deadline = INFINITY if seconds is None else time.perf_counter() + seconds
+        deadline = INFINITY if options.time_limit is None else time.perf_counter() + options.time_limit
         if trivial := settle(program, self.name, forgiven=0):
             return _with_ray(program, trivial)
         search = _Search(program, deadline)
         search.ask()
-        answer = search.answer()
-        left()
-        return answer
+        search.tell()
+        return search.answer()
 
     def from_basis(
         self, program: Program, basis: Basis | None, *, deadline: float = INFINITY, refinement: bool = True
@@ -114,10 +113,19 @@ class _Search:
         self.proposed = self._floats.solve(interior)
         self._said = self._said or self.proposed.raw_status
 
+    def tell(self) -> None:
+        """Tell what the first answer of HiGHS proves, for where the process is ended before there is more."""
+        if heard() and (proved := best_bound(self.program, self._multipliers())) is not None:
+            x = self.proposed.x
+            within = None if x is None else np.minimum(np.maximum(fractions(x), self.program.lower), self.program.upper)
+            point = self._at_bounds() if within is None or excesses(self.program, within) else within
+            bound, dual = proved
+            tell(self._ended(Status.LIMIT, point, "; ended at its limit", bound=bound, dual=dual))
+
     def answer(self, refinement: bool = True) -> Solution:
         """Return the answer, whatever it takes to get it within the deadline."""
         try:
-            if refinement:
+            if refinement and not (self._floats and not self._floats.in_range):
                 if (vertex := self._refined()) is not None:
                     return self._optimal(vertex.x, vertex.dual, vertex.basis)
                 if (proved := self._proved()) is not None:
@@ -231,17 +239,22 @@ class _Search:
         require_endless(self.program, x, ray)
         return self._ended(Status.UNBOUNDED, x, ray=ray)
 
-    def _limit(self, reason: str, dual: Array | None = None) -> Solution:
+    def _multipliers(self, dual: Array | None = None) -> list[Array]:
         candidates = [self.proposed.dual, dual, self._vertex.dual if self._vertex else None]
-        given = [each for each in candidates if each is not None] or [zeros(len(self.program.rows))]
-        bound, proof = best_bound(self.program, given) or (None, None)
+        return [each for each in candidates if each is not None] or [zeros(len(self.program.rows))]
+
+    def _limit(self, reason: str, dual: Array | None = None) -> Solution:
+        bound, proof = best_bound(self.program, self._multipliers(dual)) or (None, None)
         point = self._point
         if point is None:
             point = feasible_point(self.program, self._vertex, self.deadline)
-        # with all variables at a bound nothing need be solved: in many programs that is a point, if a poor one
-        if point is None and (start := vertex_of(self.program, slacks(self.program))) and not start.infeasible:
-            point = start.x
+        point = self._at_bounds() if point is None else point
         return self._ended(Status.LIMIT, point, f"; out of reach: {reason}", bound=bound, dual=proof)
+
+    def _at_bounds(self) -> Array | None:
+        """Return the point with all variables at a bound, for which nothing need be solved; it may be a poor one."""
+        start = vertex_of(self.program, slacks(self.program))
+        return None if start is None or start.infeasible else start.x
 
 
 def _with_ray(program: Program, trivial: Solution) -> Solution:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from math import fsum, log
+from math import ceil, floor, fsum, isqrt, log
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from fairopt.program import INFINITY, ROUNDING, Array, Number
 LOGARITHM = 16 * ROUNDING
 #: Outside of this range results may have underflowed or overflowed, which the factors below do not count.
 SMALLEST, LARGEST = 1e-250, 1e250
+#: Sums of exact numbers are rounded to so many bits behind the point, where that is precise enough.
+FINE = 2_048
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,19 @@ class Equilibrium:
 
 
 @dataclass(frozen=True, eq=False)
+class NearEquilibrium(Equilibrium):
+    """Prices and rents near those of an equilibrium, whose utilities are irrational, and what they prove of it.
+
+    At every allocation of maximal Nash welfare user i's utility lies between ``lower[i]`` and ``upper[i]`` (n,).
+    ``gap`` is by how much the sum of w_i log u_i can be larger than that of the shares. All is in Fractions.
+    """
+
+    lower: Array = field(kw_only=True)
+    upper: Array = field(kw_only=True)
+    gap: Number = field(kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
 class NashBound:
     """The largest sum of w_i log u_i lies between ``lower`` and ``upper``; ``gap`` is the distance by unit of weight.
 
@@ -155,3 +170,88 @@ def nash_bound(
     objective = fsum([*value, *unit])
     blurred = LOGARITHM * (fsum(np.abs(value)) + fsum(np.abs(unit)) + total)
     return NashBound(objective - blurred, objective + blurred + gap, gap / total * (1 + 8 * ROUNDING))
+
+
+@dataclass(frozen=True, eq=False)
+class UtilityBounds:
+    """At every allocation of maximal Nash welfare user i's utility lies between ``lower[i]`` and ``upper[i]``.
+
+    Shapes (n,), in Fractions. ``gap`` is by how much the sum of w_i log u_i can be larger than that of the shares.
+    """
+
+    lower: Array
+    upper: Array
+    gap: Number
+
+    @property
+    def error(self) -> Number:
+        """The widest of the intervals, as a part of its lower end; 0 where all utilities are known exactly."""
+        pairs = zip(self.lower, self.upper, strict=True)
+        return max(INFINITY if not low else (high - low) / low for low, high in pairs)
+
+
+def utility_bounds(market: Market, shares: Array, prices: Array, rents: Array) -> UtilityBounds:
+    """Return what exact prices (k,) and rents (n,), none negative, prove of the optimum by exact shares (n, k).
+
+    The shares break no capacity and no demand; a rent is 0 where there is no demand. With c_i = min_j (p_j + q_i) /
+    s_ij, what a unit of utility costs user i at least, every allocation x has sum_i c_i u_i(x) <= p.m + q.d. Let
+    phi(t) = t - 1 - log t, which is at least 0. For the optimum x* and the given shares, whose utilities are u_i,
+
+        sum_i w_i phi(c_i u*_i / w_i) <= p.m + q.d - sum_i w_i + sum_i w_i (log(w_i / c_i) - log u*_i)
+                                      <= p.m + q.d - sum_i w_i + sum_i w_i (w_i / (c_i u_i) - 1) = gap,
+
+    since sum_i w_i log u*_i is no less than that of the shares, and log b <= b - 1. So w_i phi(t) <= gap holds for
+    t = c_i u*_i / w_i. For t <= 1, phi(t) >= (1 - t)^2 / 2; for t >= 1, phi(t) >= (t - 1)^2 / (2 t), since both sides
+    are 0 at 1 and the derivatives are (t - 1) / t and (t - 1)(t + 1) / (2 t^2). With e = gap / w_i therefore
+
+        1 - sqrt(2 e) <= t <= 1 + e + sqrt(2 e + e^2).
+
+    Ends of intervals are rounded outwards to few digits. Where the gap is 0 they are the utilities themselves.
+
+    Source: the dual of Eisenberg and Gale 1959; its strong concavity in the utilities.
+    """
+    there = market.capacity > 0
+    pairs = zip(market.speedup[:, there], rents, strict=True)
+    costs = [min((price + rent) / s for price, s in zip(prices[there], row, strict=True) if s) for row, rent in pairs]
+    own, weights = (market.speedup * shares).sum(axis=1), market.weight
+    if not min(costs) > 0 or not min(own) > 0:
+        nothing = np.full(len(own), Fraction(0), dtype=object)
+        return UtilityBounds(nothing, market.utility(np.tile(market.capacity, (len(own), 1))), INFINITY)
+    limited = market.limit < INFINITY
+    terms = [*(prices * market.capacity), *(rents[limited] * market.limit[limited]), *-weights]
+    terms += [w * (w / (c * u) - 1) for w, c, u in zip(weights, costs, own, strict=True)]
+    # sums of long fractions are long: they are rounded up, unless little is left of them then. A verifier rounds, too
+    gap = Fraction(sum(ceil(term * 2**FINE) for term in terms), 2**FINE)
+    gap = _few_digits(gap * Fraction(1002, 1000)) if gap * 2**FINE > 10**6 * len(terms) else sum(terms, Fraction(0))
+    ends = [_around(w / c, gap / w) for w, c in zip(weights, costs, strict=True)]
+    lower, upper = (np.array(side, dtype=object) for side in zip(*ends, strict=True))
+    return UtilityBounds(lower, upper, gap)
+
+
+def _around(middle: Fraction, part: Fraction) -> tuple[Fraction, Fraction]:
+    """Return ``middle`` times 1 - sqrt(2 e) and 1 + e + sqrt(2 e + e^2) for e = ``part``, rounded outwards."""
+    if not part:
+        return middle, middle
+    low = middle * max(1 - _root(2 * part), Fraction(0))
+    high = middle * (1 + part + _root(2 * part + part * part))
+    width = high - low
+    grain = _grain(width)
+    return floor(low * grain) / grain, ceil(high * grain) / grain
+
+
+def _grain(value: Fraction) -> Fraction:
+    """Return a power of ten that makes ``value`` some hundreds or thousands."""
+    exponent = (value.denominator.bit_length() - value.numerator.bit_length()) * 30103 // 100_000 + 3
+    return Fraction(10) ** exponent
+
+
+def _few_digits(value: Fraction) -> Fraction:
+    """Return a number of few digits that is no less, and hardly more."""
+    return Fraction(ceil(value * _grain(value))) / _grain(value)
+
+
+def _root(square: Fraction) -> Fraction:
+    """Return a number that is at least the root, by a thousandth of it at most."""
+    shift = max(0, square.denominator.bit_length() - square.numerator.bit_length() + 24)
+    scaled = -(-(square.numerator << 2 * shift) // square.denominator)
+    return Fraction(isqrt(scaled) + 1, 1 << shift)

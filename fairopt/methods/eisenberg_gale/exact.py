@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, Array, cast
 
 #: A slack or a spending below this is rounding, and says nothing about whether an edge is used.
 NOISE = 1e-15
@@ -157,13 +157,15 @@ def forest_prices(market: Market, edges: Array, number: type[Fraction] | type[fl
     home[users] = tree[types]
     for root in np.unique(tree[tree >= 0]).tolist():
         goods = np.flatnonzero(tree == root)
-        money = sum((number(weight) for weight in market.weight[home == root]), number(0))
+        money = number(_total(market.weight[home == root]))
         prices[goods] *= money / sum((prices[j] * number(market.capacity[j]) for j in goods), number(0))
     return prices
 
 
-def exact_equilibrium(market: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
+def exact_equilibrium(market: Market, shares: Array, *, rounded: bool = False) -> tuple[Equilibrium, Array] | None:
     """Return the exact equilibrium near the float ``shares`` (n, k), and its shares; None where none is found.
+
+    Both are ``rounded`` to floats where that is asked for.
 
     The shares only suggest who buys what. A forest of those pairs gives the prices exactly: two types of one user stand
     in the ratio of its speedups, and in each tree the GPUs cost what its users have. Then it is checked exactly that
@@ -182,10 +184,16 @@ def exact_equilibrium(market: Market, shares: Array) -> tuple[Equilibrium, Array
         if not _plausible(floats, edges):
             continue
         prices = forest_prices(market, edges, Fraction)
-        bought = _bought(market, floats, prices)
+        bought = _bought(market, floats, prices, rounded=rounded)
         if bought is not None:
             return bought
     return None
+
+
+def _total(weights: Array) -> Fraction:
+    """Return the exact sum of weights, of which many may be alike."""
+    alike, counts = np.unique(weights, return_counts=True)
+    return sum((Fraction(each) * int(count) for each, count in zip(alike, counts, strict=True)), Fraction(0))
 
 
 def _plausible(floats: Market, edges: Array) -> bool:
@@ -206,8 +214,11 @@ def _safe(values: Array) -> bool:
     return bool(((values > SMALLEST) & (values < LARGEST)).all())
 
 
-def _bought(market: Market, floats: Market, prices: Array) -> tuple[Equilibrium, Array] | None:
-    """Return shares (n, k) that spend all budgets on best buys and pay for all GPUs; None where there are none."""
+def _bought(market: Market, floats: Market, prices: Array, *, rounded: bool) -> tuple[Equilibrium, Array] | None:
+    """Return shares (n, k) that spend all budgets on best buys and pay for all GPUs; None where there are none.
+
+    What is returned, but nothing before, may be ``rounded`` to floats.
+    """
     on_sale = np.flatnonzero(prices > 0)
     free = (prices == 0) & (floats.capacity > 0)
     if (floats.speedup[:, free] > 0).any():
@@ -217,20 +228,19 @@ def _bought(market: Market, floats: Market, prices: Array) -> tuple[Equilibrium,
     of_pattern = [tuple(np.flatnonzero(pattern).tolist()) for pattern in patterns]
     order = sorted(range(len(patterns)), key=of_pattern.__getitem__)
     wishes, members = [of_pattern[at] for at in order], [np.flatnonzero(group.reshape(-1) == at) for at in order]
-    weights = [Fraction(weight) for weight in market.weight]
-    budgets = [sum((weights[i] for i in each), Fraction(0)) for each in members]
+    budgets = [_total(market.weight[each]) for each in members]
     flow = spend(budgets, wishes, [prices[j] * Fraction(market.capacity[j]) for j in on_sale])
     if flow is None:
         return None
-    nothing = Fraction(0)
-    shares, spending = np.full(market.shape, nothing, dtype=object), np.full(market.shape, nothing, dtype=object)
+    nothing, number = Fraction(0), (float if rounded else Fraction)
+    weights = cast(market.weight, number)
+    shares, spending = (np.full(market.shape, number(0), dtype=weights.dtype) for _ in range(2))
     for users, wish, budget, row in zip(members, wishes, budgets, flow, strict=True):
         for place in wish:
             if row[place]:
                 j, part = on_sale[place], row[place] / budget
-                for i in users:
-                    spending[i, j] = weights[i] * part
-                    shares[i, j] = spending[i, j] / prices[j]
+                spending[users, j] = weights[users] * number(part)
+                shares[users, j] = weights[users] * number(part / prices[j])
     worth = prices.copy()
     for j in np.flatnonzero(floats.capacity == 0):  # nobody can buy those: they cost the most that anybody would pay
         offers = (
@@ -240,7 +250,7 @@ def _bought(market: Market, floats: Market, prices: Array) -> tuple[Equilibrium,
             for i in np.flatnonzero(floats.speedup[:, j] > 0)
         )
         worth[j] = max(offers, default=nothing)
-    return Equilibrium(worth, np.array(weights, dtype=object), spending), shares
+    return Equilibrium(cast(worth, number), weights, spending), shares
 
 
 def _best_buys(market: Market, floats: Market, prices: Array, on_sale: Array) -> Array:

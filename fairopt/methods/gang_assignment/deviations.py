@@ -14,6 +14,9 @@ import numpy as np
 from fairopt.backends.highs import instance, load, outcome_of
 from fairopt.backends.solution import Status
 from fairopt.backends.solver import Options
+from fairopt.deadline import left
+from fairopt.deadline import time_limit as within
+from fairopt.errors import OutOfTime
 from fairopt.methods.gang_assignment.groups import Priced
 from fairopt.methods.incremental_lp import Blocks
 from fairopt.program import INFINITY, Array, Program, Sense
@@ -110,8 +113,7 @@ def solve_deviations(
     """Return the moves of least loss among ``deviations``, by HiGHS, to less than ``slack`` + what floats leave.
 
     ``start``: moved jobs that satisfy the rows, in the order of the deviations. ``jobs``: how many each group has,
-    where it stands for others too. ``time_limit``: seconds, which HiGHS overruns, as it looks at the clock between its
-    own steps only.
+    where it stands for others too. ``time_limit``: seconds.
     """
     import highspy
 
@@ -122,21 +124,26 @@ def solve_deviations(
         return DeviationOptimum(Status.INFEASIBLE, None, np.inf, np.inf)
     unit = UNIT / deviations.largest if deviations.largest > TINY else 1.0
     program = _program(deviations, deviations.priced.groups.count if jobs is None else jobs, unit, integer)
-    highs = instance(Options())
     gap = max(slack * unit, 1e-9)
     settings: dict[str, bool | str | float] = {"mip_rel_gap": 0.0, "mip_abs_gap": gap, "parallel": "off"}
     if not integer or count <= SMALL:
         settings |= AT_ONCE
-    if time_limit is not None:
-        settings["time_limit"] = time_limit
-    for name, given in settings.items():
-        highs.setOptionValue(name, given)
-    load(highs, program)
-    if start is not None and integer:
-        given_start = highspy.HighsSolution()
-        given_start.col_value = start.astype(float).tolist()
-        highs.setSolution(given_start)
-    highs.run()
+    if (seconds := left(time_limit)) is not None:
+        settings["time_limit"] = seconds
+    try:
+        with within(time_limit):
+            highs = instance(Options(), len(program.rows.value))
+            for name, given in settings.items():
+                highs.setOptionValue(name, given)
+            load(highs, program)
+            if start is not None and integer:
+                given_start = highspy.HighsSolution()
+                given_start.col_value = start.astype(float).tolist()
+                highs.setSolution(given_start)
+            highs.run()
+    except OutOfTime:  # HiGHS was ended amid a step
+        left()
+        return DeviationOptimum(Status.LIMIT, None, np.inf, 0.0)
     info = highs.getInfo()
     status = outcome_of(highs.getModelStatus().name, info.primal_solution_status == 2)
     found = np.array(highs.getSolution().col_value) if info.primal_solution_status == 2 else None

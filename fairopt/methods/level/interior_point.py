@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.deadline import left
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import Array
 
@@ -50,6 +51,7 @@ def interior(problem: LevelProblem, held: Array, rising: Array, prices: Array, l
             if gap <= tolerance or since > 8:
                 break
             try:
+                left()
                 iterate.step()
             except np.linalg.LinAlgError:
                 break

@@ -71,6 +71,8 @@ class StrategyProofness(MechanismProperty):
             same = None if truth is None else replace(truth, market=stated)
             return self._in_range(problem, self.search(policy, stated, effort=effort, truth=same))
         effort = effort or Effort()
+        if truth is not None and truth.error:  # gains between decisions that are irrational are decided in floats
+            problem, truth = problem.as_(float), None
         if truth is None and problem.exact:
             truth = exact_or_none(policy, problem)
         exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact and problem.exact else None

@@ -231,44 +231,14 @@ class Engine:
 
     def _asked(self, at: _Moment, fresh: range, up: Array) -> tuple[_Moment, Decided]:
         """Ask the policy; return the moment with its answer, and what is new by it."""
-        jobs = self._trace.jobs
-        before = at.standing.joined(fresh, jobs, at.now)
+        if (alone := self._asked_alone(at, fresh, up)) is not None:
+            return alone
+        before = at.standing.joined(Standing.new(fresh, self._trace.jobs, at.now))
         standing = before if up is at.up else before.on_hosts(up)
-        last = None if at.schedule is None else at.schedule.queue
-        queue = Queue(
-            cluster=self._cluster,
-            jobs=last.jobs if last is not None and standing.rows is at.asked else jobs.take(standing.rows),
-            index=at.round,
-            now=at.now,
-            length=self._length,
-            remaining=standing.remaining,
-            attained=standing.attained,
-            setup=standing.setup,
-            last=cast("Sequence[Spots]", standing.last),
-            running=standing.running,
-            lease=standing.leases(at.now),
-            started=cast("Sequence[Number | None]", standing.started),
-            up=up,
-            held=at.held,
-        )
-        vars(queue).update(last_host=standing.host, last_type=standing.gpu_type)
-        vars(queue).update({name: getattr(self._whole, name)[standing.rows] for name in ("suits", "fits")})
-        if last is not None:
-            queue.recall(last)
-        begun = perf_counter()
-        # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
-        state = at.state if at.started else None
-        told = queue.as_told()
-        schedule = decide(self._policy, told, state=state, at=self._session.next())
-        seconds = perf_counter() - begun
-        if schedule.queue is not told:
-            raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
-        if told is not queue:
-            schedule = replace(schedule, queue=queue)
+        queue = self._queue(at, standing, up)
+        schedule, seconds = self._decided(at, queue)
         whole = not self._stays_same or at.schedule is None
         decided = carried_out(schedule, standing, before, self._mechanics, whole=whole)
-        count = len(standing.rows)
-        misfits = {int(standing.rows[row]): why for row, why in queue.misfits.items() if row >= count - len(fresh)}
         said = {
             "costs": dict(schedule.costs),
             "notes": {int(standing.rows[row]): text for row, text in schedule.notes.items()},
@@ -286,7 +256,65 @@ class Engine:
             said=said,
             seconds=at.seconds + seconds,
         )
-        return moment, decided._replace(misfits=misfits, says=says)
+        return moment, decided._replace(misfits=_misfits(queue, standing.rows, len(fresh)), says=says)
+
+    def _asked_alone(self, at: _Moment, fresh: range, up: Array) -> tuple[_Moment, Decided] | None:
+        """Ask the policy about those who just came only; None where it is to be asked about all."""
+        if not (at.settled and fresh and up is at.up and at.stands is not None and at.now < at.stands):
+            return None
+        new, held = Standing.new(fresh, self._trace.jobs, at.now), at.standing.held(len(up))
+        able = self._fits[new.rows]
+        queue = self._queue(at, new, up)
+        queue.beside(held)
+        if new.gpus[able].sum() > queue.room.sum():
+            return None
+        schedule, seconds = self._decided(at, queue)
+        if schedule.stands is None or not schedule.settled or len(schedule.placements) < np.count_nonzero(able):
+            return None
+        decided = carried_out(schedule, new, new, self._mechanics, whole=True)
+        moment = at._replace(
+            held=self._held(at.held, decided), stands=min(at.stands, schedule.stands), seconds=at.seconds + seconds
+        )
+        there = going_on(at.standing, at.now, queue.end).standing.joined(decided.standing)
+        return moment, decided._replace(standing=there, misfits=_misfits(queue, new.rows, len(fresh)))
+
+    def _queue(self, at: _Moment, standing: Standing, up: Array) -> Queue:
+        """Return the queue of those who are ``standing``."""
+        last = None if at.schedule is None else at.schedule.queue
+        same = last is not None and standing.rows is at.asked
+        queue = Queue(
+            cluster=self._cluster,
+            jobs=last.jobs if last is not None and same else self._trace.jobs.take(standing.rows),
+            index=at.round,
+            now=at.now,
+            length=self._length,
+            remaining=standing.remaining,
+            attained=standing.attained,
+            setup=standing.setup,
+            last=cast("Sequence[Spots]", standing.last),
+            running=standing.running,
+            lease=standing.leases(at.now),
+            started=cast("Sequence[Number | None]", standing.started),
+            up=up,
+            held=at.held,
+        )
+        vars(queue).update(last_host=standing.host, last_type=standing.gpu_type)
+        vars(queue).update({name: getattr(self._whole, name)[standing.rows] for name in ("suits", "fits")})
+        if last is not None:
+            queue.recall(last)
+        return queue
+
+    def _decided(self, at: _Moment, queue: Queue) -> tuple[Schedule, float]:
+        """Return what the policy decides, and how long that took."""
+        begun = perf_counter()
+        # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
+        state = at.state if at.started else None
+        told = queue.as_told()
+        schedule = decide(self._policy, told, state=state, at=self._session.next())
+        seconds = perf_counter() - begun
+        if schedule.queue is not told:
+            raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
+        return schedule if told is queue else replace(schedule, queue=queue), seconds
 
     def _held(self, held: tuple[frozenset[str], ...], decided: Decided) -> tuple[frozenset[str], ...]:
         """Return the datasets on each host once those who are placed have read theirs."""
@@ -305,3 +333,8 @@ class Engine:
         waiting = (names[row] for row in rows[self._fits[rows]].tolist())
         stands = Snapshot(after.round, after.now, after.arrived, {}, after.held, idle=after.idle)
         refuse_stall(stands, self._trace, self._policy.name, waiting)
+
+
+def _misfits(queue: Queue, rows: Array, fresh: int) -> dict[int, str]:
+    """Return why the last ``fresh`` jobs of a queue, which just came, run on no type; by ``rows`` in the trace."""
+    return {int(rows[row]): why for row, why in queue.misfits.items() if row >= len(rows) - fresh}

@@ -71,13 +71,12 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
         last: Any = end
         return np.where(self.leases(now) > now, self.lease, last)
 
-    def joined(self, fresh: range, jobs: Jobs, now: Number) -> Standing:
-        """Return the same with the rows that just came."""
-        if not fresh:
-            return self
+    @classmethod
+    def new(cls, fresh: range, jobs: Jobs, now: Number) -> Standing:
+        """Return the columns of rows of the trace that just came."""
         count, none = len(fresh), jobs.work[fresh.start : fresh.stop] * 0
         nowhere = np.full(count, -1)
-        new = Standing(
+        return cls(
             rows=np.arange(fresh.start, fresh.stop),
             gpus=jobs.gpus[fresh.start : fresh.stop],
             remaining=jobs.work[fresh.start : fresh.stop],
@@ -91,7 +90,19 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
             host=nowhere,
             gpu_type=nowhere,
         )
-        return Standing(*map(np.concatenate, zip(self, new, strict=True)))
+
+    def joined(self, others: Standing) -> Standing:
+        """Return the same with others, whose rows come after."""
+        return Standing(*map(np.concatenate, zip(self, others, strict=True))) if len(others.rows) else self
+
+    def held(self, hosts: int) -> Array:
+        """Return the GPUs of each of so many hosts (H,) that those who run hold."""
+        alone = self.running & (self.host >= 0)
+        held = np.bincount(self.host[alone], weights=self.gpus[alone], minlength=hosts)
+        for spots in self.last[self.running & (self.host < 0)]:
+            for host, gpus in spots:
+                held[host] += gpus
+        return held.astype(np.int64)
 
     def without(self, gone: Array) -> Standing:
         """Return the same without the jobs that are ``gone`` (n,)."""

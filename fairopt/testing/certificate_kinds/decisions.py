@@ -11,6 +11,7 @@ import numpy as np
 
 from fairopt.discovery import POLICIES, PROPERTIES, load
 from fairopt.evidence import throughput_of
+from fairopt.policy import decide as policy_decide
 from fairopt.problem import worth
 from fairopt.program import INFINITY, Sense
 from fairopt.properties import Answer
@@ -76,6 +77,20 @@ TWO_LEVELS = certificate(
 )
 SHARED = {"allocation": SHARES, "prices": ["2/3", "4/3"]}
 EQUILIBRIUM = certificate("equilibrium", market=PAIR, **SHARED)
+#: One GPU is all that A can use, the fast one; for a slow one it would pay a half less.
+ONE_OF_TWO = market({"A": [1, 2]}, [1, 1], A={"demand": 1})
+RENTED = certificate("equilibrium", market=ONE_OF_TWO, allocation=[[0, 1]], prices=[0, "1/2"], rents=["1/2"])
+#: A price too high by a hundredth: with t = u / 2, t - 1 - log t is at most 1/100.
+BETWEEN = certificate(
+    "nash_bounds",
+    market=ONE_OF_TWO,
+    allocation=[[0, 1]],
+    prices=["1/100", "1/2"],
+    rents=["1/2"],
+    gap="1/100",
+    lower=["17/10"],
+    upper=["12/5"],
+)
 PARTIAL = certificate(
     "partial",
     market=PAIR,
@@ -124,6 +139,20 @@ def _same_utilities(name: str, slack: Fraction = Fraction(0)) -> Callable[[Mappi
         require((apart <= slack * market.speedup.max() * market.capacity.sum()).all(), "utilities are others")
 
     return check
+
+
+def _nash(data: Mapping[str, Any]) -> None:
+    """Decide of an equilibrium, and of bounds on utilities, by the policy's own intervals."""
+    market = market_of(data)
+    shares, found = shares_of(data, market), policy_decide(load(POLICIES, "nash-welfare")(), market, exact=True)
+    require(found.exact, "floats decide nothing")
+    require_feasible(market, shares)
+    require((shares.sum(axis=1) <= market.limit).all(), "somebody gets more than it demands")
+    own, best, off = market.utility(shares), found.utilities, 1 + Fraction(found.error)
+    lower, upper = (fractions(data.get(side, own.tolist())) for side in ("lower", "upper"))
+    require((lower <= best * off).all() and (best <= upper * off).all(), "utilities are others")
+    most = float(market.weight @ np.log((best / own).astype(float)))
+    require(most <= float(Fraction(data.get("gap", 0))) + 1e-9, "the gap is larger")
 
 
 def _trace(data: Mapping[str, Any]) -> None:
@@ -222,7 +251,8 @@ def _pareto_weights(data: Mapping[str, Any]) -> None:
 TRUTH: dict[str, Truth] = {
     "optimality": _optimality,
     "levels": _same_utilities("water-filling"),
-    "equilibrium": _same_utilities("nash-welfare"),
+    "equilibrium": _nash,
+    "nash_bounds": _nash,
     "partial": _same_utilities("partial-allocation", GRAIN),
     "trace": _trace,
     "extreme": _extreme,

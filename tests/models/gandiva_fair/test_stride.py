@@ -86,6 +86,19 @@ def test_a_new_job_enters_at_the_least_pass():
         assert {name: F(passes[name], UNIT) - before[name] for name in "xyz"} == {"x": 0, "y": 3, "z": 0}, servers
 
 
+@pytest.mark.parametrize(("policy", "stride"), [(GangAwareStride(), 3), (SplitStride(), 1)])
+def test_where_all_run_one_state_is_that_of_many_rounds(policy, stride):
+    jobs = Jobs.of(gpus=[1, 2, 1], work=[ENDLESS] * 3, types=["V100"], arrival=[0, 0, 5], names=["x", "y", "z"])
+    rounds = list(run(policy, Trace(jobs), SERVER, length=1, rounds=10))
+    states = [each.after.state for each in rounds]
+    assert all(state is states[0] for state in states[:5])
+    assert states[5] is not states[4]
+    assert all(state is states[5] for state in states[5:])
+    # tickets per GPU are 1/3, or 1 where they are GPUs that are used; five quanta are over when round 5 begins
+    passes = getattr(states[0].before(5), "passes", states[0].before(5))
+    assert {name: F(passes[name], UNIT) for name in "xy"} == {"x": 5 * stride, "y": 5 * stride}
+
+
 def test_tickets_of_small_users_go_to_the_others():
     # C can use 1 of 4 GPUs only: its pass is raised as if it had a quarter of all tickets
     jobs = Jobs.of(gpus=[4, 4, 1], work=[ENDLESS] * 3, types=["V100"], tenant=list("ABC"), names=list("abc"))

@@ -55,6 +55,20 @@ def test_goodputs_are_relative_to_the_slowest_configuration_times_its_gpus() -> 
     })  # fmt: skip
 
 
+def test_jobs_that_are_alike_are_one_in_the_program() -> None:
+    many = 1000
+    speeds = [[1, 2] if row % 2 else [1, 3] for row in range(many)]
+    jobs = Jobs.of(gpus=[1] * many, work=[400] * many, types=CLUSTER.types, throughput=speeds)
+    schedule = decide(Sia(), queue(jobs))
+    assert schedule.program is not None
+    assert schedule.program.variable_block("x").shape == (4,)
+    # the four V100 go to the first four jobs that gain most there, the four T4 to four more
+    fast = sorted(row for row, spots in schedule.placements.items() if spots[0][0] == 2)
+    assert (fast, len(schedule.placements)) == ([0, 2, 4, 6], 8)
+    idle, first = 1.1, 3**-0.5
+    assert schedule.costs["objective"] == pytest.approx(4 * first + 4 * 1 + (many - 8) * idle)
+
+
 @pytest.mark.parametrize("power", [-0.5, -1.0, -3.0])
 def test_the_program_finds_the_best_of_all_choices(power: float) -> None:
     asked = queue(elastic())
