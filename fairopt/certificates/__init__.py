@@ -27,6 +27,7 @@ from fairopt.certificates.decisions import (
     WaterFillingProof,
 )
 from fairopt.certificates.frontier import EfficientFrontierProof, FrontierProof
+from fairopt.certificates.gangs import GangProof
 from fairopt.certificates.parts import bare_duals, other_variables, row_duals
 from fairopt.certificates.programs import Bound, Infeasibility, OutsideDecision, UnreachableUtilities
 
@@ -41,6 +42,7 @@ __all__ = [
     "EnvyProof",
     "Extreme",
     "FrontierProof",
+    "GangProof",
     "Infeasibility",
     "MarketBound",
     "MisreportProof",

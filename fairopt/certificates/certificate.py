@@ -162,6 +162,8 @@ def read_certificate(path: AnyPath) -> dict[str, Any]:
 
 
 def _written(value: Any) -> Any:
+    if value is None:  # an entry of a table
+        return None
     if isinstance(value, Certificate):
         return value.to_json()
     if isinstance(value, Market):

@@ -13,7 +13,7 @@ from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
+from fairopt.backends import Backend, Capability, Highs, Method, Options, Session, Solver
 from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.either import MOST_EXACT
@@ -180,10 +180,11 @@ def decide(
         raise NotCapable(why)
     left()
     at, entitled = how.get("at"), is_entitled(problem)
-    asked = solver or at or (how.get("options") or Options()).given()
+    options = how.get("options")
+    asked = solver or at or (options or Options()).given().keys() - {Capability.TIME_LIMIT}
     if at is None:
         exact, vertex = how.get("exact", False), how.get("vertex", False)
-        at = session(policy, solver, how.get("options"), exact=exact, vertex=vertex, entitled=entitled)
+        at = session(policy, solver, options, exact=exact, vertex=vertex, entitled=entitled)
     elif entitled:
         chosen(policy, at.solver, entitled=True)
     state = policy.start(problem) if state is None else state
@@ -197,7 +198,7 @@ def decide(
             raise
         # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
         _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
-        at = session(policy, exact=True, entitled=entitled)
+        at = session(policy, options=options, exact=True, entitled=entitled)
         decision = policy.decide(problem, state, at)
     wanted = "an Allocation of a Market, a Schedule of a Queue, a Plan of a Batch"
     require_returned(isinstance(decision, Decision), decision, f"{type(policy).__name__}.decide", wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -17,6 +18,8 @@ from fairopt.program import Array
 
 #: More slots, or more of anything else, is taken for a mistake.
 MOST_SLOTS = 10_000_000
+#: More PS than any server has.
+NEVER = int(np.iinfo(np.int64).max)
 #: The columns of jobs that are numbers of their own.
 JOB_NUMBERS = ("arrival", "epochs", "chunks", "minibatches", "minibatch_time", "update_time", "gradient")
 
@@ -41,6 +44,17 @@ class Servers(Frozen):
     def pairs(self) -> list[tuple[int, int]]:
         """All pairs of a worker type and a type of PS, by index."""
         return list(product(range(len(self.worker_types)), range(len(self.ps_types))))
+
+    @cached_property
+    def ps_needed(self) -> dict[tuple[int, int], Array]:
+        """The PS that the bandwidth of 0, 1, ... workers on other servers requires, by `pairs`: ceil(n b_w / b_p)."""
+        needed = {}
+        for worker, ps in self.pairs:
+            ratio: Fraction = self.worker_bandwidth[worker] / self.ps_bandwidth[ps]
+            counts = range(int(self.workers[:, worker].sum()) + 1)
+            every = (min(-(-count * ratio.numerator // ratio.denominator), NEVER) for count in counts)
+            needed[worker, ps] = np.array(list(every), dtype=np.int64)
+        return needed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,6 +205,41 @@ class Batch(Frozen):
     def duration(self, job: int, workers: int, together: bool, worker: int = 0, ps: int = 0) -> int:
         """Return d_j, the slots that it takes: ceil(E D M / (n_j workers)). Source: Astraea Algorithm 4, line 3."""
         return slots_for(self.minibatches(job), self.slots_per_minibatch(job, together, worker, ps), workers)
+
+    def durations(self, job: int, together: bool, worker: int = 0, ps: int = 0) -> Array:
+        """Return d_j on 1, ..., D_j workers (D_j,), at most `MOST_SLOTS` + 1; kept once asked for."""
+        key = job, together, worker, ps
+        if key not in self._durations:
+            minibatches, time = self.minibatches(job), self.slots_per_minibatch(*key)
+            every = (slots_for(minibatches, time, count) for count in range(1, int(self.jobs.chunks[job]) + 1))
+            self._durations[key] = np.array([min(each, MOST_SLOTS + 1) for each in every], dtype=np.int64)
+        return self._durations[key]
+
+    def densities(self, job: int, worker: int = 0, ps: int = 0) -> tuple[Fraction, Fraction]:
+        """Return the most that a job is worth by worker and slot, and by slot, on 1, ..., D_j workers; kept once asked.
+
+        f of the duration is divided; the job lies on one server, where it takes no more slots than elsewhere.
+        """
+        key = job, worker, ps
+        if key not in self._densities:
+            time, utility = self.slots_per_minibatch(job, True, worker, ps), self.jobs.utility[job]
+            by_worker, by_slot, before = [Fraction(0)], [Fraction(0)], 0
+            for count in range(1, int(self.jobs.chunks[job]) + 1):
+                slots = slots_for(self.minibatches(job), time, count)
+                if slots != before:  # more workers in as many slots are worth less each
+                    by_slot.append(Fraction(utility.value(Fraction(slots))) / slots)
+                    by_worker.append(by_slot[-1] / count)
+                    before = slots
+            self._densities[key] = max(by_worker), max(by_slot)
+        return self._densities[key]
+
+    @cached_property
+    def _durations(self) -> dict[tuple[int, bool, int, int], Array]:
+        return {}
+
+    @cached_property
+    def _densities(self) -> dict[tuple[int, int, int], tuple[Fraction, Fraction]]:
+        return {}
 
     def minibatches(self, job: int) -> int:
         """Return how many mini-batches a job is: E_j D_j M_j."""

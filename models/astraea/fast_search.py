@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.astraea.reference import Best, Readings, scheduled
-from fairopt.models.astraea.round_state import RoundState, Windows, spots
-from fairopt.problem.batch import slots_for
+from fairopt.models.astraea.round_state import RoundState, spots
+from fairopt.problem.batch import NEVER
 from fairopt.program import Array
-
-#: More PS than any server has.
-NEVER = int(np.iinfo(np.int64).max)
 
 
 class ShiftedSchedules(NamedTuple):
@@ -54,67 +50,74 @@ class Fast:
 
     def best(self, state: RoundState, job: int) -> Best | None:
         """Return the schedule of largest gain, which may be negative; None where nothing fits."""
+        outlines = _outlines(state, job, self.readings.enough_ps)
+        if not outlines.size:
+            return None
         worth = np.array(state.batch.jobs.utility[job].floats(state.slots))
-        families = list(_families(state, job, worth, self.readings.enough_ps))
-        bounds = [float(family.most.max()) for family in families]
+        # utilities never rise and prices are not negative: none gains more than completing at once for nothing
+        most = worth[outlines[2] - 1]
+        waiting = list(zip(most.tolist(), *outlines.tolist(), strict=True))
+        waiting.sort(key=lambda each: (each[0], -each[1]))
+        ready: list[tuple[float, int, ShiftedSchedules]] = []  # a heap, largest bound first
         found: tuple[float, int, int] | None = None  # gain, then start and family as the reference tries them, negated
-        for number in sorted(range(len(families)), key=lambda number: (-bounds[number], number)):
-            if found is not None and bounds[number] < found[0]:
+        best: ShiftedSchedules | None = None
+        while waiting or ready:
+            bound = max(waiting[-1][0] if waiting else -np.inf, -ready[0][0] if ready else -np.inf)
+            if found is not None and bound < found[0]:
                 break
-            gains = _gains(state, job, families[number], worth, self.readings)
+            if waiting and waiting[-1][0] == bound:
+                _, number, workers, slots = waiting.pop()
+                family = _family(state, job, number, workers, slots, worth, self.readings.enough_ps)
+                if family is not None:
+                    heappush(ready, (-float(family.most.max()), number, family))
+                continue
+            _, number, family = heappop(ready)
+            gains = _gains(state, job, family, worth, self.readings)
             start = int(np.argmax(gains))  # the first of the largest
             if gains[start] > -np.inf:
-                found = max(found or (-np.inf, 0, 0), (float(gains[start]), -start, -number))
-        if found is None:
-            return None
-        return _placed(state, job, families[-found[2]], -found[1], self.readings)
+                one = float(gains[start]), -start, -number
+                if found is None or one > found:
+                    found, best = one, family
+        return None if found is None or best is None else _placed(state, job, best, -found[1], self.readings)
 
 
-def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterator[ShiftedSchedules]:
-    """Yield the families that have a start which may fit, in the order in which the reference tries them."""
-    batch = state.batch
-    servers, tenant, minibatches = batch.servers, int(batch.jobs.tenant[job]), batch.minibatches(job)
-    pairs = servers.pairs
-    offers = {pair: tuple(Windows.of(row) for row in state.offered(tenant, *pair)) for pair in pairs}
-    times = {
-        (*pair, apart): batch.slots_per_minibatch(job, not apart, *pair) for pair in pairs for apart in (False, True)
-    }
-    most = {pair: int(own.levels[0].max()) for pair, (own, _) in offers.items()}
-    chunks = int(batch.jobs.chunks[job])
-    needs = {pair: _needs(state, *pair, min(chunks, most[pair])) for pair in pairs}
-    largest = servers.workers.max(axis=0).tolist()
-    # with fewer workers no placement ends within the round
-    least = min(slots_for(minibatches, time, state.slots) for time in times.values())
-    for workers in range(max(least, 1), chunks + 1):
-        for worker, ps in pairs:
-            if workers > most[worker, ps]:
-                continue
-            own, own_ps = offers[worker, ps]
-            for apart in (False, True):
-                if not apart and workers > largest[worker]:
-                    continue
-                slots = slots_for(minibatches, times[worker, ps, apart], workers)
-                if slots > state.slots:
-                    continue
-                fits = (own.least(slots) >= workers) & (own_ps.least(slots) >= 1)
-                if not fits.any():
-                    continue
-                room = state.room(slots)
-                fewest = _fewest(workers, room.most_workers[worker], needs[worker, ps]) if apart and enough else 1
-                fits &= (room.workers if apart else room.most_workers)[worker] >= workers
-                fits &= room.most_ps[ps] >= fewest
-                if fits.any():
-                    cost, cost_ps = _costs(state, workers, worker, ps, slots)
-                    gains = np.where(fits, worth[slots - 1 :] - cost - cost_ps * fewest, -np.inf)
-                    yield ShiftedSchedules(workers, worker, ps, apart, slots, gains)
+def _outlines(state: RoundState, job: int, enough: bool) -> Array:
+    """Return what may fit, for all that is free at any one slot: columns of number, workers and slots; (3, families).
+
+    ``number``: the place of a family in the order in which the reference tries them.
+    """
+    batch, pairs = state.batch, state.batch.servers.pairs
+    tenant, found = int(batch.jobs.tenant[job]), [np.zeros((3, 0), dtype=np.int64)]
+    for place, (worker, ps) in enumerate(pairs):
+        for apart in (False, True):
+            slots = batch.durations(job, not apart, worker, ps)
+            fitting = state.stretches(tenant, worker, ps, apart, enough).longest(np.arange(1, len(slots) + 1))
+            workers = (slots <= fitting).nonzero()[0] + 1
+            found.append(np.array([(workers * len(pairs) + place) * 2 + apart, workers, slots[workers - 1]]))
+    return np.concatenate(found, axis=1)
 
 
-def _needs(state: RoundState, worker: int, ps: int, most: int) -> Array:
-    """Return the PS that the bandwidth of 0, ..., ``most`` workers on other servers requires: ceil(n b_w / b_p)."""
-    servers = state.batch.servers
-    ratio: Fraction = servers.worker_bandwidth[worker] / servers.ps_bandwidth[ps]
-    needed = (-(-count * ratio.numerator // ratio.denominator) for count in range(most + 1))
-    return np.array([min(each, NEVER) for each in needed], dtype=np.int64)
+def _family(
+    state: RoundState, job: int, number: int, workers: int, slots: int, worth: Array, enough: bool
+) -> ShiftedSchedules | None:
+    """Return a family of `_outlines` with its bounds, None where no start can fit."""
+    pairs = state.batch.servers.pairs
+    (worker, ps), apart = pairs[number // 2 % len(pairs)], bool(number % 2)
+    own, own_ps = state.windows_offered(int(state.batch.jobs.tenant[job]), worker, ps)
+    fits = (own.least(slots) >= workers) & (own_ps.least(slots) >= 1)
+    if not fits.any():
+        return None
+    room = state.room(slots)
+    fewest: Array | int = 1
+    if apart and enough:
+        fewest = _fewest(workers, room.most_workers[worker], state.batch.servers.ps_needed[worker, ps])
+    fits &= (room.workers if apart else room.most_workers)[worker] >= workers
+    fits &= room.most_ps[ps] >= fewest
+    if not fits.any():
+        return None
+    cost, cost_ps = _costs(state, workers, worker, ps, slots)
+    gains = np.where(fits, worth[slots - 1 :] - cost - cost_ps * fewest, -np.inf)
+    return ShiftedSchedules(workers, worker, ps, apart, slots, gains)
 
 
 def _fewest(workers: int, there: Array, needs: Array) -> Array:
@@ -149,9 +152,9 @@ def _hosts(
 ) -> tuple[Array, Array, Array]:
     """Return, for each start, the server that holds the PS, how many, and whether there is one."""
     tenant = int(state.batch.jobs.tenant[job])
-    offered = Windows.of(state.offered(tenant, family.worker, family.ps)[1]).least(family.slots)
+    offered = state.windows_offered(tenant, family.worker, family.ps)[1].least(family.slots)
     left = np.minimum(left, offered)
-    needed = _fewest(family.workers, room, _needs(state, family.worker, family.ps, family.workers))
+    needed = _fewest(family.workers, room, state.batch.servers.ps_needed[family.worker, family.ps])
     given = needed if readings.enough_ps else np.minimum(needed, left)
     given = np.where((given >= 1) & (given <= left), given, NEVER)
     host = np.argmin(given, axis=0)

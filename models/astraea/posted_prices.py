@@ -177,12 +177,16 @@ def payments(batch: Batch, admissions: Sequence[Admission]) -> Iterator[Payment]
             continue
         workers = Fraction(each.worker_cost) / schedule.duration
         ps = Fraction(each.ps_cost) / schedule.duration
+        divided: dict[tuple[tuple[int, ...], ...], tuple[Fraction, ...]] = {}  # most slots are like the one before
         for slot in range(schedule.first, schedule.last + 1):
             now = used[slot]
-            left_workers = np.maximum(batch.worker_quota - now.workers, 0)[:, schedule.worker_type].tolist()
+            left = np.maximum(batch.worker_quota - now.workers, 0)[:, schedule.worker_type].tolist()
             left_ps = np.maximum(batch.ps_quota - now.ps, 0)[:, schedule.ps_type].tolist()
-            incomes = tuple(a + b for a, b in zip(_divide(workers, left_workers), _divide(ps, left_ps), strict=True))
-            yield Payment(each.job, slot, workers, ps, incomes)
+            key = tuple(left), tuple(left_ps)
+            if key not in divided:
+                both = zip(_divide(workers, left), _divide(ps, left_ps), strict=True)
+                divided[key] = tuple(a + b for a, b in both)
+            yield Payment(each.job, slot, workers, ps, divided[key])
 
 
 class Use(NamedTuple):

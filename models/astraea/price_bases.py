@@ -9,7 +9,7 @@ from math import floor, log
 from typing import Protocol
 
 from fairopt.errors import BadInput
-from fairopt.problem.batch import Batch, slots_for
+from fairopt.problem.batch import Batch
 from fairopt.problem.numbers import exact
 
 
@@ -51,15 +51,9 @@ class Admissible:
         workers = [Fraction(1)] * len(servers.worker_types)
         ps = [Fraction(1)] * len(servers.ps_types)
         for job in jobs:
-            minibatches, utility = batch.minibatches(job), batch.jobs.utility[job]
             for w, p in servers.pairs:
-                # the placement on one server takes no more slots than any other, for each number of workers
-                time = batch.slots_per_minibatch(job, True, w, p)
-                for count in range(1, int(batch.jobs.chunks[job]) + 1):
-                    slots = slots_for(minibatches, time, count)
-                    worth = Fraction(utility.value(Fraction(slots)))
-                    workers[w] = max(workers[w], worth / (count * slots))
-                    ps[p] = max(ps[p], worth / slots)
+                by_worker, by_slot = batch.densities(job, w, p)
+                workers[w], ps[p] = max(workers[w], by_worker), max(ps[p], by_slot)
         return [float(each + 1) for each in workers], [float(each + 1) for each in ps]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -32,26 +32,53 @@ class FreeWindows(NamedTuple):
 class Windows:
     """The minimum of a row over any window of slots, from the minima over windows of lengths 2^k.
 
-    ``levels``: for each power 2^k the table (rows..., T - 2^k + 1), a column for each start.
+    ``levels``: for each power 2^k so far asked for, the table (rows..., T - 2^k + 1), a column for each start.
     """
 
-    levels: tuple[Array, ...]
+    levels: list[Array]
 
     @classmethod
     def of(cls, table: Array) -> Windows:
         """Return the windows of a table (rows..., T)."""
-        levels, length = [table], 1
-        while 2 * length <= table.shape[-1]:
-            levels.append(np.minimum(levels[-1][..., :-length], levels[-1][..., length:]))
-            length *= 2
-        return cls(tuple(levels))
+        return cls([table])
 
     def least(self, slots: int) -> Array:
         """Return (rows..., T - slots + 1): the least over ``slots`` slots from each start on."""
         power = slots.bit_length() - 1
+        while len(self.levels) <= power:
+            length, last = 2 ** (len(self.levels) - 1), self.levels[-1]
+            self.levels.append(np.minimum(last[..., :-length], last[..., length:]))
         level, starts = self.levels[power], self.levels[0].shape[-1] - slots + 1
         late = slots - 2**power
         return np.asarray(np.minimum(level[..., :starts], level[..., late : late + starts]))
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """How many slots in a row a row of numbers stays at or above a level: ``lengths`` for rising ``levels``."""
+
+    levels: Array
+    lengths: Array
+
+    @classmethod
+    def of(cls, row: Array) -> Stretches:
+        """Return the stretches of a row (T,) of numbers that are not negative."""
+        starts = np.append(0, np.flatnonzero(row[1:] != row[:-1]) + 1)
+        longest: dict[int, int] = {}
+        rising: list[tuple[int, int]] = []  # where each level that has not ended yet was reached
+        for at, level in zip([*starts.tolist(), len(row)], [*row[starts].tolist(), -1], strict=True):
+            first = at
+            while rising and rising[-1][1] >= level:
+                first, high = rising.pop()
+                longest[high] = max(longest.get(high, 0), at - first)
+            rising.append((first, level))
+        levels = sorted(longest)
+        falling = np.maximum.accumulate([longest[level] for level in reversed(levels)])
+        return cls(np.array(levels), falling[::-1])
+
+    def longest(self, least: Array) -> Array:
+        """Return how many slots in a row are at or above each of some levels."""
+        return np.append(self.lengths, 0)[np.searchsorted(self.levels, least)]
 
 
 @dataclass(eq=False)
@@ -112,7 +139,6 @@ class RoundState:
     origin: int
     workers: Resource
     ps: Resource
-    _room: dict[int, FreeWindows] = field(default_factory=dict)
 
     @classmethod
     def fresh(cls, batch: Batch, origin: int, slots: int, theta_workers: Array, theta_ps: Array) -> RoundState:
@@ -129,6 +155,7 @@ class RoundState:
         """Put unused resources into the pool: a(t) = sum_u (q^u - use of u's jobs). Source: Algorithm 2, line 4."""
         for each in (self.workers, self.ps):
             each.pool = each.own.sum(axis=0)
+        self._forget("_offered", "_stretches")
 
     def between(self, first: int, last: int) -> RoundState:
         """Return the state of the slots after ``first`` up to ``last``: a view of the same tables."""
@@ -158,6 +185,41 @@ class RoundState:
         costs = (float((each[last] - each[first]) * n) for each, n in zip(totals, schedule.count(), strict=True))
         return Cost(*costs)
 
+    def windows_offered(self, tenant: int, worker: int, ps: int) -> tuple[Windows, Windows]:
+        """Return what of these types a tenant may take over any window of slots; cached until `admit`."""
+        key = tenant, worker, ps
+        if key not in self._offered:
+            own, own_ps = self.offered(*key)
+            self._offered[key] = Windows.of(own), Windows.of(own_ps)
+        return self._offered[key]
+
+    def stretches(self, tenant: int, worker: int, ps: int, apart: bool, enough: bool) -> Stretches:
+        """Return for how long so many workers may fit, slot by slot; cached until `admit`. No more fit anywhere.
+
+        A server needs one PS, or, with ``enough`` and for workers ``apart``, what those elsewhere ask for.
+        """
+        key = tenant, worker, ps, apart, enough
+        if key not in self._stretches:
+            own, own_ps = self.offered(tenant, worker, ps)
+            free, here, left = (each[kind] for each, kind in zip(self.room(1), (worker, worker, ps), strict=True))
+            elsewhere = np.searchsorted(self.batch.servers.ps_needed[worker, ps], left, side="right") - 1
+            most = here if not apart else np.minimum(free, here + elsewhere) if enough else free
+            able = (own_ps >= 1) & (left >= 1) & ((elsewhere >= 1) | (not apart) | (not enough))
+            self._stretches[key] = Stretches.of(np.where(able, np.minimum(own, most), 0).clip(min=0))
+        return self._stretches[key]
+
+    @cached_property
+    def _stretches(self) -> dict[tuple[int, int, int, bool, bool], Stretches]:
+        return {}
+
+    @cached_property
+    def _offered(self) -> dict[tuple[int, int, int], tuple[Windows, Windows]]:
+        return {}
+
+    @cached_property
+    def _room(self) -> dict[int, FreeWindows]:
+        return {}
+
     @cached_property
     def windows(self) -> tuple[Windows, Windows]:
         """The workers and the PS that stay free over any window of slots; cached until `admit`."""
@@ -182,11 +244,13 @@ class RoundState:
             for server, count in spots:
                 each.free[server, kind, span] -= count
                 each.own[tenant, kind, span] -= count
-        for cached in ("totals", "windows"):
-            vars(self).pop(cached, None)
-        self._room.clear()
+        self._forget("totals", "windows", "_offered", "_stretches", "_room")
         if shared:
             self.share()
+
+    def _forget(self, *cached: str) -> None:
+        for name in cached:
+            vars(self).pop(name, None)
 
 
 def spots(counts: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

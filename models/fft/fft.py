@@ -54,8 +54,8 @@ class FFT(Policy):
       it may choose another schedule of equal cost.
 
     The program leaves out jobs that hold leases, and their GPUs; ``costs`` of a schedule counts them. The own method
-    works in floats and proves its optimum (``evidence`` holds bound, gap and multipliers); a back end solves the
-    program itself.
+    works in floats and proves its optimum (``evidence`` holds bound, gap and multipliers), which
+    `fairopt.evidence.certify_gangs` proves in fractions; a back end solves the program itself.
 
     Source: FFT (ICS 2025), Sec. 4.
     """

@@ -33,7 +33,7 @@ NOT_ADJACENT = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
 
 
 class EnvyFreeMethod(ProgramMethod):
-    """Envy-free shares with few of the n^2 rows (`fairopt.methods.envy_free`), and bounds on the optimum.
+    """Envy-free shares (`fairopt.methods.envy_free`), and bounds on the optimum.
 
     Its values include "bundle" (n, k), each user's shares per weight. Bundles that should be equal are equal to the
     last bit.
@@ -93,8 +93,8 @@ class CooperativeOEF(Formulated):
     That is stricter than envy-freeness, and GPUs may stay idle. Caps of users and groups are read in the same way.
     Guarantees are refused: two users with unequal ones mostly leave no envy-free allocation.
 
-    The program has n^2 rows. Its own method (`EnvyFreeMethod`) needs few of them, and proves bounds on the optimum. Its
-    shares are envy-free up to rounding.
+    The program has n^2 rows. Its own method (`EnvyFreeMethod`) needs few of them unless demands bind, and proves bounds
+    on the optimum. Its shares are envy-free up to rounding.
 
     Source: OEF Eq. (10); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
     """

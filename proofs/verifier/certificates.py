@@ -26,6 +26,7 @@ from .decisions import (
 from .exchanges import pareto_efficiency
 from .faces import efficient
 from .frontier import frontier
+from .gangs import gangs
 from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .nash import nash_bounds
 from .programs import (
@@ -319,6 +320,7 @@ RULES: dict[str, Callable[[Entry], Proved]] = {
     "dominance": dominance,
     "pareto_weights": pareto_weights,
     "frontier": frontier,
+    "gangs": gangs,
     "misreport": misreport,
     "bound": bound,
     "infeasibility": infeasibility,

@@ -15,7 +15,7 @@ class Proved:
     """A statement that has been decided, what it speaks of, and a note on how its words are meant."""
 
     statement: str
-    subject: Market | Program
+    subject: object
     allocation: Table | None = None
     note: str = ""
 

@@ -17,7 +17,7 @@ from fairopt.policy import follow
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation
-from fairopt.testing.float_samples import large_market, odd_market, rising
+from fairopt.testing.float_samples import Speedups, even, large_market, odd_market, rising, sparse
 
 #: What is asked of the proof; for most markets it comes to 1e-10.
 GAP = 1e-7
@@ -97,6 +97,66 @@ def test_hundreds_of_users_are_proven(users, weights):
     assert own.solution.gap <= GAP
     check_shares(market, own.shares)
     check_bound(market, own.solution)
+
+
+def limited_market(users: int, types: int, speedups: Speedups, *, few: bool = False, seed: int = 0) -> Market:
+    """A market in which demands of 0.1 to 2 times the equal share bind for most users."""
+    market, random = large_market(users, types, speedups, seed=seed), np.random.default_rng([seed, users])
+    times = random.choice([0.25, 0.5, 1, 2], users) if few else random.uniform(0.1, 2, users)
+    return Market.of_arrays(market.speedup, market.capacity, demand=times * market.capacity.sum() / users)
+
+
+def nearly_proportional(random: np.random.Generator, users: int, types: int) -> np.ndarray:
+    rows = np.outer(random.lognormal(0, 1, users), random.lognormal(0, 0.5, types))
+    return rows * random.uniform(0.95, 1.05, rows.shape)
+
+
+@pytest.mark.parametrize("few_demands", [False, True])
+@pytest.mark.parametrize("speedups", [even, rising, nearly_proportional, sparse])
+def test_demands_that_bind_for_most_users_agree_with_highs(monkeypatch, speedups, few_demands):
+    monkeypatch.setattr(envy_free_solve, "LIMITED", 10)
+    market = limited_market(60, 4, speedups, few=few_demands)
+    own, plain = allocate(CooperativeOEF(), market), allocate(CooperativeOEF(), market, Highs())
+    assert own.solution.effort["rounds"] == 1  # all rows were there: the interior-point method
+    assert own.solution.lower * (1 - 1e-6) <= plain.objective <= own.solution.upper * (1 + 1e-6)
+    assert own.solution.gap <= GAP
+    check_shares(market, own.shares)
+    check_bound(market, own.solution)
+
+
+def test_bounds_of_the_interior_point_method_hold_exactly(monkeypatch):
+    monkeypatch.setattr(envy_free_solve, "SMALL", 2)
+    monkeypatch.setattr(envy_free_solve, "LIMITED", 3)
+    inside = 0
+    for seed in range(60):
+        market = odd_market(seed, apart=UNITS)
+        own = allocate(CooperativeOEF(), market)
+        exact = allocate(CooperativeOEF(), market.as_(Fraction), Exact()).objective
+        assert Fraction(own.solution.lower) <= exact <= Fraction(own.solution.upper), seed
+        assert own.solution.gap <= GAP, seed
+        check_shares(market, own.shares)
+        inside += own.solution.warm_start is None
+    assert inside > 5
+
+
+def test_proportional_users_with_different_demands_value_their_bundles_alike():
+    market = limited_market(60, 4, even)
+    pairs = np.concatenate([market.speedup[:30], 2 * market.speedup[:30]])
+    market = Market.of_arrays(pairs, market.capacity, demand=market.demand)
+    own, plain = allocate(CooperativeOEF(), market), allocate(CooperativeOEF(), market, Highs())
+    assert own.objective == pytest.approx(plain.objective, rel=1e-6)
+    assert own.solution.gap <= GAP
+    worth = (pairs * own.shares).sum(axis=1)
+    np.testing.assert_allclose(2 * worth[:30], worth[30:], rtol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("speedups", [even, rising, nearly_proportional])
+def test_four_hundred_users_whose_demands_bind_are_proven(speedups):
+    market = limited_market(400, 10, speedups)
+    own = allocate(CooperativeOEF(), market)
+    assert own.solution.gap <= GAP
+    check_shares(market, own.shares)
 
 
 def check_bound(market: Market, proven: object) -> None:

@@ -14,6 +14,8 @@ from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
 from fairopt.methods.level import LevelWarmStart, raise_level
 from fairopt.methods.level import solve as level_prices
+from fairopt.methods.level.interior_point import Guess, interior
+from fairopt.methods.level.problem import LevelProblem
 from fairopt.models import MaxMin, NonCooperativeOEF
 from fairopt.policy import Policy, follow, uniqueness
 from fairopt.problem import Market
@@ -174,3 +176,22 @@ def test_one_demand_that_limits_all_is_seen_at_once() -> None:
     raised = raise_level(market.speedup, market.capacity, market.weight, demand=demand)
     assert raised.gap <= 1e-12
     assert np.count_nonzero(raised.demand_duals) == 1
+
+
+def test_the_first_shares_that_reach_what_one_demand_allows_will_do(monkeypatch) -> None:
+    market = large_market(4000, 10, even)
+    demand = np.full(4000, np.inf)
+    demand[0] = 0.01 * market.capacity.sum() / 4000
+    seen: list[int] = []
+
+    def watched(problem: LevelProblem, *given: object) -> Guess:
+        guess = interior(problem, *given)
+        if callable(given[-1]):  # all users: the others are few, who stand for all
+            seen.append(guess.steps)
+        return guess
+
+    monkeypatch.setattr(level_prices, "interior", watched)
+    raised = raise_level(market.speedup, market.capacity, market.weight, demand=demand)
+    assert raised.gap <= 1e-12
+    assert len(seen) == 1
+    assert seen[0] <= 3

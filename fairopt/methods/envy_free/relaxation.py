@@ -21,7 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.methods.envy_free.interior_point import interior
 from fairopt.methods.envy_free.restricted_lp import RestrictedLP, RestrictedOptimum, RestrictedStart, Users
+from fairopt.methods.grouping import evened_out
 from fairopt.methods.incremental_lp import PRIMAL, TOLERANCE, IncrementalLP, Sparse, places, rowwise
 from fairopt.program import INFINITY, Array
 
@@ -172,13 +174,81 @@ def _near(speed: Array, q: int, prices: Array, j: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class EnvyFreeOptimum(RestrictedOptimum):
-    """The optimum of the whole program, in the units of the caller; ``end``: where the restricted program ended.
+    """The optimum of the whole program, in the units of the caller; ``end``: where a restricted program ended, or None.
 
     ``bundle`` (c, k): what is held per weight, ``holds`` (n,): which of these is whose; ``envied`` are users.
     """
 
-    end: RestrictedStart
+    end: RestrictedStart | None
     effort: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The units of the caller, to which `optimum` goes back."""
+
+    unit: float
+    top: Array
+    capacity: Array
+    weight: Array
+    limit: Array
+
+    def optimum(
+        self,
+        bundle: Array,
+        holds: Array,
+        prices: Array,
+        demand_duals: Array,
+        multipliers: tuple[Array, Array, Array],
+        *,
+        end: RestrictedStart | None,
+        effort: Mapping[str, float],
+    ) -> EnvyFreeOptimum:
+        """Return what was found in parts as an optimum of the caller's program."""
+        total, limited = self.weight.sum(), self.limit < INFINITY
+        envious, envied, envy = multipliers
+        of_gpus = np.where(limited, demand_duals * self.unit / np.where(limited, self.limit * self.weight, 1.0), 0.0)
+        return EnvyFreeOptimum(
+            bundle=bundle * (self.capacity / total),
+            holds=holds,
+            prices=np.maximum(prices * self.unit / self.capacity, 0.0),
+            demand_duals=np.maximum(of_gpus, 0.0),
+            envious=envious,
+            envied=envied,
+            # counted in the largest value of the envious user, whose bundles are parts of all GPUs per weight
+            envy=np.maximum(envy * self.unit * total / self.top[envious], 0.0),
+            end=end,
+            effort=effort,
+        )
+
+
+def in_parts(value: Array, gain: Array, capacity: Array, weight: Array, limit: Array) -> tuple[Users, Units]:
+    """Return the users in the units of `restricted_lp`, and the way back; shapes as in `envy_free_optimum`."""
+    total = weight.sum()
+    scaled = value * capacity
+    top = scaled.max(axis=1)
+    unit = float((top * gain).sum() / total)  # so that the objective is about one
+    users = Users(scaled / top[:, None], gain / total * top / unit, weight / total, limit, capacity / total)
+    return users, Units(unit, top, capacity, weight, limit)
+
+
+def interior_optimum(
+    value: Array, gain: Array, capacity: Array, weight: Array, limit: Array, direction: Array
+) -> EnvyFreeOptimum:
+    """Return an optimum by the interior-point method; shapes as in `envy_free_optimum`, ``direction`` (n,) from 0."""
+    users, units = in_parts(value, gain, capacity, weight, limit)
+    found = interior(users, direction)
+    first = np.unique(direction, return_index=True)[1]
+    number, envied = np.nonzero(found.envy > 0)
+    against = first[number], envied, found.envy[number, envied]
+    own = np.bincount(against[0], against[2], minlength=len(value))
+    even = evened_out(direction, found.gain - users.gain - own)
+    envious, envied, envy = (np.concatenate(both) for both in zip(against, even, strict=True))
+    holds = np.arange(len(value))
+    effort = {"free": float(len(value)), "rows": float(len(envied)), "rounds": 1.0, "iterations": float(found.steps)}
+    return units.optimum(
+        found.bundle, holds, found.prices, found.demand_duals, (envious, envied, envy), end=None, effort=effort
+    )
 
 
 def envy_free_optimum(
@@ -191,11 +261,8 @@ def envy_free_optimum(
     to begin; it changes nothing but the time (and the choice, where optima tie).
     Errors: `NotSolved` where HiGHS fails on a part of the program.
     """
-    k, total = len(capacity), weight.sum()
-    scaled = value * capacity
-    top = scaled.max(axis=1)
-    unit = (top * gain).sum() / total  # so that the objective is about one
-    users = Users(scaled / top[:, None], gain / total * top / unit, weight / total, limit, capacity / total)
+    users, units = in_parts(value, gain, capacity, weight, limit)
+    k = len(capacity)
     program, near = RestrictedLP(users, start), dict.fromkeys(range(k), (start.givers, start.takers))
     relaxed, first = True, list[int]()
     while relaxed:
@@ -204,20 +271,18 @@ def envy_free_optimum(
         near |= {j: (each.envious, each.envied) for j, each in groups.items()}
         first = [j for j, each in groups.items() if len(each.leaving)]
     used, holds = np.unique(found.holds, return_inverse=True)
-    limited = limit < INFINITY
-    demand_duals = np.where(limited, found.demand_duals * unit / np.where(limited, limit * weight, 1.0), 0.0)
     to_free = found.envied >= k
     envious = np.concatenate([found.envious[to_free], *(each.envious for each in groups.values())])
-    envy = np.concatenate([found.envy[to_free], *(each.value for each in groups.values())])
-    return EnvyFreeOptimum(
-        bundle=found.bundle[used] * (capacity / total),
-        holds=holds,
-        prices=np.maximum(found.prices * unit / capacity, 0.0),
-        demand_duals=np.maximum(demand_duals, 0.0),
-        envious=envious,
-        envied=np.concatenate([found.envied[to_free] - k, *(each.envied for each in groups.values())]),
-        # counted in the largest value of the envious user, whose bundles are parts of all GPUs per weight
-        envy=np.maximum(envy * unit * total / top[envious], 0.0),
+    return units.optimum(
+        found.bundle[used],
+        holds,
+        found.prices,
+        found.demand_duals,
+        (
+            envious,
+            np.concatenate([found.envied[to_free] - k, *(each.envied for each in groups.values())]),
+            np.concatenate([found.envy[to_free], *(each.value for each in groups.values())]),
+        ),
         end=program.as_start(*(np.concatenate(each) for each in zip(*near.values(), strict=True))),
         effort={
             "free": float((program.single_type < 0).sum()),

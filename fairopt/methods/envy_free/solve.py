@@ -9,16 +9,20 @@ import numpy as np
 
 from fairopt.methods.envy_free.bounds import DualBound, lower_bound, upper_bound
 from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
-from fairopt.methods.envy_free.relaxation import envy_free_optimum
+from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum, envy_free_optimum, interior_optimum
+from fairopt.methods.envy_free.restricted_lp import RestrictedStart
 from fairopt.methods.grouping import shared_out
 from fairopt.methods.result import SharesResult, StageClock
-from fairopt.program import Array
+from fairopt.program import INFINITY, Array
 
 #: Gives prices (k,) of an equilibrium, for users of these speedups, capacities and weights.
 Begin = Callable[[Array, Array, Array], Array]
 
 #: Up to so many users, once merged, everybody is free from the start: there is nothing to save.
 SMALL = 40
+#: Where a demand may limit at least so many users, and this part of all, the interior-point method is tried first; for
+#: more users than `MANY` its tables would be too large. Its answer is taken if its proven gap is at most `PROVEN`.
+LIMITED, MOSTLY, MANY, PROVEN = 50, 0.25, 2000, 1e-7
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +34,7 @@ class EnvyFreeResult(SharesResult):
     """
 
     bundle: Array
-    warm_start: EnvyFreeWarmStart = field(repr=False)
+    warm_start: EnvyFreeWarmStart | None = field(repr=False)
     _users: MergedUsers = field(repr=False)
     _proof: DualBound = field(repr=False)
 
@@ -66,25 +70,57 @@ def envy_free_shares(
     else:
         at = cold_start(value, size, instance.limit, begin(instance.direction, there, merged.weights) * there)
     clock.lap("build")
-    found = envy_free_optimum(instance.direction, merged.gain, there, merged.weights, instance.limit, at)
-    clock.lap("solve")
-    proof = upper_bound(merged, merged.multipliers(found), found.prices, found.demand_duals[merged.merged])
-    lower, mixed, held = lower_bound(merged, found.bundle, found.holds[merged.merged])
+    rows = instance.direction, merged.gain, there, merged.weights, instance.limit
+    found = proven = None
+    if _mostly_limited(at, instance.limit):
+        found = interior_optimum(*rows, merged.instance_direction)
+        clock.lap("solve")
+        proven = _proven(merged, found)
+        clock.lap("certify")
+    if found is None or proven is None or proven.gap > PROVEN:
+        found = envy_free_optimum(*rows, at)
+        clock.lap("solve")
+        proven = _proven(merged, found)
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
-    bundle[:, merged.types] = held[merged.group]
-    prices[merged.types] = proof.prices
+    bundle[:, merged.types] = proven.held[merged.group]
+    prices[merged.types] = proven.dual.prices
     clock.lap("certify")
     return EnvyFreeResult(
         # bundles that were almost the same are one; what a user cannot run on is of no use to it
         shares=np.where(speedup > 0, bundle * weight[:, None], 0.0),
         bundle=bundle,
-        lower=lower,
-        upper=max(lower, proof.bound),
+        lower=proven.lower,
+        upper=max(proven.lower, proven.dual.bound),
         prices=prices,
-        demand_duals=proof.demand_duals[merged.group],
-        effort={**found.effort, "groups": float(len(merged.weights)), "mixed": mixed},
+        demand_duals=proven.dual.demand_duals[merged.group],
+        effort={**found.effort, "groups": float(len(merged.weights)), "mixed": proven.mixed},
         seconds=clock.stages,
-        warm_start=EnvyFreeWarmStart(instance, found.end, proof.prices * there),
+        warm_start=None if found.end is None else EnvyFreeWarmStart(instance, found.end, proven.dual.prices * there),
         _users=merged,
-        _proof=proof,
+        _proof=proven.dual,
     )
+
+
+def _mostly_limited(at: RestrictedStart, limit: Array) -> bool:
+    """Return whether demands may limit so many users that hardly any stand in single-type groups."""
+    count, n = int(((at.single_type < 0) & (limit < INFINITY)).sum()), len(limit)
+    return at.basis is None and LIMITED <= n <= MANY and count >= max(LIMITED, MOSTLY * n)
+
+
+@dataclass(frozen=True, eq=False)
+class _Proven:
+    """What an optimum in floats proves: the bound, the total ``lower`` that ``held`` reaches, what is ``mixed`` in."""
+
+    dual: DualBound
+    lower: float
+    mixed: float
+    held: Array
+
+    @property
+    def gap(self) -> float:
+        return (self.dual.bound - self.lower) / self.dual.bound if self.dual.bound > 0 else 0.0
+
+
+def _proven(merged: MergedUsers, found: EnvyFreeOptimum) -> _Proven:
+    dual = upper_bound(merged, merged.multipliers(found), found.prices, found.demand_duals[merged.merged])
+    return _Proven(dual, *lower_bound(merged, found.bundle, found.holds[merged.merged]))

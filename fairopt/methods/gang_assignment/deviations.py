@@ -8,6 +8,7 @@ Their cost is what is lost against the dual bound: the linear program improves t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,10 @@ UNIT = 1e5
 SAME = 1e-12
 #: Smaller regrets count as 0, because 1 / regret overflows.
 TINY = 1e-290
+#: Ways down after the first one, drawn at random, always the same.
+DIVES, SEED = 7, 20250103
+#: Numbers of gangs that are nearer to a whole one are whole.
+WHOLE = 1e-6
 #: What HiGHS may leave out by its tolerances, in units where the largest regret is `UNIT`.
 SLACK = 4e-6
 #: Up to so many deviations the cuts at the root decide most programs; what prepares a long search costs more than it
@@ -190,10 +195,84 @@ def solve_merged(
         return solve_deviations(deviations, integer=True, start=start, slack=slack, time_limit=time_limit)
     merged, jobs, column = merged_alike(deviations)
     begin = None if start is None else np.bincount(column, weights=start, minlength=len(merged)).astype(np.int64)
+    dived = dive(merged, jobs, slack)
+    loss = np.inf if dived is None else float(dived @ merged.regret)
+    if dived is not None and loss < slack:
+        return DeviationOptimum(Status.OPTIMAL, spread_out(deviations, dived, column), loss, 0.0)
+    if loss < (np.inf if begin is None else float(begin @ merged.regret)):
+        begin = dived
     answer = solve_deviations(merged, integer=True, start=begin, slack=slack, time_limit=time_limit, jobs=jobs)
     if answer.moved is None:
         return answer
     return replace(answer, moved=spread_out(deviations, answer.moved, column))
+
+
+def dive(deviations: Deviations, jobs: Array, enough: float) -> Array | None:
+    """Return moved jobs that satisfy the rows, of a loss below ``enough`` or the least of some; None where none is met.
+
+    How many gangs of a size run on a type is brought to whole numbers one by one, from the linear program on, large
+    gangs first: to the nearest, then, on other ways down, up as likely as the number is near. Once all are whole, what
+    is left is a transportation problem, whose vertices are whole.
+    """
+    unit = UNIT / deviations.largest if deviations.largest > TINY else 1.0
+    program = _program(deviations, jobs, unit, False)
+    highs = instance(Options())
+    highs.setOptionValue("presolve", "off")
+    load(highs, program)
+    gang, base = deviations.priced.groups.gang[deviations.group], deviations.priced.base[deviations.group]
+    first, sizes = highs.getNumRow(), list[int]()
+    for size in sorted(set(gang.tolist())):
+        for each in range(len(deviations.residual)):
+            change = (gang == size) * ((deviations.to == each) * 1.0 - (base == each))
+            own = np.flatnonzero(change)
+            highs.addRow(-INFINITY, INFINITY, len(own), own.astype(np.int32), change[own])
+            sizes.append(size)
+    start, random = _numbers(highs, first), np.random.default_rng(SEED)
+    basis, found, least = highs.getBasis(), None, np.inf
+    if start is None:
+        return None
+    for luck in (None, *[random] * DIVES):
+        moved = _down(highs, first, start, np.array(sizes), luck)
+        if moved is not None and _holds(program, moved) and float(moved @ deviations.regret) < least:
+            found, least = moved, float(moved @ deviations.regret)
+        if least < enough:
+            break
+        for at in range(len(sizes)):
+            highs.changeRowBounds(first + at, -INFINITY, INFINITY)
+        highs.setBasis(basis)
+    return found
+
+
+def _down(highs: Any, first: int, numbers: Array, sizes: Array, luck: np.random.Generator | None) -> Array | None:
+    """Return the columns once all rows from ``first`` on are whole; None where the way ends before."""
+    free = np.ones(len(sizes), dtype=bool)
+    while True:
+        apart = np.abs(numbers - np.rint(numbers))
+        left = np.flatnonzero(free & (apart > WHOLE))
+        if not len(left):
+            for at in np.flatnonzero(free).tolist():
+                highs.changeRowBounds(first + at, *[float(np.rint(numbers[at]))] * 2)
+            ended = _numbers(highs, first)
+            return None if ended is None else np.rint(highs.getSolution().col_value).astype(np.int64)
+        at = int(left[np.lexsort((apart[left], -sizes[left]))[0]])
+        near = float(np.floor(numbers[at] + (0.5 if luck is None else luck.random())))
+        free[at] = False
+        for whole in (near, near + (1 if near < numbers[at] else -1)):
+            highs.changeRowBounds(first + at, whole, whole)
+            following = _numbers(highs, first)
+            if following is not None:
+                numbers = following
+                break
+        else:
+            return None
+
+
+def _numbers(highs: Any, first: int) -> Array | None:
+    """Solve, and return the values of the rows from ``first`` on; None where nothing satisfies them."""
+    highs.run()
+    if highs.getModelStatus().name != "kOptimal":
+        return None
+    return np.array(highs.getSolution().row_value)[first:]
 
 
 def merged_alike(deviations: Deviations) -> tuple[Deviations, Array, Array]:

@@ -186,3 +186,12 @@ def safe_value(priced: Priced) -> float:
     terms = (priced.reduced[chosen] * groups.count[chosen]).tolist() + (priced.duals * groups.capacity).tolist()
     asked = float(np.abs(priced.duals).max()) * float(groups.weight.sum())
     return math.fsum(terms) - SUMMED * (asked + size(priced))
+
+
+def grain_of(cost: Array) -> float:
+    """Return a number that all finite costs are whole multiples of, 0 where they are not whole."""
+    for some in (cost[..., :64], cost):  # a few first: mostly these tell
+        finite = some[np.isfinite(some)]
+        if (finite != np.rint(finite)).any() or np.abs(finite).max(initial=0.0) >= 2.0**53:
+            return 0.0
+    return float(np.gcd.reduce(np.abs(finite).astype(np.int64)))

@@ -26,6 +26,7 @@ from fairopt.methods.gang_assignment.groups import (
     Grouping,
     Groups,
     Priced,
+    grain_of,
     grouped,
     safe_value,
     size,
@@ -104,7 +105,7 @@ class _Search:
         self, problem: GangAssignment, grouping: Grouping, priced: Priced, gap: float, clock: StageClock
     ) -> None:
         self.problem, self.grouping, self.priced, self.gap, self.clock = problem, grouping, priced, gap, clock
-        self.grain = _grain(grouping.groups)
+        self.grain = grain_of(grouping.groups.cost)
         self.dual = self.bound = safe_value(priced)
         self.cost = np.inf
         self.type_of: Array | None = None
@@ -212,15 +213,6 @@ def _best_moves(
     if loss < answer.loss:
         answer = replace(answer, moved=start, loss=loss)
     return replace(answer, bound=min(max(answer.bound, states.bound if states else 0.0), answer.loss)), 1
-
-
-def _grain(groups: Groups) -> float:
-    """Return a number that all costs are whole multiples of, 0 where they are not whole."""
-    for some in (groups.cost[:, :64], groups.cost):  # a few first: mostly these tell
-        finite = some[np.isfinite(some)]
-        if (finite != np.rint(finite)).any() or np.abs(finite).max(initial=0.0) >= 2.0**53:
-            return 0.0
-    return float(np.gcd.reduce(np.abs(finite).astype(np.int64)))
 
 
 def _whole(bound: float, grain: float) -> float:

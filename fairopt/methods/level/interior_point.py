@@ -7,6 +7,7 @@ Source: Mehrotra, On the implementation of a primal-dual interior point method, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,14 +34,28 @@ class Guess:
     steps: int
 
 
-def interior(problem: LevelProblem, held: Array, rising: Array, prices: Array, level: float, tolerance: float) -> Guess:
-    """Return prices, others holding ``held + rising * level``, from ``prices`` and ``level`` to a ``tolerance``."""
+def interior(
+    problem: LevelProblem,
+    held: Array,
+    rising: Array,
+    prices: Array,
+    level: float,
+    tolerance: float,
+    enough: Callable[[Array], bool] | None = None,
+) -> Guess:
+    """Return prices, others holding ``held + rising * level``, from ``prices`` and ``level`` to a ``tolerance``.
+
+    It ends as soon as the shares (k, n), at the start or after a step, are ``enough``.
+    """
     iterate = _Iterate(problem, held, rising, prices, level)
     best, since, gap = np.inf, 0, np.inf
     kept = (iterate.p, iterate.t, iterate.x)
     steps = 0
     with np.errstate(all="ignore"):
         while steps < MOST_STEPS:
+            if enough is not None and enough(iterate.shares):
+                kept = (iterate.p, iterate.t, iterate.x)
+                break
             gap = iterate.residuals()
             if not np.isfinite(gap):
                 break
@@ -57,7 +72,7 @@ def interior(problem: LevelProblem, held: Array, rising: Array, prices: Array, l
                 break
             steps += 1
     prices, level, x = kept
-    return Guess(prices, level, x if iterate.can is None else x * iterate.can, steps)
+    return Guess(prices, level, iterate.shares_of(x), steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +124,15 @@ class _Iterate:
             self.z += self.q
         if self.can is not None:
             self.x[~self.can] = self.z[~self.can] = 1.0
+
+    @property
+    def shares(self) -> Array:
+        """The shares (k, n), zero where a user cannot run."""
+        return self.shares_of(self.x)
+
+    def shares_of(self, x: Array) -> Array:
+        """Return ``x`` without pairs that it leaves out."""
+        return x if self.can is None else x * self.can
 
     def residuals(self) -> float:
         """Set what the rows lack, and return the largest of gap and residuals, relative."""

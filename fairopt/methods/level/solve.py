@@ -182,21 +182,31 @@ def _limited_by_one(problem: LevelProblem, effort: dict[str, float]) -> Raised |
         even = problem.evened(above)
         prices, level = 1.0 / problem.capacity, 0.6
         if n > DIRECT:
-            prices, level = _guess(even, effort, ROUGH)
+            prices, level = _guess(even.sample(DIRECT), effort, ROUGH)
             level = min(level, even.highest)
-            if level < 1 - ROUGH:
-                return None
-        inside = interior(even, none, none, prices, level, ROUGH)
+
+        def enough(shares: Array, even: LevelProblem = even) -> bool:
+            return _reaching(problem, even, target, shares) is not None
+
+        # there is mostly room: the first shares inside that reach the level will do
+        inside = interior(even, none, none, prices, level, ROUGH, enough)
         effort["steps"] += inside.steps
+        shares = _reaching(problem, even, target, inside.shares)
+        if shares is not None:
+            choice = choose(problem, prices, problem.highest)
+            return Raised(np.zeros(k), problem.highest, choice, np.arange(n), shares, one_demand_dual(problem))
         if inside.level < 1 - ROUGH:
             return None
-        reached = np.einsum("ij,ij->j", even.speed(np.arange(n)), inside.shares)
-        if (reached > 0).all():
-            shares = inside.shares * (target / reached)
-            if _fits(problem, shares):
-                choice = choose(problem, prices, problem.highest)
-                return Raised(np.zeros(k), problem.highest, choice, np.arange(n), shares, one_demand_dual(problem))
     return None
+
+
+def _reaching(problem: LevelProblem, even: LevelProblem, target: Array, shares: Array) -> Array | None:
+    """Return ``shares`` (k, n), each user's made as large as its ``target`` asks, if they fit; else None."""
+    reached = (shares / even.need).sum(axis=0)
+    if not (reached > 0).all():
+        return None
+    shares = shares * (target / reached)
+    return shares if _fits(problem, shares) else None
 
 
 def _fits(problem: LevelProblem, shares: Array) -> bool:

@@ -26,11 +26,19 @@ class Reports:
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
         self.policy, self.market = policy, problem.as_(float)
-        self.truth = decide(policy, self.market, vertex=True) if truth is None else truth
+        self.truth = self._decided() if truth is None else truth
         self._solver = self.truth.solver or chosen(policy, entitled=is_entitled(problem))
         self.own = self.market.utility(self.truth.shares.astype(float))
         self.fair = self.market.fair_utility()
         self._together = self._many()
+
+    def _decided(self) -> Allocation:
+        """Return the decision at the truth, to a vertex: by the solver that decides many at once, where it can."""
+        try:
+            solver = chosen(self.policy, vertex=True, entitled=is_entitled(self.market))
+            return decide(self.policy, self.market, solver)
+        except NotSolved:  # nobody asked for this solver
+            return decide(self.policy, self.market, vertex=True)
 
     @property
     def chunk(self) -> int:

@@ -14,7 +14,7 @@ from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking, own_use
 from fairopt.models.astraea.price_bases import Admissible
 from fairopt.models.astraea.reference import Readings, Reference
-from fairopt.models.astraea.round_state import RoundState, Windows
+from fairopt.models.astraea.round_state import RoundState, Stretches, Windows
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch
 
@@ -27,6 +27,16 @@ def test_windows_are_least_over_slots() -> None:
         for length in range(1, slots + 1):
             brute = np.stack([table[..., at : at + length].min(axis=-1) for at in range(slots - length + 1)], axis=-1)
             assert (windows.least(length) == brute).all()
+
+
+def test_stretches_are_the_longest_at_or_above_a_level() -> None:
+    draw = np.random.default_rng(1)
+    for slots in [1, 2, 3, 8, 31] * 10:
+        row = draw.integers(0, 6, slots)
+        levels = np.arange(1, 8)
+        runs = ["".join("x" if each >= level else " " for each in row).split() for level in levels]
+        assert Stretches.of(row).longest(levels).tolist() == [max(map(len, each), default=0) for each in runs]
+    assert Stretches.of(np.array([5, 5, 5, 0, 1])).longest(np.array([1])) == 3  # not the 1 where the level is 1
 
 
 @pytest.mark.parametrize("form", list(Form))
@@ -53,7 +63,7 @@ def test_offers_in_a_busy_round_are_the_same() -> None:
             state.share()
         best = Fast().best(state, job)
         if job % 4 == 0:
-            assert best == Reference().best(replace(state, _room={}), job)
+            assert best == Reference().best(replace(state), job)
         if best is not None and best.gain > 0:
             found += 1
             state.admit(best.schedule)
@@ -75,7 +85,7 @@ def test_bandwidths_of_many_digits_do_not_overflow() -> None:
         state.share()
         for job in draw.sample(range(4), 4):
             best = Fast().best(state, job)
-            assert best == Reference().best(replace(state, _room={}), job)
+            assert best == Reference().best(replace(state), job)
             if best is not None:
                 schedules.add(best.schedule.count())
                 state.admit(best.schedule)
