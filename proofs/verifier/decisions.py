@@ -122,10 +122,7 @@ def embedded(data: Entry) -> Decision:
     if policy in (
         *PROGRAMS,
         *TRADING,
-        "water-filling",
-        "nash-welfare",
-        "partial-allocation",
-        "oef-efficient",
+        *"water-filling nash-welfare partial-allocation oef-efficient".split(),
     ):
         raise Rejected(f"decisions of {policy} are proved from the market, not by a program that is given")
     said = f"the embedded program, which the author of {policy!r} wrote, has this optimum"
