@@ -97,7 +97,7 @@ def require_entitled(market: Market, shares: Table) -> None:
             raise Rejected(f"the allocation breaks {says}")
 
 
-#: What is proved from the market, besides programs and procedures; what a program of somebody else leaves open.
+#: What is proved from the market besides, and what a program of somebody else leaves open.
 OF_MARKETS = ("water-filling", "nash-welfare", "partial-allocation", "oef-efficient")
 NOT_DECIDED = "whether it is the policy's program is not decided here"
 
