@@ -26,7 +26,7 @@ set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHO
 	$$install --editable '.[dev]'; build/$(1)/bin/python -m pytest -W default -q -n auto --dist worksteal $(VERSIONED)
 endef
 
-.PHONY: demo test test-lowest test-newest sbom kernels check format campaign torture bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
+.PHONY: demo test test-lowest test-newest sbom kernels check format campaign torture mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
 	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -64,6 +64,10 @@ campaign: .venv/ready ## the slow tests: more instances, larger markets
 
 torture: .venv/ready ## a million trials, hours; interrupted, the same command goes on; the counts go into docs/reliability.md
 	$(BIN)/python tests/torture --jobs $$(nproc) --journal build/torture.jsonl --write docs/reliability.md
+
+mutants: .venv/ready ## is every change of a verifier noticed? Hours; interrupted, the same command goes on; survivors are printed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,mutation]'
+	$(BIN)/python tests/mutation
 
 certify: .venv/ready ## certify every policy on 1,000 random markets, and say what could not be, and why
 	$(BIN)/python -m fairopt.proofs.certify_markets

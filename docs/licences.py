@@ -14,7 +14,7 @@ from fairopt.problem.files.storage import write_text
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "LICENSES.md"
 #: Extras that help to work on fairopt, and are no part of it.
-WORKSHOP = ("all", "dev", "docs")
+WORKSHOP = ("all", "dev", "docs", "mutation")
 INTRODUCTION = """\
 # Licences of dependencies
 

@@ -222,7 +222,7 @@ def test_the_page_of_licences_names_every_library_that_fairopt_needs() -> None:
     stated = {row[0].removeprefix("| "): row[1].rstrip(" |") for row in rows if len(row) > 1}
     extras = project["optional-dependencies"]
     needed = project["dependencies"] + [each for name in extras for each in extras[name]]
-    ours = [each for name in ("all", "dev", "docs") for each in extras[name]]
+    ours = [each for name in ("all", "dev", "docs", "mutation") for each in extras[name]]
     for each in set(needed) - set(ours):
         name = each.partition(">=")[0].partition("[")[0].lower()
         assert stated.get(name), name

@@ -97,7 +97,8 @@ def require_entitled(market: Market, shares: Table) -> None:
             raise Rejected(f"the allocation breaks {says}")
 
 
-#: What a certificate with a program of somebody else leaves open.
+#: What is proved from the market besides, and what a program of somebody else leaves open.
+OF_MARKETS = ("water-filling", "nash-welfare", "partial-allocation", "oef-efficient")
 NOT_DECIDED = "whether it is the policy's program is not decided here"
 
 
@@ -119,7 +120,7 @@ def embedded(data: Entry) -> Decision:
     require_feasible(market, shares)
     require_entitled(market, shares)
     policy = told["policy"].name()
-    if policy in (*PROGRAMS, "water-filling", "nash-welfare", "partial-allocation", *TRADING):
+    if policy in (*PROGRAMS, *TRADING, *OF_MARKETS):
         raise Rejected(f"decisions of {policy} are proved from the market, not by a program that is given")
     said = f"the embedded program, which the author of {policy!r} wrote, has this optimum"
     said += f": objective {shown(best)}"

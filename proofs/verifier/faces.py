@@ -92,8 +92,8 @@ def _require_bounded(market: Market, program: Program, told: Entry) -> None:
         circle = _pairs(node["circle"], market)
         given = [market.speedup[i][j] for i, j in circle]
         taken = [market.speedup[i][j] for (i, _), (_, j) in zip(circle[1:] + circle[:1], circle, strict=True)]
-        if prod(taken) <= prod(given):
-            raise Rejected("a circle improves nobody")
+        if prod(taken) <= prod(given) or not without.isdisjoint(circle):
+            raise Rejected("a circle improves nobody, or lacks a pair already and leads back to its own part")
         waiting += [without | {pair} for pair in circle]
 
 

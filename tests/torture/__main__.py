@@ -21,7 +21,6 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only kinds of this letter or name")
     parser.add_argument("--part", type=float, default=1.0, help="this part of the million")
     parser.add_argument("--write", type=Path, help="put the counts into this page")
-    parser.add_argument("--until-fault", action="store_true", help="stop at the first chunk with a fault")
     given = parser.parse_args()
     kinds = [kind for kind in KINDS if given.only in ("", kind.letter, kind.name)]
     done = read(given.journal)
@@ -34,8 +33,6 @@ def main() -> int:
             print(
                 f"FAULT in {chunk.kind}, seed {fault.get('seed')}: {fault.get('ending')}: {fault['says']}", flush=True
             )
-        if chunk.faults and given.until_fault:
-            break
         if time.monotonic() - told > 30:
             told = time.monotonic()
             print(f"torture: {sum(sum(each.counts.values()) for each in done):,} trials", file=sys.stderr, flush=True)

@@ -22,7 +22,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.errors import FairoptError
 from fairopt.policy import Policy
 from fairopt.problem import Market
-from fairopt.program import Program
+from fairopt.program import Formulation, Program
 from fairopt.testing.samples import sample_markets
 
 Spoil = Callable[[Solution, Program, Random], Any]
@@ -209,6 +209,28 @@ def judge(how: str, draw: Random) -> Ending:
     return Ending.RIGHT
 
 
+def pack(how: str, draw: Random) -> Ending:
+    """Fill a knapsack while HiGHS lies: what it answers goes in, whole; integers have no proof that no more does."""
+    size = np.array([draw.randint(1, 9) for _ in range(5)], dtype=float)
+    p = Formulation("knapsack")
+    take = p.variable("take", (5,), lower=0, upper=1, integer=True)
+    p.maximize((size * take).sum())
+    p.constrain("room", (size * take).sum() <= size.sum() // 2)
+    with lying(how, draw, [Highs().solve(p.program())]) as lies:
+        try:
+            x = Highs().optimum(p.program()).point
+        except FairoptError as error:
+            return Ending.REFUSED if lies[0] else _wrong(f"a knapsack of {size}: {error}")
+    if (
+        abs(x - x.round()).max() > CLOSE
+        or x.min() < -CLOSE
+        or x.max() > 1 + CLOSE
+        or size @ x > size.sum() // 2 + CLOSE
+    ):
+        _wrong(f"a knapsack of {size}, {how}: {x}")
+    return Ending.RIGHT
+
+
 def _wrong(says: str) -> Any:
     raise Fault(Ending.WRONG, says)
 
@@ -216,7 +238,7 @@ def _wrong(says: str) -> Any:
 def attempt(draw: Random) -> Ending:
     """Spoil an answer in some way, in a decision or in verdicts."""
     how = draw.choice([*SPOILS, "stale"])
-    return (decide if draw.random() < 0.8 else judge)(how, draw)
+    return draw.choice([*[decide] * 7, judge, judge, pack])(how, draw)
 
 
 KINDS = [Kind("b", "spoiled answers of HiGHS", attempt, 10, 8)]

@@ -94,7 +94,7 @@ def changed_values(data: Any, draw: Random) -> Any:
         elif how == 2 and isinstance(above, list):
             above.extend(copy.deepcopy([at] * draw.choice([1, 50])))
         elif how == 3 and isinstance(at, int | float) and not isinstance(at, bool):
-            above[key] = draw.choice([at + 1, -at, at / 3, at * 10**9, str(at), [at]])
+            above[key] = draw.choice([at + 1, -at, at / 3, at * 10**9, str(at), [at], True])
         elif how == 4 and isinstance(above, dict):
             above[draw.choice(["", "schema", "user", "x y", str(key) + "s"])] = above.pop(key)
         else:

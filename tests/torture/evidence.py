@@ -20,7 +20,7 @@ from fairopt.testing.certificate_samples import of_entitlements, of_market, of_p
 from fairopt.testing.round_samples import by_hand, documented, sample_settings
 from fairopt.testing.round_suite import Lender
 from fairopt.testing.samples import entitled_markets, sample_markets
-from fairopt.testing.tampering import Tampering, changes, places
+from fairopt.testing.tampering import Place, Tampering, changes, places
 
 sys.path.append(str(Path(__file__).parents[1] / "proofs"))
 import test_verify_run as runs
@@ -28,6 +28,10 @@ import test_verify_schedule as schedules
 
 #: What of a run nobody works out is judged for its form at most.
 NOT_JUDGED = ("backend", "policy", "seconds")
+#: What a run begins with: few places, from which all the others follow.
+BEGINS = ("length", "mechanics", "cluster", "trace")
+#: This part of the trials changes nothing.
+UNCHANGED = 0.03
 
 
 @cache
@@ -43,8 +47,10 @@ def certificates() -> list[Any]:
 
 
 def certificate(draw: Random) -> Ending:
-    """Change a certificate in one to three places, or put a part of another one in its place."""
+    """Change a certificate in one to three places; one that is not changed is accepted."""
     data = draw.choice(certificates())
+    if draw.random() < UNCHANGED:
+        return must_be_accepted(certified(data), "a certificate")
     for _ in range(draw.choice([1, 1, 1, 2, 3])):
         change = _some(data, draw)
         data = data if change is None else change.of(data)
@@ -54,11 +60,30 @@ def certificate(draw: Random) -> Ending:
 def made_up(draw: Random) -> Ending:
     """Mix parts of two certificates of one kind, or change values without knowing what they mean."""
     data = draw.choice(certificates())
+    if data.get("policy") == "max-min" and data["certificate"] == "optimality" and draw.random() < 0.5:
+        return certified(_as_levels(data))
     alike = [each for each in certificates() if each["certificate"] == data["certificate"]]
     other = draw.choice(alike)
     shared = [key for key in data if key in other and key not in ("schema", "certificate")]
     data = data | {key: other[key] for key in draw.sample(shared, draw.randint(0, len(shared)))}
     return certified(changed_values(data, draw) if draw.random() < 0.5 else data)
+
+
+def _as_levels(data: Any) -> Any:
+    """Return the optimum of max-min as if it were one of water filling: everybody is held at the least ratio."""
+    names = [user["name"] for user in data["market"]["user"]]
+    found = {key: data[key] for key in ("schema", "market", "allocation")}
+    return found | {
+        "certificate": "levels",
+        "rounds": [{"level": data["value"], "fixed": names, "duals": data["duals"]}],
+    }
+
+
+def must_be_accepted(ending: Ending, what: str) -> Ending:
+    """Return the ending; `Fault` where what is right was refused."""
+    if ending is Ending.REFUSED:
+        raise Fault(Ending.WRONG, f"{what} that is right is refused")
+    return ending
 
 
 def certified(data: Any) -> Ending:
@@ -75,11 +100,21 @@ def certified(data: Any) -> Ending:
 
 
 def _some(data: Any, draw: Random) -> Tampering | None:
+    """Return a change somewhere; half of them on a way down from the top, else most are in what is longest."""
     for _ in range(20):
-        possible = changes(data, draw.choice(list(places(data))), draw)
+        place = draw.choice(list(places(data))) if draw.random() < 0.5 else _way_down(data, draw)
+        possible = changes(data, place, draw)
         if possible:
             return draw.choice(possible)
     return None
+
+
+def _way_down(data: Any, draw: Random) -> Place:
+    place: Place = ()
+    while isinstance(data, dict | list) and data:
+        key: Any = draw.choice(list(data) if isinstance(data, dict) else range(len(data)))
+        place, data = (*place, key), data[key]
+    return place
 
 
 @cache
@@ -94,7 +129,9 @@ def records() -> list[Any]:
 def record(draw: Random) -> Ending:
     """Change the document of a run in a place; the core replays what is accepted."""
     data = draw.choice(records())
-    change = _some(data, draw)
+    if draw.random() < UNCHANGED:
+        return must_be_accepted(Ending.RIGHT if runs.accepted(data) else Ending.REFUSED, "a run")
+    change = _some({key: data[key] for key in BEGINS} if draw.random() < 0.5 else data, draw)
     if change is None:
         return Ending.UNDECIDED
     other = change.of(data)
@@ -115,6 +152,8 @@ def printed_plan() -> Any:
 def plan(draw: Random) -> Ending:
     """Change a schedule in a place; what is accepted must still be what is said."""
     data = printed_plan()
+    if draw.random() < UNCHANGED:
+        return must_be_accepted(Ending.REFUSED if schedules.rejected(data) else Ending.RIGHT, "a schedule")
     change = _some(data, draw)
     if change is None:
         return Ending.UNDECIDED

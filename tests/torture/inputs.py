@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
@@ -90,14 +90,37 @@ def attempt(reader: Reader, draw: Random) -> Ending:
     samples = prepared(reader)
     name = draw.choice(sorted(samples))
     data, parsed = samples[name]
-    if parsed is not None and draw.random() < 0.6:
-        try:
-            data = _as_text(changed_values(parsed, draw), name, parsed).encode("utf-8", "surrogatepass")
-        except (ValueError, RecursionError):
-            data = changed_bytes(data, draw)
-    else:
-        data = changed_bytes(data, draw)
-    return judged(name, data, reader)
+    if parsed is None or draw.random() >= 0.6:
+        return judged(name, changed_bytes(data, draw), reader)
+    changed = changed_values(parsed, draw)
+    try:
+        data = _as_text(changed, name, parsed).encode("utf-8", "surrogatepass")
+    except (ValueError, RecursionError):
+        return judged(name, changed_bytes(data, draw), reader)
+    ending = judged(name, data, reader)
+    if ending is Ending.RIGHT and reader.write is not None and not _truths(parsed):
+        if _truths(changed):
+            raise Fault(Ending.WRONG, f"true or false is read as a number: {data[:500]!r}")
+        if _twice(changed):
+            raise Fault(Ending.WRONG, f"two entries of one name are read: {data[:500]!r}")
+    return ending
+
+
+def _parts(data: Any) -> Iterator[Any]:
+    yield data
+    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from _parts(each)
+
+
+def _truths(data: Any) -> bool:
+    return any(isinstance(each, bool) for each in _parts(data))
+
+
+def _twice(data: Any) -> bool:
+    """Return whether two objects of a list have one name."""
+    lists = (each for each in _parts(data) if isinstance(each, list))
+    named = ([each["name"] for each in entries if isinstance(each, dict) and "name" in each] for entries in lists)
+    return any(names.count(name) > 1 for names in named for name in names)
 
 
 @cache
