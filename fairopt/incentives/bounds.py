@@ -72,6 +72,7 @@ EXACT_UP_TO = 40
 def envy_free(part: Any, spread: Any) -> Any:
     """Return the largest ratio under a policy without envy, of a liar with ``part`` of all weight; see above.
 
+    >>> from fractions import Fraction
     >>> envy_free(Fraction(1, 2), 10), float(envy_free(Fraction(1, 3), 10**6))
     (Fraction(200, 101), 2.999999999994)
     """
@@ -81,6 +82,7 @@ def envy_free(part: Any, spread: Any) -> Any:
 def fair_share(users: int, spread: Any) -> Any:
     """Return a bound on the ratio where all that is known is that everybody has its fair share, for equal weights.
 
+    >>> from fractions import Fraction
     >>> fair_share(2, Fraction(10)) == envy_free(Fraction(1, 2), 10)
     True
     """
@@ -93,6 +95,7 @@ def max_min(part: Any, most: Any = None) -> Any:
 
     ``most`` bounds what the liar has after the lie, over its fair share: 1 / ``part``, or `fair_share`.
 
+    >>> from fractions import Fraction
     >>> max_min(Fraction(1, 2)), max_min(Fraction(1, 3)), max_min(Fraction(1, 2), fair_share(2, Fraction(10)))
     (Fraction(3, 2), Fraction(7, 3), Fraction(301, 202))
     """
@@ -102,6 +105,7 @@ def max_min(part: Any, most: Any = None) -> Any:
 def equal_throughput(part: Any, spread: Any) -> Any:
     """Return the largest ratio where all have the same throughput, speedups being from 1 to ``spread``; see above.
 
+    >>> from fractions import Fraction
     >>> equal_throughput(Fraction(1, 2), 5)
     Fraction(3, 1)
     """
@@ -111,6 +115,7 @@ def equal_throughput(part: Any, spread: Any) -> Any:
 def equilibrium(part: Any) -> Any:
     """Return the largest ratio in a Fisher market, of a liar with ``part`` of all money; see above.
 
+    >>> from fractions import Fraction
     >>> equilibrium(Fraction(1, 2))
     Fraction(3, 2)
     """
@@ -120,6 +125,7 @@ def equilibrium(part: Any) -> Any:
 def vanishing(part: Any, least: Any) -> Any:
     """Return a bound on the ratio in a Fisher market in which each type takes at least ``least`` of all money.
 
+    >>> from fractions import Fraction
     >>> vanishing(Fraction(1, 64), Fraction(1, 4)), vanishing(Fraction(1, 2), Fraction(1, 4))
     (Fraction(16, 15), Fraction(3, 2))
     """

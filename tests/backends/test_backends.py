@@ -15,7 +15,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.pyomo import Pyomo
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trivial import contradiction
-from fairopt.errors import BadInput, NotCapable, NotInstalled, NotSolved
+from fairopt.errors import BadInput, NotCapable, NotInstalled, NotSolved, OutOfTime
 from fairopt.program import Formulation, Program, between
 from fairopt.testing.backend_programs import hard
 from fairopt.testing.backend_suite import CASES, backend_suite
@@ -83,7 +83,11 @@ class Mock(Highs):
     name = "mock"
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        return self.spoil(replace(super()._solve(program, options), backend=self.name), program)
+        try:
+            found = super()._solve(program, options)
+        except OutOfTime as over:  # what was found by then goes with it
+            found = over.solution
+        return self.spoil(replace(found, backend=self.name), program)
 
     def spoil(self, solution: Solution, program: Program) -> Solution:
         return solution

@@ -222,7 +222,7 @@ def test_methods_refuse_entitlements_and_a_back_end_solves_instead() -> None:
                 decide(policy, market, method)
         found = decide(policy, market)
         assert found.solver is not None
-        assert found.solver.name == "highs"
+        assert found.solver.name in ("highs", "exact")  # rationals where floats are not sure
         assert follow(policy)(market).shares[1, 0] >= 4 - TOLERANCE
 
 

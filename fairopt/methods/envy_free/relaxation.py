@@ -184,7 +184,7 @@ class EnvyFreeOptimum(RestrictedOptimum):
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class ScaledUnits:
     """The units of the caller, to which `optimum` goes back."""
 
     unit: float
@@ -222,14 +222,14 @@ class Units:
         )
 
 
-def in_parts(value: Array, gain: Array, capacity: Array, weight: Array, limit: Array) -> tuple[Users, Units]:
+def in_parts(value: Array, gain: Array, capacity: Array, weight: Array, limit: Array) -> tuple[Users, ScaledUnits]:
     """Return the users in the units of `restricted_lp`, and the way back; shapes as in `envy_free_optimum`."""
     total = weight.sum()
     scaled = value * capacity
     top = scaled.max(axis=1)
     unit = float((top * gain).sum() / total)  # so that the objective is about one
     users = Users(scaled / top[:, None], gain / total * top / unit, weight / total, limit, capacity / total)
-    return users, Units(unit, top, capacity, weight, limit)
+    return users, ScaledUnits(unit, top, capacity, weight, limit)
 
 
 def interior_optimum(
