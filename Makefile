@@ -47,7 +47,7 @@ test-newest: ## the same with the newest versions
 kernels: .venv/ready ## the tests of floats with several kernels of the BLAS: nothing but last digits may differ
 	@set -e; for kernel in $(KERNELS); do export OPENBLAS_CORETYPE=$$kernel; \
 		if $(BIN)/python -c 'import numpy; numpy.linalg.inv(numpy.eye(99))' 2>/dev/null; \
-		then echo "BLAS kernel $$kernel"; $(BIN)/python -m pytest -n auto --dist worksteal -q --no-summary $(NUMERICAL); \
+		then echo "BLAS kernel $$kernel"; $(BIN)/python -m pytest -n auto --dist worksteal -q -r fE $(NUMERICAL); \
 		else echo "BLAS kernel $$kernel: not on this processor"; fi; done
 
 check: .venv/ready ## linters and types
