@@ -22,6 +22,8 @@ from fairopt.program import INFINITY, ROUNDING, Array, Program, Sense
 #: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
 #: times what the loosest back end (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
 BROKEN = 1e-5
+#: So near to a whole number is an integer variable in floats; HiGHS leaves a tenth.
+INTEGRAL = 1e-5
 #: The duals of an optimum in floats leave a gap of at most this, relative to the size of its terms; of a tangent more.
 UNCONFIRMED, BY_TANGENT = 1e-4, 1e-3
 #: A row whose terms are all rounding noise has no size of its own; it may be off by this part of a typical variable.
@@ -37,8 +39,13 @@ WIDE = 1e-7
 
 
 def refuse_broken(program: Program, solution: Solution) -> None:
-    """Raise `NotSolved` if a point that a back end calls optimal breaks the constraints."""
+    """Raise `NotSolved` if a point that a back end calls optimal breaks the constraints, or is not whole."""
     x, rows = solution.point, program.rows
+    parts = np.abs(x - np.rint(x.astype(float)))
+    if (torn := program.integer & (parts > INTEGRAL)).any():
+        place = int(np.argmax(torn))
+        says = f"{solution.backend} calls a point optimal where {program.column_name(place)} is {float(x[place]):g}"
+        raise NotSolved(says, replace(solution, status=Status.INACCURATE))
     activity = rows.activity(x)
     excess = np.maximum(rows.lower - activity, activity - rows.upper)
     outside = np.maximum(program.lower - x, x - program.upper)

@@ -17,6 +17,7 @@ from fairopt.errors import NotSolved
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF, WaterFilling
 from fairopt.policy import Policy, uniqueness
 from fairopt.problem import Market
+from fairopt.program import Formulation
 from fairopt.testing.backend_programs import CASES
 
 POLICIES: list[Policy] = [MaxEfficiency(), NonCooperativeOEF(), CooperativeOEF(), MaxMin(), WaterFilling()]
@@ -102,3 +103,15 @@ def test_a_market_is_frozen_in_every_form() -> None:
         for array in (form.speedup, form.capacity, form.weight, form.demand):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 7
+
+
+@pytest.mark.parametrize("part", [0.9, 1 - 2e-5])
+def test_a_part_of_what_is_whole_is_no_answer(part: float) -> None:
+    p = Formulation("knapsack")
+    take = p.variable("take", 3, lower=0, upper=1, integer=True)
+    p.maximize((np.array([3.0, 4.0, 2.0]) * take).sum())
+    p.constrain("room", (np.array([3.0, 4.0, 2.0]) * take).sum() <= 7)
+    best = Highs().optimum(p.program())
+    refuse_broken(p.program(), best)
+    with pytest.raises(NotSolved, match=r"highs calls a point optimal where take\[1\] is"):
+        refuse_broken(p.program(), replace(best, x=np.array([1.0, part, 0.0])))

@@ -206,3 +206,12 @@ def test_the_face_holds_the_shares():
     assert decision.program is None
     assert not WaterFilling().optimal_face(decision).violations(decision.shares.ravel(), 1e-9)
     assert uniqueness(WaterFilling(), decision).utilities
+
+
+def test_shares_that_are_more_than_there_is_are_refused(monkeypatch):
+    def doubled(self, open_, honest=filling._Filling._round):
+        return 2 * honest(self, open_)
+
+    monkeypatch.setattr(filling._Filling, "_round", doubled)
+    with pytest.raises(NotSolved, match="more than there is"):
+        fill(np.array([[1.0, 2.0], [1.0, 3.0]]), np.array([1.0, 1.0]), np.array([1.5, 2.0]))

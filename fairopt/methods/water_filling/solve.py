@@ -50,6 +50,8 @@ GAP = 1e-10
 DOUBT = 1e-8
 #: A level counts as reached that is short by no more than this part.
 REACHED = 1e-12
+#: More of a type, relative to all of it, is no rounding.
+BOOKED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,8 @@ class _Filling:
         begun, shares = perf_counter(), np.zeros_like(self.speedup)
         while (open_ := self.fixed_in == 0).any():
             shares = self._round(open_)
+        if (shares.sum(axis=0) > self.capacity * (1 + BOOKED)).any():
+            raise NotSolved("the shares of the last round are more than there is")
         self.effort["rounds"] = float(len(self.rounds))
         ratio = (shares * self.speedup).sum(axis=1) / (self.fair * self.level)
         reached = min(rounded_down(float(ratio.min()), len(self.capacity) + 4), 1.0)
