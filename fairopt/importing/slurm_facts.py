@@ -164,7 +164,8 @@ class Facts:
                 self.clusters.setdefault(named, record.place)
                 if len(self.clusters) > 1:
                     remedy = f"Choose one: cluster={min(self.clusters)!r}"
-                    raise BadInput(f"got the clusters {', '.join(self.clusters)}", place=record.place, remedy=remedy)
+                    names = ", ".join(map(shown, self.clusters))
+                    raise BadInput(f"got the clusters {names}", place=record.place, remedy=remedy)
             self._read[record.kind](record)
             for name, value in record.fields.items():
                 if name not in _TAKEN[record.kind] and said(value) and name not in ("cluster", "id"):

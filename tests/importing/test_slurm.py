@@ -168,7 +168,7 @@ def test_values() -> None:
         ("Hello world\n", r"line 1: got .*Give what one of these prints: sshare -alP"),
         ("   Account  User  RawShares  RawUsage\n---- ----\n", r'no "|" between them, as sshare -alP prints it'),
         ("Account|User|Share|GrpTRES\nml|a|1|gres/gpu=x\n", r"line 2, GrpTRES: got 'gres/gpu=x'"),
-        ("Cluster|Account|User|Share\na|ml|u|1\nb|ml|u|1\n", r"got the clusters a, b.*cluster='a'"),
+        ("Cluster|Account|User|Share\na|ml|u|1\nb|ml|u|1\n", r"got the clusters 'a', 'b'.*cluster='a'"),
         ("Account|User|Share|ParentName\na||1|b\nb||1|a\na|u|1|\n", r"in a circle of accounts"),
         ("JobID|Account|User|State|AllocTRES\n1|a|u|RUNNING|gres/gpu=1.5\n", r"line 2, TRES, GPU: got 3/2 GPUs"),
     ],
@@ -294,3 +294,14 @@ def test_a_large_file_is_read_line_by_line(tmp_path: Path) -> None:
     jobs = sacct.read(path).problem.jobs
     assert len(jobs) == 20_000
     assert np.all(np.diff(jobs.arrival.astype(float)) >= 0)
+
+
+def test_a_name_that_no_terminal_can_print_is_named_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "assoc.json"
+    each = {"account": "ml", "user": "u", "shares_raw": 1}
+    names = ("alpha", "\ud800")
+    path.write_text(json.dumps({"associations": [{**each, "cluster": name} for name in names]}))
+    with pytest.raises(BadInput) as refused:
+        slurm.read(path)
+    assert "got the clusters 'alpha', '\\ud800'" in str(refused.value)
+    assert str(refused.value).encode()
