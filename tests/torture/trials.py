@@ -62,7 +62,14 @@ class Kind:
     prepare: Callable[[], object] = lambda: None
 
     def trial(self, seed: int) -> tuple[Ending, str]:
-        """Return how the trial with this seed ended, and what is to be said of a fault."""
+        """Return how the trial with this seed ended, and what is to be said of a fault.
+
+        What lasts too long is tried again: others may have held the machine.
+        """
+        ended = self._ended(seed)
+        return self._ended(seed) if ended[0] is Ending.HANG else ended
+
+    def _ended(self, seed: int) -> tuple[Ending, str]:
         try:
             with at_most(self.limit):
                 return self.attempt(Random(f"{self.name} {seed}")), ""
