@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from time import perf_counter
 from typing import Any
 
@@ -153,18 +154,23 @@ class NashWelfare(Policy):
             return draft
         market, evidence = problem.as_(Fraction), draft.evidence
         rents = np.zeros(len(market.users)) if evidence.rents is None else evidence.rents
-        near = near_optimum(market, draft.shares, evidence.prices, rents, self.digits)
-        if near.bounds.error * 10**self.digits > 1:
-            later = (near_optimum(market, *each, self.digits) for each in by_chords(market))
-            near = next((each for each in later if each.bounds.error * 10**self.digits <= 1), near)
-        if near.bounds.error > USEFUL:
+        first = draft.shares, evidence.prices, rents
+        fits = all(np.isfinite(each).all() for each in first)  # with speedups of 1e-300, prices are beyond floats
+        near: NearOptimum | None = None
+        for each in chain([first] if fits else [], by_chords(market)):
+            found = near_optimum(market, *each, self.digits)
+            if near is None or found.bounds.error < near.bounds.error:
+                near = found
+            if near.bounds.error * 10**self.digits <= 1:
+                break
+        if near is None or near.bounds.error > USEFUL:
             return draft
         raw = f"{draft.solution.raw_status}; utilities are proven within {float(near.bounds.error):.2g}"
         solution = replace(draft.solution, status=Status.OPTIMAL, raw_status=raw)
-        found = _evidence(market, near)
+        proof = _evidence(market, near)
         if problem.exact:
-            return replace(draft, shares=near.shares, evidence=found, error=near.bounds.error, solution=solution)
-        floats = (cast(part, float) for part in (found.prices, found.budgets, found.spending, near.rents))
+            return replace(draft, shares=near.shares, evidence=proof, error=near.bounds.error, solution=solution)
+        floats = (cast(part, float) for part in (proof.prices, proof.budgets, proof.spending, near.rents))
         return replace(draft, shares=cast(near.shares, float), evidence=Equilibrium(*floats), solution=solution)
 
     def _own(self, problem: Market) -> Iterator[Allocation]:

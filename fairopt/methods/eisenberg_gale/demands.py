@@ -129,15 +129,18 @@ class _Buys:
                 [np.broadcast_to(prices, cost.shape), -prices[cheap] * ratio, rents[:, None] * (1 - ratio)]
             )
             found = usable & (terms.sum(axis=0) <= near * np.abs(terms).max(axis=0))
-        # beside the most that is paid a rent, or a price, may look like nothing, and matter for the cheapest
-        paid = np.where(found, pays, pays.max())
-        rented = (rents > nothing * paid.min(axis=1)) & (floats.limit < INFINITY)
+            # beside the most that is paid a rent, or a price, may look like nothing, and matter for the cheapest
+            paid = np.where(found, pays, pays.max())
+            rented = (rents > nothing * paid.min(axis=1)) & (floats.limit < INFINITY)
+            free = prices <= nothing * paid.min(axis=0)
         rows = zip(found, market.speedup, strict=True)
         best = [sorted(np.flatnonzero(row).tolist(), key=speed.__getitem__) for row, speed in rows]
-        return cls(market, best, rented.tolist(), (prices <= nothing * paid.min(axis=0)) | ~found.any(axis=0))
+        return cls(market, best, rented.tolist(), free | ~found.any(axis=0))
 
     def solved(self, prices: Array, digits: int) -> NearOptimum | None:
         """Return the best of the allocations that buy only these types; None where the types are not best buys."""
+        if not all(self.best):  # numbers that are beyond floats suggest nothing
+            return None
         if any(not rent and self.free[types].any() for types, rent in zip(self.best, self.rented, strict=True)):
             return None
         found = self._prices(prices, digits)

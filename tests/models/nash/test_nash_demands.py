@@ -17,7 +17,7 @@ from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.models import NashWelfare, PartialAllocation
 from fairopt.policy import exactly
 from fairopt.problem import Market
-from fairopt.program import fractions
+from fairopt.program import INFINITY, fractions
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.properties import Answer, Effort, EnvyFreeness, ParetoEfficiency, SharingIncentive, StrategyProofness
 from fairopt.properties.over_optima import over_optima
@@ -201,3 +201,12 @@ def test_lies_about_what_is_irrational_are_decided_in_floats() -> None:
     verdict = StrategyProofness().judge(NashWelfare(), IRRATIONAL, decision, effort=Effort(evaluations=30))
     assert verdict.answer in (Answer.FAILS, Answer.NOT_REFUTED)
     assert not verdict.exact
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")  # infinite prices are noticed
+def test_speedups_whose_prices_are_beyond_floats() -> None:
+    market = Market.of_arrays(
+        np.full((3, 1), 1.0000000000000001e-300), capacity=[2.0], weight=[3e10, 444.5, 1.0], demand=[1.0, 5.0, INFINITY]
+    )
+    found = allocate(NashWelfare(), market)
+    assert found.shares[:, 0] == pytest.approx([1.0, 444.5 / 445.5, 1 / 445.5])
