@@ -13,7 +13,7 @@ from fairopt.backends.exact import Exact
 from fairopt.methods.envy_free import solve as envy_free_solve
 from fairopt.methods.grouping import evened_out, identical_rows, shared_out
 from fairopt.models import CooperativeOEF
-from fairopt.policy import follow
+from fairopt.policy import Allocation, follow
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation
@@ -26,13 +26,14 @@ EVERY = 10
 UNITS = ("units",)
 
 
-def check_against_exact(seed: int) -> None:
+def check_against_exact(seed: int) -> Allocation:
     market = odd_market(seed, apart=UNITS)
     own = allocate(CooperativeOEF(), market)
     exact = allocate(CooperativeOEF(), market.as_(Fraction), Exact()).objective
     assert Fraction(own.solution.lower) <= exact <= Fraction(own.solution.upper), seed
     assert own.solution.gap <= GAP, seed
     check_shares(market, own.shares)
+    return own
 
 
 def check_shares(market: Market, shares: np.ndarray, tolerance: float = 1e-9) -> None:
@@ -129,13 +130,7 @@ def test_bounds_of_the_interior_point_method_hold_exactly(monkeypatch):
     monkeypatch.setattr(envy_free_solve, "LIMITED", 3)
     inside = 0
     for seed in range(60):
-        market = odd_market(seed, apart=UNITS)
-        own = allocate(CooperativeOEF(), market)
-        exact = allocate(CooperativeOEF(), market.as_(Fraction), Exact()).objective
-        assert Fraction(own.solution.lower) <= exact <= Fraction(own.solution.upper), seed
-        assert own.solution.gap <= GAP, seed
-        check_shares(market, own.shares)
-        inside += own.solution.warm_start is None
+        inside += check_against_exact(seed).solution.warm_start is None
     assert inside > 5
 
 
