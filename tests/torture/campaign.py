@@ -68,9 +68,8 @@ def wanted(kinds: Sequence[Kind], trials: dict[str, int], done: Iterable[Chunk])
     left: list[Iterator[tuple[Kind, int, int]]] = []
     for letter, total in trials.items():
         own = [kind for kind in kinds if kind.letter == letter]
-        for place, kind in enumerate(own):
-            share = total // len(own) + (place < total % len(own))
-            left.append(_chunks(kind, share, there))
+        shares = _shares(own, total)
+        left += [_chunks(kind, shares[kind.name], there) for kind in own]
     while left:
         for each in list(left):
             found = next(each, None)
@@ -78,6 +77,14 @@ def wanted(kinds: Sequence[Kind], trials: dict[str, int], done: Iterable[Chunk])
                 left.remove(each)
             else:
                 yield found
+
+
+def _shares(kinds: Sequence[Kind], total: int) -> dict[str, int]:
+    """Return how many trials each kind gets: alike, but no more than its most."""
+    shares: dict[str, int] = {}
+    for done, kind in enumerate(sorted(kinds, key=lambda each: each.most)):
+        shares[kind.name] = min(kind.most, -(-(total - sum(shares.values())) // (len(kinds) - done)))
+    return shares
 
 
 def _chunks(kind: Kind, trials: int, there: set[tuple[str, int]]) -> Iterator[tuple[Kind, int, int]]:

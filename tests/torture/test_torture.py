@@ -59,6 +59,16 @@ def test_trials_go_on_where_they_stopped(tmp_path: Path) -> None:
     assert summed(read(journal))["coin"].total() == 33
 
 
+def test_other_kinds_make_up_for_one_of_which_few_are_enough() -> None:
+    few, many = (
+        Kind("b", name, lambda draw: Ending.RIGHT, cost=1.0, most=most) for name, most in (("few", 7), ("many", 10**9))
+    )
+    counts = {"few": 0, "many": 0}
+    for kind, _, count in wanted([few, many], {"b": 20_000}, []):
+        counts[kind.name] += count
+    assert counts == {"few": 7, "many": 19_993}
+
+
 def _hang(draw: random.Random) -> Ending:
     while True:
         time.sleep(0.01)

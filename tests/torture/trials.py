@@ -51,7 +51,7 @@ class Kind:
 
     ``attempt`` returns how a trial without a fault ended, and raises `Fault`. ``limit``: the most seconds of a trial.
     ``prepare`` is called before the first one. ``cost``: about how many milliseconds one takes, so that chunks take
-    about as long as each other.
+    about as long as each other. ``most``: so many are enough, where one takes long; other kinds of its letter make up.
     """
 
     letter: str
@@ -60,6 +60,7 @@ class Kind:
     limit: float = 10.0
     cost: float = 5.0
     prepare: Callable[[], object] = lambda: None
+    most: int = 10**9
 
     def trial(self, seed: int) -> tuple[Ending, str]:
         """Return how the trial with this seed ended, and what is to be said of a fault.
