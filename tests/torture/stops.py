@@ -364,8 +364,8 @@ def commands() -> dict[str, Command]:
         "max-min",
         "--policy",
         "oef-cooperative",
-        "--seconds",
-        "1",
+        "--evaluations",  # not seconds: with those it ends otherwise on a machine that is busy
+        "150",
         "--json",
     ]
     return {
