@@ -391,7 +391,7 @@ def attempt(name: str, draw: Random) -> Ending:
 
 COSTS = {"run": 700, "compare": 900, "claims": 700, "study": 2500, "bench": 2500, "table": 2500, "page": 8000}
 #: So many stops are enough of a command that takes over a second.
-ENOUGH = 300
+ENOUGH = 150
 KINDS = [
     Kind("c", f"stops of {name}", partial(attempt, name), 120, cost, loaded, most=ENOUGH if cost > 1000 else 10**9)
     for name, cost in COSTS.items()
