@@ -237,7 +237,8 @@ def _unraised(what: Any) -> None:
     """Have an interruption come again that came in a callback of the garbage collector, where Python drops errors."""
     if isinstance(what.exc_value, KeyboardInterrupt):
         ours = signal.getsignal(signal.SIGTERM) is signal.default_int_handler
-        again = threading.Timer(0.01, signal.raise_signal, (signal.SIGTERM if ours else signal.SIGINT,))
+        number = signal.SIGTERM if ours else signal.SIGINT
+        again = threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, number))
         again.daemon = True
         again.start()
     else:
