@@ -235,7 +235,7 @@ def _end_orderly() -> None:
 
 def _unraised(what: Any) -> None:
     """Have an interruption come again that came in a callback of the garbage collector, where Python drops errors."""
-    if isinstance(what.exc_value, KeyboardInterrupt):
+    if isinstance(what.exc_value, KeyboardInterrupt) and hasattr(signal, "pthread_kill"):
         ours = signal.getsignal(signal.SIGTERM) is signal.default_int_handler
         number = signal.SIGTERM if ours else signal.SIGINT
         again = threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, number))
