@@ -215,7 +215,8 @@ class Method:
     """A policy's own algorithm; `Policy.decide` carries out its steps.
 
     It is listed, named, chosen and refused like a back end. ``number`` is the number type of its answers: float, or
-    None for that of the problem. ``capabilities`` are the options that it supports.
+    None for that of the problem. ``capabilities`` are the options that it supports beside the time limit, which
+    `fairopt.policy.decide.decide` keeps for all: a loop that may last asks `fairopt.deadline.left` in each turn.
 
     >>> from fairopt.models import MaxMin
     >>> MaxMin.methods[0].name
@@ -237,21 +238,20 @@ class Method:
 
 
 class ProgramMethod(Method, ABC):
-    """A method that solves the policy's program without formulating it; a time limit stops it with `OutOfTime`.
+    """A method that solves the policy's program without formulating it.
 
     >>> from fairopt.models import MaxMin
     >>> isinstance(MaxMin.methods[0], ProgramMethod)
     True
     """
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.TIME_LIMIT})
-
     @abstractmethod
     def solve(self, policy: Any, problem: Any, start: Any = None) -> Solution:
         """Return the solution for ``problem``, with ``values``, proven ``lower`` and ``upper``, and ``duals``.
 
-        ``start`` is the ``warm_start`` of an earlier solution of the policy; one that does not fit is ignored. Errors:
-        `NotSolved`; `NotCapable` where the numbers are too far apart for floats.
+        Where time is over, its status is `Status.LIMIT`, and it has what was proven by then. ``start`` is the
+        ``warm_start`` of an earlier solution of the policy; one that does not fit is ignored. Errors: `NotSolved`;
+        `NotCapable` where the numbers are too far apart for floats; `OutOfTime` where nothing was proven.
         """
 
     def certify(self, policy: Any, decision: Any) -> Any:
@@ -339,8 +339,10 @@ class Session:
             raise NotCapable(f"{self.solver.name} does not solve the program of {policy.name}")
         if start is None and self._last is not None:
             start = self._last.warm_start
-        with within(self.options.time_limit):
-            solution = method.solve(policy, problem, start)
+        solution = method.solve(policy, problem, start)
+        if solution.status is Status.LIMIT:
+            left(found=solution)
+        solution.require_optimal()
         if self.surely:
             refuse_wide(solution)
         if self.warm:
