@@ -23,7 +23,7 @@ import numpy as np
 
 import fairopt
 from fairopt.deadline import time_limit
-from fairopt.errors import FairoptError, NotSolved
+from fairopt.errors import FairoptError, NotSolved, OutOfTime
 from fairopt.frontier import GOALS, RELAXED
 from fairopt.problem import Market
 from fairopt.properties import Effort
@@ -99,10 +99,10 @@ class Question:
                 watch()
                 limits = np.array([1, 2, 2] if len(cells) == 4 else [1, 3])  # faces and distances have one each
                 return float((np.diff(cells) - self.limit * limits).max()), "answered"
-        except NotSolved as error:
+        except (NotSolved, OutOfTime) as error:
             found = error.solution
             bounds = found is not None and (found.gap is not None or found.bound is not None)
-            ended = "not solved, with a bound" if bounds else "not solved"
+            ended = f"{type(error).__name__}{', with a bound' * bounds}"
         except FairoptError as error:
             ended = type(error).__name__
         return perf_counter() - begun - self.limit, ended

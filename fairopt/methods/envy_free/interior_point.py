@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.deadline import remaining
+from fairopt.deadline import left, remaining
+from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.restricted_lp import Users
 from fairopt.program import INFINITY, Array
 
@@ -96,17 +97,18 @@ def interior(users: Users, direction: Array) -> Interior:
     program = _Program(users, direction)
     point = program.start()
     best, since = program.seen(point, 0), 0
-    begun, step = perf_counter(), EACH * len(direction) ** 3 * len(users.size)
+    step = EACH * len(direction) ** 3 * len(users.size)
     with np.errstate(all="ignore"):
         for steps in range(1, MOST_STEPS + 1):
-            if remaining() < step:  # nothing interrupts it
+            begun = perf_counter()
+            if remaining() < step:  # what is long in it cannot be interrupted
                 break
             try:
                 point = _Newton(program, point).stepped()
-            except np.linalg.LinAlgError:
+            except (np.linalg.LinAlgError, OutOfTime):
                 break
             found, since = program.seen(point, steps), since + 1
-            step = (perf_counter() - begun) / steps
+            step = max(step, perf_counter() - begun)
             if found.gap < 0.5 * best.gap:
                 best, since = found, 0
             if found.gap == INFINITY or best.gap <= NEAR or (since > STALLED and best.gap < CLOSE):
@@ -249,6 +251,7 @@ class _Newton:
 
     def step(self, sides: list[Array]) -> Point:
         """Return the step that changes the four kinds of products by ``sides``, to first order."""
+        left()
         point, program = self.point, self.program
         weight, part, rows = program.weight, program.part, program.rows
         change = [

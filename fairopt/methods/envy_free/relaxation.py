@@ -38,6 +38,8 @@ ZERO = 1e-9
 CHEAP = 1e-3
 #: Most multipliers added in a round, for each member.
 ADDED = 3
+#: So many answers of restricted programs are told where time is over.
+LAST = 3
 #: Pairs of users (giver, taker), by type, that carried multipliers within its group.
 Pairs = dict[int, tuple[Array, Array]]
 
@@ -266,21 +268,20 @@ def envy_free_optimum(
     k = len(capacity)
     program, near = RestrictedLP(users, start), dict.fromkeys(range(k), (start.givers, start.takers))
     relaxed, first = True, list[int]()
-    known, last = dict[int, GroupMultipliers](), None
+    known, told = dict[int, GroupMultipliers](), list[EnvyFreeOptimum]()
     try:
         while relaxed:
             found = program.solve()
-            last = last or _of_all(program, units, found, known, near)
+            told = told or [_of_all(program, units, found, known, near)]
             relaxed, groups = _relax(program, found, near, first)
             near |= {j: (each.envious, each.envied) for j, each in groups.items()}
             first = [j for j, each in groups.items() if len(each.leaving)]
             known |= groups  # those of other groups are old, and still bound something
-            last = _of_all(program, units, found, known if relaxed else groups, near)
+            told.append(_of_all(program, units, found, known if relaxed else groups, near))
     except OutOfTime as over:
-        over.solution = last
+        over.solution = told[-LAST:]  # the bounds of earlier ones may be better
         raise
-    assert last is not None
-    return last
+    return told[-1]
 
 
 def _of_all(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from fairopt.deadline import left
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.bounds import DualBound, lower_bound, upper_bound
 from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
@@ -27,7 +28,7 @@ LIMITED, MOSTLY, MANY, PROVEN = 50, 0.25, 2000, 1e-7
 #: A larger gap is tried again by another simplex method.
 STRAINED = 1e-9
 #: After a time limit, what users hold is proved free of envy if there are no more pairs of users and bundles.
-SOON = 4_000_000
+SOON = 1_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,8 +62,8 @@ def envy_free_shares(
 
     Shapes: ``speedup`` (n, k), ``capacity`` (k,), ``weight`` (n,), ``demand`` (n,) or None. ``start`` is the
     `EnvyFreeResult.warm_start` of a market of the same types with some of the same ``users``, by name. ``begin`` is
-    asked for prices where there are many users and no start of use. Where time is over, the best by then is returned;
-    `OutOfTime` where its proof would take seconds. Errors: `NotSolved` where HiGHS fails on a part of the program.
+    asked for prices where there are many users and no start of use. Where time is over, the best by then is returned,
+    as far as its proof takes no seconds. Errors: `NotSolved` where HiGHS fails on a part of the program.
     """
     clock = StageClock()
     merged = MergedUsers.of(users, speedup, capacity, weight, demand)
@@ -80,17 +81,17 @@ def envy_free_shares(
     try:
         for found, most in _candidates(merged, rows, at):
             clock.lap("solve")
+            left(found=[found])
             proven = _proven(merged, found)
             clock.lap("certify")
             if proven.gap <= most:
                 break
     except OutOfTime as over:
-        found, ended = over.solution or _all_the_same(merged), False
+        known, ended = [_all_the_same(merged), *(over.solution or [])], False
         clock.lap("solve")
-        if len(found.bundle) * len(merged.weight) <= SOON:
-            proven = _better(_proven(merged, found), proven)
-        if proven is None:
-            raise
+        for found in known:
+            if len(found.bundle) * len(merged.weight) <= SOON:
+                proven = _better(_proven(merged, found), proven)
     assert proven is not None
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
     bundle[:, merged.types] = proven.held[merged.group]
