@@ -10,7 +10,8 @@ from typing import Any, TypeAlias, Unpack, overload
 
 from fairopt import discovery
 from fairopt.backends import Method, Options, Solver
-from fairopt.errors import BadInput, OutOfTime
+from fairopt.deadline import only_a_part
+from fairopt.errors import BadInput
 from fairopt.policy import Allocation, Decision, Plan, Policy, Schedule, Uniqueness
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
@@ -66,11 +67,8 @@ def allocate(
         if not canonical:
             return decision
         begun = perf_counter()
-        try:
+        with only_a_part():
             shares = lexicographic(chosen, decision)
-        except OutOfTime as over:
-            over.solution = None  # it is of one of many programs
-            raise
     seconds = replace(decision.seconds, solve=decision.seconds.solve + perf_counter() - begun)
     return replace(decision, shares=shares, seconds=seconds)
 

@@ -9,6 +9,7 @@ from typing import Any
 from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import EfficientProof, row_duals
+from fairopt.deadline import only_a_part
 from fairopt.errors import NotCapable
 from fairopt.methods.efficient_faces import EfficientFaces, best_efficient, giving_out_all
 from fairopt.models.nash.nash_welfare import NashWelfare
@@ -87,7 +88,8 @@ class EfficientOEF(Policy):
             held = NashWelfare().decide(market, None, solve)
             return held.shares if held.exact else market.speedup * 0
 
-        found = best_efficient(program, market.speedup, equilibrium, nodes=n * k * min(n, k))
+        with only_a_part():
+            found = best_efficient(program, market.speedup, equilibrium, nodes=n * k * min(n, k))
         status = Status.OPTIMAL if found.value == found.bound else Status.LIMIT
         number = Fraction if problem.exact else float
         return Allocation(

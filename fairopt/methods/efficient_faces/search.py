@@ -114,8 +114,7 @@ def best_efficient(
         dived = True
         while search.top() > search.value and not (nodes and len(search.nodes) >= nodes):
             search.branch(search.open[0][-1])
-    except OutOfTime as over:
-        over.solution = None  # it is of one of many programs
+    except OutOfTime:
         if not dived or search.best is None:
             raise
     if search.best is None or search.best.shares is None:
