@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -70,13 +72,17 @@ def raise_level(
         over, found = stopped, _chosen(problem, stopped.solution)
     clock.lap("solve")
     shares = _all_shares(found, units, speedup.shape)
+    told: dict[str, Any] = {"effort": effort, "seconds": clock.stages, "ended": over is None}
     duals = units.duals(asked, found.prices, found.demand_dual, units.level)
-    result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages, ended=over is None)
+    result = LevelResult.proved(asked, shares, *duals, **told)
     clock.lap("certify")
-    if over is not None:
-        over.solution = result
-        raise over
-    return result
+    if over is None:
+        return result
+    if problem.highest < INFINITY:  # by then it may be the demand of one user that proves most
+        duals = units.duals(asked, found.prices * 0, one_demand_dual(problem), units.level)
+        result = min(result, LevelResult.proved(asked, shares, *duals, **told), key=attrgetter("upper"))
+    over.solution = result
+    raise over
 
 
 def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
@@ -150,11 +156,10 @@ def _from(problem: LevelProblem, effort: dict[str, float], near: Guess) -> Raise
 
 def _chosen(problem: LevelProblem, guess: Guess) -> Raised:
     """Return what a guess tells of all users: its shares where it has them, else what they choose at its prices."""
-    prices, n, most = floored(problem, guess.prices), len(problem.rate), problem.highest
-    choice = choose(problem, prices, min(guess.level, most))
-    known = np.arange(n if guess.shares.shape == problem.shape else 0)
-    duals = (prices, choice.demand_dual) if guess.level < most else (prices * 0, one_demand_dual(problem))
-    return Raised(duals[0], min(guess.level, most), choice, known, guess.shares[:, known], duals[1])
+    prices, level = floored(problem, guess.prices), min(guess.level, problem.highest)
+    choice = choose(problem, prices, level)
+    known = np.arange(guess.shares.shape[1] if guess.shares.shape == problem.shape else 0)
+    return Raised(prices, level, choice, known, guess.shares[:, known], choice.demand_dual)
 
 
 def _as_one_program(problem: LevelProblem, effort: dict[str, float]) -> Raised:

@@ -102,8 +102,10 @@ def fill(speedup: Array, capacity: Array, fair: Array, demand: Array | None = No
         filling.run()
     except OutOfTime as over:
         first = over.solution
-        if not filling.rounds and isinstance(first, LevelResult) and filling.demand is None:
-            filling.count(first, np.zeros(len(fair), dtype=bool), np.zeros(len(fair), dtype=bool))
+        if not filling.rounds and isinstance(first, LevelResult):
+            # where some are at their caps, the level of the others bounds nothing
+            known = first if filling.demand is None else replace(first, upper=INFINITY)
+            filling.count(known, *np.zeros((2, len(fair)), dtype=bool))
         over.solution = filling.result(begun, ended=False) if filling.rounds else None
         raise
     return filling.result(begun)
