@@ -17,6 +17,7 @@ import pytest
 from fairopt import allocate
 from fairopt.backends.solution import Status
 from fairopt.deadline import time_limit
+from fairopt.discovery import BACKENDS, load, names
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.evidence import certify_bound
 from fairopt.models import MaxMin, WaterFilling
@@ -151,3 +152,13 @@ def test_json_tells_point_bound_and_gap(fairopt: Callable[..., Any], tmp_path: P
     assert ran.data["proven"]["upper"] >= ran.data["proven"]["lower"]
     assert "the best point so far has objective" in ran.err
     assert "none is better than" in ran.err
+
+
+@pytest.mark.parametrize("backend", names(BACKENDS))
+def test_every_back_end_takes_a_limit(backend: str) -> None:
+    if not load(BACKENDS, backend).available():
+        pytest.skip("not installed")
+    free = allocate("max-min", TWO_LEVELS, backend)
+    assert allocate("max-min", TWO_LEVELS, backend, time_limit=600).objective == free.objective
+    with pytest.raises(NotSolved, match="time limit of 0 s is over"):
+        allocate("max-min", TWO_LEVELS, backend, time_limit=0)

@@ -259,6 +259,11 @@ class ProgramMethod(Method, ABC):
         raise NotCapable(f"a decision of {policy.name} by {self.name} is in floats, and floats prove nothing")
 
 
+def _afresh(solver: Solver, options: Options, program: Program) -> Solution:
+    """Ask a back end from outside, which starts afresh with every program."""
+    return solver.solve(program, **asdict(replace(options, time_limit=left())))
+
+
 class Session:
     """A solver that makes one decision after another: the only form of warm start.
 
@@ -288,9 +293,9 @@ class Session:
         self.seconds, self.surely = 0.0, False
         self._ask: Callable[[Program], Solution] | None = None
         if not isinstance(solver, Method):
-            # a back end from outside starts afresh with every program
-            opened = isinstance(solver, Backend) and solver.opened(self.options)
-            self._ask = opened or partial(solver.solve, **asdict(self.options))
+            # the time limit is kept by who decides, also where a back end has no such option
+            free = replace(self.options, time_limit=None)
+            self._ask = solver.opened(free) if isinstance(solver, Backend) else partial(_afresh, solver, free)
         self._last = start
 
     @property
