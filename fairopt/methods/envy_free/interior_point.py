@@ -101,7 +101,7 @@ def interior(users: Users, direction: Array) -> Interior:
     with np.errstate(all="ignore"):
         for steps in range(1, MOST_STEPS + 1):
             begun = perf_counter()
-            if remaining() < step:  # what is long in it cannot be interrupted
+            if remaining() < 2 * step:  # what is long in it cannot be interrupted, and its proof takes time as well
                 break
             try:
                 point = _Newton(program, point).stepped()

@@ -28,7 +28,7 @@ LIMITED, MOSTLY, MANY, PROVEN = 50, 0.25, 2000, 1e-7
 #: A larger gap is tried again by another simplex method.
 STRAINED = 1e-9
 #: After a time limit, what users hold is proved free of envy if there are no more pairs of users and bundles.
-SOON = 1_000_000
+SOON = 300_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
