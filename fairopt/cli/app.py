@@ -14,6 +14,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Mapping
 from importlib import import_module
 from io import TextIOWrapper
@@ -228,6 +229,20 @@ def _end_orderly() -> None:
     """Take an end that others ask for, such as a queue of jobs, as an interruption: what is computed is kept."""
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _unraised
+
+
+def _unraised(what: Any) -> None:
+    """Have an interruption come again that came in a callback of the garbage collector, where Python drops errors."""
+    if isinstance(what.exc_value, KeyboardInterrupt) and hasattr(signal, "pthread_kill"):
+        ours = signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+        number = signal.SIGTERM if ours else signal.SIGINT
+        again = threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, number))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(what)
 
 
 def _run() -> None:

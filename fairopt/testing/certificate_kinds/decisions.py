@@ -214,7 +214,7 @@ def _property(data: Mapping[str, Any]) -> None:
     market = market_of(data)
     judge: AllocationProperty = load(PROPERTIES, data["property"])()
     # not `check`, whose limits are for what somebody gives; what a verifier accepts may be beyond these
-    verdict = judge._check(market, shares_of(data, market), Fraction(0))
+    verdict = judge.decided(market, shares_of(data, market), Fraction(0))
     require(verdict.exact and verdict.answer.value == data["answer"], f"it {verdict.answer.value}")
 
 
