@@ -10,14 +10,12 @@ from typing import Any, TypeAlias, Unpack, overload
 
 from fairopt import discovery
 from fairopt.backends import Method, Options, Solver
-from fairopt.backends.solution import Solution, Status
-from fairopt.deadline import left
-from fairopt.deadline import time_limit as within
-from fairopt.errors import BadInput, OutOfTime
+from fairopt.deadline import only_a_part
+from fairopt.errors import BadInput
 from fairopt.policy import Allocation, Decision, Plan, Policy, Schedule, Uniqueness
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
-from fairopt.policy.decide import How
+from fairopt.policy.decide import How, within
 from fairopt.policy.optima import lexicographic
 from fairopt.problem import Cluster, Market, Queue, Trace
 from fairopt.problem.batch import Batch
@@ -63,21 +61,14 @@ def allocate(
     chosen = discovery.policy_of(policy, Market)
     solver = discovery.solver_of(chosen, backend)
     options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
-    try:
-        with within(time_limit):
-            decision = decide_with(chosen, problem, solver, options=options, exact=exact, vertex=canonical)
-    except OutOfTime as over:
-        left()
-        found = over.solution
-        if found is None or found.status is Status.OPTIMAL:  # of one of several programs
-            found = Solution(Status.LIMIT, str(over), solver.name if solver else chosen.name)
-        found.require_optimal()
-        raise
-    _log.info("%r in %.3f s", decision, sum(vars(decision.seconds).values()))
-    if not canonical:
-        return decision
-    begun = perf_counter()
-    shares = lexicographic(chosen, decision)
+    with within(time_limit, solver.name if solver else chosen.name):
+        decision = decide_with(chosen, problem, solver, options=options, exact=exact, vertex=canonical)
+        _log.info("%r in %.3f s", decision, sum(vars(decision.seconds).values()))
+        if not canonical:
+            return decision
+        begun = perf_counter()
+        with only_a_part():
+            shares = lexicographic(chosen, decision)
     seconds = replace(decision.seconds, solve=decision.seconds.solve + perf_counter() - begun)
     return replace(decision, shares=shares, seconds=seconds)
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.program import Array, Number, Program
+from fairopt.program import Array, Number, Program, number_text
 
 
 class Status(enum.Enum):
@@ -151,7 +151,12 @@ class Solution:
         if self.status is Status.INFEASIBLE:
             together = ": these cannot hold together: " + ", ".join(self.conflict) if self.conflict else ""
             return f"no point satisfies all constraints{together}"
-        found = f"; the best point so far has objective {self.objective}" if self.x is not None else ", nothing found"
+        found = ", nothing found"
+        if self.objective is not None:
+            best = "no bound is known"
+            if self.bound is not None:
+                best = f"none is better than {number_text(self.bound)} (gap {self.gap:.2g})"
+            found = f"; the best point so far has objective {number_text(self.objective)}, and {best}"
         return {
             Status.UNBOUNDED: "the objective has no limit; a constraint is missing",
             Status.INFEASIBLE_OR_UNBOUNDED: "the constraints contradict each other or the objective has no limit",

@@ -215,7 +215,8 @@ class Method:
     """A policy's own algorithm; `Policy.decide` carries out its steps.
 
     It is listed, named, chosen and refused like a back end. ``number`` is the number type of its answers: float, or
-    None for that of the problem. ``capabilities`` are the options that it supports.
+    None for that of the problem. ``capabilities`` are the options that it supports beside the time limit, which
+    `fairopt.policy.decide.decide` keeps for all: a loop that may last asks `fairopt.deadline.left` in each turn.
 
     >>> from fairopt.models import MaxMin
     >>> MaxMin.methods[0].name
@@ -237,26 +238,30 @@ class Method:
 
 
 class ProgramMethod(Method, ABC):
-    """A method that solves the policy's program without formulating it; a time limit stops it with `OutOfTime`.
+    """A method that solves the policy's program without formulating it.
 
     >>> from fairopt.models import MaxMin
     >>> isinstance(MaxMin.methods[0], ProgramMethod)
     True
     """
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.TIME_LIMIT})
-
     @abstractmethod
     def solve(self, policy: Any, problem: Any, start: Any = None) -> Solution:
         """Return the solution for ``problem``, with ``values``, proven ``lower`` and ``upper``, and ``duals``.
 
-        ``start`` is the ``warm_start`` of an earlier solution of the policy; one that does not fit is ignored. Errors:
-        `NotSolved`; `NotCapable` where the numbers are too far apart for floats.
+        Where time is over, its status is `Status.LIMIT`, and it has what was proven by then. ``start`` is the
+        ``warm_start`` of an earlier solution of the policy; one that does not fit is ignored. Errors: `NotSolved`;
+        `NotCapable` where the numbers are too far apart for floats; `OutOfTime` where nothing was proven.
         """
 
     def certify(self, policy: Any, decision: Any) -> Any:
         """Return exact evidence for a decision of this method; errors: `NotCapable`, also by default."""
         raise NotCapable(f"a decision of {policy.name} by {self.name} is in floats, and floats prove nothing")
+
+
+def _afresh(solver: Solver, options: Options, program: Program) -> Solution:
+    """Ask a back end from outside, which starts afresh with every program."""
+    return solver.solve(program, **asdict(replace(options, time_limit=left())))
 
 
 class Session:
@@ -288,9 +293,9 @@ class Session:
         self.seconds, self.surely = 0.0, False
         self._ask: Callable[[Program], Solution] | None = None
         if not isinstance(solver, Method):
-            # a back end from outside starts afresh with every program
-            opened = isinstance(solver, Backend) and solver.opened(self.options)
-            self._ask = opened or partial(solver.solve, **asdict(self.options))
+            # the time limit is kept by who decides, also where a back end has no such option
+            free = replace(self.options, time_limit=None)
+            self._ask = solver.opened(free) if isinstance(solver, Backend) else partial(_afresh, solver, free)
         self._last = start
 
     @property
@@ -339,8 +344,10 @@ class Session:
             raise NotCapable(f"{self.solver.name} does not solve the program of {policy.name}")
         if start is None and self._last is not None:
             start = self._last.warm_start
-        with within(self.options.time_limit):
-            solution = method.solve(policy, problem, start)
+        solution = method.solve(policy, problem, start)
+        if solution.status is Status.LIMIT:
+            left(found=solution)
+        solution.require_optimal()
         if self.surely:
             refuse_wide(solution)
         if self.warm:

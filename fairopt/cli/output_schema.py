@@ -51,7 +51,9 @@ _DECISION_BESIDE: Keys = {
     "proven": (or_null(OBJECT), "Bounds between which the optimum lies, with the multipliers that prove them."),
     "owners": (NAMES, "Whose the users are, where users have several job types."),
     "raw_status": (or_null(TEXT), "Without an answer: the solver's own word."),
-    "incumbent": ({}, "Without an answer: the best point that was found."),
+    "incumbent": ({}, "Without an answer: the best point that was found; shares, where a method found them."),
+    "bound": (or_null(NUMBER), "Without an answer: what no point is better than."),
+    "gap": (or_null(NUMBER), "Without an answer: how far the best point may be from the optimum, as a part of it."),
     "conflict": (NAMES, "Without an answer: constraints that cannot hold together."),
     "error": (TEXT, "Without an answer: why."),
 }

@@ -7,12 +7,13 @@ positive numbers is safe when it is moved by ``count`` roundings, and a few more
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isinf
 from time import perf_counter
-from typing import TypeVar
+from typing import TypeVar, cast
 
+from fairopt.errors import OutOfTime
 from fairopt.program import INFINITY, ROUNDING, Array
 
 Floats = TypeVar("Floats", float, Array)
@@ -34,15 +35,22 @@ def rounded_down(value: Floats, count: int) -> Floats:
 class MethodResult:
     """The answer of a method, in the units of the problem. The optimum is between ``lower`` and ``upper``.
 
-    Both bounds hold whatever was rounded. ``effort`` counts what was done; ``seconds`` is the time spent on the stages
-    "build", "solve" and "certify". Where a method can begin the next, similar problem from where this one ended, its
-    result has a ``warm_start``, which is given back as ``start``.
+    Both bounds hold whatever was rounded. Where the method has not ``ended``, time was over: it is the best by then.
+    ``effort`` counts what was done; ``seconds`` is the time spent on the stages "build", "solve" and "certify". Where a
+    method can begin the next, similar problem from where this one ended, its result has a ``warm_start``, which is
+    given back as ``start``.
     """
 
     lower: float
     upper: float
+    ended: bool = True
     effort: Mapping[str, float] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def until(self) -> str:
+        """What is to be said of an answer that is not the optimum."""
+        return "" if self.ended else " until time was over"
 
     @property
     def gap(self) -> float:
@@ -50,6 +58,19 @@ class MethodResult:
         if isinf(self.lower) or isinf(self.upper):
             return INFINITY
         return (self.upper - self.lower) / abs(self.upper) if self.upper else self.upper - self.lower
+
+
+Result = TypeVar("Result", bound=MethodResult)
+
+
+def so_far(method: Callable[[], Result]) -> Result:
+    """Return what a ``method`` returns, or had when time was over. Errors: `OutOfTime` where it had nothing."""
+    try:
+        return method()
+    except OutOfTime as over:
+        if not isinstance(over.solution, MethodResult):
+            raise
+        return cast("Result", over.solution)
 
 
 class StageClock:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypedDict, Unpack, overload
@@ -17,9 +19,9 @@ from fairopt.backends import Backend, Capability, Highs, Method, Options, Sessio
 from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.either import MOST_EXACT
-from fairopt.backends.solution import Solution
-from fairopt.deadline import left, remaining
-from fairopt.errors import BadInput, NotCapable, NotSolved, require_returned
+from fairopt.backends.solution import Solution, Status
+from fairopt.deadline import left, remaining, time_limit
+from fairopt.errors import BadInput, NotCapable, NotSolved, OutOfTime, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
 from fairopt.policy.plan import Plan
@@ -47,16 +49,16 @@ def chosen(
     """Return who solves: ``solver`` if the policy can use it, else the policy's best way.
 
     The best way is the first of its methods that supports the ``options`` and, with ``exact``, does not answer in
-    floats; else HiGHS, or `Exact` with ``exact``. With ``vertex`` these two are tried first, because their answers have
-    a basis. With ``entitled`` the problem has entitlements: a policy's methods solve its program without them, so that
-    a back end is the best way (Clarabel, where HiGHS cannot). Errors: `NotCapable`; `BadInput` for a name in place of a
-    solver.
+    floats; else HiGHS, or `Exact` with ``exact``. A time limit is no matter, since `decide` keeps it. With ``vertex``
+    these two are tried first, because their answers have a basis. With ``entitled`` the problem has entitlements: a
+    policy's methods solve its program without them, so that a back end is the best way (Clarabel, where HiGHS cannot).
+    Errors: `NotCapable`; `BadInput` for a name in place of a solver.
 
     >>> from fairopt.models import MaxMin
     >>> chosen(MaxMin()).name, chosen(MaxMin(), exact=True).name, chosen(MaxMin(), Highs()).name
     ('prices', 'exact', 'highs')
     """
-    given = (options or Options()).given()
+    given = (options or Options()).given().keys() - {Capability.TIME_LIMIT}
     if isinstance(solver, str):
         remedy = "Give a back end: Highs(), or discovery.backend(name)"
         raise BadInput(f"got the name {solver!r}", place="backend", remedy=remedy)
@@ -85,7 +87,7 @@ def chosen(
     if entitled and policy.has_program:
         methods = []
     for method in () if vertex and fits else methods:
-        if method.capabilities >= given.keys():
+        if method.capabilities >= given:
             return method
     if fits:
         return general
@@ -123,8 +125,8 @@ def session(
     """
     found = chosen(policy, solver, options, exact=exact, vertex=vertex, entitled=entitled)
     _log.debug("%s: %s solves, %s", policy.name, found.name, "its best way" if solver is None else "as asked")
-    if solver is None and (options is None or not options.given()):
-        options = policy.solver_options
+    if solver is None and not (options or Options()).given().keys() - {Capability.TIME_LIMIT}:
+        options = replace(policy.solver_options, time_limit=options.time_limit if options else None)
     return Session(found, options, warm=warm, start=start)
 
 
@@ -153,8 +155,9 @@ def decide(
     """Return what ``policy`` decides on ``problem`` in ``state`` (None: its initial state).
 
     ``solver`` None means the policy's best way. Where that fails in floats, or may be wrong by more than rounding, a
-    market of at most `MOST_EXACT` speedups is decided in rationals. `How` says what else may be asked. Errors:
-    `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
+    market of at most `MOST_EXACT` speedups is decided in rationals. `How` says what else may be asked. The time limit
+    of the options is kept for every policy and whoever solves. Errors: `NotSolved` (carries what was found),
+    `NotCapable`, `NotInstalled`, `BadInput`; `OutOfTime` at the end of a block of `fairopt.deadline.time_limit`.
 
     Source: that of the policy.
 
@@ -178,7 +181,6 @@ def decide(
         raise TypeError(f"decide() got an unexpected keyword argument {min(unknown)!r}")
     if why := unheeded(policy, problem):
         raise NotCapable(why)
-    left()
     at, entitled = how.get("at"), is_entitled(problem)
     options = how.get("options")
     asked = solver or at or (options or Options()).given().keys() - {Capability.TIME_LIMIT}
@@ -187,22 +189,43 @@ def decide(
         at = session(policy, solver, options, exact=exact, vertex=vertex, entitled=entitled)
     elif entitled:
         chosen(policy, at.solver, entitled=True)
-    state = policy.start(problem) if state is None else state
     by_program = not entitled or policy.needs <= Exact.capabilities
     if not asked and by_program and at.solver.number is float and Trait.EXACT in policy.traits:
         at.surely = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
-    try:
-        decision = policy.decide(problem, state, at)
-    except (NotSolved, NotCapable) as failure:
-        if not at.surely or remaining() <= 0:
-            raise
-        # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
-        _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
-        at = session(policy, options=options, exact=True, entitled=entitled)
-        decision = policy.decide(problem, state, at)
+    with within(at.options.time_limit, solver.name if solver else policy.name):
+        left()
+        state = policy.start(problem) if state is None else state
+        try:
+            decision = policy.decide(problem, state, at)
+        except (NotSolved, NotCapable) as failure:
+            if not at.surely or remaining() <= 0:
+                raise
+            # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
+            _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
+            at = session(policy, options=options, exact=True, entitled=entitled)
+            decision = policy.decide(problem, state, at)
     wanted = "an Allocation of a Market, a Schedule of a Queue, a Plan of a Batch"
     require_returned(isinstance(decision, Decision), decision, f"{type(policy).__name__}.decide", wanted)
     return replace(decision, solver=at.solver)
+
+
+@contextmanager
+def within(seconds: float | None, who: str) -> Iterator[None]:
+    """Stop a decision of ``who`` after so many seconds with `NotSolved`, which carries what was found by then.
+
+    Where the end is that of a block around this one, it stays `OutOfTime`.
+    """
+    try:
+        with time_limit(seconds):
+            yield
+    except OutOfTime as over:
+        if remaining() <= 0:
+            raise
+        found = over.solution
+        if found is None or found.status is Status.OPTIMAL:  # of one of several programs
+            found = Solution(Status.LIMIT, str(over), who)
+        found.require_optimal()
+        raise
 
 
 def unheeded(policy: Policy, problem: Any) -> str:
@@ -290,6 +313,6 @@ def exactly(policy: Policy, market: Market) -> Allocation:
     return decision
 
 
-def _heeds(policy: Policy, method: Method, given: Any) -> None:
-    if ignored := [capability.value for capability in given if capability not in method.capabilities]:
+def _heeds(policy: Policy, method: Method, given: AbstractSet[Capability]) -> None:
+    if ignored := sorted(capability.value for capability in given - method.capabilities):
         raise NotCapable(f"{policy.name} is computed by its own algorithm, which has no use for {', '.join(ignored)}")

@@ -11,16 +11,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.backends import Backend
+from fairopt.backends import Backend, Options
+from fairopt.backends.solution import Status
 from fairopt.compare import answered
 from fairopt.discovery import BACKENDS, PROPERTIES, load, names, property_
-from fairopt.errors import NotCapable
+from fairopt.errors import NotCapable, NotSolved
 from fairopt.policy import Claim, Policy, Trait, decide
 from fairopt.properties import Answer, Effort, Verdict
 from fairopt.testing.suite import Suite, Traits, checks_of, requires
 
 #: The relative difference allowed between two computations: ten times the tolerance of the loosest back end.
 AGREE = 1e-6
+#: Seconds in which any policy decides on a small problem.
+AMPLE = 600.0
 #: What a suite is told of failures: a policy's name to {check: measured reason}.
 Known = Mapping[str, Mapping[str, str]]
 
@@ -60,6 +63,17 @@ class PolicyChecks(ABC):
                 verdict = _verdict(claim, policy, claim.refuted_by, outcome, self._where_it_fails)
                 assert verdict.answer is Answer.FAILS, f"{claim.source} was refuted, and now: {verdict}"
 
+    def keeps_time_limits(self, policy: Policy) -> None:
+        """Guards against options that are refused, and against a solver that is another, where there is a limit."""
+        problem, status = self._some(policy), None
+        try:
+            decide(policy, problem, options=Options(time_limit=0))
+        except NotSolved as over:
+            status = over.solution.status
+        assert status is Status.LIMIT, f"without any time: {status}"
+        free, limited = decide(policy, problem), decide(policy, problem, options=Options(time_limit=AMPLE))
+        assert repr(limited) == repr(free), f"{limited} with a limit, {free} without"
+
     def _declared(self, policy: Policy) -> set[Any]:
         """Return what a policy declares, which checks may require."""
         standing = ("claims" if claim.refuted_by is None else "refuted claims" for claim in policy.checkable_claims)
@@ -70,6 +84,10 @@ class PolicyChecks(ABC):
 
     def _shown(self, problem: Any) -> str:
         return repr(problem)
+
+    @abstractmethod
+    def _some(self, policy: Policy) -> Any:
+        """Return a problem on which the policy decides."""
 
     @abstractmethod
     def _tried(self, policy: Policy, claim: Claim) -> Iterable[tuple[Any, Any]]:

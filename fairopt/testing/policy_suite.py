@@ -14,8 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
+from itertools import count, pairwise
+from time import process_time
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from fairopt.backends.exact import Exact
 from fairopt.by_name import allocate
 from fairopt.compare import compare
 from fairopt.discovery import policies, property_
+from fairopt.errors import NotSolved
 from fairopt.evidence import evidence
 from fairopt.policy import Allocation, Claim, Policy, Trait, decide, decide_each, session, unheeded
 from fairopt.problem import Market, exact
@@ -33,6 +36,11 @@ from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty
 from fairopt.testing.policy_checks import AGREE, Known, PolicyChecks, check_agreement, solvers, suite_of
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.suite import Suite, requires
+
+#: A market of so many users is to be decided in `LIMIT` seconds, at most `LATE` seconds of processor too late.
+MANY, LIMIT, LATE = (100, 100), 0.2, 1.0
+#: After so many looks at the clock a decision is stopped.
+LOOKS = (2, 3, 5, 8, 13, 21, 34, 55, 89)
 
 
 def policy_suite(expected_failures: Known | None = None, *, searches: int = 4) -> Suite[Policy]:
@@ -67,6 +75,9 @@ class ShareChecks(PolicyChecks):
         }
         return super()._declared(policy) | {what for what, there in said.items() if there}
 
+    def _some(self, policy: Policy) -> Market:
+        return next(sample_markets(1, seed=20))
+
     def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Market, Allocation]]:
         count = self.searches if isinstance(property_(claim.property), MechanismProperty) else 12
         for market in sample_markets(count, seed=13, weights=False, zeros=not claim.assumes, ties=False):
@@ -99,6 +110,24 @@ class ShareChecks(PolicyChecks):
             shares = allocate(policy, market).shares.astype(float)
             over = shares.sum(axis=1) - market.limit.astype(float)
             assert over.max() <= AGREE * float(market.capacity.sum()), f"{over.max()} GPUs beyond a demand on {market}"
+
+    def is_stopped_within_a_second(self, policy: Policy) -> None:
+        """Guards against loops that never ask how much time is left."""
+        market = next(sample_markets(1, seed=21, users=MANY, types=(5, 5)))
+        begun = process_time()  # a busy machine has pauses of its own
+        _stopped(policy, market, LIMIT)
+        late = process_time() - begun - LIMIT
+        assert late <= LATE, f"{late:.1f} s late"
+
+    def what_was_proven_by_then_is_true(self, policy: Policy) -> None:
+        """Guards against wrong bounds of who is stopped, at any look at the clock: each takes a second here."""
+        for market in (*sample_markets(2, seed=22), *sample_markets(2, seed=23, users=(8, 12), types=(3, 3))):
+            best = float(allocate(policy, market, exact=Trait.EXACT in policy.traits).objective)
+            for limit in LOOKS:
+                with patch("fairopt.deadline.monotonic", partial(next, count())):
+                    found = _stopped(policy, market, limit)
+                if found is not None and found.gap is not None:
+                    assert found.objective - AGREE <= best <= found.bound + AGREE, f"{found.summary()} on {market}"
 
     def leaves_the_market_alone(self, policy: Policy) -> None:
         """Guards against policies that normalise their input in place."""
@@ -261,6 +290,15 @@ class ShareChecks(PolicyChecks):
         for state in (policy.start(market), allocate(policy, market).state):
             assert state is not None, "a policy that starts with a state keeps one"
             assert pickle.loads(pickle.dumps(state)) == state
+
+
+def _stopped(policy: Policy, market: Market, limit: float) -> Any:
+    """Return the solution that was known when time was over; None where a decision was made in time."""
+    try:
+        allocate(policy, market, time_limit=limit)
+    except NotSolved as over:
+        return over.solution
+    return None
 
 
 def capable(policy: Policy) -> Iterator[Backend]:

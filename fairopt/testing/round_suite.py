@@ -121,6 +121,9 @@ class RoundChecks(SampledChecks):
     def _sampled(self, policy: Policy) -> Iterator[PlayedRun]:
         return (fold(policy, each) for each in sample_settings(self.settings, seed=1))
 
+    def _some(self, policy: Policy) -> Queue:
+        return next(self._steps(policy)).queue
+
     def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Setting, History]]:
         return ((play.setting, play.history()) for play in self._outcomes(policy))
 

@@ -83,6 +83,9 @@ class RuleChecks(PolicyChecks):
             with suppress(BadInput, NotCapable):  # guarantees that contradict caps, or that a rule cannot say
                 yield market, allocate(policy, market, exact=Trait.EXACT in policy.traits)
 
+    def _some(self, policy: Policy) -> Market:
+        return next(self._decisions(policy, 40))[0]
+
     def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Any, Any]]:
         yield from self._decisions(policy, 12, seed=13)
 

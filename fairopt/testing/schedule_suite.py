@@ -63,6 +63,9 @@ class ScheduleChecks(SampledChecks):
     def _sampled(self, policy: Policy) -> Iterator[Plan]:
         return (decided(policy, batch) for batch in sample_batches(self.batches, seed=1))
 
+    def _some(self, policy: Policy) -> Batch:
+        return next(sample_batches(1, seed=1))
+
     def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Batch, Plan]]:
         return ((plan.batch, plan) for plan in self._outcomes(policy))
 

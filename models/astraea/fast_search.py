@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairopt.deadline import left
 from fairopt.errors import NotCapable
 from fairopt.models.astraea.reference import Best, Readings, scheduled
 from fairopt.models.astraea.round_state import RoundState, spots
@@ -50,6 +51,7 @@ class Fast:
 
     def best(self, state: RoundState, job: int) -> Best | None:
         """Return the schedule of largest gain, which may be negative; None where nothing fits."""
+        left()
         outlines = _outlines(state, job, self.readings.enough_ps)
         if not outlines.size:
             return None

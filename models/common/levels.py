@@ -6,6 +6,7 @@ Their program is that of `fairopt.methods.level`: maximise t such that every use
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
 from fairopt.methods.level import raise_level
+from fairopt.methods.result import so_far
 from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import INFINITY, ROUNDING, Array, Number, fractions
@@ -62,16 +64,15 @@ class PriceMethod(ProgramMethod):
         market = problem.as_(float)
         rate, worth = policy.rate(market), float(policy.worth(market))
         types, last = start or ((), None)
-        raised = raise_level(
-            market.speedup, market.capacity, rate, demand=market.demand, start=last if types == market.types else None
-        )
+        near = last if types == market.types else None
+        raised = so_far(partial(raise_level, market.speedup, market.capacity, rate, demand=market.demand, start=near))
         name, duals = policy.user_duals(worth * raised.values, market)
         blocks = {"capacity": worth * raised.prices, name: duals}
         if market.demand is not None:
             blocks["demand"] = worth * raised.demand_duals
         return Solution(
-            status=Status.OPTIMAL,
-            raw_status="proved by prices",
+            status=Status.OPTIMAL if raised.ended else Status.LIMIT,
+            raw_status=f"proved by prices{raised.until}",
             backend="auto",
             objective=raised.lower * worth,
             bound=raised.upper * worth,

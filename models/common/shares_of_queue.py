@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Session
+from fairopt.deadline import only_a_part
 from fairopt.policy import Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.queue import Queue
@@ -111,10 +112,11 @@ def ideal_shares(
     The share policy must have no memory: it starts afresh each time. Where a float solver overbooks a type within its
     tolerance, all shares of that type are scaled down.
     """
-    if solve.method is None:
-        decision = decide(policy, market, solve.backend, options=solve.options)
-    else:
-        decision = decide(policy, market.as_(number))
+    with only_a_part():
+        if solve.method is None:
+            decision = decide(policy, market, solve.backend, options=solve.options)
+        else:
+            decision = decide(policy, market.as_(number))
     shares = cast(np.asarray(decision.shares), number)
     capacity, given = cast(market.capacity, number), shares.sum(axis=0)
     over = np.asarray(given > capacity, dtype=bool)

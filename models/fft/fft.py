@@ -11,6 +11,7 @@ import numpy as np
 
 from fairopt.backends import Capability, Method, Session
 from fairopt.backends.solution import Solution
+from fairopt.deadline import left
 from fairopt.errors import require
 from fairopt.methods.gang_assignment import IDLE, Multipliers, solve_gangs, usable_gpus
 from fairopt.models.fft.fairness import FairPart, FFTState, FluidPart, FullRound, Served, advance, refreshed
@@ -129,7 +130,7 @@ class FFT(Policy):
         gangs = one.gangs()
         start = Multipliers(np.array(state.prices), state.reward) if self.warm_start and state.prices else None
         built = perf_counter()
-        found = solve_gangs(gangs, start=start, gap=self.gap).require_optimal()
+        found = solve_gangs(gangs, start=start, gap=self.gap, time_limit=left()).require_optimal()
         spent = perf_counter() - built
         if self.warm_start and found.multipliers is not None:
             prices = tuple(float(price) for price in found.multipliers.price)

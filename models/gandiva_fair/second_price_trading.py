@@ -117,8 +117,8 @@ class SecondPriceTrading(Computed):
         held = np.array(EqualSplit().compute(problem, None)[0])
         trades: list[Trade] = []
         for fast, slow in type_pairs(problem):
-            left()
             for trade in _trades_of_pair(problem, held, fast, slow):
+                left()
                 _carry_out(problem, held, trade)
                 trades.append(trade)
         return held, tuple(trades)

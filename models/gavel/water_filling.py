@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from math import isinf
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -15,7 +17,9 @@ from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import WIDE
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
-from fairopt.errors import NotCapable, NotSolved
+from fairopt.deadline import left
+from fairopt.errors import NotCapable, NotSolved, OutOfTime
+from fairopt.methods.result import so_far
 from fairopt.methods.water_filling import FillingResult, fill
 from fairopt.methods.water_filling.solve import CLEARLY
 from fairopt.models.gavel.many_levels import ManyLevels
@@ -161,12 +165,17 @@ class WaterFilling(Formulated):
             return self._by_prices(problem, solve.surely)
         begun = perf_counter()
         market = problem.as_(solve.number)
-        levels, build = self._nothing_fixed(market), 0.0
+        levels, build, first = self._nothing_fixed(market), 0.0, None
         while not levels.fixed.all():
             start = perf_counter()
             program = self.formulate(market, levels)
             build += perf_counter() - start
-            solution = solve.optimum(program)
+            try:
+                solution = solve.optimum(program)
+            except OutOfTime as over:
+                over.solution = self._until(first, solution) if first is not None else over.solution
+                raise
+            first = first or (program, solution)
             if solution.dual is None:
                 raise NotCapable(f"{solve.backend.name} returns no duals, which {self.name} finds its bottlenecks by")
             rising = self._rising(market, levels)
@@ -194,6 +203,14 @@ class WaterFilling(Formulated):
             evidence=levels,
             seconds=Seconds(build=build, solve=perf_counter() - begun - build),
         )
+
+    def _until(self, first: tuple[Program, Solution], last: Solution) -> Solution:
+        """Return the ``first`` round's optimum with the shares of the ``last`` round before time was over."""
+        program, solution = first
+        x, level = last.point.copy(), program.variable_block("least_ratio").span
+        x[level] = solution.point[level]
+        word = "the least level is right; time was over before the others were"
+        return replace(solution, status=Status.LIMIT, raw_status=word, x=x)
 
     def _refuse_unsure(self, market: Market) -> None:
         """Raise `NotSolved` where all of a type is nearly nothing to a user that can run there, or far too much.
@@ -229,7 +246,11 @@ class WaterFilling(Formulated):
         """Fill by prices, in floats; the evidence is the `WaterLevels`, with what is proved of each round."""
         begun = perf_counter()
         market = problem.as_(float)
-        filled = fill(market.speedup, market.capacity, self._fair(market), market.demand)
+        filled = so_far(partial(fill, market.speedup, market.capacity, self._fair(market), market.demand))
+        if not filled.ended:
+            known, least = {"share": filled.shares}, filled.lower
+            word, upper = f"the least level is proved by prices{filled.until}", None if isinf(filled.upper) else filled.upper
+            left(found=Solution(Status.LIMIT, word, "auto", least, upper, lower=least, upper=upper, values=known))
         if surely and not (most := filled.slack.max()) <= WIDE:
             raise NotSolved(f"numerically out of range for floats: a level may be too low by a part of {most:.1g}")
         proven = _proven(filled, market, self._fair(market))

@@ -17,7 +17,7 @@ from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import trusted
 from fairopt.certificates import Certificate, NashBounds, NashEquilibrium
 from fairopt.deadline import left
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, NearEquilibrium, nash_bound
 from fairopt.methods.eisenberg_gale.chords import by_chords
 from fairopt.methods.eisenberg_gale.demands import NearOptimum, near_optimum
@@ -43,6 +43,8 @@ USEFUL = Fraction(1, 10**6)
 MOST_DIGITS = 1_000
 #: Up to so many speedups, floats that leave the utility of a user of little weight open are replaced by rationals.
 MOST_EXACT = 1_000
+#: The least divisor.
+TINY = 1e-100
 #: The name in `Solution.effort` of the gap of the weighted mean of log u_i, which unlike the objective has no unit.
 GAP_PER_WEIGHT = "gap per weight"
 
@@ -114,27 +116,32 @@ class NashWelfare(Policy):
         left()
         if is_entitled(problem):
             return self._bounded(problem, solve)
-        drafts = self._own(problem) if solve.method is not None else iter([self._by_backend(problem, solve)])
+        draft: Allocation | None = None
         solving = certifying = 0.0
-        for draft in drafts:
-            solving += draft.seconds.solve
-            begun = perf_counter()
-            found = _exact(problem, draft.shares)
-            certifying += perf_counter() - begun
-            if found is not None:
-                equilibrium, shares = found
-                break
-        else:
-            assert draft.solution is not None
-            begun = perf_counter()
-            draft = self._nearly(problem, draft)
-            certifying += perf_counter() - begun
-            assert draft.solution is not None
-            draft.solution.require_optimal()
-            equilibrium, shares = draft.evidence, draft.shares
+        try:
+            for draft in self._own(problem) if solve.method is not None else [self._by_backend(problem, solve)]:
+                solving += draft.seconds.solve
+                begun = perf_counter()
+                found = _exact(problem, draft.shares)
+                certifying += perf_counter() - begun
+                if found is not None:
+                    equilibrium, shares = found
+                    break
+            else:
+                begun = perf_counter()
+                assert draft is not None
+                draft = self._nearly(problem, draft)
+                certifying += perf_counter() - begun
+                assert draft.solution is not None
+                draft.solution.require_optimal()
+                equilibrium, shares = draft.evidence, draft.shares
+        except OutOfTime as over:
+            over.solution = _until(problem.as_(float), draft)
+            raise
         market = problem.as_(Fraction if shares.dtype == object else float)
         utility = (market.speedup * shares).sum(axis=1).astype(float)
         begun = perf_counter()
+        assert draft is not None
         assert draft.solution is not None
         solution = draft.solution if shares.dtype == object else _proven(market, shares, equilibrium, draft.solution)
         certifying += perf_counter() - begun
@@ -260,6 +267,18 @@ class NashWelfare(Policy):
             proof = (found.prices, found.rents, found.gap, found.lower, found.upper)
             return NashBounds(decision.market, decision.shares, *proof)
         return NashEquilibrium(decision.market, decision.shares, found.prices, found.rents)
+
+
+def _until(market: Market, draft: Allocation | None) -> Solution:
+    """Return what the ``draft`` proves that was there when time was over; where none was, what the equal split does."""
+    held = market.equal_split() if draft is None else without_noise(draft.shares, market.capacity)
+    held = held * np.minimum(1.0, market.limit / np.maximum(held.sum(axis=1), TINY))[:, None]
+    evidence = Equilibrium.of(market, held) if draft is None or draft.evidence is None else draft.evidence
+    word = f"time was over: {'the equal split' if draft is None else 'the best by then'}, and a bound by its prices"
+    proven = _proven(market, held, evidence, Solution(Status.LIMIT, word, "auto", values={"share": held}))
+    if proven.effort[GAP_PER_WEIGHT] == INFINITY:
+        return replace(proven, lower=None, upper=None)
+    return replace(proven, objective=proven.lower, bound=proven.upper)
 
 
 def _sure(market: Market, draft: Allocation) -> bool:

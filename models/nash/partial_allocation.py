@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.certificates import Certificate, PartialAllocationProof
-from fairopt.deadline import left
+from fairopt.deadline import left, only_a_part
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
 from fairopt.methods.roots import GRAIN, integers_in_proportion, root
 from fairopt.models.nash.many_equilibria import ManyParts, equilibria_without_each
@@ -85,10 +85,11 @@ class PartialAllocation(Policy):
         A back end, where one is named, solves these n + 1 programs. Errors: those of `NashWelfare.decide`.
         """
         nash = FLOATS_OR_EXACT
-        together = nash.decide(problem, None, solve)
-        # a single user costs no others anything
-        apart = self._apart(problem, solve) if len(problem.users) > 1 else []
-        kept = kept_fractions(problem, together, apart)
+        with only_a_part():
+            together = nash.decide(problem, None, solve)
+            # a single user costs no others anything
+            apart = self._apart(problem, solve) if len(problem.users) > 1 else []
+            kept = kept_fractions(problem, together, apart)
         exact = kept.dtype == object
         shares = kept[:, None] * (together.shares if exact else together.shares.astype(float))
         utility = (problem.speedup * together.shares).sum(axis=1).astype(float) * kept.astype(float)

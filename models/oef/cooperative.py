@@ -59,8 +59,8 @@ class EnvyFreeMethod(ProgramMethod):
         seconds = answer.seconds
         told = partial(partial, getattr, answer)  # computed when asked for, also in another process
         return Solution(
-            status=Status.OPTIMAL,
-            raw_status="proved by multipliers",
+            status=Status.OPTIMAL if answer.ended else Status.LIMIT,
+            raw_status=f"proved by multipliers{answer.until}",
             backend="auto",
             objective=float((speedup * answer.shares).sum()),
             bound=answer.upper,

@@ -6,9 +6,10 @@ from fractions import Fraction
 from time import perf_counter
 from typing import Any
 
-from fairopt.backends import Capability, Method, Session
+from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import EfficientProof, row_duals
+from fairopt.deadline import only_a_part
 from fairopt.errors import NotCapable
 from fairopt.methods.efficient_faces import EfficientFaces, best_efficient, giving_out_all
 from fairopt.models.nash.nash_welfare import NashWelfare
@@ -25,7 +26,6 @@ class FaceSearch(Method):
     """Branch and bound over efficient faces; a time limit leaves the best that was found, after the first descent."""
 
     name = "efficient-faces"
-    capabilities = frozenset({Capability.TIME_LIMIT})
 
 
 class EfficientOEF(Policy):
@@ -88,8 +88,8 @@ class EfficientOEF(Policy):
             held = NashWelfare().decide(market, None, solve)
             return held.shares if held.exact else market.speedup * 0
 
-        most, seconds = n * k * min(n, k), solve.options.time_limit
-        found = best_efficient(program, market.speedup, equilibrium, nodes=most, seconds=seconds)
+        with only_a_part():
+            found = best_efficient(program, market.speedup, equilibrium, nodes=n * k * min(n, k))
         status = Status.OPTIMAL if found.value == found.bound else Status.LIMIT
         number = Fraction if problem.exact else float
         return Allocation(

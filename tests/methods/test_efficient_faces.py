@@ -171,9 +171,7 @@ def test_what_has_no_efficient_point_is_said_so() -> None:
         best_efficient(replace(program, upper=upper), market.speedup, lambda: market.speedup * 0)
 
 
-def test_a_time_limit_leaves_the_best_so_far_and_a_bound() -> None:
-    found = best_efficient(envy_free(DOMINATED), DOMINATED.speedup, partial(equilibrium, DOMINATED), seconds=0)
-    assert found.value <= Fraction(52, 7) <= found.bound
+def test_without_time_nothing_is_found() -> None:
     with time_limit(0), pytest.raises(OutOfTime):
         best_efficient(envy_free(DOMINATED), DOMINATED.speedup, lambda: DOMINATED.speedup * 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import pytest
 
 from fairopt import allocate
 from fairopt.backends import Session
+from fairopt.backends.solution import Solution, Status
+from fairopt.deadline import left
+from fairopt.errors import OutOfTime
 from fairopt.models import EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
 from fairopt.policy import Allocation, Claim, Example, Trait
 from fairopt.problem import Market
@@ -62,6 +66,42 @@ class Normalising(EqualSplit):
         problem.capacity.setflags(write=True)
         problem.capacity[0] = problem.capacity[0] * 2
         return super().compute(problem, state)
+
+
+class Deaf(EqualSplit):
+    """Never looks at the clock."""
+
+    name = "deaf"
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, None]:
+        until = process_time() + (1.5 if len(problem.users) == 100 else 0)
+        while process_time() < until:
+            pass
+        return super().compute(problem, state)
+
+
+class Hasty(EqualSplit):
+    """Decides otherwise where there is a limit."""
+
+    name = "hasty"
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, None]:
+        shares, evidence = super().compute(problem, state)
+        return shares if left() is None else shares * 0, evidence
+
+
+class Boasting(MaxMin):
+    """Says that it was nearer to the optimum than it was when time was over."""
+
+    name = "boasting"
+
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        try:
+            left()
+            return super().decide(problem, state, solve)
+        except OutOfTime as over:
+            over.solution = Solution(Status.LIMIT, "so far", "auto", objective=0.0, bound=1e-3)
+            raise
 
 
 class Undecided(EqualSplit):
@@ -184,6 +224,9 @@ class Misquoting(MaxMin):
         (Overclaiming, "examples hold exactly"),
         (Unrefuted, "refuted claims stay refuted"),
         (UnitFree, "units do not matter"),
+        (Deaf, "is stopped within a second"),
+        (Hasty, "keeps time limits"),
+        (Boasting, "what was proven by then is true"),
         (Unbracketed, "methods bracket the exact optimum"),
         (UnbracketedLevels, "methods bracket the exact optimum"),
         (Unproven, "methods bracket the exact optimum"),

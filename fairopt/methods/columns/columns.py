@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import product
 from math import ceil, lcm
 
+from fairopt.deadline import left
 from fairopt.errors import BadInput
 from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
 from fairopt.program import Number
@@ -61,10 +62,7 @@ class Times:
         ways = tuple(run_modes(batch, job) for job in range(len(batch.jobs)))
         count = _needed(batch, ways) if slots is None else slots
         first = tuple(max(1, int(r) + (0 if in_slot_of_arrival else 1)) for r in batch.jobs.arrival)
-        worth = tuple(
-            tuple(_worth(batch, job, slot) if slot >= first[job] else Fraction(0) for slot in range(1, count + 1))
-            for job in range(len(batch.jobs))
-        )
+        worth = tuple(_worths(batch, job, first[job], count) for job in range(len(batch.jobs)))
         last = tuple(max((t for t, value in enumerate(row, start=1) if value > 0), default=0) for row in worth)
         return cls(count, first, last, worth, ways)
 
@@ -197,6 +195,12 @@ def _last_positive(batch: Batch, job: int, cap: int) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if _worth(batch, job, middle) > 0 else (low, middle - 1)
     return low
+
+
+def _worths(batch: Batch, job: int, first: int, count: int) -> tuple[Number, ...]:
+    """Return what a job is worth that ends in each slot, 0 before the ``first`` in which it can run."""
+    left()
+    return tuple(_worth(batch, job, slot) if slot >= first else Fraction(0) for slot in range(1, count + 1))
 
 
 def _worth(batch: Batch, job: int, slot: int) -> Number:

@@ -14,6 +14,7 @@ from math import lcm
 import numpy as np
 
 from fairopt.backends import Session
+from fairopt.deadline import left
 from fairopt.errors import BadInput
 from fairopt.methods.columns.columns import RunMode, Times, ps_needed
 from fairopt.methods.grouping import identical_rows
@@ -279,6 +280,7 @@ def relax(batch: Batch, times: Times, solve: Session) -> Relaxation:
         pricing = Pricing(batch, times, prices)
         bound, fresh = float(pricing.income), 0
         for job in range(len(batch.jobs)):
+            left()
             best = pricing.cheapest(job)
             gain = np.where(best.cost < pricing.most, worth[job] - best.cost, -1.0)
             bound += max(0.0, float(gain.max(initial=0.0)))

@@ -15,7 +15,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.checks import dual_bound
 from fairopt.backends.solution import Solution, Status
-from fairopt.deadline import left, time_limit
+from fairopt.deadline import left
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.efficient_faces.trades import Pair, efficient_weights, improving_circle
 from fairopt.program import INFINITY, Array, Number, Program
@@ -84,7 +84,6 @@ def best_efficient(
     held: Callable[[], Array],
     *,
     nodes: int | None = None,
-    seconds: float | None = None,
 ) -> EfficientFaces:
     """Return the shares of the largest objective among the points of a program whose shares are Pareto-efficient.
 
@@ -94,8 +93,8 @@ def best_efficient(
 
     The first nodes are a dive that never forbids what is ``held``, so that it ends, after at most n k steps, at
     efficient shares whose objective is at least that of these. Then the node of the largest bound is next, until no
-    bound is above the best value, or ``nodes`` programs were solved, or the ``seconds`` are over; the dive is always
-    finished where something is held. Errors: `NotSolved` where no efficient point was found, or where there is none.
+    bound is above the best value, or ``nodes`` programs were solved, or time is over. Errors: `NotSolved` where no
+    efficient point was found, or where there is none; `OutOfTime` before the dive has ended.
 
     >>> from fairopt.models import CooperativeOEF
     >>> from fairopt.problem import Market
@@ -107,17 +106,16 @@ def best_efficient(
     """
     program = program.as_(Fraction)
     search = _Search(program, speedup)
-    root = search.solved(frozenset(), None)
+    dived = False
     try:
+        root = search.solved(frozenset(), None)
         if root.circle is not None:
-            begin = held()
-            with time_limit(None if begin.any() else seconds):
-                search.dive(root, begin)
-        with time_limit(seconds):
-            while search.top() > search.value and not (nodes and len(search.nodes) >= nodes):
-                search.branch(search.open[0][-1])
+            search.dive(root, held())
+        dived = True
+        while search.top() > search.value and not (nodes and len(search.nodes) >= nodes):
+            search.branch(search.open[0][-1])
     except OutOfTime:
-        if search.best is None:
+        if not dived or search.best is None:
             raise
     if search.best is None or search.best.shares is None:
         why = "no efficient point was found" if search.open else "no point of the program is efficient"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fairopt.deadline import left
 from fairopt.problem import Market
 from fairopt.program import Array
 
@@ -40,6 +41,7 @@ def smoothed_shares(market: Market) -> Iterator[Array]:
     cold = [each / len(weight) for each in COLD]
     temperature, before, step = WARM, np.inf, np.zeros(len(columns))
     for _ in range(MOST_STEPS):
+        left()
         part = value - level[:, None]
         top = part.max(axis=0)
         np.exp((part - top) / temperature, out=part)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairopt.deadline import left, remaining
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 
@@ -80,7 +81,7 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
     """Maximise sum_i w_i log u_i over the shares of ``market`` by a primal-dual Newton method.
 
     Yields an answer for each of the falling ``targets``: the first with an error, as a part of all money, of at most
-    that, or the best one where rounding allows no progress.
+    that, or the best one where rounding allows no progress or time is over.
 
     The unknowns are the parts y_ij of each type that i can use. A Newton system splits by users: user i's block is
     diagonal plus one rank for the curvature of its logarithm, so that everything reduces to one equation for each
@@ -95,7 +96,7 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
     point, steps, stalled = problem.start(), 0, 0
     best, best_error, least = point, float(problem.error(point)[0]), float(problem.slackness(point)[0])
     for target in targets:
-        while best_error > target and stalled <= STALLED and steps < MOST_STEPS:
+        while best_error > target and stalled <= STALLED and steps < MOST_STEPS and remaining() > 0:
             point = problem.advanced(point)
             steps, stalled = steps + 1, stalled + 1
             error, slackness = float(problem.error(point)[0]), float(problem.slackness(point)[0])
@@ -126,6 +127,7 @@ def many_maximal_nash_welfare(
     problem = _Problem.of(speedups[case][:, :, columns], capacity[columns], weight, limit)
     point = problem.start()
     for _ in range(MOST_STEPS):
+        left()
         done = problem.error(point) <= target
         if done.any():
             parts = np.where(problem.usable[done], point.y[done], 0.0) * capacity[columns]

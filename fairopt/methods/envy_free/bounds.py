@@ -17,6 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairopt.deadline import remaining
 from fairopt.methods.envy_free.problem import MergedUsers
 from fairopt.methods.result import rounded_down, rounded_up
 from fairopt.program import INFINITY, ROUNDING, Array
@@ -173,8 +174,8 @@ def _shrinking(speedup: Array, bundle: Array, holds: Array, own: Array) -> Array
     """Return factors (c,) a little below 1 that leave no envy between bundles, unless that has a cycle.
 
     The factor f_d of a bundle must be at most f_c divided by how many times the holders of c value d as much as their
-    own. In logarithms these are longest paths, found by Bellman's and Ford's steps; where a cycle gains at every turn
-    the steps are stopped, and the rest is left to the mixture.
+    own. In logarithms these are longest paths, found by Bellman's and Ford's steps; where a cycle gains at every turn,
+    or time is over, the steps are stopped, and the rest is left to the mixture.
     """
     c = len(bundle)
     times = np.zeros((c, c))
@@ -191,7 +192,7 @@ def _shrinking(speedup: Array, bundle: Array, holds: Array, own: Array) -> Array
     lower = np.zeros(c)
     for _ in range(c):
         longer = (lower[:, None] + length).max(axis=0)
-        if (longer <= lower).all():
+        if (longer <= lower).all() or remaining() <= 0:
             break
         lower = longer
     return np.exp(-lower)

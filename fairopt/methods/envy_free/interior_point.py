@@ -15,15 +15,20 @@ corrections in a primal-dual method for linear programming, 1996; Saad and Schul
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
+from fairopt.deadline import left, remaining
+from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.restricted_lp import Users
 from fairopt.program import INFINITY, Array
 
 #: A step goes this part of the way to where the first number would be 0.
 SHORT = 0.9
+#: A first step is taken to last at least so many seconds, times users to the third power, times types.
+EACH = 1e-10
 #: Most steps; and most without the gap halving once it is below `CLOSE`.
 MOST_STEPS, STALLED, CLOSE = 250, 12, 1e-2
 #: The relative gap that is asked for.
@@ -85,17 +90,25 @@ class Interior:
 
 
 def interior(users: Users, direction: Array) -> Interior:
-    """Return a point near the optimum; ``direction`` (n,) numbers the users' directions from 0."""
+    """Return a point near the optimum; ``direction`` (n,) numbers the users' directions from 0.
+
+    Where time is over, it is the best by then.
+    """
     program = _Program(users, direction)
     point = program.start()
     best, since = program.seen(point, 0), 0
+    step = EACH * len(direction) ** 3 * len(users.size)
     with np.errstate(all="ignore"):
         for steps in range(1, MOST_STEPS + 1):
+            begun = perf_counter()
+            if remaining() < 2 * step:  # what is long in it cannot be interrupted, and its proof takes time as well
+                break
             try:
                 point = _Newton(program, point).stepped()
-            except np.linalg.LinAlgError:
+            except (np.linalg.LinAlgError, OutOfTime):
                 break
             found, since = program.seen(point, steps), since + 1
+            step = max(step, perf_counter() - begun)
             if found.gap < 0.5 * best.gap:
                 best, since = found, 0
             if found.gap == INFINITY or best.gap <= NEAR or (since > STALLED and best.gap < CLOSE):
@@ -238,6 +251,7 @@ class _Newton:
 
     def step(self, sides: list[Array]) -> Point:
         """Return the step that changes the four kinds of products by ``sides``, to first order."""
+        left()
         point, program = self.point, self.program
         weight, part, rows = program.weight, program.part, program.rows
         change = [

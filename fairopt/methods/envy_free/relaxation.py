@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.interior_point import interior
 from fairopt.methods.envy_free.restricted_lp import RestrictedLP, RestrictedOptimum, RestrictedStart, Users
 from fairopt.methods.grouping import evened_out
@@ -37,6 +38,8 @@ ZERO = 1e-9
 CHEAP = 1e-3
 #: Most multipliers added in a round, for each member.
 ADDED = 3
+#: So many answers of restricted programs are told where time is over.
+LAST = 3
 #: Pairs of users (giver, taker), by type, that carried multipliers within its group.
 Pairs = dict[int, tuple[Array, Array]]
 
@@ -259,17 +262,37 @@ def envy_free_optimum(
     Shapes: ``value`` (n, k) speedups and ``gain`` (n,) what a unit of throughput and weight counts in the objective;
     every type has GPUs, and a user that runs on it. ``limit`` (n,) GPUs per weight, or infinity. ``start`` says where
     to begin; it changes nothing but the time (and the choice, where optima tie).
-    Errors: `NotSolved` where HiGHS fails on a part of the program.
+    Errors: `NotSolved` where HiGHS fails on a part of the program; `OutOfTime`, with what was found by then.
     """
     users, units = in_parts(value, gain, capacity, weight, limit)
     k = len(capacity)
     program, near = RestrictedLP(users, start), dict.fromkeys(range(k), (start.givers, start.takers))
     relaxed, first = True, list[int]()
-    while relaxed:
-        found = program.solve()
-        relaxed, groups = _relax(program, found, near, first)
-        near |= {j: (each.envious, each.envied) for j, each in groups.items()}
-        first = [j for j, each in groups.items() if len(each.leaving)]
+    known, told = dict[int, GroupMultipliers](), list[EnvyFreeOptimum]()
+    try:
+        while relaxed:
+            found = program.solve()
+            told = told or [_of_all(program, units, found, known, near)]
+            relaxed, groups = _relax(program, found, near, first)
+            near |= {j: (each.envious, each.envied) for j, each in groups.items()}
+            first = [j for j, each in groups.items() if len(each.leaving)]
+            known |= groups  # those of other groups are old, and still bound something
+            told.append(_of_all(program, units, found, known if relaxed else groups, near))
+    except OutOfTime as over:
+        over.solution = told[-LAST:]  # the bounds of earlier ones may be better
+        raise
+    return told[-1]
+
+
+def _of_all(
+    program: RestrictedLP,
+    units: ScaledUnits,
+    found: RestrictedOptimum,
+    groups: Mapping[int, GroupMultipliers],
+    near: Pairs,
+) -> EnvyFreeOptimum:
+    """Return a restricted optimum, with multipliers within groups, as one of the caller's program."""
+    k = program.types
     used, holds = np.unique(found.holds, return_inverse=True)
     to_free = found.envied >= k
     envious = np.concatenate([found.envious[to_free], *(each.envious for each in groups.values())])

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from fairopt.deadline import left
+from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.bounds import DualBound, lower_bound, upper_bound
 from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
 from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum, envy_free_optimum, interior_optimum
@@ -25,6 +27,8 @@ SMALL = 40
 LIMITED, MOSTLY, MANY, PROVEN = 50, 0.25, 2000, 1e-7
 #: A larger gap is tried again by another simplex method.
 STRAINED = 1e-9
+#: After a time limit, what users hold is proved free of envy if there are no more pairs of users and bundles.
+SOON = 300_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,8 +62,8 @@ def envy_free_shares(
 
     Shapes: ``speedup`` (n, k), ``capacity`` (k,), ``weight`` (n,), ``demand`` (n,) or None. ``start`` is the
     `EnvyFreeResult.warm_start` of a market of the same types with some of the same ``users``, by name. ``begin`` is
-    asked for prices where there are many users and no start of use. Errors: `NotSolved` where HiGHS fails on a part of
-    the program.
+    asked for prices where there are many users and no start of use. Where time is over, the best by then is returned,
+    as far as its proof takes no seconds. Errors: `NotSolved` where HiGHS fails on a part of the program.
     """
     clock = StageClock()
     merged = MergedUsers.of(users, speedup, capacity, weight, demand)
@@ -73,12 +77,22 @@ def envy_free_shares(
         at = cold_start(value, size, instance.limit, begin(instance.direction, there, merged.weights) * there)
     clock.lap("build")
     rows = instance.direction, merged.gain, there, merged.weights, instance.limit
-    for found, most in _candidates(merged, rows, at):
+    proven, ended = None, True
+    try:
+        for found, most in _candidates(merged, rows, at):
+            clock.lap("solve")
+            left(found=[found])
+            proven = _proven(merged, found)
+            clock.lap("certify")
+            if proven.gap <= most:
+                break
+    except OutOfTime as over:
+        known, ended = [_all_the_same(merged), *(over.solution or [])], False
         clock.lap("solve")
-        proven = _proven(merged, found)
-        clock.lap("certify")
-        if proven.gap <= most:
-            break
+        for found in known:
+            if len(found.bundle) * len(merged.weight) <= SOON:
+                proven = _better(_proven(merged, found), proven)
+    assert proven is not None
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
     bundle[:, merged.types] = proven.held[merged.group]
     prices[merged.types] = proven.dual.prices
@@ -89,6 +103,7 @@ def envy_free_shares(
         bundle=bundle,
         lower=proven.lower,
         upper=max(proven.lower, proven.dual.bound),
+        ended=ended,
         prices=prices,
         demand_duals=proven.dual.demand_duals[merged.group],
         effort={**found.effort, "groups": float(len(merged.weights)), "mixed": proven.mixed},
@@ -128,6 +143,20 @@ def _candidates(
     if at.dual:  # where numbers are strained, the multipliers of the other simplex method may prove more
         yield envy_free_optimum(*rows, at), STRAINED
     yield envy_free_optimum(*rows, replace(at, dual=False)), np.inf
+
+
+def _all_the_same(merged: MergedUsers) -> EnvyFreeOptimum:
+    """Return what is known from the start: nobody envies anybody where all bundles are the same."""
+    n, k = len(merged.weights), len(merged.capacity)
+    bundle, nothing = (merged.capacity / merged.weights.sum())[None], (np.zeros(0, dtype=np.int64),) * 2
+    holds = np.zeros(n, dtype=np.int64)
+    return EnvyFreeOptimum(bundle, holds, np.zeros(k), np.zeros(n), *nothing, np.zeros(0), end=None, effort={})
+
+
+def _better(one: _Proven, other: _Proven | None) -> _Proven:
+    """Return the larger total of two with the lesser bound."""
+    most, least = (one, other or one) if other is None or one.lower >= other.lower else (other, one)
+    return replace(most, dual=least.dual) if least.dual.bound < most.dual.bound else most
 
 
 def _proven(merged: MergedUsers, found: EnvyFreeOptimum) -> _Proven:

@@ -45,7 +45,8 @@ def interior(
 ) -> Guess:
     """Return prices, others holding ``held + rising * level``, from ``prices`` and ``level`` to a ``tolerance``.
 
-    It ends as soon as the shares (k, n), at the start or after a step, are ``enough``.
+    It ends as soon as the shares (k, n), at the start or after a step, are ``enough``. Errors: `OutOfTime`, with the
+    best `Guess` by then.
     """
     iterate = _Iterate(problem, held, rising, prices, level)
     best, since, gap = np.inf, 0, np.inf
@@ -66,7 +67,7 @@ def interior(
             if gap <= tolerance or since > 8:
                 break
             try:
-                left()
+                left(found=Guess(kept[0], kept[1], iterate.shares_of(kept[2]), steps))
                 iterate.step()
             except np.linalg.LinAlgError:
                 break

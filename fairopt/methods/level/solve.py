@@ -14,14 +14,17 @@ interior point and simplex methods, 1992 (sifting); the prices are the dual of O
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
-from fairopt.errors import NotSolved
+from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
-from fairopt.methods.level.interior_point import ROUGH, interior
+from fairopt.methods.level.interior_point import ROUGH, Guess, interior
 from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, choose, floored, without_units
 from fairopt.methods.result import StageClock
 from fairopt.program import INFINITY, Array
@@ -52,20 +55,34 @@ def raise_level(
     Shapes: ``speedup`` (n, k), 0 where a user cannot run; ``capacity`` (k,); the others (n,), not negative, infinity in
     ``demand`` for no limit. ``start`` is the `LevelResult.warm_start` of a market like this one: its prices save most
     of the work. Where they mislead, prices are found anew.
-    Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`.
+    Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`; `OutOfTime`, with the result of
+    the best prices by then, if there were any.
     """
     clock, asked = StageClock(), AskedLevel(speedup, capacity, rate, floor, demand)
     problem, units = without_units(asked)
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
     fits = start is not None and start.prices.shape == capacity.shape
-    found = _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
+    over: OutOfTime | None = None
+    try:
+        found = _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
+    except OutOfTime as stopped:
+        if stopped.solution is None:
+            raise
+        over, found = stopped, _chosen(problem, stopped.solution)
     clock.lap("solve")
     shares = _all_shares(found, units, speedup.shape)
+    told: dict[str, Any] = {"effort": effort, "seconds": clock.stages, "ended": over is None}
     duals = units.duals(asked, found.prices, found.demand_dual, units.level)
-    result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages)
+    result = LevelResult.proved(asked, shares, *duals, **told)
     clock.lap("certify")
-    return result
+    if over is None:
+        return result
+    if problem.highest < INFINITY:  # by then it may be the demand of one user that proves most
+        duals = units.duals(asked, found.prices * 0, one_demand_dual(problem), units.level)
+        result = min(result, LevelResult.proved(asked, shares, *duals, **told), key=attrgetter("upper"))
+    over.solution = result
+    raise over
 
 
 def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
@@ -89,9 +106,9 @@ def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
 def _bound(asked: AskedLevel) -> tuple[float, Array]:
     """Return a level that none is above, about the part `COARSE` too high, and the values (n,) that prove it."""
     problem, units = without_units(asked)
-    prices, level = _guess(problem, {"steps": 0.0}, COARSE)
-    demand_dual = choose(problem, prices, min(level, problem.highest)).demand_dual
-    upper, _, _, values = upper_bound(asked, *units.duals(asked, prices, demand_dual, 1.0))
+    found = _guess(problem, {"steps": 0.0}, COARSE)
+    demand_dual = choose(problem, found.prices, min(found.level, problem.highest)).demand_dual
+    upper, _, _, values = upper_bound(asked, *units.duals(asked, found.prices, demand_dual, 1.0))
     return upper, values
 
 
@@ -115,22 +132,34 @@ def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, 
         return _as_one_program(problem, effort)
     if start is not None:
         try:
-            return _from(problem, effort, *start)
+            return _from(problem, effort, Guess(*start, problem.need[:, :0], 0))
         except NotSolved as failure:  # the start was too far off, which costs time only: what counts is what follows
             _log.info("the start was of no use (%s); now from a guess", failure)
             effort["restarts"] += 1
-    return _from(problem, effort, *_guess(problem, effort, precision(problem)))
+    return _from(problem, effort, _guess(problem, effort, precision(problem)))
 
 
-def _from(problem: LevelProblem, effort: dict[str, float], prices: Array, level: float) -> Raised:
-    """Return the optimum near ``prices`` (k,) and ``level``. Errors: `NotSolved`."""
-    if level >= problem.highest * (1 - ROUGH) and (limited := _limited_by_one(problem, effort)) is not None:
-        return limited
-    box = Box(problem, prices, level)
-    found = box.settle()
+def _from(problem: LevelProblem, effort: dict[str, float], near: Guess) -> Raised:
+    """Return the optimum near a guess. Errors: `NotSolved`; `OutOfTime`, with the guess."""
+    try:
+        if near.level >= problem.highest * (1 - ROUGH) and (limited := _limited_by_one(problem, effort)) is not None:
+            return limited
+        box = Box(problem, near.prices, near.level)
+        found = box.settle()
+    except OutOfTime as over:
+        over.solution = near
+        raise
     effort["boxes"] += box.boxes
     effort["largest"] = max(effort["largest"], box.largest)
     return found
+
+
+def _chosen(problem: LevelProblem, guess: Guess) -> Raised:
+    """Return what a guess tells of all users: its shares where it has them, else what they choose at its prices."""
+    prices, level = floored(problem, guess.prices), min(guess.level, problem.highest)
+    choice = choose(problem, prices, level)
+    known = np.arange(guess.shares.shape[1] if guess.shares.shape == problem.shape else 0)
+    return Raised(prices, level, choice, known, guess.shares[:, known], choice.demand_dual)
 
 
 def _as_one_program(problem: LevelProblem, effort: dict[str, float]) -> Raised:
@@ -142,7 +171,7 @@ def _as_one_program(problem: LevelProblem, effort: dict[str, float]) -> Raised:
     return Raised(at.prices, at.level, choice, np.arange(n), at.shares, at.demand_dual)
 
 
-def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) -> tuple[Array, float]:
+def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) -> Guess:
     """Return prices near the optimal ones, and the level, by a relative gap of ``tolerance``."""
     problem = problem.merged()
     k, n = problem.shape
@@ -150,11 +179,12 @@ def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) ->
     if n <= DIRECT:
         found = interior(problem, none, none, 1.0 / problem.capacity, min(0.6 * k, problem.highest), tolerance)
         effort["steps"] += found.steps
-        return floored(problem, found.prices), found.level
+        return replace(found, prices=floored(problem, found.prices))
     sample = max(DIRECT, n // SAMPLED)
-    prices, level = _guess(problem.sample(sample), effort, ROUGH)
+    rough = _guess(problem.sample(sample), effort, ROUGH)
+    prices, level = rough.prices, rough.level
     if level > problem.highest:
-        return prices, level
+        return rough
     choice = choose(problem, prices, min(level, problem.highest))
     # the users near a tie at the sample's prices, more of them until nobody else would choose otherwise
     count = int(3 * n * (k / sample) ** 0.5)
@@ -166,7 +196,7 @@ def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) ->
         width = float(choice.margin[~near].min(initial=np.inf))
         moved = floored(problem, found.prices) / prices
         if near.all() or max(float(moved.max()), 1 / float(moved.min())) <= 1 + 2 * width:
-            return floored(problem, found.prices), found.level
+            return replace(found, prices=floored(problem, found.prices))
         count *= 4
 
 
@@ -182,8 +212,8 @@ def _limited_by_one(problem: LevelProblem, effort: dict[str, float]) -> Raised |
         even = problem.evened(above)
         prices, level = 1.0 / problem.capacity, 0.6
         if n > DIRECT:
-            prices, level = _guess(even.sample(DIRECT), effort, ROUGH)
-            level = min(level, even.highest)
+            rough = _guess(even.sample(DIRECT), effort, ROUGH)
+            prices, level = rough.prices, min(rough.level, even.highest)
 
         def enough(shares: Array, even: LevelProblem = even) -> bool:
             return _reaching(problem, even, target, shares) is not None

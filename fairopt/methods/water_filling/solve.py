@@ -21,7 +21,7 @@ from time import perf_counter
 
 import numpy as np
 
-from fairopt.errors import NotSolved
+from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.level import LevelResult, raise_level
 from fairopt.methods.level.problem import AskedLevel
 from fairopt.methods.level.solve import MOST_STEPS, affordable, ceiling, raise_by_program
@@ -93,9 +93,22 @@ class FillingResult(MethodResult):
 def fill(speedup: Array, capacity: Array, fair: Array, demand: Array | None = None) -> FillingResult:
     """Return the lexicographically largest ratios of throughput to ``fair`` (n,), the least first.
 
-    Shapes: ``speedup`` (n, k), ``capacity`` (k,); ``demand`` (n,), infinity for no limit. Errors: `NotSolved`.
+    Shapes: ``speedup`` (n, k), ``capacity`` (k,); ``demand`` (n,), infinity for no limit. Errors: `NotSolved`;
+    `OutOfTime`, with the result of the rounds by then, if there were any: later levels may be larger.
     """
-    return _Filling(speedup, capacity, fair, demand).run()
+    filling = _Filling(speedup, capacity, fair, demand)
+    begun = perf_counter()
+    try:
+        filling.run()
+    except OutOfTime as over:
+        first = over.solution
+        if not filling.rounds and isinstance(first, LevelResult):
+            # where some are at their caps, the level of the others bounds nothing
+            known = first if filling.demand is None else replace(first, upper=INFINITY)
+            filling.count(known, *np.zeros((2, len(fair)), dtype=bool))
+        over.solution = filling.result(begun, ended=False) if filling.rounds else None
+        raise
+    return filling.result(begun)
 
 
 #: A level, and the part that fixed users give up for it.
@@ -120,20 +133,27 @@ class _Filling:
         self.doubt = np.zeros(n)
         self.rounds: list[FillingRound] = []
         self.effort = {"rounds": 0.0, "programs": 0.0, "fallbacks": 0.0}
+        #: Shares with which all have their levels or that of the last round.
+        self.shares = np.zeros_like(self.speedup)
 
-    def run(self) -> FillingResult:
-        begun, shares = perf_counter(), np.zeros_like(self.speedup)
+    def run(self) -> None:
+        """Fix users, round by round, until all are fixed."""
         while (open_ := self.fixed_in == 0).any():
-            shares = self._round(open_)
+            self._round(open_)
+
+    def result(self, begun: float, *, ended: bool = True) -> FillingResult:
+        """Return the levels, those of the last round for who is not fixed yet."""
+        shares, level = self.shares, np.where(self.fixed_in == 0, self.rounds[-1].lower, self.level)
         if (shares.sum(axis=0) > self.capacity * (1 + BOOKED)).any():
             raise NotSolved("the shares of the last round are more than there is")
         self.effort["rounds"] = float(len(self.rounds))
-        ratio = (shares * self.speedup).sum(axis=1) / (self.fair * self.level)
+        ratio = (shares * self.speedup).sum(axis=1) / (self.fair * level)
         reached = min(rounded_down(float(ratio.min()), len(self.capacity) + 4), 1.0)
         return FillingResult(
-            lower=rounded_down(float(self.level.min()) * reached, 2),
+            lower=rounded_down(float(level.min()) * reached, 2),
             upper=self._least_bound(),
-            level=self.level,
+            ended=ended,
+            level=level,
             fixed_in=self.fixed_in,
             slack=self.slack,
             shares=shares,
@@ -143,8 +163,8 @@ class _Filling:
             seconds={"solve": perf_counter() - begun},
         )
 
-    def _round(self, open_: Array) -> Array:
-        """Fix the next users, and return shares with which all have their levels or that of the round."""
+    def _round(self, open_: Array) -> None:
+        """Fix the next users."""
         speedup = np.where(self.usable, self.speedup, 0.0)
         # what the GPUs of the fastest types allow is left to prices
         limit = INFINITY if self.demand is None else self.demand * speedup.max(axis=1) / self.fair
@@ -159,10 +179,14 @@ class _Filling:
             # between the bounds, since later levels can depend on earlier ones a hundred thousand times as strongly
             self.level[fixed], self.fixed_in[fixed] = (result.lower + result.upper) / 2, number
             self.doubt[fixed] = self._doubt(result, given_up)
+        self.count(result, fixed, capped)
+        self._bar(result)
+
+    def count(self, result: LevelResult, fixed: Array, capped: Array) -> None:
+        """Keep what a round found."""
         duals = result.prices, result.demand_duals, result.values
         self.rounds.append(FillingRound(result.lower, result.upper, fixed, capped, *duals))
-        self._bar(result)
-        return result.shares
+        self.shares = result.shares
 
     # -- raising -----------------------------------------------------------------------------------------------------
     def _raise_open(
@@ -281,11 +305,11 @@ class _Filling:
 
     def _least_bound(self) -> float:
         """Return what no allocation's least ratio is above; infinity where it is proved only if others have theirs."""
-        least = int(self.level.argmin())
         first = self.rounds[0]
+        least = int(np.where(self.fixed_in == 0, INFINITY, self.level).argmin())
         if first.capped[least]:  # its demand allows no more, whatever the others have
             return rounded_up(float(self.level[least]), 4)
-        return first.upper if self.fixed_in[least] == 1 and not first.capped.any() else INFINITY
+        return first.upper if self.fixed_in[least] <= 1 and not first.capped.any() else INFINITY
 
     # -- after a round -----------------------------------------------------------------------------------------------
     def _doubt(self, result: LevelResult, given_up: float) -> float:
