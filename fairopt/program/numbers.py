@@ -86,6 +86,8 @@ def _divided(piece: Array) -> Array:
 
 
 def _fraction(value: Any) -> Any:
+    if type(value) is Fraction:  # to compare it with infinity takes longer than all else
+        return value
     plain = value.item() if isinstance(value, np.generic) else value
     return plain if plain in BOUNDLESS else Fraction(plain)
 

@@ -107,7 +107,7 @@ class _Repair:
     def __init__(self, program: Program, multipliers: Array, sign: int) -> None:
         self.multipliers = multipliers
         self._rows = program.rows
-        self._rate: Array = sign * reduced_cost(program, np.asarray(sign * multipliers))
+        self._rate: Array = sign * reduced_cost(program, np.asarray(sign * multipliers)).reduced()
         self._lower, self._upper = finite(program.lower), finite(program.upper)
         positive = np.fromiter((value.numerator > 0 for value in self._rows.value), dtype=bool)
         column = self._rows.column

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.sums import activity, dot, excesses, nonzero, objective, reduced_cost
+from fairopt.backends.exact.sums import activity, combined, dot, excesses, nonzero, objective, reduced_cost
 from fairopt.errors import FairoptError
 from fairopt.program import Array, Program, Sense
 
@@ -22,7 +22,7 @@ def require_optimum(program: Program, x: Array, dual: Array) -> Array:
     is complementarity. Errors: `FairoptError`, a defect of this back end.
     """
     _require(not excesses(program, x), "x breaks a constraint")
-    reduced = reduced_cost(program, dual)
+    reduced = reduced_cost(program, dual).reduced()
     bound = dual_bound(program, dual, reduced)
     _require(bound is not None, "a dual has the sign of a bound that does not exist")
     _require(bound == objective(program, x), "primal and dual objective differ")
@@ -37,7 +37,7 @@ def dual_bound(program: Program, dual: Array, reduced: Array | None = None) -> F
 
     Source: weak duality; Neumaier and Shcherbina, Safe bounds in linear and mixed-integer programming, 2004.
     """
-    reduced = reduced_cost(program, dual) if reduced is None else reduced
+    reduced = reduced_cost(program, dual).reduced() if reduced is None else reduced
     sign = 1 if program.sense is Sense.MAXIMIZE else -1
     rows = worst(dual, program.rows.lower, program.rows.upper, sign)
     columns = worst(reduced, program.lower, program.upper, sign)
@@ -59,14 +59,14 @@ def refuted(program: Program, multipliers: Array) -> tuple[str, ...]:
     the bounds have less; signs are as in ``farkas`` of `fairopt.backends.solution.Solution`. Errors: `FairoptError`.
     """
     _require(contradict(program, multipliers), "the multipliers do not contradict the constraints")
-    product = program.cost - reduced_cost(program, multipliers)
+    product = combined(program, multipliers).reduced()
     names = [program.row_name(int(row)) for row in nonzero(multipliers)]
     return (*names, *(f"bounds of {program.column_name(int(column))}" for column in nonzero(product)))
 
 
 def contradict(program: Program, multipliers: Array) -> bool:
     """Return whether multipliers prove that the program has no point."""
-    product = program.cost - reduced_cost(program, multipliers)
+    product = combined(program, multipliers).reduced()
     demanded = worst(multipliers, program.rows.lower, program.rows.upper, -1)
     most = worst(product, program.lower, program.upper, 1)
     return demanded is not None and most is not None and most < demanded

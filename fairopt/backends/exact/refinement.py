@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.backends.exact.sums import UnreducedRatios, float_ratio, nonzero
+from fairopt.backends.exact.sums import UnreducedRatios, nonzero
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, settled, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, load, outcome_of, run
 from fairopt.backends.scaling import scaled
@@ -88,8 +88,8 @@ class FloatProgram:
         exact, into = self.exact, self._scaled
         rows, variables = exact.shape
         priced = nonzero(vertex.dual)
-        cost = _blown(vertex.reduced, dual) * (into.column / into.objective)
-        values = UnreducedRatios([value.numerator for value in vertex.x], [value.denominator for value in vertex.x])
+        cost = vertex.reduced.blown(dual) * (into.column / into.objective)
+        values = UnreducedRatios.of(vertex.x)
         bounds = [np.ldexp(values.distance(bound), primal) / into.column for bound in (exact.lower, exact.upper)]
         sides = [
             np.ldexp(vertex.activity.distance(side), primal) / into.row for side in (exact.rows.lower, exact.rows.upper)
@@ -99,7 +99,7 @@ class FloatProgram:
             highs.deleteCols(before - variables, np.arange(variables, before, dtype=np.int32))
         highs.changeColsCost(variables, np.arange(variables, dtype=np.int32), cost)
         highs.changeColsBounds(variables, np.arange(variables, dtype=np.int32), *bounds)
-        prices = _blown(vertex.dual[priced], dual) * (into.row[priced] / into.objective)
+        prices = UnreducedRatios.of(vertex.dual[priced]).blown(dual) * (into.row[priced] / into.objective)
         place, entry = np.arange(len(priced), dtype=np.int32), np.full(len(priced), -1.0)
         highs.addCols(
             len(priced), prices, sides[0][priced], sides[1][priced],
@@ -167,8 +167,3 @@ def _power(error: Fraction, last: int) -> int:
         return last
     wanted = error.denominator.bit_length() - error.numerator.bit_length()
     return max(0, min(wanted, last + LARGEST_STEP))
-
-
-def _blown(values: Array, power: int) -> Array:
-    """Return the values times 2 ** power in floats, infinite where they are too large for one."""
-    return np.array([float_ratio(value.numerator << power, value.denominator) for value in values])

@@ -14,7 +14,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.backends.exact.sums import ZERO, UnreducedRatios, activity, excesses, finite, nonzero, reduced_cost, zeros
+from fairopt.backends.exact.sums import (
+    ZERO,
+    UnreducedRatios,
+    activity,
+    excesses,
+    finite,
+    nonzero,
+    reduced_cost,
+    signs_of,
+    zeros,
+)
 from fairopt.backends.solution import Basis, Position
 from fairopt.program import Array, Program, Sense
 
@@ -42,7 +52,7 @@ class Vertex:
     x: Array
     dual: Array
     activity: UnreducedRatios
-    reduced: Array
+    reduced: UnreducedRatios
     infeasible: Fraction
     improving: Fraction
 
@@ -81,7 +91,9 @@ def vertex_of(program: Program, basis: Basis, deadline: float = float("inf")) ->
     reduced = reduced_cost(program, dual)
     values = activity(program, x)
     infeasible = max(excesses(program, x, values).values(), default=ZERO)
-    return Vertex(basis, x, dual, values, reduced, infeasible, _improving(program, basis, dual, reduced))
+    return Vertex(
+        basis, x, dual, values, reduced, infeasible, _improving(program, basis, UnreducedRatios.of(dual), reduced)
+    )
 
 
 def _require_reach(size: int, deadline: float) -> None:
@@ -118,16 +130,15 @@ def _held(position: Array, lower: Array, upper: Array) -> Array:
     return held
 
 
-def _improving(program: Program, basis: Basis, dual: Array, reduced: Array) -> Fraction:
+def _improving(program: Program, basis: Basis, dual: UnreducedRatios, reduced: UnreducedRatios) -> Fraction:
     sign = 1 if program.sense is Sense.MAXIMIZE else -1
     most = ZERO
     for rate, position, lower, upper in (
         (dual, basis.rows, program.rows.lower, program.rows.upper),
         (reduced, basis.columns, program.lower, program.upper),
     ):
-        for place in nonzero(rate):
-            force = sign * rate[place]
-            wrong = position[place] == Position.ZERO or (force < 0) == (position[place] == Position.UPPER)
-            if wrong and lower[place] != upper[place]:
-                most = max(most, abs(force))
+        force = sign * signs_of(rate.top)
+        wrong = (force != 0) & ((position == Position.ZERO) | ((force < 0) == (position == Position.UPPER)))
+        places = [place for place in np.flatnonzero(wrong) if lower[place] != upper[place]]
+        most = max([most, *(Fraction(abs(rate.top[place]), rate.bottom[place]) for place in places)])
     return most
