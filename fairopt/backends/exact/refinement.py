@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairopt.backends.exact.conflicts import gathered, ray_of
 from fairopt.backends.exact.sums import UnreducedRatios, nonzero
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, settled, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, load, outcome_of, run
@@ -72,12 +73,14 @@ class FloatProgram:
         left = None if self.deadline == INFINITY else max(0.0, self.deadline - time.perf_counter())
         return self._scaled.back(run(self._highs, self._scaled.program, left, thorough=False))
 
-    def conflicting_rows(self) -> Array:
-        """Return the rows to which HiGHS's proof of infeasibility gives multipliers; none where it has no proof."""
-        if len(self.exact.rows.value) > PRESOLVE_FROM:
-            return np.zeros(0, dtype=int)  # presolve leaves no proof, and HiGHS would look for one without end
-        _, has, multipliers = self._highs.getDualRay()
-        return np.flatnonzero(np.asarray(multipliers)) if has else np.zeros(0, dtype=int)
+    def refutation(self) -> Array | None:
+        """Return multipliers by which the rows seem to contradict each other, None where there are none."""
+        program, rows = self._scaled.program, len(self.exact.rows)
+        # presolve leaves no proof, and HiGHS would look for one without end
+        asked = len(program.rows.value) <= PRESOLVE_FROM
+        ray = ray_of(self._highs, np.arange(rows), rows) if asked else None
+        ray = gathered(program, self.deadline) if ray is None else ray
+        return None if ray is None else ray / self._scaled.row
 
     def corrected(self, vertex: Vertex, primal: int, dual: int) -> Solution:
         """Return HiGHS's answer to the correction of ``vertex``, point and multipliers blown up by 2 ** the powers.
