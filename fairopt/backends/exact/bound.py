@@ -101,9 +101,10 @@ def refutation(program: Program, guess: Array) -> Array | None:
     None where neither the nearest short fractions nor their repair prove it. The program has no objective.
     """
     short = objects(Fraction(value).limit_denominator(SHORT) for value in (guess / np.abs(guess).max()).tolist())
-    return next(
-        (each for each in (short, safe_dual(program, short)) if each is not None and contradict(program, each)), None
-    )
+    if contradict(program, short):
+        return short
+    repaired = safe_dual(program, short)
+    return repaired if repaired is not None and contradict(program, repaired) else None
 
 
 def _clipped(program: Program, dual: Array, sign: int) -> Array:

@@ -58,15 +58,19 @@ def refuted(program: Program, multipliers: Array) -> tuple[str, ...]:
     With y the multipliers, the rows demand that ``y @ A @ x`` be at least some number, while all points within
     the bounds have less; signs are as in ``farkas`` of `fairopt.backends.solution.Solution`. Errors: `FairoptError`.
     """
-    _require(contradict(program, multipliers), "the multipliers do not contradict the constraints")
     product = combined(program, multipliers).reduced()
+    _require(_beyond(program, multipliers, product), "the multipliers do not contradict the constraints")
     names = [program.row_name(int(row)) for row in nonzero(multipliers)]
     return (*names, *(f"bounds of {program.column_name(int(column))}" for column in nonzero(product)))
 
 
 def contradict(program: Program, multipliers: Array) -> bool:
     """Return whether multipliers prove that the program has no point."""
-    product = combined(program, multipliers).reduced()
+    return _beyond(program, multipliers, combined(program, multipliers).reduced())
+
+
+def _beyond(program: Program, multipliers: Array, product: Array) -> bool:
+    """Return whether the rows demand more of ``product``, their sum by multipliers, than the bounds allow."""
     demanded = worst(multipliers, program.rows.lower, program.rows.upper, -1)
     most = worst(product, program.lower, program.upper, 1)
     return demanded is not None and most is not None and most < demanded
