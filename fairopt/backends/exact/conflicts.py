@@ -38,30 +38,27 @@ def gathered(program: Program, deadline: float = INFINITY) -> Array | None:
     rows = program.rows
     length = np.sqrt(np.bincount(rows.row, weights=rows.value**2, minlength=len(rows)))
     length[length == 0] = 1.0
-    chosen = np.zeros(len(rows), dtype=bool)
     x = np.minimum(np.maximum(0.0, program.lower), program.upper)
+    kept = np.zeros(0, dtype=int)
     highs = instance(Options())
+    load(highs, replace(program, cost=np.zeros(len(x)), rows=only(rows, kept)))
+    highs.setOptionValue("presolve", "off")  # it leaves no proof
     for _ in range(ROUNDS):
         value = rows.activity(x)
         excess = np.maximum(rows.lower - value, value - rows.upper) / length
-        excess[chosen] = 0.0
+        excess[kept] = 0.0
         worst = np.argsort(-excess)[:ADDED]
-        worst = worst[excess[worst] > FORGIVEN]
+        worst = np.sort(worst[excess[worst] > FORGIVEN])
         left = deadline - time.perf_counter()
         if not len(worst) or left < 0:
             return None
-        chosen[worst] = True
-        kept = np.flatnonzero(chosen)
-        part = replace(program, cost=np.zeros(len(x)), rows=only(rows, kept))
-        load(highs, part)
-        highs.setOptionValue("presolve", "off")  # it leaves no proof
+        new, kept = only(rows, worst), np.append(kept, worst)
+        start = new.start[:-1].astype(np.int32)
+        highs.addRows(len(new), new.lower, new.upper, len(new.value), start, new.column.astype(np.int32), new.value)
         highs.setOptionValue("time_limit", highs.getRunTime() + left)
         highs.run()
-        status = highs.getModelStatus().name
-        if status == "kInfeasible":
+        if highs.getModelStatus().name != "kOptimal":  # of some it says "unknown", and has a proof
             return ray_of(highs, kept, len(rows))
-        if status != "kOptimal":
-            return None
         x = np.array(highs.getSolution().col_value)
     return None
 
