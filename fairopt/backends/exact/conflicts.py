@@ -30,8 +30,8 @@ ADDED, ROUNDS = 100, 30
 FORGIVEN = 1e-7
 
 
-def gathered(program: Program, deadline: float = INFINITY) -> Array | None:
-    """Return multipliers of the rows of a program in floats that contradict each other, None where none were found.
+def gathered(program: Program, deadline: float = INFINITY) -> Array:
+    """Return multipliers (rows,) by which rows of a program in floats contradict each other, 0 where none were found.
 
     It ends at ``deadline``, on the clock of `time.perf_counter`.
     """
@@ -51,7 +51,7 @@ def gathered(program: Program, deadline: float = INFINITY) -> Array | None:
         worst = np.sort(worst[excess[worst] > FORGIVEN])
         left = deadline - time.perf_counter()
         if not len(worst) or left < 0:
-            return None
+            break
         new, kept = only(rows, worst), np.append(kept, worst)
         start = new.start[:-1].astype(np.int32)
         highs.addRows(len(new), new.lower, new.upper, len(new.value), start, new.column.astype(np.int32), new.value)
@@ -60,14 +60,13 @@ def gathered(program: Program, deadline: float = INFINITY) -> Array | None:
         if highs.getModelStatus().name != "kOptimal":  # of some it says "unknown", and has a proof
             return ray_of(highs, kept, len(rows))
         x = np.array(highs.getSolution().col_value)
-    return None
+    return np.zeros(len(rows))
 
 
-def ray_of(highs: highspy.Highs, kept: Array, rows: int) -> Array | None:
-    """Return HiGHS's proof that the rows ``kept``, which it holds, have no point, as multipliers of all rows."""
+def ray_of(highs: highspy.Highs, kept: Array, rows: int) -> Array:
+    """Return HiGHS's proof that the rows ``kept``, which it holds, have no point, as multipliers (rows,), 0 if none."""
     _, has, ray = highs.getDualRay()
-    if not has:
-        return None
     multipliers = np.zeros(rows)
-    multipliers[kept] = ray
+    if has:
+        multipliers[kept] = ray
     return multipliers

@@ -71,8 +71,8 @@ def part_of(program: Program, kept: Array) -> Program:
     columns = np.unique(rows.column)
     rows = replace(rows, column=np.searchsorted(columns, rows.column))
     lower, upper, integer = (each[columns] for each in (program.lower, program.upper, program.integer))
-    nothing = {"sense": Sense.MINIMIZE, "cost": zeros(len(columns)), "offset": ZERO}
-    return replace(program, lower=lower, upper=upper, integer=integer, rows=rows, **nothing)
+    aimless = replace(program, sense=Sense.MINIMIZE, cost=zeros(len(columns)), offset=ZERO)
+    return replace(aimless, lower=lower, upper=upper, integer=integer, rows=rows)
 
 
 def tightened(program: Program, entries: Array, depth: Fraction) -> Program:

@@ -73,14 +73,13 @@ class FloatProgram:
         left = None if self.deadline == INFINITY else max(0.0, self.deadline - time.perf_counter())
         return self._scaled.back(run(self._highs, self._scaled.program, left, thorough=False))
 
-    def refutation(self) -> Array | None:
-        """Return multipliers by which the rows seem to contradict each other, None where there are none."""
-        program, rows = self._scaled.program, len(self.exact.rows)
+    def refutation(self) -> Array:
+        """Return multipliers (rows,) by which the rows seem to contradict each other, 0 where none were found."""
+        program, rows = self._scaled.program, np.arange(len(self.exact.rows))
         # presolve leaves no proof, and HiGHS would look for one without end
         asked = len(program.rows.value) <= PRESOLVE_FROM
-        ray = ray_of(self._highs, np.arange(rows), rows) if asked else None
-        ray = gathered(program, self.deadline) if ray is None else ray
-        return None if ray is None else ray / self._scaled.row
+        ray = ray_of(self._highs, rows, len(rows)) if asked else np.zeros(len(rows))
+        return (ray if ray.any() else gathered(program, self.deadline)) / self._scaled.row
 
     def corrected(self, vertex: Vertex, primal: int, dual: int) -> Solution:
         """Return HiGHS's answer to the correction of ``vertex``, point and multipliers blown up by 2 ** the powers.

@@ -169,8 +169,8 @@ class _Search:
 
     def _infeasible(self) -> Solution | None:
         rows = np.arange(len(self.program.rows))
-        guess = self._floats.refutation() if self._floats else None
-        suspects = rows[:0] if guess is None else np.flatnonzero(np.abs(guess) > NEGLIGIBLE * np.abs(guess).max())
+        guess = self._floats.refutation() if self._floats else np.zeros(len(rows))
+        suspects = np.flatnonzero(np.abs(guess) > NEGLIGIBLE * np.abs(guess).max(initial=0))
         for kept in (suspects, rows) if len(suspects) else (rows,):
             part, multipliers = part_of(self.program, kept), zeros(len(rows))
             if kept is suspects and (proof := refutation(part, guess[kept])) is not None:

@@ -62,6 +62,16 @@ class UnreducedRatios:
         """Return the fractions in this form."""
         return cls([value.numerator for value in values], [value.denominator for value in values])
 
+    def at(self, places: Array) -> UnreducedRatios:
+        """Return the numbers at some places."""
+        return UnreducedRatios([self.top[place] for place in places], [self.bottom[place] for place in places])
+
+    def dot(self, values: Array) -> Fraction:
+        """Return the sum of the products with fractions."""
+        common, (tops, bottom) = lcm(*set(self.bottom)), whole(values)
+        terms = (top * (common // own) * value for top, own, value in zip(self.top, self.bottom, tops, strict=True))
+        return Fraction(sum(terms), common * bottom)
+
     def excess(self, lower: Array, upper: Array) -> dict[int, Fraction]:
         """Return by how much numbers leave their bounds (Fractions or float infinities), for those that do."""
         found: dict[int, Fraction] = {}
@@ -124,8 +134,7 @@ def whole(values: Array) -> tuple[list[int], int]:
 def dot(left: Array, right: Array) -> Fraction:
     """Return the sum of the products of two arrays of fractions; where the left one is 0 the right one is not read."""
     used = nonzero(left)
-    (lefts, first), (rights, second) = whole(left[used]), whole(right[used])
-    return Fraction(sum(a * b for a, b in zip(lefts, rights, strict=True)), first * second)
+    return UnreducedRatios.of(left[used]).dot(right[used])
 
 
 def activity(program: Program, x: Array) -> UnreducedRatios:
