@@ -5,8 +5,10 @@ The way to an answer, each step taken only where the one before was not enough:
 1. The basis that HiGHS calls optimal is solved in rationals and judged without any tolerance.
 2. Where it is optimal within HiGHS's tolerance only, its exact errors are blown up and HiGHS corrects them
    (`fairopt.backends.exact.refinement`), until a basis is exactly optimal.
-3. Where HiGHS finds a program infeasible or unbounded, or a refinement does, another program is solved in the same
-   way whose exact optimum proves it (`fairopt.backends.exact.proofs`).
+3. Where HiGHS finds a program infeasible, or a refinement does, its multipliers of few rows
+   (`fairopt.backends.exact.conflicts`) are rounded to short fractions and mended until they prove it. Where they do
+   not, or for unboundedness, another program is solved in the same way whose exact optimum is the proof
+   (`fairopt.backends.exact.proofs`).
 4. Exact pivots go on from the last basis (`fairopt.backends.exact.pivots`): finite whatever the numbers, but slow.
 5. Where time or size does not allow that: `Status.LIMIT` with an exactly feasible point, if one was found, and an
    exact bound that no point beats, if multipliers prove one (`fairopt.backends.exact.bound`); these are ``dual``.
