@@ -81,7 +81,7 @@ CASES = (
     Case("gangs 4, 6, 9, few jobs", 400, 300, AWKWARD, seed=1, plain=True),
     Case("costs rounded to 1", 4_000, 1_000, rounded=1.0, seed=1),
     Case("costs rounded to 5", 4_000, 1_000, rounded=5.0, seed=1, plain=True),
-    Case("costs rounded to 5", 100_000, 10_000, rounded=5.0, seed=1),
+    *(Case("costs rounded to 5", 100_000, 10_000, rounded=5.0, seed=seed) for seed in range(6)),
 )
 
 

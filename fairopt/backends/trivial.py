@@ -47,7 +47,8 @@ def contradiction(program: Program, forgiven: Number = FORGIVEN) -> str:
 
 def _crossed(lower: Array, upper: Array, forgiven: Number) -> Array:
     # one bound is shifted and the two compared, not subtracted: infinity minus infinity is NaN
-    return np.asarray((lower > upper + forgiven) | (lower == INFINITY) | (upper == -INFINITY), dtype=bool)
+    most = upper + forgiven if forgiven else upper
+    return np.asarray((lower > most) | (lower == INFINITY) | (upper == -INFINITY), dtype=bool)
 
 
 def uncrossed(lower: Array, upper: Array) -> tuple[Array, Array]:

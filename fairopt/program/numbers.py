@@ -76,13 +76,18 @@ def cast(array: Array, number: type) -> Array:
         raise TypeError(f"programs and markets come in float and Fraction, not in {number.__name__}")
     if array.dtype == object and all(type(value) is Fraction or value in BOUNDLESS for value in array.ravel()):
         return array
-    return in_pieces(lambda piece: objects(map(_fraction, piece.tolist())), array)
+    return in_pieces(_fractions, array)
 
 
 def _divided(piece: Array) -> Array:
     # `float` asks a Fraction what it is, which takes longer than the division
     ratios = (value.numerator / value.denominator if type(value) is Fraction else value for value in piece.tolist())
     return np.array(list(ratios), dtype=float)
+
+
+def _fractions(piece: Array) -> Array:
+    # to compare a Fraction with infinity takes longer than all else
+    return objects([value if type(value) is Fraction else _fraction(value) for value in piece.tolist()])
 
 
 def _fraction(value: Any) -> Any:

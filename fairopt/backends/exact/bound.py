@@ -15,17 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.checks import dual_bound
+from fairopt.backends.exact.checks import contradict, dual_bound
 from fairopt.backends.exact.proofs import tightened
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.exact.sums import ZERO, excesses, finite, objective, reduced_cost
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, vertex_of
-from fairopt.program import INFINITY, Array, Program, Sense, fractions
+from fairopt.program import INFINITY, Array, Program, Sense, fractions, objects
 
 #: By how much bounds are moved inwards to find a point that breaks none: one is tried after the other.
 DEPTHS = tuple(Fraction(1, 2**power) for power in (30, 22, 14, 8))
 #: Mending one variable can break another that has no bound; after so many rounds no bound is proved.
 ROUNDS = 3
+#: The largest denominator of a multiplier that is taken for what a float solver meant.
+SHORT = 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,18 @@ def safe_dual(program: Program, dual: Array) -> Array | None:
     return None
 
 
+def refutation(program: Program, guess: Array) -> Array | None:
+    """Return multipliers near ``guess``, of a float solver, that prove that a program in Fractions has no point.
+
+    None where neither the nearest short fractions nor their repair prove it. The program has no objective.
+    """
+    short = objects(Fraction(value).limit_denominator(SHORT) for value in (guess / np.abs(guess).max()).tolist())
+    if contradict(program, short):
+        return short
+    repaired = safe_dual(program, short)
+    return repaired if repaired is not None and contradict(program, repaired) else None
+
+
 def _clipped(program: Program, dual: Array, sign: int) -> Array:
     """Return the multipliers with 0 for those that ask for a side which their row does not have."""
     rises, falls = (finite(side) for side in (program.rows.upper, program.rows.lower)[::sign])
@@ -107,7 +121,7 @@ class _Repair:
     def __init__(self, program: Program, multipliers: Array, sign: int) -> None:
         self.multipliers = multipliers
         self._rows = program.rows
-        self._rate: Array = sign * reduced_cost(program, np.asarray(sign * multipliers))
+        self._rate: Array = sign * reduced_cost(program, np.asarray(sign * multipliers)).reduced()
         self._lower, self._upper = finite(program.lower), finite(program.upper)
         positive = np.fromiter((value.numerator > 0 for value in self._rows.value), dtype=bool)
         column = self._rows.column

@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.sums import activity, dot, excesses, nonzero, objective, reduced_cost
+from fairopt.backends.exact.sums import (
+    UnreducedRatios,
+    activity,
+    combined,
+    dot,
+    excesses,
+    finite,
+    nonzero,
+    objective,
+    reduced_cost,
+    signs_of,
+)
 from fairopt.errors import FairoptError
 from fairopt.program import Array, Program, Sense
 
@@ -26,10 +37,10 @@ def require_optimum(program: Program, x: Array, dual: Array) -> Array:
     bound = dual_bound(program, dual, reduced)
     _require(bound is not None, "a dual has the sign of a bound that does not exist")
     _require(bound == objective(program, x), "primal and dual objective differ")
-    return reduced
+    return reduced.reduced()
 
 
-def dual_bound(program: Program, dual: Array, reduced: Array | None = None) -> Fraction | None:
+def dual_bound(program: Program, dual: Array, reduced: UnreducedRatios | None = None) -> Fraction | None:
     """Return the bound on the objective that row multipliers prove, None where they prove none.
 
     No feasible point is better: each row's multiplier is set against the side that its sign asks for, and so is each
@@ -39,17 +50,17 @@ def dual_bound(program: Program, dual: Array, reduced: Array | None = None) -> F
     """
     reduced = reduced_cost(program, dual) if reduced is None else reduced
     sign = 1 if program.sense is Sense.MAXIMIZE else -1
-    rows = worst(dual, program.rows.lower, program.rows.upper, sign)
+    rows = worst(UnreducedRatios.of(dual), program.rows.lower, program.rows.upper, sign)
     columns = worst(reduced, program.lower, program.upper, sign)
     return None if rows is None or columns is None else rows + columns + Fraction(program.offset)
 
 
-def worst(weight: Array, lower: Array, upper: Array, sign: int) -> Fraction | None:
+def worst(weight: UnreducedRatios, lower: Array, upper: Array, sign: int) -> Fraction | None:
     """Return the largest (sign 1) or least (-1) of ``weight @ value`` between the bounds, None where it is infinite."""
-    used = nonzero(weight)
-    rising = np.fromiter((sign * weight[place].numerator > 0 for place in used), dtype=bool, count=len(used))
-    ends = np.where(rising, upper[used], lower[used])
-    return dot(weight[used], ends) if all(isinstance(end, Fraction) for end in ends) else None
+    direction = sign * signs_of(weight.top)
+    ends = np.where(direction > 0, upper, lower)
+    used = np.flatnonzero(direction)
+    return weight.at(used).dot(ends[used]) if finite(ends[used]).all() else None
 
 
 def refuted(program: Program, multipliers: Array) -> tuple[str, ...]:
@@ -58,16 +69,23 @@ def refuted(program: Program, multipliers: Array) -> tuple[str, ...]:
     With y the multipliers, the rows demand that ``y @ A @ x`` be at least some number, while all points within
     the bounds have less; signs are as in ``farkas`` of `fairopt.backends.solution.Solution`. Errors: `FairoptError`.
     """
-    _require(contradict(program, multipliers), "the multipliers do not contradict the constraints")
-    product = program.cost - reduced_cost(program, multipliers)
+    product = combined(program, multipliers)
+    _require(_beyond(program, multipliers, product), "the multipliers do not contradict the constraints")
     names = [program.row_name(int(row)) for row in nonzero(multipliers)]
-    return (*names, *(f"bounds of {program.column_name(int(column))}" for column in nonzero(product)))
+    return (
+        *names,
+        *(f"bounds of {program.column_name(int(column))}" for column in np.flatnonzero(signs_of(product.top))),
+    )
 
 
 def contradict(program: Program, multipliers: Array) -> bool:
     """Return whether multipliers prove that the program has no point."""
-    product = program.cost - reduced_cost(program, multipliers)
-    demanded = worst(multipliers, program.rows.lower, program.rows.upper, -1)
+    return _beyond(program, multipliers, combined(program, multipliers))
+
+
+def _beyond(program: Program, multipliers: Array, product: UnreducedRatios) -> bool:
+    """Return whether the rows demand more of ``product``, their sum by multipliers, than the bounds allow."""
+    demanded = worst(UnreducedRatios.of(multipliers), program.rows.lower, program.rows.upper, -1)
     most = worst(product, program.lower, program.upper, 1)
     return demanded is not None and most is not None and most < demanded
 

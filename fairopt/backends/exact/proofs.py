@@ -21,13 +21,13 @@ from fairopt.program import INFINITY, Array, Program, Rows, Sense, objects
 ONE = Fraction(1)
 
 
-def nearest_point(program: Program, kept: Array) -> Program:
-    """Return the program that asks which part of a first guess's errors must be left for the rows ``kept`` to hold.
+def nearest_point(program: Program) -> Program:
+    """Return the program that asks which part of a first guess's errors must be left for the rows to hold.
 
     The guess is a point within the bounds, so that the program has a point. Its variables are those of ``program``,
-    then the part that is left, from 0; its rows are those kept and no others.
+    then the part that is left, from 0.
     """
-    rows = only(program.rows, kept)
+    rows = program.rows
     variables = len(program.cost)
     bounds = zip(program.lower, program.upper, strict=True)
     guess = objects([next((end for end in pair if isinstance(end, Fraction)), ZERO) for pair in bounds])
@@ -63,6 +63,16 @@ def steepest_direction(program: Program) -> Program:
 def any_point(program: Program) -> Program:
     """Return the program without its objective."""
     return replace(program, cost=zeros(len(program.cost)), offset=ZERO)
+
+
+def part_of(program: Program, kept: Array) -> Program:
+    """Return the rows ``kept`` and the variables in them, in that order, as a program without an objective."""
+    rows = only(program.rows, kept)
+    columns = np.unique(rows.column)
+    rows = replace(rows, column=np.searchsorted(columns, rows.column))
+    lower, upper, integer = (each[columns] for each in (program.lower, program.upper, program.integer))
+    aimless = replace(program, sense=Sense.MINIMIZE, cost=zeros(len(columns)), offset=ZERO)
+    return replace(aimless, lower=lower, upper=upper, integer=integer, rows=rows)
 
 
 def tightened(program: Program, entries: Array, depth: Fraction) -> Program:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.backends.exact.sums import UnreducedRatios, float_ratio, nonzero
+from fairopt.backends.exact.conflicts import gathered, ray_of
+from fairopt.backends.exact.sums import UnreducedRatios, nonzero
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, settled, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, load, outcome_of, run
 from fairopt.backends.scaling import scaled
@@ -72,12 +73,13 @@ class FloatProgram:
         left = None if self.deadline == INFINITY else max(0.0, self.deadline - time.perf_counter())
         return self._scaled.back(run(self._highs, self._scaled.program, left, thorough=False))
 
-    def conflicting_rows(self) -> Array:
-        """Return the rows to which HiGHS's proof of infeasibility gives multipliers; none where it has no proof."""
-        if len(self.exact.rows.value) > PRESOLVE_FROM:
-            return np.zeros(0, dtype=int)  # presolve leaves no proof, and HiGHS would look for one without end
-        _, has, multipliers = self._highs.getDualRay()
-        return np.flatnonzero(np.asarray(multipliers)) if has else np.zeros(0, dtype=int)
+    def refutation(self) -> Array:
+        """Return multipliers (rows,) by which the rows seem to contradict each other, 0 where none were found."""
+        program, rows = self._scaled.program, np.arange(len(self.exact.rows))
+        # presolve leaves no proof, and HiGHS would look for one without end
+        asked = len(program.rows.value) <= PRESOLVE_FROM
+        ray = ray_of(self._highs, rows, len(rows)) if asked else np.zeros(len(rows))
+        return (ray if ray.any() else gathered(program, self.deadline)) / self._scaled.row
 
     def corrected(self, vertex: Vertex, primal: int, dual: int) -> Solution:
         """Return HiGHS's answer to the correction of ``vertex``, point and multipliers blown up by 2 ** the powers.
@@ -88,8 +90,8 @@ class FloatProgram:
         exact, into = self.exact, self._scaled
         rows, variables = exact.shape
         priced = nonzero(vertex.dual)
-        cost = _blown(vertex.reduced, dual) * (into.column / into.objective)
-        values = UnreducedRatios([value.numerator for value in vertex.x], [value.denominator for value in vertex.x])
+        cost = vertex.reduced.blown(dual) * (into.column / into.objective)
+        values = UnreducedRatios.of(vertex.x)
         bounds = [np.ldexp(values.distance(bound), primal) / into.column for bound in (exact.lower, exact.upper)]
         sides = [
             np.ldexp(vertex.activity.distance(side), primal) / into.row for side in (exact.rows.lower, exact.rows.upper)
@@ -99,7 +101,7 @@ class FloatProgram:
             highs.deleteCols(before - variables, np.arange(variables, before, dtype=np.int32))
         highs.changeColsCost(variables, np.arange(variables, dtype=np.int32), cost)
         highs.changeColsBounds(variables, np.arange(variables, dtype=np.int32), *bounds)
-        prices = _blown(vertex.dual[priced], dual) * (into.row[priced] / into.objective)
+        prices = UnreducedRatios.of(vertex.dual[priced]).blown(dual) * (into.row[priced] / into.objective)
         place, entry = np.arange(len(priced), dtype=np.int32), np.full(len(priced), -1.0)
         highs.addCols(
             len(priced), prices, sides[0][priced], sides[1][priced],
@@ -167,8 +169,3 @@ def _power(error: Fraction, last: int) -> int:
         return last
     wanted = error.denominator.bit_length() - error.numerator.bit_length()
     return max(0, min(wanted, last + LARGEST_STEP))
-
-
-def _blown(values: Array, power: int) -> Array:
-    """Return the values times 2 ** power in floats, infinite where they are too large for one."""
-    return np.array([float_ratio(value.numerator << power, value.denominator) for value in values])

@@ -5,8 +5,10 @@ The way to an answer, each step taken only where the one before was not enough:
 1. The basis that HiGHS calls optimal is solved in rationals and judged without any tolerance.
 2. Where it is optimal within HiGHS's tolerance only, its exact errors are blown up and HiGHS corrects them
    (`fairopt.backends.exact.refinement`), until a basis is exactly optimal.
-3. Where HiGHS finds a program infeasible or unbounded, or a refinement does, another program is solved in the same
-   way whose exact optimum proves it (`fairopt.backends.exact.proofs`).
+3. Where HiGHS finds a program infeasible, or a refinement does, its multipliers of few rows
+   (`fairopt.backends.exact.conflicts`) are rounded to short fractions and mended until they prove it. Where they do
+   not, or for unboundedness, another program is solved in the same way whose exact optimum is the proof
+   (`fairopt.backends.exact.proofs`).
 4. Exact pivots go on from the last basis (`fairopt.backends.exact.pivots`): finite whatever the numbers, but slow.
 5. Where time or size does not allow that: `Status.LIMIT` with an exactly feasible point, if one was found, and an
    exact bound that no point beats, if multipliers prove one (`fairopt.backends.exact.bound`); these are ``dual``.
@@ -26,9 +28,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairopt.backends.apart import heard, tell
-from fairopt.backends.exact.bound import best_bound, feasible_point
+from fairopt.backends.exact.bound import best_bound, feasible_point, refutation
 from fairopt.backends.exact.checks import contradict, refuted, require_endless, require_optimum
-from fairopt.backends.exact.proofs import any_point, nearest_point, steepest_direction
+from fairopt.backends.exact.proofs import any_point, nearest_point, part_of, steepest_direction
 from fairopt.backends.exact.refinement import FloatProgram, refine
 from fairopt.backends.exact.sums import as_fractions, excesses, objective, zeros
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, slacks, vertex_of
@@ -50,6 +52,8 @@ LARGEST_PIVOTED = 50_000
 INTERIOR_FROM = PRESOLVE_FROM
 #: Without a time limit, exact pivots stop when their number times the non-zeros exceeds this: about a minute.
 MOST_WORK = 1_000_000
+#: Rows whose multipliers are smaller, as a part of the largest, are taken for rounding in a float proof.
+NEGLIGIBLE = 1e-9
 
 
 class Exact(Backend):
@@ -167,12 +171,16 @@ class _Search:
 
     def _infeasible(self) -> Solution | None:
         rows = np.arange(len(self.program.rows))
-        suspects = self._floats.conflicting_rows() if self._floats else rows[:0]
+        guess = self._floats.refutation() if self._floats else np.zeros(len(rows))
+        suspects = np.flatnonzero(np.abs(guess) > NEGLIGIBLE * np.abs(guess).max(initial=0))
         for kept in (suspects, rows) if len(suspects) else (rows,):
-            nearest = nearest_point(self.program, kept)
+            part, multipliers = part_of(self.program, kept), zeros(len(rows))
+            if kept is suspects and (proof := refutation(part, guess[kept])) is not None:
+                multipliers[kept] = proof
+                return self._refuted(multipliers)
+            nearest = nearest_point(part)
             found = _Search(nearest, self.deadline).optimum(len(nearest.rows.value) > INTERIOR_FROM)
             if found is not None and objective(nearest, found[0]) > 0:
-                multipliers = zeros(len(rows))
                 multipliers[kept] = found[1]
                 return self._refuted(multipliers)
         return None

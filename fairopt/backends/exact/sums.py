@@ -35,9 +35,19 @@ def finite(ends: Array) -> Array:
     return np.fromiter((isinstance(end, Fraction) for end in ends), dtype=bool, count=len(ends))
 
 
+def signs(values: Array) -> Array:
+    """Return the signs of fractions: -1, 0 and 1 (without a comparison of fractions, which is slow)."""
+    return signs_of([value.numerator for value in values])
+
+
+def signs_of(whole_numbers: list[int]) -> Array:
+    """Return the signs of whole numbers of any size: -1, 0 and 1."""
+    return np.fromiter(((top > 0) - (top < 0) for top in whole_numbers), dtype=np.int8, count=len(whole_numbers))
+
+
 def nonzero(values: Array) -> Array:
-    """Return the positions of the fractions that are not 0 (without a comparison of fractions, which is slow)."""
-    return np.flatnonzero(np.fromiter((value.numerator != 0 for value in values), dtype=bool, count=len(values)))
+    """Return the positions of the fractions that are not 0."""
+    return np.flatnonzero(signs(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +56,21 @@ class UnreducedRatios:
 
     top: list[int]
     bottom: list[int]
+
+    @classmethod
+    def of(cls, values: Array) -> UnreducedRatios:
+        """Return the fractions in this form."""
+        return cls([value.numerator for value in values], [value.denominator for value in values])
+
+    def at(self, places: Array) -> UnreducedRatios:
+        """Return the numbers at some places."""
+        return UnreducedRatios([self.top[place] for place in places], [self.bottom[place] for place in places])
+
+    def dot(self, values: Array) -> Fraction:
+        """Return the sum of the products with fractions."""
+        common, (tops, bottom) = lcm(*set(self.bottom)), whole(values)
+        terms = (top * (common // own) * value for top, own, value in zip(self.top, self.bottom, tops, strict=True))
+        return Fraction(sum(terms), common * bottom)
 
     def excess(self, lower: Array, upper: Array) -> dict[int, Fraction]:
         """Return by how much numbers leave their bounds (Fractions or float infinities), for those that do."""
@@ -68,6 +93,10 @@ class UnreducedRatios:
             ],
             dtype=float,
         )
+
+    def blown(self, power: int) -> Array:
+        """Return the numbers times 2 ** power in floats, infinite where they are too large for one."""
+        return np.array([float_ratio(top << power, bottom) for top, bottom in zip(self.top, self.bottom, strict=True)])
 
     def reduced(self) -> Array:
         """Return the numbers as Fractions."""
@@ -105,8 +134,7 @@ def whole(values: Array) -> tuple[list[int], int]:
 def dot(left: Array, right: Array) -> Fraction:
     """Return the sum of the products of two arrays of fractions; where the left one is 0 the right one is not read."""
     used = nonzero(left)
-    (lefts, first), (rights, second) = whole(left[used]), whole(right[used])
-    return Fraction(sum(a * b for a, b in zip(lefts, rights, strict=True)), first * second)
+    return UnreducedRatios.of(left[used]).dot(right[used])
 
 
 def activity(program: Program, x: Array) -> UnreducedRatios:
@@ -115,17 +143,22 @@ def activity(program: Program, x: Array) -> UnreducedRatios:
     return totals(len(rows), rows.row, rows.column, rows.value, x)
 
 
-def reduced_cost(program: Program, dual: Array) -> Array:
-    """Return ``cost - A.T @ dual`` in Fractions."""
+def combined(program: Program, dual: Array) -> UnreducedRatios:
+    """Return ``A.T @ dual``."""
     rows = program.rows
-    product = totals(len(program.cost), rows.column, rows.row, rows.value, dual).reduced()
-    return np.asarray(program.cost - product)
+    return totals(len(program.cost), rows.column, rows.row, rows.value, dual)
+
+
+def reduced_cost(program: Program, dual: Array) -> UnreducedRatios:
+    """Return ``cost - A.T @ dual``."""
+    product, own = combined(program, dual), [(value.numerator, value.denominator) for value in program.cost]
+    tops = [top * of - part * under for (top, under), part, of in zip(own, product.top, product.bottom, strict=True)]
+    return UnreducedRatios(tops, [under * of for (_, under), of in zip(own, product.bottom, strict=True)])
 
 
 def excesses(program: Program, x: Array, rows_at_x: UnreducedRatios | None = None) -> dict[int, Fraction]:
     """Return by how much ``x`` breaks bounds (a variable by its number) and rows (row r by variables + r)."""
-    values = UnreducedRatios([value.numerator for value in x], [value.denominator for value in x])
-    found = values.excess(program.lower, program.upper)
+    found = UnreducedRatios.of(x).excess(program.lower, program.upper)
     rows = (rows_at_x or activity(program, x)).excess(program.rows.lower, program.rows.upper)
     return found | {len(program.cost) + row: amount for row, amount in rows.items()}
 

@@ -1,11 +1,9 @@
 """The exact point and multipliers that belong to a simplex basis, and by how much they are wrong.
 
-With J the basic variables and R the rows that are not basic, only the square matrix A[R, J] is solved: basic slacks
-drop out. Rows with one variable left and variables with one row left are solved by substitution, in flint's rationals;
-what remains, the nucleus, is scaled to whole numbers and solved by flint (p-adic lifting).
+With J the basic variables and R the rows that are not basic, only the square matrix A[R, J] is solved
+(`fairopt.backends.exact.kernel`): basic slacks drop out.
 
-Source: Applegate, Cook, Dash and Espinoza, Exact solutions to linear programming problems, 2007; Dixon, Exact solution
-of linear equations using p-adic expansions, 1982.
+Source: Applegate, Cook, Dash and Espinoza, Exact solutions to linear programming problems, 2007.
 """
 
 from __future__ import annotations
@@ -13,13 +11,22 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.sums import ZERO, UnreducedRatios, activity, excesses, finite, nonzero, reduced_cost, zeros
+from fairopt.backends.exact.sums import (
+    ZERO,
+    UnreducedRatios,
+    activity,
+    excesses,
+    finite,
+    nonzero,
+    reduced_cost,
+    signs_of,
+    zeros,
+)
 from fairopt.backends.solution import Basis, Position
-from fairopt.program import Array, Program, Sense, objects
+from fairopt.program import Array, Program, Sense
 
 #: Seconds that flint takes to solve a dense system of n equations, over n cubed (2.4 s for 800, 19 s for 1,600).
 SECONDS_PER_CUBE = 5e-9
@@ -45,7 +52,7 @@ class Vertex:
     x: Array
     dual: Array
     activity: UnreducedRatios
-    reduced: Array
+    reduced: UnreducedRatios
     infeasible: Fraction
     improving: Fraction
 
@@ -60,14 +67,16 @@ def vertex_of(program: Program, basis: Basis, deadline: float = float("inf")) ->
 
     Errors: `ExactSolveTooLong` where solving it would run past ``deadline`` or is larger than `LARGEST_NUCLEUS`.
     """
+    from fairopt.backends.exact.kernel import Kernel  # flint takes longer to import than all of fairopt
+
     basis = settled(program, basis)
     inner, tight = np.flatnonzero(basis.columns == Position.BASIC), np.flatnonzero(basis.rows != Position.BASIC)
     if len(inner) != len(tight):
         return None
-    kernel = _Kernel.of(program, tight, inner)
+    kernel = Kernel.of(program, tight, inner)
     if kernel is None:
         return None
-    kernel.require_reach(deadline)
+    _require_reach(len(kernel.left_rows), deadline)
     x = zeros(len(program.cost))
     outer = np.flatnonzero(basis.columns != Position.BASIC)
     x[outer] = _held(basis.columns[outer], program.lower[outer], program.upper[outer])
@@ -82,7 +91,16 @@ def vertex_of(program: Program, basis: Basis, deadline: float = float("inf")) ->
     reduced = reduced_cost(program, dual)
     values = activity(program, x)
     infeasible = max(excesses(program, x, values).values(), default=ZERO)
-    return Vertex(basis, x, dual, values, reduced, infeasible, _improving(program, basis, dual, reduced))
+    return Vertex(
+        basis, x, dual, values, reduced, infeasible, _improving(program, basis, UnreducedRatios.of(dual), reduced)
+    )
+
+
+def _require_reach(size: int, deadline: float) -> None:
+    seconds = 2 * SECONDS_PER_CUBE * size**3
+    late = seconds > NO_TIME and time.perf_counter() + seconds > deadline
+    if size > LARGEST_NUCLEUS or late:
+        raise ExactSolveTooLong(f"a nucleus of {size} equations, about {seconds:.1f} s")
 
 
 def settled(program: Program, basis: Basis) -> Basis:
@@ -112,131 +130,15 @@ def _held(position: Array, lower: Array, upper: Array) -> Array:
     return held
 
 
-def _improving(program: Program, basis: Basis, dual: Array, reduced: Array) -> Fraction:
+def _improving(program: Program, basis: Basis, dual: UnreducedRatios, reduced: UnreducedRatios) -> Fraction:
     sign = 1 if program.sense is Sense.MAXIMIZE else -1
     most = ZERO
     for rate, position, lower, upper in (
         (dual, basis.rows, program.rows.lower, program.rows.upper),
         (reduced, basis.columns, program.lower, program.upper),
     ):
-        for place in nonzero(rate):
-            force = sign * rate[place]
-            wrong = position[place] == Position.ZERO or (force < 0) == (position[place] == Position.UPPER)
-            if wrong and lower[place] != upper[place]:
-                most = max(most, abs(force))
+        force = sign * signs_of(rate.top)
+        wrong = (force != 0) & ((position == Position.ZERO) | ((force < 0) == (position == Position.UPPER)))
+        places = [place for place in np.flatnonzero(wrong) if lower[place] != upper[place]]
+        most = max([most, *(Fraction(abs(rate.top[place]), rate.bottom[place]) for place in places)])
     return most
-
-
-@dataclass(frozen=True, eq=False)
-class _Kernel:
-    """A square sparse matrix, peeled: which equations are solved by substitution, and which are left over.
-
-    ``rows`` and ``columns`` hold the entries {other index: value} in flint's rationals. ``by_row`` are the pivots
-    (row, column) whose row had one column left when they were taken, ``by_column`` those whose column had one row
-    left, both in the order in which they were taken.
-    """
-
-    rows: list[dict[int, Any]]
-    columns: list[dict[int, Any]]
-    by_row: list[tuple[int, int]]
-    by_column: list[tuple[int, int]]
-    left_rows: list[int]
-    left_columns: list[int]
-
-    @classmethod
-    def of(cls, program: Program, tight: Array, inner: Array) -> _Kernel | None:
-        """Return A[tight, inner], peeled; None where it is singular for the places of its entries alone."""
-        from flint import fmpq
-
-        row_place, column_place = np.full(len(program.rows), -1), np.full(len(program.cost), -1)
-        row_place[tight], column_place[inner] = np.arange(len(tight)), np.arange(len(inner))
-        given = program.rows
-        kept = np.flatnonzero((row_place[given.row] >= 0) & (column_place[given.column] >= 0))
-        rows: list[dict[int, Any]] = [{} for _ in tight]
-        columns: list[dict[int, Any]] = [{} for _ in inner]
-        places = row_place[given.row[kept]].tolist(), column_place[given.column[kept]].tolist()
-        for r, j, value in zip(*places, given.value[kept], strict=True):
-            rows[r][j] = columns[j][r] = fmpq(value.numerator, value.denominator)
-        if not all(rows) or not all(columns):
-            return None
-        by_row, by_column = _peeled(rows, columns)
-        gone = by_row + by_column
-        left_rows = sorted(set(range(len(rows))) - {r for r, _ in gone})
-        left_columns = sorted(set(range(len(columns))) - {j for _, j in gone})
-        return cls(rows, columns, by_row, by_column, left_rows, left_columns)
-
-    def require_reach(self, deadline: float) -> None:
-        """Raise `ExactSolveTooLong` where the nucleus is too large for the time that is left."""
-        size = len(self.left_rows)
-        seconds = 2 * SECONDS_PER_CUBE * size**3
-        late = seconds > NO_TIME and time.perf_counter() + seconds > deadline
-        if size > LARGEST_NUCLEUS or late:
-            raise ExactSolveTooLong(f"a nucleus of {size} equations, about {seconds:.1f} s")
-
-    def solve(self, side: Array) -> Array:
-        """Return z with A z = side; errors: `ZeroDivisionError` where A is singular."""
-        return _substituted(self.rows, side, self.by_row, (self.left_rows, self.left_columns), self.by_column)
-
-    def solve_transposed(self, side: Array) -> Array:
-        """Return y with A.T y = side; errors: `ZeroDivisionError` where A is singular."""
-        first, last = [[(j, r) for r, j in pivots] for pivots in (self.by_column, self.by_row)]
-        return _substituted(self.columns, side, first, (self.left_columns, self.left_rows), last)
-
-
-def _peeled(rows: list[dict[int, Any]], columns: list[dict[int, Any]]) -> tuple[list[Any], list[Any]]:
-    """Return the pivots (row, column) with one column left in the row, and those with one row left in the column."""
-    row_left, column_left = [set(row) for row in rows], [set(column) for column in columns]
-    by_row: list[tuple[int, int]] = []
-    by_column: list[tuple[int, int]] = []
-    queue = [(True, r) for r, left in enumerate(row_left) if len(left) == 1]
-    queue += [(False, j) for j, left in enumerate(column_left) if len(left) == 1]
-    for of_row, index in queue:  # it grows meanwhile
-        left = row_left[index] if of_row else column_left[index]
-        if len(left) != 1:
-            continue  # taken meanwhile, with another pivot
-        (other,) = left
-        r, j = (index, other) if of_row else (other, index)
-        (by_row if of_row else by_column).append((r, j))
-        for column in row_left[r]:
-            column_left[column].discard(r)
-            if column != j and len(column_left[column]) == 1:
-                queue.append((False, column))
-        for row in column_left[j]:
-            row_left[row].discard(j)
-            if len(row_left[row]) == 1:
-                queue.append((True, row))
-        row_left[r].clear()
-        column_left[j].clear()
-    return by_row, by_column
-
-
-def _substituted(
-    equations: list[dict[int, Any]],
-    side: Array,
-    first: list[tuple[int, int]],
-    nucleus: tuple[list[int], list[int]],
-    last: list[tuple[int, int]],
-) -> Array:
-    """Solve the equations in an order in which each pivot needs known values only; return Fractions."""
-    from flint import fmpq, fmpq_mat
-
-    known: dict[int, Any] = {}
-
-    def rest(equation: int) -> Any:
-        total = fmpq(side[equation].numerator, side[equation].denominator)
-        for unknown, value in equations[equation].items():
-            if unknown in known and known[unknown] != 0:
-                total -= value * known[unknown]
-        return total
-
-    for equation, unknown in first:
-        known[unknown] = rest(equation) / equations[equation][unknown]
-    chosen, unknowns = nucleus
-    if chosen:
-        zero = fmpq(0)
-        matrix = fmpq_mat(len(chosen), len(chosen), [equations[e].get(u, zero) for e in chosen for u in unknowns])
-        right = fmpq_mat(len(chosen), 1, [rest(equation) for equation in chosen])
-        known |= dict(zip(unknowns, matrix.solve(right).entries(), strict=True))
-    for equation, unknown in reversed(last):
-        known[unknown] = rest(equation) / equations[equation][unknown]
-    return objects([Fraction(int(known[place].p), int(known[place].q)) for place in range(len(equations))])
