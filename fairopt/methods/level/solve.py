@@ -22,6 +22,7 @@ from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
 from fairopt.methods.level.interior_point import ROUGH, interior
+from fairopt.methods.level.price_simplex import price_vertex
 from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, choose, floored, without_units
 from fairopt.methods.result import StageClock
 from fairopt.program import INFINITY, Array
@@ -111,6 +112,8 @@ def affordable(price: Array, spent: float, cap: Array, open_: Array) -> float:
 
 def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, float] | None) -> Raised:
     """Return the optimum, from the prices and level of ``start`` or from a guess."""
+    if problem.demand is None and (at := price_vertex(problem)) is not None:
+        return Raised(at.prices, at.level, None, np.arange(len(problem.rate)), at.shares, None)
     if problem.need.size <= WHOLE:
         return _as_one_program(problem, effort)
     if start is not None:
@@ -221,7 +224,7 @@ def _all_shares(found: Raised, units: Units, shape: tuple[int, ...]) -> Array:
     users = np.arange(shape[0])[units.rows]
     fixed = np.ones(len(users), dtype=bool)
     fixed[found.active] = False
-    for share in found.choice.shares:
+    for share in () if found.choice is None else found.choice.shares:
         some = fixed & (share.type >= 0)
         shares[users[some], units.types[share.type[some]]] = share.at(found.level)[some]
     np.maximum(shares, 0.0, out=shares)
