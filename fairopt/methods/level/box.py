@@ -173,7 +173,7 @@ class Raised:
 
     prices: Array
     level: float
-    choice: BestResponse | None
+    choice: BestResponse
     active: Array
     shares: Array
     demand_dual: Array | None

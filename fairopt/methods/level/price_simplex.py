@@ -17,14 +17,18 @@ import numpy as np
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import Array
 
-#: Users divide their spending by these powers of how cheap types are, one power after another.
-POWERS = (2, 2, 4, 8, 16, 32, 64, 128)
+#: The largest exponent of 2 that is a power by which users divide their spending.
+MOST_SQUARES = 10
 #: The most by which the logarithm of a price changes in a step at power 1; at higher powers it is less.
 LONGEST = 1.0
 #: Parts of a type below this are rounding, and so are changes of reduced costs below the second part of the largest.
 NEGATIVE, STILL = 1e-11, 1e-12
 #: A basis is given up after so many steps for each type.
 MOST_STEPS = 12
+#: Pairs are sought among so many for each type.
+NEAREST = 4
+#: A guess may be so much of the highest price off.
+DEARER = 1e-13
 #: What a column of the basis is where it is no pair of a user and a type.
 TRADE, FREE = -2, -1
 #: Reduced costs are at least this, so that a division by them gives a number.
@@ -33,45 +37,54 @@ LEAST = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class PriceVertex:
-    """``prices`` (k,), the ``level`` and ``shares`` (k, n) at the optimal vertex."""
+    """``prices`` (k,), the ``level`` and ``shares`` (k, n) at the optimal vertex, found in so many ``steps``."""
 
     prices: Array
     level: float
     shares: Array
+    steps: int
 
 
 def smoothed_prices(problem: LevelProblem) -> Array:
-    """Return positive prices (k,) near the optimum."""
+    """Return positive prices (k,) near the optimum, by Newton's method.
+
+    Users divide what they spend by a power of how cheap types are, first the square, then twice as much in every step.
+    """
     need, capacity, size = problem.need, problem.capacity, problem.size
     speed = 1.0 / need
     prices = (speed / speed.sum(axis=0)).mean(axis=1) / capacity
-    diagonal = np.arange(len(prices))
-    for power in POWERS:
+    prices /= prices @ capacity
+    for squares in range(1, min(len(size).bit_length() + 1, MOST_SQUARES) + 1):
+        power = 1 << squares
         cost = need * prices[:, None]
         least = cost.min(axis=0)
         part = least / cost
-        for _ in range(power.bit_length() - 1):  # all powers are powers of two, and squares are quick
+        for _ in range(squares):
             part *= part
         part /= part.sum(axis=0)
         spent = size * least
-        total = float(spent.sum())
-        part_spent = part * spent
-        demand, supply = part_spent.sum(axis=1) / total, prices * capacity
-        supply /= supply.sum()
-        change = part_spent @ part.T * ((1 + power) / total) - demand[:, None] * demand + supply[:, None] * supply - 1.0
-        change[diagonal, diagonal] -= demand * power + supply
+        spent /= spent.sum()
+        demand, supply = part @ spent, prices * capacity  # what all types together are worth is 1
+        change = (part * spent) @ part.T * (1.0 + power) - demand[:, None] * demand
+        change.ravel()[:: len(prices) + 1] -= demand * power + supply
         longest = LONGEST / power**0.5
-        prices = prices * np.exp(np.linalg.solve(change, supply - demand).clip(-longest, longest))
+        step = np.linalg.solve(change, supply - demand)
+        prices = prices * np.exp(np.minimum(np.maximum(step, -longest), longest))
     return prices
 
 
 def price_vertex(problem: LevelProblem) -> PriceVertex | None:
-    """Return the optimum of a ``problem`` without demands, None where steps lead nowhere: users tie, or numbers are off."""
-    try:
-        with np.errstate(all="ignore"):
-            return _Basis(problem, smoothed_prices(problem)).settle()
-    except np.linalg.LinAlgError:
-        return None
+    """Return the optimum of a ``problem`` without demands; None where no way to it is found, as where many users tie."""
+    with np.errstate(all="ignore"):
+        prices = smoothed_prices(problem)
+        for tied in (True, False):
+            try:
+                found = _Basis(problem, prices, tied=tied).settle()
+            except np.linalg.LinAlgError:
+                continue
+            if found is not None:
+                return found
+    return None
 
 
 class _Basis:
@@ -80,33 +93,63 @@ class _Basis:
     The first column is the level's. A last user, who needs nothing, stands for types without a price.
     """
 
-    def __init__(self, problem: LevelProblem, prices: Array) -> None:
+    def __init__(self, problem: LevelProblem, prices: Array, *, tied: bool = False) -> None:
         k, n = problem.shape
         self.problem, self.capacity = problem, problem.capacity.tolist()
         self.speed = np.zeros((k, n + 1))
         np.divide(1.0, problem.need, out=self.speed[:, :n])
         self.everybody = np.arange(n)
-        self.key = np.append((problem.need * prices[:, None]).argmin(axis=0), 0)
+        cost = problem.need * prices[:, None]
+        self.key = np.append(cost.argmin(axis=0), 0)
         self.key_need = np.append(problem.need[self.key[:n], self.everybody], 0.0)
         self.users, self.types = [TRADE] * k, list(range(k))
         self.matrix = np.eye(k)
         self.matrix[0, 1:] = -prices[1:] / prices[0]
+        self.tied = tied
+        if tied:
+            self._tie(cost)
+
+    def _tie(self, cost: Array) -> None:
+        """Make pairs of those that are nearest to a tie, as long as they join types that no pairs join yet."""
+        k, n = cost.shape
+        key = self.key[:n]
+        margin = cost / cost[key, self.everybody]
+        margin[key, self.everybody] = np.inf
+        nearest = margin.ravel()
+        some = nearest.argpartition(NEAREST * k)[: NEAREST * k] if nearest.size > NEAREST * k else np.arange(nearest.size)
+        part, column = list(range(k)), 1
+        for place in some[nearest[some].argsort()].tolist():
+            type_, user = divmod(place, n)
+            mine, other = part[type_], part[key[user]]
+            if mine != other and column < k and nearest[place] < np.inf:
+                part = [other if each == mine else each for each in part]
+                self.users[column], self.types[column] = user, type_
+                self._write(column)
+                column += 1
+
+    def _agrees(self, prices: Array) -> bool:
+        """Whether no user would choose otherwise at ``prices``."""
+        dear = prices[:, None] - self.speed * (prices[self.key] * self.key_need)
+        return bool(dear.min() >= -DEARER * prices.max())
 
     def settle(self) -> PriceVertex | None:
         """Step until nothing is negative."""
         k, n = self.problem.shape
         rate, floor, capacity = self.problem.rate, self.problem.floor, self.problem.capacity
-        for _ in range(MOST_STEPS * k):
+        for steps in range(MOST_STEPS * k):
             key, need = self.key[:n], self.key_need[:n]
             self.matrix[:, 0] = np.bincount(key, rate * need, k)
             inverse = np.linalg.inv(self.matrix)
+            if self.tied and not self._agrees(inverse[0]):
+                return None
+            self.tied = False
             amounts = inverse @ (capacity - np.bincount(key, floor * need, k))
             own = self._left_to_keys(amounts.tolist())
             column, user = self._most_negative(amounts.tolist(), own)
             if user is not None:
                 self._exchange(user, amounts)
             elif column is None:
-                return self._vertex(inverse[0], amounts.tolist(), own)
+                return PriceVertex(np.maximum(inverse[0], 0.0), float(amounts[0]), self._shares(amounts.tolist(), own), steps)
             elif not self._step(column, inverse[0], inverse[column] if amounts[column] < 0 else -inverse[column]):
                 break
         return None
@@ -171,7 +214,7 @@ class _Basis:
         if user >= 0:
             entries[self.key[user]] -= self.speed[type_, user] * self.key_need[user]
 
-    def _vertex(self, prices: Array, amounts: list[float], own: dict[int, float]) -> PriceVertex:
+    def _shares(self, amounts: list[float], own: dict[int, float]) -> Array:
         k, n = self.problem.shape
         shares = np.zeros((k, n))
         target = self.problem.floor + self.problem.rate * amounts[0]
@@ -181,4 +224,4 @@ class _Basis:
         for user, type_, amount in zip(self.users, self.types, amounts, strict=True):
             if user >= 0:
                 shares[type_, user] = max(amount, 0.0)
-        return PriceVertex(np.maximum(prices, 0.0), amounts[0], shares)
+        return shares

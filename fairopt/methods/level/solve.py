@@ -35,6 +35,8 @@ WHOLE = 600
 DIRECT, SAMPLED = 3000, 4
 #: Users whose demands allow levels higher by no more than this part are tried as those that limit the level.
 ABOVE = 0.01, 1e-4
+#: Bounds so near to each other are those of an optimum to the last digits.
+DIGITS = 1e-12
 #: For a ceiling, Newton's method ends where a step lowers it by less than this part, or after so many steps.
 COARSE, MOST_STEPS = 1e-3, 60
 
@@ -58,6 +60,8 @@ def raise_level(
     clock, asked = StageClock(), AskedLevel(speedup, capacity, rate, floor, demand)
     problem, units = without_units(asked)
     clock.lap("build")
+    if (direct := _by_price_simplex(asked, problem, units, clock)) is not None:
+        return direct
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
     fits = start is not None and start.prices.shape == capacity.shape
     found = _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
@@ -67,6 +71,25 @@ def raise_level(
     result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages)
     clock.lap("certify")
     return result
+
+
+def _by_price_simplex(
+    asked: AskedLevel, problem: LevelProblem, units: Units, clock: StageClock
+) -> LevelResult | None:
+    """Return the optimum to the last digits, None where it is not found so."""
+    if problem.demand is not None or len(problem.rate) > DIRECT or (at := price_vertex(problem)) is None:
+        return None
+    clock.lap("solve")
+    shares = np.zeros(asked.speedup.shape)
+    shares[np.ix_(np.arange(len(shares))[units.rows], units.types)] = at.shares.T
+    effort = {"steps": float(at.steps), "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
+    try:
+        duals = units.duals(asked, at.prices, None, units.level)
+        result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages)
+    except NotSolved:
+        return None
+    clock.lap("certify")
+    return result if result.gap <= DIGITS else None
 
 
 def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
@@ -112,8 +135,6 @@ def affordable(price: Array, spent: float, cap: Array, open_: Array) -> float:
 
 def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, float] | None) -> Raised:
     """Return the optimum, from the prices and level of ``start`` or from a guess."""
-    if problem.demand is None and (at := price_vertex(problem)) is not None:
-        return Raised(at.prices, at.level, None, np.arange(len(problem.rate)), at.shares, None)
     if problem.need.size <= WHOLE:
         return _as_one_program(problem, effort)
     if start is not None:
@@ -224,7 +245,7 @@ def _all_shares(found: Raised, units: Units, shape: tuple[int, ...]) -> Array:
     users = np.arange(shape[0])[units.rows]
     fixed = np.ones(len(users), dtype=bool)
     fixed[found.active] = False
-    for share in () if found.choice is None else found.choice.shares:
+    for share in found.choice.shares:
         some = fixed & (share.type >= 0)
         shares[users[some], units.types[share.type[some]]] = share.at(found.level)[some]
     np.maximum(shares, 0.0, out=shares)
