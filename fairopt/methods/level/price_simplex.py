@@ -10,6 +10,7 @@ Source: Dantzig and Van Slyke, Generalized upper bounding techniques, 1967, for 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +49,7 @@ class PriceVertex:
 def smoothed_prices(problem: LevelProblem) -> Array:
     """Return positive prices (k,) near the optimum, by Newton's method.
 
-    Users divide what they spend by a power of how cheap types are, first the square, then twice as much in every step.
+    Where numbers are far apart they may be no numbers. Users divide what they spend by a power of how cheap types are, first the square, then twice as much in every step.
     """
     need, capacity, size = problem.need, problem.capacity, problem.size
     speed = 1.0 / need
@@ -68,21 +69,28 @@ def smoothed_prices(problem: LevelProblem) -> Array:
         change = (part * spent) @ part.T * (1.0 + power) - demand[:, None] * demand
         change.ravel()[:: len(prices) + 1] -= demand * power + supply
         longest = LONGEST / power**0.5
-        step = np.linalg.solve(change, supply - demand)
+        try:
+            step = np.linalg.solve(change, supply - demand)
+        except np.linalg.LinAlgError:
+            break
         prices = prices * np.exp(np.minimum(np.maximum(step, -longest), longest))
     return prices
 
 
-def price_vertex(problem: LevelProblem) -> PriceVertex | None:
-    """Return the optimum of a ``problem`` without demands; None where no way to it is found, as where many users tie."""
-    with np.errstate(all="ignore"):
-        prices = smoothed_prices(problem)
-        for tied in (True, False):
-            try:
-                found = _Basis(problem, prices, tied=tied).settle()
-            except np.linalg.LinAlgError:
-                continue
-            if found is not None:
+def bound(problem: LevelProblem, prices: Array) -> float:
+    """Return a level that none is above, but for rounding, by positive ``prices`` (k,)."""
+    value = (problem.need * prices[:, None]).min(axis=0)
+    return float((prices @ problem.capacity - problem.floor @ value) / (problem.rate @ value))
+
+
+def price_vertex(problem: LevelProblem, prices: Array) -> PriceVertex | None:
+    """Return the optimum without demands, from positive ``prices`` (k,) near it; None where no way is found.
+
+    That is so where many users tie, or numbers are far apart.
+    """
+    for tied in (True, False):
+        with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
+            if (found := _Basis(problem, prices, tied=tied).settle()) is not None:
                 return found
     return None
 

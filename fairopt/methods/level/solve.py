@@ -22,7 +22,7 @@ from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
 from fairopt.methods.level.interior_point import ROUGH, interior
-from fairopt.methods.level.price_simplex import price_vertex
+from fairopt.methods.level.price_simplex import bound, price_vertex, smoothed_prices
 from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, choose, floored, without_units
 from fairopt.methods.result import StageClock
 from fairopt.program import INFINITY, Array
@@ -60,36 +60,46 @@ def raise_level(
     clock, asked = StageClock(), AskedLevel(speedup, capacity, rate, floor, demand)
     problem, units = without_units(asked)
     clock.lap("build")
-    if (direct := _by_price_simplex(asked, problem, units, clock)) is not None:
-        return direct
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
+    if (found := _directly(problem, effort)) is not None:
+        clock.lap("solve")
+        try:
+            result = _proved(asked, found, units, effort, clock)
+        except NotSolved as failure:
+            _log.info("the simplex method in prices was of no use: %s", failure)
+        else:
+            if result.gap <= DIGITS:
+                return result
     fits = start is not None and start.prices.shape == capacity.shape
     found = _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
     clock.lap("solve")
-    shares = _all_shares(found, units, speedup.shape)
+    return _proved(asked, found, units, effort, clock)
+
+
+def _proved(
+    asked: AskedLevel, found: Raised, units: Units, effort: dict[str, float], clock: StageClock
+) -> LevelResult:
+    shares = _all_shares(found, units, asked.speedup.shape)
     duals = units.duals(asked, found.prices, found.demand_dual, units.level)
     result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages)
     clock.lap("certify")
     return result
 
 
-def _by_price_simplex(
-    asked: AskedLevel, problem: LevelProblem, units: Units, clock: StageClock
-) -> LevelResult | None:
-    """Return the optimum to the last digits, None where it is not found so."""
-    if problem.demand is not None or len(problem.rate) > DIRECT or (at := price_vertex(problem)) is None:
+def _directly(problem: LevelProblem, effort: dict[str, float]) -> Raised | None:
+    """Return the optimum where no demand matters, or one user's alone does; None where that is not seen."""
+    if len(problem.rate) > DIRECT:
         return None
-    clock.lap("solve")
-    shares = np.zeros(asked.speedup.shape)
-    shares[np.ix_(np.arange(len(shares))[units.rows], units.types)] = at.shares.T
-    effort = {"steps": float(at.steps), "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
-    try:
-        duals = units.duals(asked, at.prices, None, units.level)
-        result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages)
-    except NotSolved:
+    with np.errstate(all="ignore"):
+        prices = smoothed_prices(problem)
+        limited = problem.demand is not None and bound(problem, prices) >= problem.highest
+    if limited:
+        return _limited_by_one(problem, effort)
+    at = price_vertex(problem, prices)
+    if at is None or (problem.demand is not None and not (at.shares.sum(axis=0) <= problem.demand).all()):
         return None
-    clock.lap("certify")
-    return result if result.gap <= DIGITS else None
+    effort["steps"] += at.steps
+    return Raised(at.prices, at.level, None, np.arange(len(problem.rate)), at.shares, None)
 
 
 def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
@@ -245,7 +255,7 @@ def _all_shares(found: Raised, units: Units, shape: tuple[int, ...]) -> Array:
     users = np.arange(shape[0])[units.rows]
     fixed = np.ones(len(users), dtype=bool)
     fixed[found.active] = False
-    for share in found.choice.shares:
+    for share in () if found.choice is None else found.choice.shares:
         some = fixed & (share.type >= 0)
         shares[users[some], units.types[share.type[some]]] = share.at(found.level)[some]
     np.maximum(shares, 0.0, out=shares)
