@@ -14,6 +14,7 @@ from fairopt.backends import ProgramMethod
 from fairopt.backends.solution import OnDemand, Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
+from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
 from fairopt.methods.envy_free import EnvyFreeResult, envy_free_shares
 from fairopt.models.common.levels import by_prices
@@ -167,10 +168,11 @@ def _against_envy(answer: EnvyFreeResult, weight: Array) -> tuple[Array, Array]:
 
 
 def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:
-    """Return the prices (k,) of a competitive equilibrium whose incomes are the weights."""
+    """Return the prices (k,) of nearly a competitive equilibrium whose incomes are the weights."""
     market = Market.of_arrays(speedup, capacity, weight=weight)
-    *_, equilibrium = maximal_nash_welfare(market, (BEGIN,))
-    utility = (speedup * equilibrium.shares).sum(axis=1)
+    found = [*smoothed_shares(market)] or [each.shares for each in maximal_nash_welfare(market, (BEGIN,))]
+    shares = found[-1]
+    utility = (speedup * shares).sum(axis=1)
     return np.asarray((speedup * (weight / utility)[:, None]).max(axis=0))
 
 
