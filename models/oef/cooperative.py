@@ -26,6 +26,8 @@ from fairopt.program import INFINITY, Array, Formulation, Program, fractions
 
 #: The residual of the equilibrium from whose prices the method starts.
 BEGIN = 1e-7
+#: For at most so many users less precise ones, which are had sooner, lead to no more programs.
+NEARLY = 200
 
 #: The optimum is unique. A trade that hurts nobody is still possible, but its result would be envied.
 NOT_PARETO_EFFICIENT = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1, 1, 1])
@@ -170,8 +172,8 @@ def _against_envy(answer: EnvyFreeResult, weight: Array) -> tuple[Array, Array]:
 def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:
     """Return the prices (k,) of nearly a competitive equilibrium whose incomes are the weights."""
     market = Market.of_arrays(speedup, capacity, weight=weight)
-    found = [*smoothed_shares(market)] or [each.shares for each in maximal_nash_welfare(market, (BEGIN,))]
-    shares = found[-1]
+    found = [*smoothed_shares(market)] if len(weight) <= NEARLY else []
+    shares = (found or [each.shares for each in maximal_nash_welfare(market, (BEGIN,))])[-1]
     utility = (speedup * shares).sum(axis=1)
     return np.asarray((speedup * (weight / utility)[:, None]).max(axis=0))
 
