@@ -347,7 +347,7 @@ class Market(Frozen, Tabular):
     def select(self, users: Sequence[int]) -> Market:
         """Return the market of the given rows, in the given order; the capacity stays."""
         rows = list(users)
-        return replace(
+        chosen = replace(
             self,
             speedup=self.speedup[rows],
             weight=self.weight[rows],
@@ -358,6 +358,9 @@ class Market(Frozen, Tabular):
             most=None if self.most is None else self.most[rows],
             entitlements=None if self.entitlements is None else self.entitlements.select(rows),
         )
+        if "_in_floats" in vars(self):  # to divide all numbers again takes longer
+            vars(chosen)["_in_floats"] = self._in_floats.select(rows)
+        return chosen
 
     def without(self, user: str | int | np.integer[Any]) -> Market:
         """Return the market that is left when one user goes."""
