@@ -16,7 +16,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -209,7 +209,7 @@ def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> Ba
     return BadInput(f"there is no {name!r} among the {kind}", remedy=f"{taker or guess}Installed: {installed}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _object(point: EntryPoint) -> Any:
     return point.load()
 

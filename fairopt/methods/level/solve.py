@@ -4,8 +4,9 @@ Maximise t subject to ``sum_j speedup_lj x_lj >= floor_l + rate_l t`` within cap
 every user has one cheapest way to its target, in almost all cases the same for all prices nearby; so only the few that
 are near a tie need a linear program. Prices are guessed from a sample of users by an interior-point method
 (`fairopt.methods.level.interior_point`), and made exact by the simplex method in boxes of prices
-(`fairopt.methods.level.box`). Nothing is left to tolerances: what is returned comes with bounds that count all
-rounding (`fairopt.methods.level.bounds`).
+(`fairopt.methods.level.box`). A few thousand users without demands that matter need no program at all
+(`fairopt.methods.level.price_simplex`). Nothing is left to tolerances: what is returned comes with bounds that count
+all rounding (`fairopt.methods.level.bounds`).
 
 Source: Bixby, Gregory, Lustig, Marsten and Shanno, Very large-scale linear programming: a case study in combining
 interior point and simplex methods, 1992 (sifting); the prices are the dual of OEF Eq. (9).
@@ -29,6 +30,8 @@ from fairopt.program import INFINITY, Array
 
 _log = logging.getLogger(__name__)
 
+#: Up to so many users, the simplex method in prices is tried first.
+STEPPED = 3000
 #: Problems of up to so many pairs of a user and a type are one small program.
 WHOLE = 600
 #: With more users than this, prices are guessed from a sample first, which has this part of the users.
@@ -76,9 +79,7 @@ def raise_level(
     return _proved(asked, found, units, effort, clock)
 
 
-def _proved(
-    asked: AskedLevel, found: Raised, units: Units, effort: dict[str, float], clock: StageClock
-) -> LevelResult:
+def _proved(asked: AskedLevel, found: Raised, units: Units, effort: dict[str, float], clock: StageClock) -> LevelResult:
     shares = _all_shares(found, units, asked.speedup.shape)
     duals = units.duals(asked, found.prices, found.demand_dual, units.level)
     result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages)
@@ -88,14 +89,14 @@ def _proved(
 
 def _directly(problem: LevelProblem, effort: dict[str, float]) -> Raised | None:
     """Return the optimum where no demand matters, or one user's alone does; None where that is not seen."""
-    if len(problem.rate) > DIRECT:
+    if len(problem.rate) > STEPPED:
         return None
     with np.errstate(all="ignore"):
         prices = smoothed_prices(problem)
         limited = problem.demand is not None and bound(problem, prices) >= problem.highest
-    if limited:
+        at = None if limited else price_vertex(problem, prices)
+    if limited and problem.need.size > WHOLE:
         return _limited_by_one(problem, effort)
-    at = price_vertex(problem, prices)
     if at is None or (problem.demand is not None and not (at.shares.sum(axis=0) <= problem.demand).all()):
         return None
     effort["steps"] += at.steps
