@@ -12,13 +12,13 @@ write a change as a scheduler's objects), ``fairopt.commands``, and for benchmar
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairopt.backends import Method, Solver
@@ -53,8 +53,7 @@ def policy(name: str, problem: type | None = None) -> Policy:
 
     Errors: `BadInput` names the nearest policies, or the command that takes this one.
     """
-    point = _registered(POLICIES).get(name)
-    made: Policy | None = None if point is None else _made(POLICIES, name, Policy, point)
+    made: Policy | None = _made(POLICIES, name, Policy) if name in names(POLICIES) else None
     if made is None or (problem is not None and not issubclass(made.problem, problem)):
         taker = "" if made is None else f"{TAKERS[made.problem]} takes it. "
         raise _unknown(name, POLICIES, [each.name for each in policies(problem)], taker)
@@ -106,8 +105,8 @@ def solver(policy: Policy, name: str) -> Solver | Method | None:
 
 def solver_of(policy: Policy, given: Any) -> Solver | Method | None:
     """Return a solver that is given by name, as a class (with its default options), or as itself."""
-    if given is None or isinstance(given, str):
-        return None if given is None else solver(policy, given)
+    if isinstance(given, str):
+        return solver(policy, given)
     made = given() if isinstance(given, type) else given
     if not isinstance(made, Solver | Method | None):
         remedy = "Give a back end, its class, or a name that `fairopt backends` lists; None for the policy's best way"
@@ -171,14 +170,10 @@ def load(group: str, name: str) -> Any:
     registered = _registered(group)
     if name not in registered:
         raise _unknown(name, group, list(registered))
-    return _loaded(group, registered[name])
-
-
-def _loaded(group: str, point: EntryPoint) -> Any:
-    name = point.name
+    point = registered[name]
     _log.debug("%s: %s is %s", group, name, point.value)
     try:
-        return _object(point)
+        return point.load()
     except Exception as error:  # any error of its module means that the plug-in is broken
         raise NotInstalled(f"{name!r} is registered as {point.value}, which cannot be loaded: {error!r}") from error
 
@@ -209,13 +204,8 @@ def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> Ba
     return BadInput(f"there is no {name!r} among the {kind}", remedy=f"{taker or guess}Installed: {installed}")
 
 
-@cache
-def _object(point: EntryPoint) -> Any:
-    return point.load()
-
-
-def _made(group: str, name: str, kind: Any, point: EntryPoint | None = None) -> Any:
-    made = load(group, name) if point is None else _loaded(group, point)
+def _made(group: str, name: str, kind: Any) -> Any:
+    made = load(group, name)
     made = made() if isinstance(made, type) else made
     if not isinstance(made, kind):
         problem = f"the entry point {name!r} of {group} gives {made!r}, which is not one"
@@ -225,15 +215,7 @@ def _made(group: str, name: str, kind: Any, point: EntryPoint | None = None) -> 
 
 def _registered(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, as they are while no folder of packages changes."""
-    return _read(group, tuple(zip(sys.path, map(_changed, sys.path), strict=True)))
-
-
-def _changed(path: str) -> int:
-    """Return when a folder of packages was changed, -1 where it is not there."""
-    try:
-        return os.stat(path or ".").st_mtime_ns  # many times as fast as pathlib, and asked with every policy by name
-    except OSError:
-        return -1
+    return _read(group, tuple((path, Path(path).stat().st_mtime_ns) for path in sys.path if Path(path).exists()))
 
 
 @lru_cache(maxsize=64)

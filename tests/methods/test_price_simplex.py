@@ -43,7 +43,7 @@ def test_the_vertex_is_that_of_the_whole_program(speedups: Speedups, floors: boo
             reached = (at.shares / problem.need).sum(axis=0)
             assert np.allclose(reached, problem.floor + problem.rate * at.level, rtol=1e-9)
             assert bound(problem, np.maximum(at.prices, 1e-300)) == pytest.approx(at.level, rel=1e-9)
-    assert found >= 20 or speedups is few  # of 25; where users tie, HiGHS chooses
+    assert found >= 20 or speedups in (few, sparse)  # of 25; where there are several optima, HiGHS chooses
 
 
 def test_users_who_all_tie_are_decided_too() -> None:
