@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -40,6 +40,8 @@ SPARE = 16
 #: Bits of a price that may be any in a range.
 SIMPLE = 20
 MOST_STEPS = 60
+#: So often who reaches its demand is corrected.
+MOST_CHANGES = 20
 #: Up to so many users with a rent and two best buys, prices are tried for being simple fractions that are optimal.
 MOST_TRIED = 200
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -68,9 +70,13 @@ def near_optimum(market: Market, shares: Array, prices: Array, rents: Array, dig
     """
     found = []
     for near in NEAR:
-        left()
-        solved = _Buys.near(market, prices, rents, *near).solved(prices, digits)
-        if solved is not None:
+        solved: NearOptimum | _Buys | None = _Buys.near(market, prices, rents, *near)
+        for _ in range(MOST_CHANGES):
+            left()
+            if not isinstance(solved, _Buys):
+                break
+            solved = solved.solved(prices, digits)
+        if isinstance(solved, NearOptimum):
             found.append(solved)
             if solved.bounds.error * 10**digits <= 1:
                 return solved
@@ -137,8 +143,11 @@ class _Buys:
         best = [sorted(np.flatnonzero(row).tolist(), key=speed.__getitem__) for row, speed in rows]
         return cls(market, best, rented.tolist(), free | ~found.any(axis=0))
 
-    def solved(self, prices: Array, digits: int) -> NearOptimum | None:
-        """Return the best of the allocations that buy only these types; None where the types are not best buys."""
+    def solved(self, prices: Array, digits: int) -> NearOptimum | _Buys | None:
+        """Return the best of the allocations that buy only these types; None where the types are not best buys.
+
+        Where at the prices found other users would reach their demands, what is to be tried next is returned.
+        """
         if not all(self.best):  # numbers that are beyond floats suggest nothing
             return None
         if any(not rent and self.free[types].any() for types, rent in zip(self.best, self.rented, strict=True)):
@@ -151,10 +160,28 @@ class _Buys:
             return None
         paid = [slope * self.market.speedup[i, self.best[i][0]] for i, slope in enumerate(slopes)]
         rents = [cost - found[types[0]] for cost, types in zip(paid, self.best, strict=True)]
-        shares = self._shares(found, slopes) if min(rents) >= 0 else None
+        if wrong := [i for i, slope in enumerate(slopes) if rents[i] < 0 or self._beyond(i, slope)]:
+            return self._switched(wrong)
+        shares = self._shares(found, slopes)
         if shares is None:
             return None
         return NearOptimum.of(self.market, shares, found, np.array(rents, dtype=object))
+
+    def _beyond(self, i: int, slope: Fraction) -> bool:
+        """Whether user i, without a rent, would be worth more at this slope than its demand on its fastest best buy."""
+        market = self.market
+        most = market.limit[i]
+        return (
+            not self.rented[i]
+            and most < INFINITY
+            and market.weight[i] > slope * most * market.speedup[i, self.best[i][-1]]
+        )
+
+    def _switched(self, users: list[int]) -> _Buys | None:
+        """Return the same with a rent for those of these users that had none, or none; None where one buys several."""
+        if any(len(self.best[i]) > 1 for i in users):
+            return None
+        return replace(self, rented=[rent != (i in users) for i, rent in enumerate(self.rented)])
 
     # -- prices --------------------------------------------------------------------------------------------------------
     def _apart(self, i: int) -> Fraction:
