@@ -32,6 +32,8 @@ _log = logging.getLogger(__name__)
 
 #: Up to so many users, the simplex method in prices is tried first.
 STEPPED = 3000
+#: Where a user needs more times a type's GPUs than this, whoever has rationals is asked, or HiGHS.
+FAR_APART = 1e12
 #: Problems of up to so many pairs of a user and a type are one small program.
 WHOLE = 600
 #: With more users than this, prices are guessed from a sample first, which has this part of the users.
@@ -89,7 +91,8 @@ def _proved(asked: AskedLevel, found: Raised, units: Units, effort: dict[str, fl
 
 def _directly(problem: LevelProblem, effort: dict[str, float]) -> Raised | None:
     """Return the optimum where no demand matters, or one user's alone does; None where that is not seen."""
-    if len(problem.rate) > STEPPED:
+    part = problem.need / problem.capacity[:, None]
+    if len(problem.rate) > STEPPED or part[np.isfinite(part)].max() > FAR_APART:
         return None
     with np.errstate(all="ignore"):
         prices = smoothed_prices(problem)
