@@ -67,7 +67,7 @@ def bare(policy: str, market: Market, name: str) -> Callable[[], object] | None:
     if policy not in peer.tasks or not isinstance(peer, Peer) or peer.missing() is not None:
         return None
     prepared = peer.prepare(policy, market)
-    return lambda: peer.solve(peer.build(policy, prepared, time_limit=60.0, threads=1))
+    return lambda: peer.solve(peer.build(policy, prepared, time_limit=600.0, threads=1))
 
 
 def alone(policy: str, size: tuple[int, int], name: str, repeats: int) -> float | None:

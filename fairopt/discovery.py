@@ -105,8 +105,8 @@ def solver(policy: Policy, name: str) -> Solver | Method | None:
 
 def solver_of(policy: Policy, given: Any) -> Solver | Method | None:
     """Return a solver that is given by name, as a class (with its default options), or as itself."""
-    if isinstance(given, str):
-        return solver(policy, given)
+    if given is None or isinstance(given, str):
+        return None if given is None else solver(policy, given)
     made = given() if isinstance(given, type) else given
     if not isinstance(made, Solver | Method | None):
         remedy = "Give a back end, its class, or a name that `fairopt backends` lists; None for the policy's best way"

@@ -347,17 +347,18 @@ class Market(Frozen, Tabular):
     def select(self, users: Sequence[int]) -> Market:
         """Return the market of the given rows, in the given order; the capacity stays."""
         rows = list(users)
-        return replace(
+        by_user = {name: getattr(self, name) for name in ("speedup", "weight", "demand", "least", "most")}
+        columns: dict[str, Any] = {name: each[rows] for name, each in by_user.items() if each is not None}
+        chosen = replace(
             self,
-            speedup=self.speedup[rows],
-            weight=self.weight[rows],
+            **columns,
             users=tuple(self.users[i] for i in rows),
             owner=tuple(self.owner[i] for i in rows),
-            demand=None if self.demand is None else self.demand[rows],
-            least=None if self.least is None else self.least[rows],
-            most=None if self.most is None else self.most[rows],
             entitlements=None if self.entitlements is None else self.entitlements.select(rows),
         )
+        if "_in_floats" in vars(self):  # to divide all numbers again takes longer
+            vars(chosen)["_in_floats"] = self._in_floats.select(rows)
+        return chosen
 
     def without(self, user: str | int | np.integer[Any]) -> Market:
         """Return the market that is left when one user goes."""

@@ -14,6 +14,7 @@ from fairopt.backends import ProgramMethod
 from fairopt.backends.solution import OnDemand, Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
+from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
 from fairopt.methods.envy_free import EnvyFreeResult, envy_free_shares
 from fairopt.models.common.levels import by_prices
@@ -25,6 +26,8 @@ from fairopt.program import INFINITY, Array, Formulation, Program, fractions
 
 #: The residual of the equilibrium from whose prices the method starts.
 BEGIN = 1e-7
+#: For at most so many users less precise ones, which are had sooner, lead to no more programs.
+NEARLY = 200
 
 #: The optimum is unique. A trade that hurts nobody is still possible, but its result would be envied.
 NOT_PARETO_EFFICIENT = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1, 1, 1])
@@ -167,10 +170,11 @@ def _against_envy(answer: EnvyFreeResult, weight: Array) -> tuple[Array, Array]:
 
 
 def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:
-    """Return the prices (k,) of a competitive equilibrium whose incomes are the weights."""
+    """Return the prices (k,) of nearly a competitive equilibrium whose incomes are the weights."""
     market = Market.of_arrays(speedup, capacity, weight=weight)
-    *_, equilibrium = maximal_nash_welfare(market, (BEGIN,))
-    utility = (speedup * equilibrium.shares).sum(axis=1)
+    found = [*smoothed_shares(market)] if len(weight) <= NEARLY else []
+    shares = (found or [each.shares for each in maximal_nash_welfare(market, (BEGIN,))])[-1]
+    utility = (speedup * shares).sum(axis=1)
     return np.asarray((speedup * (weight / utility)[:, None]).max(axis=0))
 
 

@@ -24,6 +24,15 @@ from fairopt.testing.float_samples import Speedups, even, few, large_market, odd
 from fairopt.testing.samples import sample_markets
 
 POLICIES = (NonCooperativeOEF(), MaxMin())
+#: By steps in prices, as one program, or by boxes, as large markets are.
+WAYS = ("steps", "program", "boxes")
+
+
+def only(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way != "steps":
+        monkeypatch.setattr(level_prices, "STEPPED", 0)
+    if way == "boxes":
+        monkeypatch.setattr(level_prices, "WHOLE", 0)
 
 
 def check_against_exact(policy: Policy, market: Market) -> None:
@@ -50,24 +59,20 @@ def check_against_exact(policy: Policy, market: Market) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-@pytest.mark.parametrize("whole", [True, False])
-def test_small_odd_markets_against_the_exact_optimum(
-    policy: Policy, whole: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not whole:  # small markets by boxes, as large ones are
-        monkeypatch.setattr(level_prices, "WHOLE", 0)
+@pytest.mark.parametrize("way", WAYS)
+def test_small_odd_markets_against_the_exact_optimum(policy: Policy, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    only(way, monkeypatch)
     for seed in range(60):
         check_against_exact(policy, odd_market(seed, users=(1, 12)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("way", WAYS)
 def test_five_hundred_odd_markets_against_the_exact_optimum(
-    policy: Policy, whole: bool, monkeypatch: pytest.MonkeyPatch
+    policy: Policy, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not whole:
-        monkeypatch.setattr(level_prices, "WHOLE", 0)
+    only(way, monkeypatch)
     for seed in range(60, 560):
         check_against_exact(policy, odd_market(seed, users=(1, 12)))
 

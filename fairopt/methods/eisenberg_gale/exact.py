@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import lcm
@@ -55,7 +55,8 @@ def spend(
                 flow[g][j] -= amount
             purse[group] -= amount
             unpaid[goods[-1]] -= amount
-    return [[Fraction(amount, unit) for amount in row] for row in flow]
+    nothing = Fraction(0)
+    return [[Fraction(amount, unit) if amount else nothing for amount in row] for row in flow]
 
 
 def _path(start: int, wishes: Sequence[Sequence[int]], flow: list[list[int]], unpaid: list[int]) -> list[int] | None:
@@ -141,7 +142,7 @@ def forest_prices(market: Market, edges: Array, number: type[Fraction] | type[fl
             links[j] += [(i, other) for other in tied if other != j]
     tree = np.full(k, -1)
     prices = np.full(k, number(0), dtype=object if number is Fraction else float)
-    for root in np.unique(types).tolist():
+    for root in sorted(set(types.tolist())):
         if tree[root] >= 0:
             continue
         tree[root], prices[root], waiting = root, number(1), [root]
@@ -155,7 +156,7 @@ def forest_prices(market: Market, edges: Array, number: type[Fraction] | type[fl
                     waiting.append(other)
     home = np.full(n, -1)
     home[users] = tree[types]
-    for root in np.unique(tree[tree >= 0]).tolist():
+    for root in sorted({each for each in tree.tolist() if each >= 0}):
         goods = np.flatnonzero(tree == root)
         money = number(_total(market.weight[home == root]))
         prices[goods] *= money / sum((prices[j] * number(market.capacity[j]) for j in goods), number(0))
@@ -192,8 +193,7 @@ def exact_equilibrium(market: Market, shares: Array, *, rounded: bool = False) -
 
 def _total(weights: Array) -> Fraction:
     """Return the exact sum of weights, of which many may be alike."""
-    alike, counts = np.unique(weights, return_counts=True)
-    return sum((Fraction(each) * int(count) for each, count in zip(alike, counts, strict=True)), Fraction(0))
+    return sum((Fraction(each) * count for each, count in Counter(weights.tolist()).items()), Fraction(0))
 
 
 def _plausible(floats: Market, edges: Array) -> bool:
@@ -224,10 +224,11 @@ def _bought(market: Market, floats: Market, prices: Array, *, rounded: bool) -> 
     if (floats.speedup[:, free] > 0).any():
         return None
     best = _best_buys(market, floats, prices, on_sale)
-    patterns, group = np.unique(best, axis=0, return_inverse=True)
-    of_pattern = [tuple(np.flatnonzero(pattern).tolist()) for pattern in patterns]
-    order = sorted(range(len(patterns)), key=of_pattern.__getitem__)
-    wishes, members = [of_pattern[at] for at in order], [np.flatnonzero(group.reshape(-1) == at) for at in order]
+    alike: dict[bytes, list[int]] = {}
+    for i, pattern in enumerate(best):
+        alike.setdefault(pattern.tobytes(), []).append(i)
+    by_wish = sorted((np.flatnonzero(best[users[0]]).tolist(), users) for users in alike.values())
+    wishes, members = [wish for wish, _ in by_wish], [np.array(users) for _, users in by_wish]
     budgets = [_total(market.weight[each]) for each in members]
     flow = spend(budgets, wishes, [prices[j] * Fraction(market.capacity[j]) for j in on_sale])
     if flow is None:
@@ -237,8 +238,11 @@ def _bought(market: Market, floats: Market, prices: Array, *, rounded: bool) -> 
     shares, spending = (np.full(market.shape, number(0), dtype=weights.dtype) for _ in range(2))
     for users, wish, budget, row in zip(members, wishes, budgets, flow, strict=True):
         for place in wish:
-            if row[place]:
-                j, part = on_sale[place], row[place] / budget
+            j = on_sale[place]
+            if row[place] and len(users) == 1 and not rounded:  # the only one, who pays all
+                spending[users, j], shares[users, j] = row[place], row[place] / prices[j]
+            elif row[place]:
+                part = row[place] / budget
                 spending[users, j] = weights[users] * number(part)
                 shares[users, j] = weights[users] * number(part / prices[j])
     worth = prices.copy()

@@ -71,6 +71,9 @@ def group_multipliers(
     scale = users.weight[members][:, None] * prices
     value = users.value[members]
     room = users.weight[members][:, None] * found.prices - value * (users.gain[members] + given[members])[:, None]
+    none = np.zeros(0, dtype=np.int64)
+    if not len(outside) and (room >= -ZERO * scale).all():
+        return GroupMultipliers(none, none, np.zeros(0), none, np.zeros((0, len(prices)), dtype=bool))
     unit = np.concatenate([scale.max(axis=1), amount])
     program = _GroupLP(np.concatenate([value, users.value[outside]]), unit, scale, room / scale)
     everyone = np.concatenate([members, outside])
@@ -81,7 +84,7 @@ def group_multipliers(
     positive = multipliers > 0
     takes = gains > ZERO
     takes[:, j] = False
-    leaving = np.flatnonzero(takes.any(axis=1)) if excess.max() > ZERO else np.zeros(0, dtype=np.int64)
+    leaving = np.flatnonzero(takes.any(axis=1)) if excess.max() > ZERO else none
     return GroupMultipliers(
         everyone[giver[positive]],
         members[taker[positive]],

@@ -171,11 +171,14 @@ class _Groups:
 
 @dataclass(frozen=True, eq=False)
 class Raised:
-    """The optimum: ``shares`` (k, active) of the ``active`` users; others hold what ``choice`` says at ``level``."""
+    """The optimum: ``shares`` (k, active) of the ``active`` users; others hold what ``choice`` says at ``level``.
+
+    ``choice`` is None where all are active.
+    """
 
     prices: Array
     level: float
-    choice: BestResponse
+    choice: BestResponse | None
     active: Array
     shares: Array
     demand_dual: Array | None

@@ -4,8 +4,9 @@ Maximise t subject to ``sum_j speedup_lj x_lj >= floor_l + rate_l t`` within cap
 every user has one cheapest way to its target, in almost all cases the same for all prices nearby; so only the few that
 are near a tie need a linear program. Prices are guessed from a sample of users by an interior-point method
 (`fairopt.methods.level.interior_point`), and made exact by the simplex method in boxes of prices
-(`fairopt.methods.level.box`). Nothing is left to tolerances: what is returned comes with bounds that count all
-rounding (`fairopt.methods.level.bounds`).
+(`fairopt.methods.level.box`). A few thousand users without demands that matter need no program at all
+(`fairopt.methods.level.price_simplex`). Nothing is left to tolerances: what is returned comes with bounds that count
+all rounding (`fairopt.methods.level.bounds`).
 
 Source: Bixby, Gregory, Lustig, Marsten and Shanno, Very large-scale linear programming: a case study in combining
 interior point and simplex methods, 1992 (sifting); the prices are the dual of OEF Eq. (9).
@@ -16,27 +17,34 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
+from fairopt.deadline import only_a_part
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
 from fairopt.methods.level.interior_point import ROUGH, Guess, interior
+from fairopt.methods.level.price_simplex import bound, price_vertex, smoothed_prices
 from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, choose, floored, without_units
 from fairopt.methods.result import StageClock
 from fairopt.program import INFINITY, Array
 
 _log = logging.getLogger(__name__)
 
+#: Up to so many users, the simplex method in prices is tried first.
+STEPPED = 3000
+#: Where a user needs more times a type's GPUs than this, whoever has rationals is asked, or HiGHS.
+FAR_APART = 1e12
 #: Problems of up to so many pairs of a user and a type are one small program.
 WHOLE = 600
 #: With more users than this, prices are guessed from a sample first, which has this part of the users.
 DIRECT, SAMPLED = 3000, 4
 #: Users whose demands allow levels higher by no more than this part are tried as those that limit the level.
 ABOVE = 0.01, 1e-4
+#: Bounds so near to each other are those of an optimum to the last digits.
+DIGITS = 1e-12
 #: For a ceiling, Newton's method ends where a step lowers it by less than this part, or after so many steps.
 COARSE, MOST_STEPS = 1e-3, 60
 
@@ -62,27 +70,70 @@ def raise_level(
     problem, units = without_units(asked)
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
+    with only_a_part():
+        found = _directly(problem, effort)
+    if found is not None:
+        clock.lap("solve")
+        try:
+            result = _proved(asked, found, units, effort, clock)
+        except NotSolved as failure:
+            _log.info("the simplex method in prices was of no use: %s", failure)
+        else:
+            if result.gap <= DIGITS:
+                return result
     fits = start is not None and start.prices.shape == capacity.shape
-    over: OutOfTime | None = None
     try:
         found = _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
-    except OutOfTime as stopped:
-        if stopped.solution is None:
-            raise
-        over, found = stopped, _chosen(problem, stopped.solution)
+    except OutOfTime as over:
+        if over.solution is not None:
+            over.solution = _proved_by_then(asked, _chosen(problem, over.solution), problem, units, effort, clock)
+        raise
     clock.lap("solve")
-    shares = _all_shares(found, units, speedup.shape)
-    told: dict[str, Any] = {"effort": effort, "seconds": clock.stages, "ended": over is None}
+    return _proved(asked, found, units, effort, clock)
+
+
+def _proved(
+    asked: AskedLevel, found: Raised, units: Units, effort: dict[str, float], clock: StageClock, *, ended: bool = True
+) -> LevelResult:
+    shares = _all_shares(found, units, asked.speedup.shape)
     duals = units.duals(asked, found.prices, found.demand_dual, units.level)
-    result = LevelResult.proved(asked, shares, *duals, **told)
+    result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages, ended=ended)
     clock.lap("certify")
-    if over is None:
-        return result
-    if problem.highest < INFINITY:  # by then it may be the demand of one user that proves most
-        duals = units.duals(asked, found.prices * 0, one_demand_dual(problem), units.level)
-        result = min(result, LevelResult.proved(asked, shares, *duals, **told), key=attrgetter("upper"))
-    over.solution = result
-    raise over
+    return result
+
+
+def _proved_by_then(
+    asked: AskedLevel,
+    found: Raised,
+    problem: LevelProblem,
+    units: Units,
+    effort: dict[str, float],
+    clock: StageClock,
+) -> LevelResult:
+    """Return what a method that is stopped has; it may be the demand of one user that proves most."""
+    clock.lap("solve")
+    ways = [found]
+    if problem.highest < INFINITY:
+        ways.append(replace(found, prices=found.prices * 0, demand_dual=one_demand_dual(problem)))
+    proofs = [_proved(asked, way, units, effort, clock, ended=False) for way in ways]
+    return min(proofs, key=attrgetter("upper"))
+
+
+def _directly(problem: LevelProblem, effort: dict[str, float]) -> Raised | None:
+    """Return the optimum where no demand matters, or one user's alone does; None where that is not seen."""
+    part = problem.need / problem.capacity[:, None]
+    if len(problem.rate) > STEPPED or part[np.isfinite(part)].max() > FAR_APART:
+        return None
+    with np.errstate(all="ignore"):
+        prices = smoothed_prices(problem)
+        limited = problem.demand is not None and bound(problem, prices) >= problem.highest
+        at = None if limited else price_vertex(problem, prices)
+    if limited and problem.need.size > WHOLE:
+        return _limited_by_one(problem, effort)
+    if at is None or (problem.demand is not None and not (at.shares.sum(axis=0) <= problem.demand).all()):
+        return None
+    effort["steps"] += at.steps
+    return Raised(at.prices, at.level, None, np.arange(len(problem.rate)), at.shares, None)
 
 
 def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
@@ -251,7 +302,7 @@ def _all_shares(found: Raised, units: Units, shape: tuple[int, ...]) -> Array:
     users = np.arange(shape[0])[units.rows]
     fixed = np.ones(len(users), dtype=bool)
     fixed[found.active] = False
-    for share in found.choice.shares:
+    for share in () if found.choice is None else found.choice.shares:
         some = fixed & (share.type >= 0)
         shares[users[some], units.types[share.type[some]]] = share.at(found.level)[some]
     np.maximum(shares, 0.0, out=shares)

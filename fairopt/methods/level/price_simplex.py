@@ -1,0 +1,249 @@
+"""The optimum of markets without demands by a simplex method in prices: as many unknowns as types, whatever the users.
+
+At given prices each user has one cheapest type, its *key*. A basis is the level and, for all types but one, a *pair*: a
+user and a second type that is as cheap for it as its key, or a type without a price. Newton's method in smoothed
+prices, where users divide what they spend among cheap types, says near which prices the optimum is. The pairs nearest
+to a tie there are mostly its basis. Where they are not, types are traded for each other at these prices at first, and
+each step takes one such trade, or what has become negative, out of the basis.
+
+Only an optimum without another is returned: which of several is found would hang on last digits.
+
+Source: Dantzig and Van Slyke, Generalized upper bounding techniques, 1967, for the dual simplex method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.methods.level.problem import LevelProblem
+from fairopt.program import Array
+
+#: What a type that nobody runs on is worth at first, as a part of all.
+UNUSED = 1e-9
+#: The largest exponent of 2 that is a power by which users divide their spending.
+MOST_SQUARES = 10
+#: The most by which the logarithm of a price changes in a step at power 1; at higher powers it is less.
+LONGEST = 1.0
+#: Parts of a type below this are rounding, and so are changes of reduced costs below the second part of the largest.
+NEGATIVE, STILL = 1e-11, 1e-12
+#: Steps for each type after which a guessed basis is given up, and any.
+FEW_STEPS, MOST_STEPS = 3, 4
+#: Pairs are sought among so many for each type.
+NEAREST = 4
+#: A guess may be so much of the highest price off; what is dearer by less than this part ties.
+DEARER, CLEARLY = 1e-13, 1e-9
+#: What a column of the basis is where it is no pair of a user and a type.
+TRADE, FREE = -2, -1
+#: Reduced costs are at least this, so that a division by them gives a number.
+LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class PriceVertex:
+    """``prices`` (k,), the ``level`` and ``shares`` (k, n) at the optimal vertex, found in so many ``steps``."""
+
+    prices: Array
+    level: float
+    shares: Array
+    steps: int
+
+
+def smoothed_prices(problem: LevelProblem) -> Array:
+    """Return positive prices (k,) near the optimum, by Newton's method.
+
+    Users divide what they spend by a power of how cheap types are, first the square, then twice as much in every step.
+    Where numbers are far apart the result may be no numbers.
+    """
+    need, capacity, size = problem.need, problem.capacity, problem.size
+    speed = 1.0 / need
+    prices = np.maximum((speed / speed.sum(axis=0)).mean(axis=1), UNUSED) / capacity
+    prices /= prices @ capacity
+    for squares in range(1, min(len(size).bit_length() + 1, MOST_SQUARES) + 1):
+        power = 1 << squares
+        cost = need * prices[:, None]
+        least = cost.min(axis=0)
+        part = least / cost
+        for _ in range(squares):
+            part *= part
+        part /= part.sum(axis=0)
+        spent = size * least
+        spent /= spent.sum()
+        demand, supply = part @ spent, prices * capacity  # what all types together are worth is 1
+        change = (part * spent) @ part.T * (1.0 + power) - demand[:, None] * demand
+        change.ravel()[:: len(prices) + 1] -= demand * power + supply
+        longest = LONGEST / power**0.5
+        try:
+            step = np.linalg.solve(change, supply - demand)
+        except np.linalg.LinAlgError:
+            break
+        prices *= np.exp(np.minimum(np.maximum(step, -longest), longest))
+    return np.asarray(prices)
+
+
+def bound(problem: LevelProblem, prices: Array) -> float:
+    """Return a level that none is above, but for rounding, by positive ``prices`` (k,)."""
+    value = (problem.need * prices[:, None]).min(axis=0)
+    return float((prices @ problem.capacity - problem.floor @ value) / (problem.rate @ value))
+
+
+def price_vertex(problem: LevelProblem, prices: Array) -> PriceVertex | None:
+    """Return the only optimum without demands, from positive ``prices`` (k,) near it.
+
+    None where there are several, or steps lead nowhere: users tie, or numbers are far apart.
+    """
+    basis = _Basis(problem, prices)
+    basis.tie(prices)
+    found = basis.settle(FEW_STEPS, guessed=True)
+    if found is None:
+        basis = _Basis(problem, prices)
+        found = basis.settle(MOST_STEPS)
+    return found if found is not None and basis.is_unique(found.prices) else None
+
+
+class _Basis:
+    """The state between two steps: the ``key`` of each user, and pairs of ``users`` and ``types``, one for each column.
+
+    The first column is the level's. A last user, who needs nothing, stands for types without a price.
+    """
+
+    def __init__(self, problem: LevelProblem, prices: Array) -> None:
+        k, n = problem.shape
+        self.problem, self.capacity, self.everybody = problem, problem.capacity.tolist(), np.arange(n)
+        self.speed = np.zeros((k, n + 1))
+        np.divide(1.0, problem.need, out=self.speed[:, :n])
+        self.key = np.append((problem.need * prices[:, None]).argmin(axis=0), 0)
+        self.key_need = np.append(problem.need[self.key[:n], self.everybody], 0.0)
+        self.users, self.types = [TRADE] * k, list(range(k))
+        self.matrix = np.eye(k)
+        self.matrix[0, 1:] = -prices[1:] / prices[0]
+
+    def tie(self, prices: Array) -> None:
+        """Make pairs of those that are nearest to a tie at ``prices``, where they join types that none join yet."""
+        k, n = self.problem.shape
+        key = self.key[:n]
+        cost = self.problem.need * prices[:, None]
+        margin = cost / cost[key, self.everybody]
+        margin[key, self.everybody] = np.inf
+        nearest, most = margin.ravel(), NEAREST * k
+        some = nearest.argpartition(most)[:most] if nearest.size > most else np.arange(nearest.size)
+        part, column = list(range(k)), 1
+        for place in some[nearest[some].argsort()].tolist():
+            type_, user = divmod(place, n)
+            mine, other = part[type_], part[key[user]]
+            if mine != other and nearest[place] < np.inf:
+                part = [other if each == mine else each for each in part]
+                self.users[column], self.types[column] = user, type_
+                self._write(column)
+                column += 1
+
+    def _dear(self, prices: Array, leaving: int = 0) -> Array:
+        """Return by how much each type is too dear for each user (k, n + 1), infinity in the basis but ``leaving``."""
+        dear: Array = prices[:, None] - self.speed * (prices[self.key] * self.key_need)
+        dear[self.key[:-1], self.everybody] = np.inf
+        for place, user in enumerate(self.users):
+            if place and place != leaving and user != TRADE:
+                dear[self.types[place], user] = np.inf
+        return dear
+
+    def is_unique(self, prices: Array) -> bool:
+        """Whether all users would pay clearly more at ``prices`` for what is not in the basis."""
+        dear = self._dear(prices)[:, :-1]
+        return bool((dear > CLEARLY * prices[:, None])[self.speed[:, :-1] > 0].all())
+
+    def settle(self, most: int, *, guessed: bool = False) -> PriceVertex | None:
+        """Step until nothing is negative, at most ``most`` times for each type; None where that leads nowhere.
+
+        A ``guessed`` basis must have prices at which its users choose as it says.
+        """
+        k, n = self.problem.shape
+        rate, floor, capacity = self.problem.rate, self.problem.floor, self.problem.capacity
+        for steps in range(most * k):
+            key, need = self.key[:n], self.key_need[:n]
+            self.matrix[:, 0] = np.bincount(key, rate * need, k)
+            try:
+                inverse = np.linalg.inv(self.matrix)
+            except np.linalg.LinAlgError:
+                break
+            if guessed and steps == 0 and not self._dear(inverse[0]).min() >= -DEARER * inverse[0].max():
+                break
+            amounts = inverse @ (capacity - np.bincount(key, floor * need, k))
+            own = self._left_to_keys(amounts.tolist())
+            column, user = self._most_negative(amounts.tolist(), own)
+            if user is not None:
+                self._exchange(user, amounts)
+            elif column is None:
+                shares = self._shares(amounts.tolist(), own)
+                return PriceVertex(np.maximum(inverse[0], 0.0), float(amounts[0]), shares, steps)
+            elif not self._step(column, inverse[0], inverse[column] if amounts[column] < 0 else -inverse[column]):
+                break
+        return None
+
+    def _left_to_keys(self, amounts: list[float]) -> dict[int, float]:
+        """Return what users of pairs have of their keys, in GPUs, when they have ``amounts`` of the pairs' types."""
+        own: dict[int, float] = {}
+        for user, type_, amount in zip(self.users, self.types, amounts, strict=True):
+            if user >= 0:
+                target = self.problem.floor[user] + self.problem.rate[user] * amounts[0]
+                has = own.get(user, target * self.key_need[user])
+                own[user] = has - amount * self.speed[type_, user] * self.key_need[user]
+        return own
+
+    def _most_negative(self, amounts: list[float], own: dict[int, float]) -> tuple[int | None, int | None]:
+        """Return the column, or the user whose key, is the most negative part of a type; trades are negative anyway."""
+        least, column, user = -NEGATIVE, None, None
+        for place in range(1, len(amounts)):
+            part = amounts[place] / self.capacity[self.types[place]]
+            part = -abs(part) if self.users[place] == TRADE else part
+            if part < least:
+                least, column = part, place
+        for each, amount in own.items():
+            part = amount / self.capacity[self.key[each]]
+            if part < least:
+                least, user = part, each
+        return column, user
+
+    def _exchange(self, user: int, amounts: Array) -> None:
+        """Make the type of a user's largest pair its key, and its key the type of that pair."""
+        column = max((place for place, each in enumerate(self.users) if each == user), key=lambda place: amounts[place])
+        self.key[user], self.types[column] = self.types[column], self.key[user]
+        self.key_need[user] = self.problem.need[self.key[user], user]
+        for place, each in enumerate(self.users):
+            if each == user:
+                self._write(place)
+
+    def _step(self, column: int, prices: Array, way: Array) -> bool:
+        """Move prices along ``way`` (k,) until the first user would choose otherwise, who takes over the column."""
+        dear = self._dear(prices, column)
+        falls = way[:, None] - self.speed * (way[self.key] * self.key_need)
+        falls[falls > -STILL * np.abs(way).max()] = 0.0
+        speed_of_fall = falls / np.maximum(dear, LEAST)
+        type_, user = divmod(int(speed_of_fall.argmin()), len(self.key))
+        if not speed_of_fall[type_, user] < 0:
+            return False
+        self.users[column] = user if self.speed[type_, user] > 0 else FREE
+        self.types[column] = type_
+        self._write(column)
+        return True
+
+    def _write(self, column: int) -> None:
+        """Set what one GPU of the column's type takes of all types, now that the user needs less of its key."""
+        user, type_ = self.users[column], self.types[column]
+        entries = self.matrix[:, column]
+        entries[:] = 0.0
+        entries[type_] = 1.0
+        if user >= 0:
+            entries[self.key[user]] -= self.speed[type_, user] * self.key_need[user]
+
+    def _shares(self, amounts: list[float], own: dict[int, float]) -> Array:
+        k, n = self.problem.shape
+        shares = np.zeros((k, n))
+        target = self.problem.floor + self.problem.rate * amounts[0]
+        shares[self.key[:n], self.everybody] = target * self.key_need[:n]
+        for user, amount in own.items():
+            shares[self.key[user], user] = max(amount, 0.0)
+        for user, type_, amount in zip(self.users, self.types, amounts, strict=True):
+            if user >= 0:
+                shares[type_, user] = max(amount, 0.0)
+        return shares
