@@ -55,7 +55,7 @@ def interior(users: Users, direction: Array) -> Interior:
                 best, since = found, 0
             if found.gap == INFINITY or best.gap <= NEAR or (since > STALLED and best.gap < CLOSE):
                 break
-            point, pairs = program.joined(point, pairs, slacks, found.gap)
+            point, pairs = program.joined(point, pairs, slacks, best.gap)
     return best
 
 

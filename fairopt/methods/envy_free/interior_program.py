@@ -165,10 +165,10 @@ class InteriorProgram:
         envied, envious = np.nonzero(tight & (relative < INFINITY))
         return envious, envied
 
-    def joined(self, point: Point, pairs: Pairs, slacks: Array, gap: float) -> tuple[Point, Pairs]:
-        """Return the point and the pairs with rows that are violated or, far from the end, tight."""
+    def joined(self, point: Point, pairs: Pairs, slacks: Array, best: float) -> tuple[Point, Pairs]:
+        """Return the point and the pairs with rows that are violated or, until a gap of `CLOSE`, tight."""
         new = slacks < 0
-        if gap > CLOSE:
+        if best > CLOSE:
             new[self._tightest(slacks, point.worth)] = True
         new[pairs.envious, pairs.envied] = False
         envied, envious = np.nonzero(new.T)
