@@ -245,8 +245,7 @@ def interior_optimum(
     users, units = in_parts(value, gain, capacity, weight, limit)
     found = interior(users, direction)
     first = np.unique(direction, return_index=True)[1]
-    number, envied = np.nonzero(found.envy > 0)
-    against = first[number], envied, found.envy[number, envied]
+    against = first[found.pairs.envious], found.pairs.envied, found.envy
     own = np.bincount(against[0], against[2], minlength=len(value))
     even = evened_out(direction, found.gain - users.gain - own)
     envious, envied, envy = (np.concatenate(both) for both in zip(against, even, strict=True))
