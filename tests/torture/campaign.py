@@ -56,6 +56,13 @@ def play(kind: Kind, number: int, count: int) -> Chunk:
     return chunk
 
 
+def _play_by_name(name: str, number: int, count: int) -> Chunk:
+    """Carry out a chunk in another process, which gets the name, since a kind cannot be sent."""
+    from catalogue import KINDS  # imports all that is tried: not where chunks are only counted
+
+    return play(next(kind for kind in KINDS if kind.name == name), number, count)
+
+
 def read(journal: Path) -> list[Chunk]:
     """Return the chunks that a journal has; a last line that breaks off is begun again."""
     lines = journal.read_text(encoding="utf-8").splitlines(keepends=True) if journal.exists() else []
@@ -127,7 +134,8 @@ def _played(todo: Iterator[tuple[Kind, int, int]], processes: int, until: float)
     try:
         while True:
             while len(running) < processes and time.monotonic() < until and (more := next(todo, None)):
-                running[pool.submit(play, *more)] = more
+                kind, number, count = more
+                running[pool.submit(_play_by_name, kind.name, number, count)] = more
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:

@@ -46,6 +46,12 @@ def test_what_is_planted_stands_where_it_is_said(tmp_path: Path) -> None:
     assert planted(PLANTED[0], tmp_path).exists()
 
 
+def test_several_processes_play(tmp_path: Path) -> None:
+    kind = next(kind for kind in KINDS if kind.name == "call Market.of")
+    chunks = list(run(iter([(kind, 0, 3), (kind, 1, 4)]), tmp_path / "journal.jsonl", 2, time.monotonic() + 60))
+    assert sorted((chunk.number, sum(chunk.counts.values())) for chunk in chunks) == [(0, 3), (1, 4)]
+
+
 def test_trials_go_on_where_they_stopped(tmp_path: Path) -> None:
     kind = Kind("a", "coin", lambda draw: draw.choice([Ending.RIGHT, Ending.REFUSED]), cost=1000.0)
     journal = tmp_path / "journal.jsonl"
