@@ -1,6 +1,7 @@
-"""`python tests/mutation`: is every change of a verifier noticed? Interrupted, the same command goes on.
+"""`python tests/mutation`: is every change of a verifier or property checker noticed? Interrupted, it goes on.
 
-A mutant is killed where a file of the corpus is decided otherwise: another exit status, or another accepted statement.
+A mutant is killed where a file of the corpus is decided otherwise: by a verifier, another exit status or another
+accepted statement; by a checker, another verdict, witness or number.
 The corpus is made where it is missing, by the tests; delete it to take up new ones, and try the survivors ``--again``.
 """
 
@@ -20,11 +21,13 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
-from corpus import TOP, VERIFIER, File, collected, decision, front
+from corpus import SUBJECTS, TOP, File, Subject, collected
 from mutants import Mutant, mutants
 
 #: Seconds of the processor that a mutant may take for one file, and for all: it has survived then; and bytes.
 SECONDS, ALL_SECONDS, BYTES = 2, 2, 4 * 2**30
+#: Seconds after which a mutant's process is ended, whatever it waits for.
+ENDED = 60
 
 
 def killed(check: Callable[[], bool]) -> str:
@@ -53,22 +56,37 @@ def put_in_place(path: Path, source: str) -> None:
     SourceFileLoader.get_code = code  # type: ignore[method-assign]
 
 
-def noticed_by(files: list[File], folder: Path, mutant: Mutant) -> bool:
+def read_once() -> None:
+    """Let every other file be compiled only once, for all processes to come."""
+    honest, found = SourceFileLoader.get_code, dict[str, Any]()
+
+    def code(self: SourceFileLoader, name: str) -> Any:
+        if self.path not in found:
+            found[self.path] = honest(self, name)
+        return found[self.path]
+
+    SourceFileLoader.get_code = code  # type: ignore[method-assign]
+
+
+def noticed_by(subject: Subject, files: list[File], folder: Path, mutant: Mutant) -> bool:
     """Return whether a file is decided otherwise; only those are tried that are in the mutant's function."""
-    put_in_place(VERIFIER / mutant.file, mutant.source)
-    verifiers = front()
+    signal.alarm(ENDED)  # who waits uses no processor
+    put_in_place(subject.folder / mutant.file, mutant.source)
+    subject.anew()
     inside = mutant.lines
-    concerned = (
+    concerned = [
         each
         for each in files
         if inside is None or any(line in inside and line != inside.start for line in each.lines.get(mutant.file, ()))
-    )
-    until = time.process_time() + ALL_SECONDS
-    for each in concerned:  # the quickest first
+    ]
+    # those that take the line, or the file, come first; of these the quickest
+    concerned.sort(key=lambda each: (mutant.line not in each.lines.get(mutant.file, ()), mutant.file not in each.lines))
+    until = time.process_time() + (ALL_SECONDS if inside else ALL_SECONDS / 4)  # outside of functions there are numbers
+    for each in concerned:
         if time.process_time() > until:
             return False
         signal.setitimer(signal.ITIMER_PROF, SECONDS)  # what takes longer is ended, and so noticed
-        if decision(verifiers, folder / each.name, each.tolerance) != each.decision:
+        if subject.decision(folder / each.name, each.tolerance) != each.decision:
             return True
     return False
 
@@ -84,35 +102,47 @@ def main() -> int:
     """Try the mutants that are still to do, print the survivors and the counts."""
     parser = ArgumentParser(prog="mutation", description=__doc__)
     parser.add_argument("file", nargs="*", help="only these modules, such as decisions.py")
-    parser.add_argument("--folder", type=Path, default=TOP / "build" / "mutation", help="corpus and journal")
+    parser.add_argument("--only", choices=SUBJECTS, help="only the verifiers, or the checkers of properties")
+    parser.add_argument("--folder", type=Path, default=TOP / "build" / "mutation", help="corpora and journals")
     parser.add_argument("--again", action="store_true", help="try those again that survived")
     given = parser.parse_args()
-    journal = given.folder / "journal.jsonl"
+    read_once()
+    for name, subject in SUBJECTS.items():
+        if given.only in (None, name):
+            tried(subject, given.folder / name, given.file, again=given.again)
+    return 0
+
+
+def tried(subject: Subject, folder: Path, only: list[str], *, again: bool) -> None:
+    """Try a subject's mutants."""
+    journal, corpus = folder / "journal.jsonl", folder / "corpus"
     done = {(each["file"], each["digest"], each["mutant"]): each for each in read(journal)}
-    files = collected(given.folder / "corpus")
-    front()  # what it imports of Python's library is there for all
+    files = collected(subject, corpus)
+    subject.anew()
+    for each in files[::50]:  # what they import is there for all
+        subject.decision(corpus / each.name, each.tolerance)
     counts: dict[str, Counter[str]] = {}
     with journal.open("a", encoding="utf-8") as stream:
-        for path in sorted(VERIFIER.glob("*.py")):
-            if given.file and path.name not in given.file:
+        for path in sorted(subject.folder.rglob("*.py")):
+            file = path.relative_to(subject.folder).as_posix()
+            if only and file not in only:
                 continue
-            digest, count = sha256(path.read_bytes()).hexdigest()[:12], counts.setdefault(path.name, Counter())
-            for mutant in mutants(path, path.name):
+            digest, count = sha256(path.read_bytes()).hexdigest()[:12], counts.setdefault(file, Counter())
+            for mutant in mutants(path, file):
                 name = f"{mutant.operator} {mutant.occurrence}"
-                before = done.get((path.name, digest, name))
-                if before is None or (given.again and before["outcome"] == "survived"):
+                before = done.get((file, digest, name))
+                if before is None or (again and before["outcome"] == "survived"):
                     begun = time.perf_counter()
-                    outcome = killed(lambda mutant=mutant: noticed_by(files, given.folder / "corpus", mutant))
-                    before = {"file": path.name, "digest": digest, "mutant": name, "outcome": outcome}
+                    outcome = killed(lambda mutant=mutant: noticed_by(subject, files, corpus, mutant))
+                    before = {"file": file, "digest": digest, "mutant": name, "outcome": outcome}
                     before |= {"line": mutant.line, "change": mutant.change}
                     before |= {"seconds": round(time.perf_counter() - begun, 2)}
                     stream.write(json.dumps(before) + "\n")
                     stream.flush()
                 count[before["outcome"]] += 1
                 if before["outcome"] == "survived":
-                    print(f"{path.name}:{before['line']} {name}: {before['change']}", flush=True)
-            print(f"{path.name}: {dict(count)}", flush=True)
-    return 0
+                    print(f"{file}:{before['line']} {name}: {before['change']}", flush=True)
+            print(f"{file}: {dict(count)}", flush=True)
 
 
 if __name__ == "__main__":
