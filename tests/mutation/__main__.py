@@ -25,7 +25,7 @@ from corpus import SUBJECTS, TOP, File, Subject, collected
 from mutants import Mutant, mutants
 
 #: Seconds of the processor that a mutant may take for one file, and for all: it has survived then; and bytes.
-SECONDS, ALL_SECONDS, BYTES = 2, 2, 4 * 2**30
+SECONDS, ALL_SECONDS, BYTES = 2, 1, 4 * 2**30
 #: Seconds after which a mutant's process is ended, whatever it waits for.
 ENDED = 60
 
@@ -69,18 +69,17 @@ def read_once() -> None:
 
 
 def noticed_by(subject: Subject, files: list[File], folder: Path, mutant: Mutant) -> bool:
-    """Return whether a file is decided otherwise; only those are tried that are in the mutant's function."""
+    """Return whether a file is decided otherwise; only those are tried that take the mutant's line."""
     signal.alarm(ENDED)  # who waits uses no processor
     put_in_place(subject.folder / mutant.file, mutant.source)
     subject.anew()
     inside = mutant.lines
-    concerned = [
-        each
-        for each in files
-        if inside is None or any(line in inside and line != inside.start for line in each.lines.get(mutant.file, ()))
-    ]
-    # those that take the line, or the file, come first; of these the quickest
-    concerned.sort(key=lambda each: (mutant.line not in each.lines.get(mutant.file, ()), mutant.file not in each.lines))
+    through = [(each, each.lines.get(mutant.file, ())) for each in files]
+    concerned = [each for each, lines in through if inside and mutant.line in lines and mutant.line != inside.start]
+    if inside and not concerned:  # a line of several may not be noted
+        concerned = [each for each, lines in through if any(line in inside and line != inside.start for line in lines)]
+    if not inside:  # who goes through the file comes first
+        concerned = sorted(files, key=lambda each: mutant.file not in each.lines)
     until = time.process_time() + (ALL_SECONDS if inside else ALL_SECONDS / 4)  # outside of functions there are numbers
     for each in concerned:
         if time.process_time() > until:
