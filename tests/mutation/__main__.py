@@ -25,7 +25,7 @@ from corpus import SUBJECTS, TOP, File, Subject, collected
 from mutants import Mutant, mutants
 
 #: Seconds of the processor that a mutant may take for one file, and for all: it has survived then; and bytes.
-SECONDS, ALL_SECONDS, BYTES = 2, 1, 4 * 2**30
+SECONDS, ALL_SECONDS, BYTES = 2, 0.5, 4 * 2**30
 #: Seconds after which a mutant's process is ended, whatever it waits for.
 ENDED = 60
 

@@ -20,9 +20,9 @@ from fairopt.policy.grounds import Grounds
 from fairopt.problem import Entitled, Entitlements, Gangs, Good, Market
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import AllocationProperty, Answer, Feasibility
-from fairopt.properties.entitlements.cap_kept import CapKept
+from fairopt.properties.entitlements.cap_kept import CapKept, OverCap
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.group_fairness import GroupFairness
+from fairopt.properties.entitlements.group_fairness import GroupFairness, UnfairLoan
 from fairopt.properties.entitlements.guarantee_kept import GuaranteeKept
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks, most_served
 from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
@@ -180,6 +180,32 @@ def test_goods_have_caps_and_guarantees_too() -> None:
     capped = Entitlements.of(["a"], ["H100"], goods={Good("cpu", "H100"): 8}, cap={"a": {"cpu:H100": 5}}, gangs=gangs)
     over = CapKept().check(replace(market, entitlements=capped), [[1]])
     assert str(over.witness) == "take 1 cpu:H100 from a, which holds 6 and may hold 5"
+
+
+def test_what_is_met_exactly_is_kept() -> None:
+    assert not OverCap("batch", "H100", 8, 8).refutes(TEAMS, NOW)
+    assert OverCap("batch", "H100", 9, 8).refutes(TEAMS, [[0, 1], [4, 0], [0, 9]] * np.array(Fraction(1)))
+    even = one_type(9, {"a": 3, "b": 2}, {"b": 1})
+    assert not UnfairLoan("a", "b", "H100", (3, 2), (1, 1)).refutes(even, now(even))
+    assert GroupFairness().check(even, now(even)).holds
+    odd = one_type(9, {"a": 4, "b": 2}, {"b": 1})
+    assert UnfairLoan("a", "b", "H100", (4, 2), (1, 1)).refutes(odd, now(odd))
+    assert not UnfairLoan("b", "a", "H100", (2, 4), (1, 1)).refutes(odd, now(odd))
+    for apart in ({"tier": {"a": 1}}, {"tier": {"b": 1}}, {"group": {"a": "g"}}, {"group": {"b": "g"}}):
+        far = one_type(9, {"a": 4, "b": 2}, {"b": 1}, **apart)
+        assert not UnfairLoan("a", "b", "H100", (4, 2), (1, 1)).refutes(far, now(far)), apart
+
+
+def test_one_gpu_that_can_be_taken_back_is_enough() -> None:
+    """a holds three, of which two run what cannot be stopped; b wants one and has none."""
+    users = ["a", "b"]
+    gangs = Gangs.of(
+        [*"aab"], [2, 1, 1], users=users, types=["H100"], on=["H100", "H100", None], preemptible=[False, True, True]
+    )
+    market = Market.of([[1]] * 2, [3], users=users, types=["H100"], entitlements=Entitlements.of(users, ["H100"], gangs=gangs))
+    verdict = GroupFairness().check(market, now(market))
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, -2)
+    assert verdict.witness.refutes(market, now(market))
 
 
 # -- against brute force -----------------------------------------------------------------------------------------------

@@ -168,12 +168,10 @@ def loans(stand: Stand) -> Iterator[Case]:
     owed, market = stand.owed, stand.market
     for high, low, j in itertools.product(stand.nodes, stand.nodes, range(market.shape[1])):
         alike = owed.parent[high] == owed.parent[low] and owed.tier[high] == owed.tier[low]
-        if not alike or owed.borrow_weight[low] == 0 or high == low:
-            continue
         borrowed = [max(stand.held[node, j] - stand.guarantee(node, j), F(0)) for node in (high, low)]
         weights = tuple(owed.borrow_weight[node] for node in (high, low))
-        over = borrowed[0] - 1 - weights[0] * borrowed[1] / weights[1]
-        can = stand.held[high, j] - stand.fixed[high, j] >= 1 and stand.more(low, j) >= 1
+        over = borrowed[0] - 1 - (weights[0] * borrowed[1] / weights[1] if weights[1] else borrowed[0])
+        can = alike and stand.held[high, j] - stand.fixed[high, j] >= 1 and stand.more(low, j) >= 1
         witness = UnfairLoan(owed.nodes[high], owed.nodes[low], market.types[j], tuple(borrowed), weights)  # type: ignore[arg-type]
         yield Case(min(-over, F(0)) if can else F(0), stand.sizes[j], witness)
 
