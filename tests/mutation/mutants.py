@@ -103,6 +103,8 @@ def mutants(path: Path, file: str) -> Iterator[Mutant]:
         for occurrence, (node, index, (line, column)) in enumerate(list(_positions(tree, operator))):
             if any(begin <= (line, column) < end for begin, end in annotated):
                 continue
+            if node.parent is not None and node.parent.type == "parameters":  # the sign between parameters
+                continue
             mutated = _mutated(tree, operator, node, index)
             if not _runs(mutated):
                 continue

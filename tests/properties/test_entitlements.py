@@ -229,6 +229,9 @@ def test_who_could_run_elsewhere_makes_room() -> None:
     """The first takes the first type, and moves to the second: the other runs on the first only; then twice over."""
     assert most_served({(0, 1): 2, (0, 2): 2}, [2, 2, 0]) == 4
     assert most_served({(0, 1): 2, (1, 2): 2, (0, 3): 2}, [2, 2, 2, 0]) == 6
+    assert most_served({(1, 2): 1, (0, 1): 2}, [0, 2, 1]) == most_served({(0, 1, 2): 3}, [0, 2, 1]) == 3
+    # the first is moved twice: from the first type to the second, and on to the fourth
+    assert most_served({(0, 1, 3): 1, (0, 2, 4): 1, (1, 2, 4): 1}, [1, 1, 0, 1, 0]) == 3
 
 
 def test_who_starves_is_who_is_owed_what_the_largest_lender_has() -> None:
