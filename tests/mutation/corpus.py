@@ -79,7 +79,9 @@ class File:
 
 def _decided(path: Path, tolerance: str | None) -> Any:
     """Return how the verifiers decide: the exit status, and what may be believed; reasons may be told otherwise."""
-    status, said = importlib.import_module("verifier.front").report(path, None if tolerance is None else Fraction(tolerance))
+    status, said = importlib.import_module("verifier.front").report(
+        path, None if tolerance is None else Fraction(tolerance)
+    )
     return [status, said if status == 0 else []]
 
 
@@ -123,7 +125,9 @@ def _chosen(subject: Subject, folder: Path) -> list[File]:
     own = {name for each in by_test.values() if len(each) <= FEW for name, _ in each}
     subject.anew()
     # names are digests: in their order files are in none
-    for name, tolerance in sorted({each for every in by_test.values() for each in sorted(every, key=str)[:SAMPLE]}, key=str):
+    for name, tolerance in sorted(
+        {each for every in by_test.values() for each in sorted(every, key=str)[:SAMPLE]}, key=str
+    ):
         begun = time.process_time()
         try:
             with _traced(subject.folder) as lines:

@@ -202,7 +202,9 @@ def test_one_gpu_that_can_be_taken_back_is_enough() -> None:
     gangs = Gangs.of(
         [*"aab"], [2, 1, 1], users=users, types=["H100"], on=["H100", "H100", None], preemptible=[False, True, True]
     )
-    market = Market.of([[1]] * 2, [3], users=users, types=["H100"], entitlements=Entitlements.of(users, ["H100"], gangs=gangs))
+    market = Market.of(
+        [[1]] * 2, [3], users=users, types=["H100"], entitlements=Entitlements.of(users, ["H100"], gangs=gangs)
+    )
     verdict = GroupFairness().check(market, now(market))
     assert (verdict.answer, verdict.margin) == (Answer.FAILS, -2)
     assert verdict.witness.refutes(market, now(market))

@@ -1,4 +1,4 @@
-"""Properties of entitlements against their definitions, written down again: every node, type, gang and pair is looked at.
+"""Properties of entitlements against their definitions, written down again, at every node, type, gang and pair.
 
 What an asker is served is the least cut, over all sets of types; nothing of the code that is tested is used.
 """
@@ -143,9 +143,7 @@ def starving(stand: Stand) -> Iterator[Case]:
     names = stand.market.users
     for i, other, c in itertools.product(stand.users, stand.users, stand.columns):
         amount = min(stand.short(i, c), stand.lent(i, other, c))
-        yield Case(
-            -amount, stand.sizes[c], StarvedWhileLent(names[i], stand.owed.columns[c], names[other], amount)
-        )
+        yield Case(-amount, stand.sizes[c], StarvedWhileLent(names[i], stand.owed.columns[c], names[other], amount))
 
 
 def starting(stand: Stand) -> Iterator[Case]:

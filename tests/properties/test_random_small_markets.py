@@ -44,8 +44,7 @@ def drawn(count: int, seed: int, *, below: bool = False) -> Iterator[tuple[Marke
     ``below``: some of the shares are below 0, which is not feasible, and is worth nothing that papers speak of.
     """
     random = np.random.default_rng(seed)
-    more = {"weights": True, "zeros": True, "demands": True, "alike": True}
-    for market in sample_markets(count, seed=seed, users=(1, 3), types=(1, 3), **more):  # type: ignore[arg-type]
+    for market in sample_markets(count, seed=seed, users=(1, 3), types=(1, 3), demands=True, alike=True):
         parts = random.integers(0, 4, market.shape).astype(object) * F(1)
         total = np.maximum(parts.sum(axis=0), 1)
         scale = random.choice([F(1), F(1), F(1), F(2, 3), F(4, 3)], len(total))
@@ -74,7 +73,7 @@ def part(market: Market, i: int) -> list[Fraction]:
 
 
 def sizes(market: Market) -> list[Fraction]:
-    """Return to what a tolerance on each type is relative: its GPUs; without any, one GPU or the least number of others."""
+    """Return what a tolerance is relative to: the GPUs of the type; without any, one, or the least number of others."""
     least = min(m for m in market.capacity if m > 0)
     return [m if m > 0 else min(F(1), least) for m in market.capacity]
 
@@ -274,7 +273,9 @@ def test_what_does_not_dominate_does_not_refute() -> None:
     for market, shares in drawn(80, 6, below=True):
         for _ in range(6):
             better = random.integers(0, 3, market.shape).astype(object) * F(1, 2) - F(1, 2) * (random.random() < 0.2)
-            gains = [worth(market, i, b) - worth(market, i, a) for i, (a, b) in enumerate(zip(shares, better))]
+            gains = [
+                worth(market, i, b) - worth(market, i, a) for i, (a, b) in enumerate(zip(shares, better, strict=True))
+            ]
             fits = (better >= 0).all() and (better.sum(axis=0) <= market.capacity).all()
             dominates = bool(fits and min(gains) >= 0 and max(gains) > 0)
             said.add(dominates)
@@ -300,9 +301,15 @@ def test_weights_prove_only_what_they_say() -> None:
     broken = {
         "a weight is not positive": replace(plain, weights=np.array([F(0), F(1)], dtype=object)),
         "a price is negative": replace(plain, prices=np.array([-least, F(5)], dtype=object)),
-        "a price is put on a demand that there is not": replace(plain, demand_prices=np.array([F(0), F(1)], dtype=object)),
-        "a GPU is worth more to a user than its prices": replace(plain, prices=np.array([F(1), 5 - least], dtype=object)),
-        "the weighted throughput is below the dual bound": replace(plain, prices=np.array([F(1), 5 + least], dtype=object)),
+        "a price is put on a demand that there is not": replace(
+            plain, demand_prices=np.array([F(0), F(1)], dtype=object)
+        ),
+        "a GPU is worth more to a user than its prices": replace(
+            plain, prices=np.array([F(1), 5 - least], dtype=object)
+        ),
+        "the weighted throughput is below the dual bound": replace(
+            plain, prices=np.array([F(1), 5 + least], dtype=object)
+        ),
     }
     for condition, wrong in broken.items():
         assert condition in wrong.violations(market, shares), condition

@@ -261,9 +261,7 @@ def test_idle_gpus_are_told_as_they_were() -> None:
     """Two types: b needs two GPUs of one type, and c runs on the second type only."""
     cluster = Cluster.of(["T", "T", "U"], [1, 2, 2])
     speeds = [[1, 1], [1, 1], [0, 1]]
-    trace = Trace(
-        Jobs.of(gpus=[1, 2, 1], work=[20] * 3, types=cluster.types, throughput=speeds, names=["a", "b", "c"])
-    )
+    trace = Trace(Jobs.of(gpus=[1, 2, 1], work=[20] * 3, types=cluster.types, throughput=speeds, names=["a", "b", "c"]))
     history = scripted(trace, {"a": ((0, 1),)}, {"a": ((0, 1),), "b": ((1, 2),)}, cluster=cluster)
     idle = WorkConservationOverTime().check(history).witness
     assert (idle.job, idle.begin, idle.type, idle.gpus, idle.free) == ("b", 0, "T", 2, 2)
