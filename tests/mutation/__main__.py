@@ -80,7 +80,7 @@ def noticed_by(subject: Subject, files: list[File], folder: Path, mutant: Mutant
         concerned = [each for each, lines in through if any(line in inside and line != inside.start for line in lines)]
     if not inside:  # who goes through the file comes first
         concerned = sorted(files, key=lambda each: mutant.file not in each.lines)
-    until = time.process_time() + (ALL_SECONDS if inside else ALL_SECONDS / 4)  # outside of functions there are numbers
+    until = time.process_time() + ALL_SECONDS
     for each in concerned:
         if time.process_time() > until:
             return False

@@ -113,5 +113,11 @@ def _told(value: Any) -> Any:
         return [_told(each) for each in islice(value, MOST)]
     if is_dataclass(value) and not isinstance(value, type):
         own = {each.name: _told(getattr(value, each.name)) for each in fields(value)}
-        return [type(value).__name__, own, str(value) if type(value).__module__.startswith(PACKAGE) else ""]
-    return repr(value) if " at 0x" not in repr(value) else type(value).__name__
+        return [type(value).__name__, own, _named(value, str) if type(value).__module__.startswith(PACKAGE) else ""]
+    return _named(value, repr)
+
+
+def _named(value: Any, say: Callable[[Any], str]) -> str:
+    """Return what is said of a value, its type alone where that would be where it is in memory."""
+    said = say(value)
+    return type(value).__name__ if " at 0x" in said else said

@@ -215,6 +215,43 @@ def test_verify_takes_a_history() -> None:
         verify(Market.of([[1]], capacity=[1]), [[1]], [LeaseKept()])
 
 
+def test_hosts_that_are_down_break_no_lease_and_have_no_gpus() -> None:
+    two = Cluster.of(["T", "T"], [1, 1])
+    broken = promised(scripted(jobs([1, 1], [20, 20]), {"a": ((0, 1),)}, {"b": ((1, 1),)}, cluster=two), 20)
+    assert LeaseKept().check(broken).answer is Answer.FAILS
+    for down, answer in ((two.hosts[0], Answer.UNDECIDED), (two.hosts[1], Answer.FAILS)):
+        rounds = (broken.rounds[0], replace(broken.rounds[1], down=frozenset({down})))
+        assert LeaseKept().check(replace(broken, rounds=rounds)).answer is answer
+    lost = tuple(replace(each, lost=True) for each in broken.rounds[0].ran)
+    gone = replace(broken, rounds=(replace(broken.rounds[0], ran=lost), broken.rounds[1]))
+    assert LeaseKept().check(gone).answer is Answer.UNDECIDED
+    idle = scripted(jobs([1, 1], [10, 10]), {"a": ((0, 1),)}, {"b": ((0, 1),)}, cluster=two)
+    assert WorkConservationOverTime().check(idle).answer is Answer.FAILS
+    assert IdleGpus("b", 0, "T", 1, 1).refutes(idle)
+    half = replace(idle, rounds=(replace(idle.rounds[0], down=frozenset({two.hosts[1]})), idle.rounds[1]))
+    assert WorkConservationOverTime().check(half).answer is Answer.HOLDS
+    assert not IdleGpus("b", 0, "T", 1, 1).refutes(half)
+
+
+def test_a_tolerance_is_a_part_of_a_lease_of_a_bound_of_a_ratio_of_gpu_time() -> None:
+    bit = Fraction(1, 10**9)
+    late = scripted(jobs([1, 1], [30, 20]), {"a": ONE}, {"a": ONE, "b": ONE}, {"a": ONE}, {"b": ONE})
+    second = replace(late.rounds[1], ran=tuple(replace(each, lease=Fraction(30)) for each in late.rounds[1].ran))
+    leased = replace(late, rounds=(late.rounds[0], second, *late.rounds[2:]))  # b from 10 until 30, and has it until 20
+    slower = scripted(jobs([1, 1], [20, 20]), {"a": ONE}, {"a": ONE, "b": ONE}, {"b": ONE})  # rho 3/2 on all GPUs
+    waits = scripted(jobs([2, 2], [20, 20]), {"a": BOTH}, {"a": BOTH}, {"b": BOTH}, {"b": BOTH})  # 20, of 16
+    unused = scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE})  # ten of ten
+    for asked, history, part in (
+        (LeaseKept(), leased, Fraction(1, 2)),
+        (SharingIncentiveOverTime(ideal=WholeCluster()), slower, Fraction(1, 2)),
+        (NoStarvation(longest=16), waits, Fraction(1, 4)),
+        (WorkConservationOverTime(), unused, Fraction(1)),
+    ):
+        assert asked.check(history).answer is Answer.FAILS
+        assert asked.check(history, tolerance=part).answer is Answer.HOLDS, asked.name
+        assert asked.check(history, tolerance=part - bit).answer is Answer.FAILS, asked.name
+
+
 # -- witnesses --------------------------------------------------------------------------------------------------------
 def test_a_broken_lease_is_told_as_it_was() -> None:
     plan = ({"a": ONE, "b": ONE}, {"b": ONE}, {"a": ONE, "b": ONE})
@@ -222,8 +259,17 @@ def test_a_broken_lease_is_told_as_it_was() -> None:
     broken = LeaseKept().check(history).witness
     assert (broken.job, broken.begin, broken.until, broken.lease) == ("a", 0, 10, 20)
     assert broken.refutes(history)
-    for other in ({"job": "b"}, {"job": "c"}, {"lease": 30}, {"lease": 10}, {"begin": 20}, {"begin": 10}):
+    for other in ({"job": "b"}, {"job": "c"}, {"begin": 20}, {"begin": 10}, {"begin": -1}):
         assert not replace(broken, **other).refutes(history), other
+    for lease in (30, 15, 10):
+        assert not replace(broken, lease=lease).refutes(history), lease
+    turned = promised(
+        scripted(jobs([1, 1], [30, 20]), *({name: ONE for name in rest} for rest in ("ab", "a", "ab"))), 20
+    )
+    assert LeaseBroken("b", 0, 10, 20).refutes(turned)
+    assert not LeaseBroken("a", 0, 10, 20).refutes(turned)
+    only = promised(scripted(jobs([1, 1], [20, 30]), *plan), 10)
+    assert not LeaseBroken("a", 0, 10, 10).refutes(only)  # it was kept to the end
     kept = scripted(jobs([1], [20]), {"a": ONE}, {"a": ONE}, leases={(0, "a"): 20})
     assert not LeaseBroken("a", 0, 10, 20).refutes(kept)
     done = promised(scripted(jobs([1, 1], [10, 20]), {"a": ONE, "b": ONE}, {"b": ONE}), 30)
@@ -231,6 +277,9 @@ def test_a_broken_lease_is_told_as_it_was() -> None:
     two = Cluster.of(["T", "T"], [1, 1])
     moved = promised(scripted(jobs([1], [20]), {"a": ((0, 1),)}, {"a": ((1, 1),)}, cluster=two), 20)
     assert LeaseBroken("a", 0, 10, 20).refutes(moved)
+    back = promised(scripted(jobs([1], [20]), {"a": ((1, 1),)}, {"a": ((0, 1),)}, cluster=two), 20)
+    assert LeaseBroken("a", 0, 10, 20).refutes(back)
+    assert LeaseKept().check(back).margin == -10
 
 
 def test_a_wait_is_told_as_it_was() -> None:

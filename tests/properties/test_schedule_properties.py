@@ -22,7 +22,7 @@ from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.astraea.batches import example, random_batch, violations
 from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.claims.astraea.properties import two_tenants, within
-from fairopt.properties import Answer
+from fairopt.properties import Answer, Effort
 from fairopt.properties.schedules.misreports import BatchLie, ScheduleStrategyProofness, SmallMisreports
 from fairopt.properties.schedules.pareto import Exhaustive, ScheduleParetoEfficiency
 from fairopt.properties.schedules.tenants import (
@@ -110,6 +110,47 @@ def test_a_lie_about_utility_by_hand() -> None:
     assert str(found).endswith("with j2: utility Linear(-9, 20)")
     assert judge.check(ONE_INTERVAL, two_tenants(), [steep]).answer is Answer.FAILS
     assert judge.check(ONE_INTERVAL, two_tenants(), [BatchLie({0: {"epochs": 2}})]).answer is Answer.NOT_REFUTED
+
+
+def test_of_all_lies_the_one_that_pays_most_is_shown() -> None:
+    judge, batch = ScheduleStrategyProofness(), two_tenants()
+    steep, steeper = (BatchLie({1: {"utility": Linear(Fraction(-slope), Fraction(20))}}) for slope in (9, 10))
+    useless = BatchLie({0: {"epochs": 2}})
+    loss = judge.misreport(ONE_INTERVAL, batch, useless).gain
+    assert loss < 0
+    for lies in ([useless, steep, steeper], [steep, useless], [steeper, steep, useless]):
+        verdict = judge.check(ONE_INTERVAL, batch, lies)
+        assert (verdict.answer, verdict.margin, verdict.effort) == (Answer.FAILS, -1, f"{len(lies)} lies")
+        assert verdict.witness.misreport == next(each for each in lies if each is not useless)  # the first of equals
+        assert verdict.exact
+    none = judge.check(ONE_INTERVAL, batch, [useless])
+    assert (none.answer, none.margin, none.witness) == (Answer.NOT_REFUTED, -loss, None)
+    first = judge.check(ONE_INTERVAL, batch, [useless, steep], effort=Effort(evaluations=1))
+    assert (first.answer, first.effort) == (Answer.NOT_REFUTED, "1 lies")
+    ended = judge.check(ONE_INTERVAL, batch, [useless, steep], effort=Effort(evaluations=9, seconds=1e-9))
+    assert ended.effort == "1 lies"
+    assert judge.check(ONE_INTERVAL, batch, [useless, steep], effort=Effort(seconds=600)).effort == "2 lies"
+    assert judge.check(ONE_INTERVAL, batch, []).margin is None
+
+
+def test_lies_are_about_one_job_or_about_two_of_a_tenant() -> None:
+    batch = two_tenants()
+    assert len(list(SmallMisreports(most=2, together=True).of(batch))) == 2 * 3
+    jobs = replace(batch.jobs, tenant=batch.jobs.tenant * 0)
+    own = list(SmallMisreports(most=2, together=True).of(replace(batch, jobs=jobs)))
+    assert [len(each.told) for each in own] == [1] * 6 + [2] * 9
+    assert len(list(SmallMisreports(most=2).of(replace(batch, jobs=jobs)))) == 6
+    true = batch.jobs.utility[0]
+    told = [*SmallMisreports(most=1, utilities=(true, Linear(Fraction(-7), Fraction(9)))).of(batch)]
+    assert [each.told for each in told if 0 in each.told] == [{0: {"utility": Linear(Fraction(-7), Fraction(9))}}]
+    assert len(list(SmallMisreports().of(batch))) == 2 * 15  # up to four epochs and chunks, the truth left out
+    kept = SmallMisreports(keep_work=True).of(two_tenants(epochs=4))
+    assert [each.told for each in kept if 0 in each.told] == [
+        {0: {"epochs": 1, "chunks": 4}},
+        {0: {"epochs": 2, "chunks": 2}},
+    ]
+    with pytest.raises(BadInput, match="0 tenants"):
+        BatchLie({}).tenant(batch)
 
 
 def test_what_a_misreported_demand_yields() -> None:
