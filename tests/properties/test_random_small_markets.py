@@ -38,13 +38,13 @@ from fairopt.testing.samples import sample_markets
 F = Fraction
 
 
-def drawn(count: int, seed: int, *, below: bool = False) -> Iterator[tuple[Market, Any]]:
-    """Yield markets of up to three users and three types, and shares: of all GPUs, of some, of more than there are.
+def drawn(count: int, seed: int, *, below: bool = False, most: int = 3) -> Iterator[tuple[Market, Any]]:
+    """Yield markets of up to three users and ``most`` types, and shares: of all GPUs, of some, of more than there are.
 
     ``below``: some of the shares are below 0, which is not feasible, and is worth nothing that papers speak of.
     """
     random = np.random.default_rng(seed)
-    for market in sample_markets(count, seed=seed, users=(1, 3), types=(1, 3), demands=True, alike=True):
+    for market in sample_markets(count, seed=seed, users=(1, 3), types=(1, most), demands=True, alike=True):
         parts = random.integers(0, 4, market.shape).astype(object) * F(1)
         total = np.maximum(parts.sum(axis=0), 1)
         scale = random.choice([F(1), F(1), F(1), F(2, 3), F(4, 3)], len(total))
@@ -153,7 +153,9 @@ def test_answer_and_margin_are_those_of_the_worst_case(
     asked: AllocationProperty, definition: Callable[[Market, Any], Iterator[Case]], seed: int
 ) -> None:
     answers = set()
-    for market, shares in drawn(60, seed, below=asked.name == "feasibility"):
+    for market, shares in drawn(
+        60, seed, below=asked.name == "feasibility", most=5 if asked.name == "adjacent_types" else 3
+    ):
         cases = list(definition(market, shares))
         worst = min((case.slack / case.size for case in cases), default=F(0))
         verdict = asked.check(market, shares)
@@ -219,6 +221,22 @@ def test_a_gap_refutes_only_where_both_sides_are_held_in_order_and_the_middle_is
             held = dict(zip(order, row, strict=True))
             inside = slower < skipped < faster
             assert gap == (inside and held[slower] > 0 and held[skipped] == 0 and held[faster] > 0) or not inside
+
+
+def test_what_is_within_the_tolerance_is_not_held() -> None:
+    """u1 holds T1, T2 and T4 of five; T3 lies between, and the poorer side is T4. Half a GPU of ten is a twentieth."""
+    market = Market.of([[1, 2, 3, 4, 5]], capacity=[10, 10, 10, 10, 10])
+    verdict = AdjacentTypes().check(market, [[3, 1, 0, "1/2", 0]])
+    assert (verdict.answer, verdict.margin, verdict.exact) == (Answer.FAILS, F(-1, 2), True)
+    assert str(verdict.witness) == "u1 holds T2 and T4, but no T3, which lies between them"
+    twice = AdjacentTypes().check(market, [[3, 0, 4, 0, 1]])
+    assert (twice.margin, twice.witness.skipped) == (-3, "T2")
+    again = AdjacentTypes().check(market, [[1, 0, 4, 0, 3]])
+    assert (again.margin, again.witness.skipped) == (-3, "T4")
+    for tolerance, answer in ((F(1, 20), Answer.HOLDS), (F(1, 21), Answer.FAILS), (F(1, 10), Answer.HOLDS)):
+        loose = AdjacentTypes().check(market, [[3, 2, 0, "1/2", 0]], tolerance=tolerance)
+        assert (loose.answer, loose.exact) == (answer, answer is Answer.FAILS)
+    assert AdjacentTypes().check(market, [[3, 2, "1/2", 5, 0]], tolerance=F(1, 20)).answer is Answer.FAILS
 
 
 # -- efficiency --------------------------------------------------------------------------------------------------------

@@ -263,9 +263,7 @@ def test_a_broken_lease_is_told_as_it_was() -> None:
         assert not replace(broken, **other).refutes(history), other
     for lease in (30, 15, 10):
         assert not replace(broken, lease=lease).refutes(history), lease
-    turned = promised(
-        scripted(jobs([1, 1], [30, 20]), *({name: ONE for name in rest} for rest in ("ab", "a", "ab"))), 20
-    )
+    turned = promised(scripted(jobs([1, 1], [30, 20]), *(dict.fromkeys(rest, ONE) for rest in ("ab", "a", "ab"))), 20)
     assert LeaseBroken("b", 0, 10, 20).refutes(turned)
     assert not LeaseBroken("a", 0, 10, 20).refutes(turned)
     only = promised(scripted(jobs([1, 1], [20, 30]), *plan), 10)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 
 import pytest
 
@@ -24,7 +24,7 @@ from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.claims.astraea.properties import two_tenants, within
 from fairopt.properties import Answer, Effort
 from fairopt.properties.schedules.misreports import BatchLie, ScheduleStrategyProofness, SmallMisreports
-from fairopt.properties.schedules.pareto import Exhaustive, ScheduleParetoEfficiency
+from fairopt.properties.schedules.pareto import Exhaustive, ScheduleParetoEfficiency, all_columns
 from fairopt.properties.schedules.tenants import (
     BatchSharingIncentive,
     BudgetBalance,
@@ -211,6 +211,63 @@ def test_the_offline_optimum_is_pareto_efficient() -> None:
         plan = decide(OfflineOptimum(slots=6), batch)
         verdict = ScheduleParetoEfficiency(within(0, 6), most=None).check(plan)
         assert float(verdict.margin or 0) == pytest.approx(0, abs=1e-9)
+
+
+def test_efficiency_against_all_combinations_of_all_schedules() -> None:
+    """What the tenants' total can grow by, with nobody below what it has, out of every choice for every job."""
+    seen = Counter[Answer]()
+    batches = [two_tenants(), two_tenants(slope=Fraction(0)), two_tenants(slope=Fraction(-30)), two_tenants(epochs=2)]
+    batches += [random_batch(seed, servers=1, jobs=2, latest=1) for seed in range(12)]
+    for batch in batches:
+        every = [[None, *islice(all_columns(batch)(batch, job), 71)] for job in range(len(batch.jobs))]
+        if sum(map(len, every)) > 70:
+            continue
+        honest = decide(ONE_INTERVAL, batch)
+        for plan in (
+            honest,
+            *(replace(honest, schedules=(*honest.schedules[:n],)) for n in range(len(honest.schedules))),
+        ):
+            before = _by_tenant(batch, plan.schedules)
+            chosen = [each for each in product(*every) if fits(batch, [one for one in each if one])]
+            worth = (_by_tenant(batch, each) for each in chosen)
+            totals = [sum(has) for has in worth if all(a >= b for a, b in zip(has, before, strict=True))]
+            verdict = ScheduleParetoEfficiency().check(plan)
+            seen[verdict.answer] += 1
+            assert float(verdict.margin or 0) == pytest.approx(float(sum(before) - max(totals)), abs=1e-9)
+            assert (verdict.answer is Answer.FAILS) == (float(verdict.margin or 0) < -1e-9)
+            assert verdict.exact == isinstance(verdict.margin, Fraction)
+            if verdict.answer is Answer.FAILS:
+                assert verdict.witness.before == pytest.approx(before)
+                assert verdict.witness.after == _by_tenant(batch, verdict.witness.schedules)
+                assert fits(batch, list(verdict.witness.schedules))
+                part = -verdict.margin / abs(sum(before)) if sum(before) else 0
+                if part:
+                    assert (
+                        ScheduleParetoEfficiency().check(plan, tolerance=part * Fraction(101, 100)).answer
+                        is Answer.HOLDS
+                    )
+                    assert (
+                        ScheduleParetoEfficiency().check(plan, tolerance=part * Fraction(99, 100)).answer
+                        is Answer.FAILS
+                    )
+            few = sum(map(len, every)) - len(every)
+            if not few:
+                continue
+            assert ScheduleParetoEfficiency(most=few).check(plan).answer is verdict.answer
+            less = ScheduleParetoEfficiency(most=few - 1).check(plan)
+            assert less.answer is Answer.UNDECIDED
+            assert less.reason.startswith(f"there are more than {few - 1} schedules that jobs may have")
+    assert seen[Answer.HOLDS] > 1
+    assert seen[Answer.FAILS] > 3
+
+
+def _by_tenant(batch: Batch, schedules: Iterable[JobSchedule | None]) -> tuple[Fraction, ...]:
+    worth = [Fraction(0)] * len(batch.tenants)
+    for one in schedules:
+        if one is not None:
+            done = Fraction(one.last - int(batch.jobs.arrival[one.job]))
+            worth[batch.jobs.tenant[one.job]] += batch.jobs.utility[one.job].value(done)
+    return tuple(worth)
 
 
 def test_the_exhaustive_search_against_all_combinations() -> None:
