@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from fairopt import allocate
 from fairopt.errors import BadInput, NotCapable
 from fairopt.problem import Market
 from fairopt.program import INFINITY
+from fairopt.proofs.verify import verify
 from fairopt.properties import (
     TOLERANCE,
     Answer,
@@ -121,6 +123,27 @@ def test_what_is_no_evidence_is_not_certified() -> None:
     ):
         with pytest.raises(NotCapable, match=said):
             EnvyFreeness().certify(PAIR, *wrong)
+
+
+@pytest.mark.parametrize("shares", [[[1, "1/4"], [0, "3/4"]], [[1, 0], [0, 1]], [["1/2", 0], ["1/2", 1]]])
+def test_every_answer_has_a_certificate_that_says_so(shares: list[list[object]]) -> None:
+    kinds = {"envy": "FAILS", "dominance": "FAILS", "pareto_weights": "HOLDS"}
+    for asked in (EnvyFreeness(), SharingIncentive(), ParetoEfficiency(), Feasibility(), WorkConservation()):
+        verdict = asked.check(PAIR, shares)
+        told = json.loads(json.dumps(asked.certify(PAIR, PAIR.shares(shares), verdict).to_json()))
+        assert told.get("answer", kinds.get(told["certificate"])) == verdict.answer.value
+        assert verify(told)
+
+
+def test_what_is_worst_of_shares_below_0_and_of_types_that_are_overbooked() -> None:
+    """Each is measured by the GPUs of its type: a quarter below 0 of one is worse than half of four."""
+    below = Feasibility().check(Market.of([[1, 1], [1, 1]], capacity=[4, 1]), [["-1/2", 1], [4, "-1/4"]])
+    assert (below.margin, below.witness.type, below.witness.user) == (Fraction(-1, 4), "T2", "u2")
+    market = Market.of([[1, 1], [1, 1]], capacity=[4, "1/2"])
+    both = Feasibility().check(market, [["22/5", "1/2"], [0, "-1/10"]])
+    assert (both.margin, both.witness.type, both.witness.user) == (Fraction(-1, 10), "T2", "u2")
+    over = Feasibility().check(market, [[5, "1/2"], [0, "-1/10"]])
+    assert (over.margin, over.witness.type, over.witness.user) == (-1, "T1", None)
 
 
 def test_limits_of_a_search_are_positive_and_its_parts_add_up() -> None:

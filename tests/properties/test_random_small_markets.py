@@ -223,6 +223,22 @@ def test_a_gap_refutes_only_where_both_sides_are_held_in_order_and_the_middle_is
             assert gap == (inside and held[slower] > 0 and held[skipped] == 0 and held[faster] > 0) or not inside
 
 
+@pytest.mark.parametrize("bit", [F(1, 10**9), F(1, 10**17), F(1, 10**40)])
+def test_envy_that_floats_cannot_see_is_found(bit: Fraction) -> None:
+    """All shares are equal but for a bit that one user lacks: of many pairs at 0, the one below 0 is the margin."""
+    random = np.random.default_rng(2)
+    for market in sample_markets(25, seed=3, users=(4, 5), types=(2, 4), zeros=False):
+        speedup = market.speedup * np.array(random.integers(1, 1000, market.shape), dtype=object) / F(997)
+        awkward = replace(market, speedup=speedup * F(1))
+        shares = awkward.equal_split()
+        loser, winner = random.choice(len(market.users), 2, replace=False)
+        shares[loser, 0], shares[winner, 0] = shares[loser, 0] - bit, shares[winner, 0] + bit
+        worst = min(envy(awkward, shares), key=lambda case: case.slack / case.size)
+        verdict = EnvyFreeness().check(awkward, shares)
+        assert (verdict.answer, verdict.margin) == (Answer.FAILS, worst.slack)
+        assert verdict.witness == worst.witness
+
+
 def test_what_is_within_the_tolerance_is_not_held() -> None:
     """u1 holds T1, T2 and T4 of five; T3 lies between, and the poorer side is T4. Half a GPU of ten is a twentieth."""
     market = Market.of([[1, 2, 3, 4, 5]], capacity=[10, 10, 10, 10, 10])
