@@ -78,8 +78,8 @@ def noticed_by(subject: Subject, files: list[File], folder: Path, mutant: Mutant
     concerned = [each for each, lines in through if inside and mutant.line in lines and mutant.line != inside.start]
     if inside and not concerned:  # a line of several may not be noted
         concerned = [each for each, lines in through if any(line in inside and line != inside.start for line in lines)]
-    if not inside:  # who goes through the file comes first
-        concerned = sorted(files, key=lambda each: mutant.file not in each.lines)
+    if not inside:  # who goes through the file comes first, and there who tells all that it has, without an answer
+        concerned = sorted(files, key=lambda each: (mutant.file not in each.lines, each.decision[0] != ""))
     until = time.process_time() + ALL_SECONDS
     for each in concerned:
         if time.process_time() > until:
