@@ -14,9 +14,11 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from hashlib import sha256
 from importlib.machinery import SourceFileLoader
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,8 @@ from mutants import Mutant, mutants
 SECONDS, ALL_SECONDS, BYTES = 2, 2, 4 * 2**30
 
 
-def killed(check: Callable[[], bool]) -> str:
-    """Return how a mutant fares in a process of its own: "killed" where the check says so, or where it ends."""
+def started(check: Callable[[], bool]) -> int:
+    """Return the process that runs a check; it ends well where a mutant survives, by saying so."""
     child = os.fork()
     if not child:
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
@@ -40,7 +42,18 @@ def killed(check: Callable[[], bool]) -> str:
             noticed = check()
         finally:  # an error of any kind is noticed
             os._exit(int(noticed))
-    return "survived" if os.waitpid(child, 0)[1] == 0 else "killed"
+    return child
+
+
+def outcomes(todo: Iterable[Mutant], check: Callable[[Mutant], bool], processes: int) -> Iterator[tuple[Mutant, str]]:
+    """Yield each mutant with how it fares, so many at once, whichever is done first."""
+    under_way: dict[int, Mutant] = {}
+    for mutant in chain(todo, [None] * processes):
+        if under_way and (mutant is None or len(under_way) == processes):
+            process, status = os.wait()
+            yield under_way.pop(process), "killed" if status else "survived"
+        if mutant is not None:
+            under_way[started(partial(check, mutant))] = mutant
 
 
 def put_in_place(path: Path, source: str) -> None:
@@ -54,14 +67,12 @@ def put_in_place(path: Path, source: str) -> None:
 
 
 def noticed_by(files: list[File], folder: Path, mutant: Mutant) -> bool:
-    """Return whether a file is decided otherwise; only those are tried that are in the mutant's function."""
+    """Return whether a file is decided otherwise; only those are tried that run the changed statement."""
     put_in_place(VERIFIER / mutant.file, mutant.source)
     verifiers = front()
     inside = mutant.lines
     concerned = (
-        each
-        for each in files
-        if inside is None or any(line in inside and line != inside.start for line in each.lines.get(mutant.file, ()))
+        each for each in files if inside is None or any(line in inside for line in each.lines.get(mutant.file, ()))
     )
     until = time.process_time() + ALL_SECONDS
     for each in concerned:  # the quickest first
@@ -86,6 +97,7 @@ def main() -> int:
     parser.add_argument("file", nargs="*", help="only these modules, such as decisions.py")
     parser.add_argument("--folder", type=Path, default=TOP / "build" / "mutation", help="corpus and journal")
     parser.add_argument("--again", action="store_true", help="try those again that survived")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="mutants that are tried at once")
     given = parser.parse_args()
     journal = given.folder / "journal.jsonl"
     done = {(each["file"], each["digest"], each["mutant"]): each for each in read(journal)}
@@ -96,22 +108,21 @@ def main() -> int:
         for path in sorted(VERIFIER.glob("*.py")):
             if given.file and path.name not in given.file:
                 continue
-            digest, count = sha256(path.read_bytes()).hexdigest()[:12], counts.setdefault(path.name, Counter())
-            for mutant in mutants(path, path.name):
-                name = f"{mutant.operator} {mutant.occurrence}"
-                before = done.get((path.name, digest, name))
-                if before is None or (given.again and before["outcome"] == "survived"):
-                    begun = time.perf_counter()
-                    outcome = killed(lambda mutant=mutant: noticed_by(files, given.folder / "corpus", mutant))
-                    before = {"file": path.name, "digest": digest, "mutant": name, "outcome": outcome}
-                    before |= {"line": mutant.line, "change": mutant.change}
-                    before |= {"seconds": round(time.perf_counter() - begun, 2)}
-                    stream.write(json.dumps(before) + "\n")
-                    stream.flush()
-                count[before["outcome"]] += 1
-                if before["outcome"] == "survived":
-                    print(f"{path.name}:{before['line']} {name}: {before['change']}", flush=True)
-            print(f"{path.name}: {dict(count)}", flush=True)
+            digest = sha256(path.read_bytes()).hexdigest()[:12]
+            found = {each.name: each for each in mutants(path, path.name)}
+            old = {name: done[path.name, digest, name] for name in found if (path.name, digest, name) in done}
+            known = {name: each for name, each in old.items() if not given.again or each["outcome"] == "killed"}
+            todo = [each for name, each in found.items() if name not in known]
+            check = partial(noticed_by, files, given.folder / "corpus")
+            for mutant, outcome in outcomes(todo, check, given.processes):
+                told = {"file": path.name, "digest": digest, "mutant": mutant.name, "outcome": outcome}
+                known[mutant.name] = told | {"line": mutant.line, "change": mutant.change}
+                stream.write(json.dumps(known[mutant.name]) + "\n")
+                stream.flush()
+            counts[path.name] = Counter(each["outcome"] for each in known.values())
+            for name in (name for name in found if known[name]["outcome"] == "survived"):
+                print(f"{path.name}:{found[name].line} {name}: {found[name].change}", flush=True)
+            print(f"{path.name}: {dict(counts[path.name])}", flush=True)
     return 0
 
 

@@ -80,7 +80,7 @@ OPERATORS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file with one change; ``lines`` are those of the function that it is in, None outside of any."""
+    """A file with one change; ``lines`` are those of the statement that it is in, None outside of functions."""
 
     file: str
     operator: str
@@ -90,13 +90,17 @@ class Mutant:
     change: str
     lines: range | None
 
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return f"{self.operator} {self.occurrence}"
+
 
 def mutants(path: Path, file: str) -> Iterator[Mutant]:
     """Yield the mutants of a file by operator; annotations, which are not run, stay as they are."""
     source = path.read_text(encoding="utf-8")
     tree, program = parso.parse(source), ast.parse(source)
-    functions = [node for node in ast.walk(program) if isinstance(node, ast.FunctionDef) and node.end_lineno]
-    annotated = list(_annotations(program))
+    statements, annotated = list(_statements(program)), list(_annotations(program))
     for name, operator in OPERATORS.items():
         for occurrence, (node, index, (line, column)) in enumerate(list(_positions(tree, operator))):
             if any(begin <= (line, column) < end for begin, end in annotated):
@@ -104,8 +108,7 @@ def mutants(path: Path, file: str) -> Iterator[Mutant]:
             mutated = _mutated(tree, operator, node, index)
             if not _runs(mutated):
                 continue
-            inside = [range(each.lineno, (each.end_lineno or 0) + 1) for each in functions]
-            own = min((lines for lines in inside if line in lines), key=len, default=None)
+            own = min((lines for lines in statements if line in lines), key=len, default=None)
             yield Mutant(file, name, occurrence, mutated, line, _change(source, mutated), own)
 
 
@@ -136,6 +139,15 @@ def _state(node: Any) -> list[tuple[Any, Any]]:
     children = getattr(node, "children", None)
     own = [(node, node.value if children is None else list(children))]
     return own + [each for child in children or () for each in _state(child)]
+
+
+def _statements(program: ast.AST) -> Iterator[range]:
+    """Yield the lines of each statement in a function; of one that has a body, those before the body."""
+    for function in (node for node in ast.walk(program) if isinstance(node, ast.FunctionDef)):
+        for each in (node for inside in function.body for node in ast.walk(inside) if isinstance(node, ast.stmt)):
+            body = getattr(each, "body", None)
+            end = max(each.lineno + 1, body[0].lineno) if body else (each.end_lineno or 0) + 1
+            yield range(each.lineno, end)
 
 
 def _annotations(program: ast.AST) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
