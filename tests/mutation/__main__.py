@@ -22,11 +22,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from corpus import TOP, VERIFIER, File, collected, decision, front
+from corpus import TOP, UNITS, VERIFIER, File, collected, decision, front, passes
+from explained import by_rule, read_ones
 from mutants import Mutant, mutants
 
-#: Seconds of the processor that a mutant may take for one file, and for all: it has survived then; and bytes.
-SECONDS, ALL_SECONDS, BYTES = 2, 2, 4 * 2**30
+#: Seconds of the processor that a mutant may take for one file, for all (it has survived then), for tests; and bytes.
+SECONDS, ALL_SECONDS, UNIT_SECONDS, BYTES = 2, 2, 20, 4 * 2**30
 
 
 def started(check: Callable[[], bool]) -> int:
@@ -61,7 +62,7 @@ def put_in_place(path: Path, source: str) -> None:
     honest = SourceFileLoader.get_code
 
     def code(self: SourceFileLoader, name: str) -> Any:
-        return compile(source, self.path, "exec") if Path(self.path) == path else honest(self, name)
+        return compile(source, self.path, "exec") if Path(self.path).resolve() == path else honest(self, name)
 
     SourceFileLoader.get_code = code  # type: ignore[method-assign]
 
@@ -77,14 +78,15 @@ def noticed_by(files: list[File], folder: Path, mutant: Mutant) -> bool:
     until = time.process_time() + ALL_SECONDS
     for each in concerned:  # the quickest first
         if time.process_time() > until:
-            return False
+            break
         signal.setitimer(signal.ITIMER_PROF, SECONDS)  # what takes longer is ended, and so noticed
         if decision(verifiers, folder / each.name, each.tolerance) != each.decision:
             return True
-    return False
+    signal.setitimer(signal.ITIMER_PROF, UNIT_SECONDS)
+    return mutant.file in UNITS and not passes(UNITS[mutant.file])
 
 
-def read(journal: Path) -> Iterator[dict[str, Any]]:
+def noted(journal: Path) -> Iterator[dict[str, Any]]:
     """Yield what is done; a last line that breaks off is done again."""
     for line in journal.read_text(encoding="utf-8").splitlines(keepends=True) if journal.exists() else ():
         if line.endswith("\n"):
@@ -92,7 +94,7 @@ def read(journal: Path) -> Iterator[dict[str, Any]]:
 
 
 def main() -> int:
-    """Try the mutants that are still to do, print the survivors and the counts."""
+    """Try the mutants that are still to do, print the survivors that nobody has read, and the counts."""
     parser = ArgumentParser(prog="mutation", description=__doc__)
     parser.add_argument("file", nargs="*", help="only these modules, such as decisions.py")
     parser.add_argument("--folder", type=Path, default=TOP / "build" / "mutation", help="corpus and journal")
@@ -100,29 +102,38 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="mutants that are tried at once")
     given = parser.parse_args()
     journal = given.folder / "journal.jsonl"
-    done = {(each["file"], each["digest"], each["mutant"]): each for each in read(journal)}
-    files = collected(given.folder / "corpus")
+    done = {(each["file"], each["digest"], each["mutant"]): each["outcome"] for each in noted(journal)}
+    check = partial(noticed_by, collected(given.folder / "corpus"), given.folder / "corpus")
     front()  # what it imports of Python's library is there for all
-    counts: dict[str, Counter[str]] = {}
+    ones, whys, counts = read_ones(), Counter[str](), dict[str, Counter[str]]()
     with journal.open("a", encoding="utf-8") as stream:
         for path in sorted(VERIFIER.glob("*.py")):
             if given.file and path.name not in given.file:
                 continue
-            digest = sha256(path.read_bytes()).hexdigest()[:12]
-            found = {each.name: each for each in mutants(path, path.name)}
-            old = {name: done[path.name, digest, name] for name in found if (path.name, digest, name) in done}
-            known = {name: each for name, each in old.items() if not given.again or each["outcome"] == "killed"}
-            todo = [each for name, each in found.items() if name not in known]
-            check = partial(noticed_by, files, given.folder / "corpus")
+            digest, count = sha256(path.read_bytes()).hexdigest()[:12], counts.setdefault(path.name, Counter())
+            found = list(mutants(path, path.name))
+            rules = {each.name: by_rule(each) for each in found}
+            fates = {each.name: done.get((path.name, digest, each.name)) for each in found}
+            again = (None, "survived") if given.again else (None,)
+            todo = [each for each in found if rules[each.name] is None and fates[each.name] in again]
             for mutant, outcome in outcomes(todo, check, given.processes):
                 told = {"file": path.name, "digest": digest, "mutant": mutant.name, "outcome": outcome}
-                known[mutant.name] = told | {"line": mutant.line, "change": mutant.change}
-                stream.write(json.dumps(known[mutant.name]) + "\n")
+                stream.write(json.dumps(told | {"line": mutant.line, "change": mutant.change}) + "\n")
                 stream.flush()
-            counts[path.name] = Counter(each["outcome"] for each in known.values())
-            for name in (name for name in found if known[name]["outcome"] == "survived"):
-                print(f"{path.name}:{found[name].line} {name}: {found[name].change}", flush=True)
-            print(f"{path.name}: {dict(counts[path.name])}", flush=True)
+                fates[mutant.name] = outcome
+            for each in found:
+                why = rules[each.name] or (
+                    ones.get((path.name, each.change)) if fates[each.name] == "survived" else None
+                )
+                whys.update([why] if why else [])
+                fate = "by rule" if rules[each.name] else "read" if why else fates[each.name]
+                count[str(fate)] += 1
+                if fate == "survived":
+                    print(f"{path.name}:{each.line} {each.name}: {each.change}", flush=True)
+            print(f"{path.name}: {dict(count)}", flush=True)
+    for why, number in whys.most_common():
+        print(f"{number} survive: {why}")
+    print(f"in all: {dict(sum(counts.values(), Counter()))}")
     return 0
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
 TOP = Path(__file__).parents[2]
 VERIFIER = TOP / "proofs" / "verifier"
 #: The tests that give the verifiers their files.
@@ -38,6 +40,11 @@ TESTS = (
     *(f"tests/properties/test_{name}.py" for name in ("within_bounds", "entitlements", "ranges")),
     *("tests/methods/test_whole_gpus.py", "tests/cli/test_cli_verify_record.py"),
 )
+#: Tests of what no file shows: how files are opened and numbers printed, and the command.
+UNITS = {
+    "front.py": ("tests/proofs/test_verifier_program.py",),
+    "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),
+}
 #: Of a test that gives at most so many files all are kept; of others those that take a line that fewer than so many
 #: files before them take that are decided alike.
 FEW, KEPT = 20, 40
@@ -58,6 +65,14 @@ def decision(front: Any, path: Path, tolerance: str | None) -> Any:
     """Return how a file is decided: the exit status, and what may be believed; reasons may be told otherwise."""
     status, said = front.report(path, None if tolerance is None else Fraction(tolerance))
     return [status, said if status == 0 else []]
+
+
+def passes(tests: tuple[str, ...]) -> bool:
+    """Return whether tests pass in this process; what they import of the verifiers is read anew."""
+    for name in [name for name in sys.modules if name.startswith("fairopt.proofs")]:
+        del sys.modules[name]
+    os.chdir(TOP)
+    return pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]) == pytest.ExitCode.OK
 
 
 def front() -> Any:

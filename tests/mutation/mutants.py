@@ -80,7 +80,10 @@ OPERATORS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file with one change; ``lines`` are those of the statement that it is in, None outside of functions."""
+    """A file with one change, which is inside of ``around``, from the module inwards.
+
+    ``lines`` are those of the statement that it is in, None outside of functions.
+    """
 
     file: str
     operator: str
@@ -89,6 +92,7 @@ class Mutant:
     line: int
     change: str
     lines: range | None
+    around: tuple[ast.AST, ...] = ()
 
     @property
     def name(self) -> str:
@@ -108,8 +112,9 @@ def mutants(path: Path, file: str) -> Iterator[Mutant]:
             mutated = _mutated(tree, operator, node, index)
             if not _runs(mutated):
                 continue
+            around = tuple(_around(program, (line, column)))
             own = min((lines for lines in statements if line in lines), key=len, default=None)
-            yield Mutant(file, name, occurrence, mutated, line, _change(source, mutated), own)
+            yield Mutant(file, name, occurrence, mutated, line, _change(source, mutated), own, around)
 
 
 def _positions(node: Any, operator: Any) -> Iterator[tuple[Any, int, tuple[int, int]]]:
@@ -148,6 +153,17 @@ def _statements(program: ast.AST) -> Iterator[range]:
             body = getattr(each, "body", None)
             end = max(each.lineno + 1, body[0].lineno) if body else (each.end_lineno or 0) + 1
             yield range(each.lineno, end)
+
+
+def _around(node: ast.AST, place: tuple[int, int]) -> Iterator[ast.AST]:
+    """Yield what a place is inside of; Python does not tell where the parts of an f-string stand."""
+    yield node
+    for each in ast.iter_child_nodes(node) if not isinstance(node, ast.JoinedStr) else ():
+        begin = getattr(each, "lineno", None), getattr(each, "col_offset", 0)
+        if begin[0] is None:
+            yield from (found for found in _around(each, place) if found is not each)
+        elif begin <= place < (each.end_lineno, each.end_col_offset):  # type: ignore[attr-defined]
+            yield from _around(each, place)
 
 
 def _annotations(program: ast.AST) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
