@@ -1,0 +1,159 @@
+"""Runs with one thing wrong, and no other: each was accepted by a verifier with one change."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from fairopt.proofs.verifier.reading import Unreadable
+from fairopt.proofs.verifier.runs import decide
+from fairopt.testing.round_samples import by_hand, documented
+from fairopt.testing.round_suite import Lender
+
+Json = dict[str, Any]
+THOUSANDTH = Fraction(1, 1000)
+
+
+def job(name: str, arrival: int, work: int, gpus: int = 1) -> Json:
+    known: Json = {"name": name, "tenant": "X", "arrival": arrival, "gpus": gpus, "work": work, "throughput": [1]}
+    known |= {"memory": 0, "state_size": 0, "pattern": "alone", "dataset": "", "dataset_size": 0}
+    return {"job": known | {"weight": 1, "priority": 0}}
+
+
+def canonical(data: Any) -> bytes:
+    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def record(*lines: Any, jobs: int | None = None, numbers: str = "exact") -> str:
+    """A record on two hosts of two GPUs each, in rounds of 60, where nothing costs time."""
+    told = [line["job"] for line in lines if isinstance(line, dict) and "job" in line]
+    hosts = [{"name": name, "type": "old", "gpus": 2, "bandwidth": None} for name in ("a", "b")]
+    trace: Json = {"types": ["old"], "tenants": [{"name": "X", "weight": 1}], "outages": []}
+    trace["jobs"] = len(told) if jobs is None else jobs
+    hashed = b"\n".join(map(canonical, [trace, *told]))
+    run = {"policy": "mine", "options": [], "backend": "auto", "numbers": numbers, "length": 60}
+    run["mechanics"] = {"restart": 0, "launch": 0, "spread": 1, "local_data": False}
+    run["cluster"] = {"types": ["old"], "memory": [None], "hosts": hosts}
+    run["trace"] = trace | {"sha256": sha256(hashed).hexdigest()}
+    return "\n".join(map(json.dumps, [{"schema": 2, "run": run}, *lines]))
+
+
+def ends(end: int, **outcome: bool) -> Json:
+    return {"end": end, "seconds": 0} | ({"outcome": outcome} if outcome else {})
+
+
+def stands(name: str, **more: Any) -> Json:
+    return {"standing": {"job": name, "setup": 0, "running": True, "lease": 180} | more}
+
+
+#: j1 is completed in the second round, and nobody is there.
+J1, J2 = job("j1", 0, 90), job("j2", 70, 100, gpus=2)
+ALONE = [J1, {"round": 0, "start": {"j1": [["a", 1]]}}, {"round": 1, "complete": {"j1": 90}}]
+#: j2 comes in the third.
+THIRD = [*ALONE, J2, {"round": 2, "start": {"j2": [["b", 2]]}}]
+J2_STANDS = {"remaining": 40, "attained": 120, "last": [["b", 2]], "started": 120}
+#: j1 runs for long.
+LONG = [job("j1", 0, 1000), {"round": 0, "start": {"j1": [["a", 1]]}}]
+LONG_STANDS = stands("j1", remaining=820, attained=180, last=[["a", 1]], started=0)
+RIGHT = {
+    "alone": record(*ALONE, ends(2, complete=True)),
+    "before the last job": record(*ALONE, J2, ends(2, complete=False)),
+    "under way": record(*THIRD, stands("j2", **J2_STANDS), ends(3, complete=False)),
+    "with snapshots": record(*ALONE, {"snapshot": 3}, ends(2)),
+    "just before a job is seen": record(*LONG, job("j2", 121, 1), LONG_STANDS, ends(3)),
+}
+
+
+@pytest.mark.parametrize("what", RIGHT)
+def test_a_run_may_be_at_its_limits(what: str) -> None:
+    assert decide(RIGHT[what])[0] == []
+
+
+def test_whether_a_job_came_at_the_very_end_floats_do_not_tell() -> None:
+    ended = (*LONG, job("j2", 120, 1), LONG_STANDS, ends(3))
+    assert decide(record(*ended, numbers="float"), THOUSANDTH)[0] == []
+    assert "j2" in decide(record(*ended))[0][0]
+
+
+def under_way(**wrong: Any) -> str:
+    return record(*THIRD, stands("j2", **J2_STANDS | wrong), ends(3))
+
+
+WRONG: dict[str, tuple[str, str]] = {
+    "said to be complete before the last job": (
+        record(*ALONE, J2, ends(2, complete=True)),
+        "outcome: complete is True",
+    ),
+    "said to be complete while one runs": (
+        record(*THIRD, stands("j2", **J2_STANDS), ends(3, complete=True)),
+        "outcome: complete is True",
+    ),
+    "on an earlier host": (under_way(last=[["a", 2]]), "where it ran last"),
+    "on more GPUs": (under_way(last=[["b", 3]]), "where it ran last"),
+    "a job more": (record(*ALONE, ends(2), jobs=2), "trace: 1 jobs are told, and there are 2"),
+    "a job less": (record(*ALONE, ends(2), jobs=0), "trace: 1 jobs are told, and there are 0"),
+    "a job that came and is passed over": (
+        record(*LONG, job("j2", 120, 1), LONG_STANDS, ends(3)),
+        "job 'j2' arrived at 120, and no round says so",
+    ),
+    "a start that is called another": (
+        record(J1, {"round": 0, "resume": {"j1": [["a", 1]]}}, *ALONE[2:], ends(2)),
+        "round 0: ",
+    ),
+    "a round for nobody": (record(*ALONE, {"round": 2}, ends(3)), "round 2 has a line, and nobody was there"),
+    "rounds for nobody at the end": (record(*ALONE, ends(5)), "end: rounds 2 to 4 have nobody who could run"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_one_thing_that_is_wrong_in_a_record_is_seen(what: str) -> None:
+    written, why = WRONG[what]
+    found, statement = decide(written)
+    assert why in found[0]
+    assert statement == ""
+
+
+@pytest.mark.parametrize("line", [{"sketch": 1}, {}, [], ["round"], 3, {"round": 2, "misfits": 3}], ids=str)
+def test_a_line_of_another_form_is_refused(line: Any) -> None:
+    with pytest.raises(Unreadable, match="line 5"):
+        decide(record(*ALONE, line, ends(2)))
+
+
+@pytest.mark.parametrize(
+    ("key", "right", "most"), [("remaining", 40, "6/100"), ("attained", 120, "12/100"), ("setup", 0, "6/100")]
+)
+def test_what_is_left_may_be_off_by_a_part_of_a_round_of_the_job(key: str, right: int, most: str) -> None:
+    for more, fine in ((0, True), (Fraction(1, 1000), False)):
+        told = stands("j2", **J2_STANDS | {key: str(right + Fraction(most) + more)})
+        found = decide(record(*THIRD, told, ends(3), numbers="float"), THOUSANDTH)[0]
+        assert (found == []) is fine
+
+
+# -- documents ---------------------------------------------------------------------------------------------------------
+def changed(kind: str) -> Json:
+    data = documented(Lender(seed=1), by_hand())
+    rounds = data["rounds"]
+    if kind == "left out":
+        del rounds[4]
+    if kind == "ran twice":
+        rounds[4]["ran"].insert(0, rounds[4]["ran"][0] | {"progress": 1000})
+    if kind == "for nobody":
+        rounds.append(rounds[8] | {"index": 9, "begin": 540, "end": 600, "ran": [], "waiting": ["j4"]})
+        data["standing"][0]["lease"] = 600
+    return data
+
+
+def test_one_thing_that_is_wrong_in_a_document_is_seen() -> None:
+    assert decide(json.dumps(changed("nothing")))[0] == []
+    assert "rounds 4 to 4 have no record" in decide(json.dumps(changed("left out")))[0][0]
+    assert "nobody was there" in decide(json.dumps(changed("for nobody")))[0][0]
+    with pytest.raises(Unreadable, match="a job ran twice"):
+        decide(json.dumps(changed("ran twice")))
+    for tolerance in (Fraction(-1, 100), Fraction(1, 99)):
+        with pytest.raises(Unreadable, match="tolerance"):
+            decide(json.dumps(changed("nothing")), tolerance)
+    assert decide(json.dumps(changed("nothing")), Fraction(1, 100))[0] == []
