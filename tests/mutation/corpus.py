@@ -29,7 +29,14 @@ TESTS = (
     ),
     *(
         f"tests/proofs/test_{name}.py"
-        for name in ("verify_records", "verify_run", "verify_schedule", "counterexamples")
+        for name in (
+            "verify_records",
+            "verify_run",
+            "verify_schedule",
+            "counterexamples",
+            "forged_runs",
+            "forged_schedules",
+        )
     ),
     *(
         "tests/certificates",
