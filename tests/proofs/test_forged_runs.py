@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.proofs.verifier.runs import decide
+from fairopt.simulation import Mechanics
 from fairopt.testing.round_samples import by_hand, documented
 from fairopt.testing.round_suite import Lender
 
@@ -28,11 +30,12 @@ def canonical(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
 
 
-def record(*lines: Any, jobs: int | None = None, numbers: str = "exact") -> str:
-    """A record on two hosts of two GPUs each, in rounds of 60, where nothing costs time."""
+def record(*lines: Any, jobs: int | None = None, numbers: str = "exact", down: Any = ()) -> str:
+    """A record on two hosts of two GPUs each, in rounds of 60, where nothing costs time; ``down``: [host, from, to]."""
     told = [line["job"] for line in lines if isinstance(line, dict) and "job" in line]
     hosts = [{"name": name, "type": "old", "gpus": 2, "bandwidth": None} for name in ("a", "b")]
-    trace: Json = {"types": ["old"], "tenants": [{"name": "X", "weight": 1}], "outages": []}
+    outages = [dict(zip(("host", "begin", "end"), each, strict=True)) for each in down]
+    trace: Json = {"types": ["old"], "tenants": [{"name": "X", "weight": 1}], "outages": outages}
     trace["jobs"] = len(told) if jobs is None else jobs
     hashed = b"\n".join(map(canonical, [trace, *told]))
     run = {"policy": "mine", "options": [], "backend": "auto", "numbers": numbers, "length": 60}
@@ -59,7 +62,11 @@ J2_STANDS = {"remaining": 40, "attained": 120, "last": [["b", 2]], "started": 12
 #: j1 runs for long.
 LONG = [job("j1", 0, 1000), {"round": 0, "start": {"j1": [["a", 1]]}}]
 LONG_STANDS = stands("j1", remaining=820, attained=180, last=[["a", 1]], started=0)
+FIRST = stands("j1", remaining=940, attained=60, last=[["a", 1]], started=0, lease=60)
+SECOND = stands("j1", remaining=880, attained=120, last=[["a", 1]], started=0, lease=120)
 RIGHT = {
+    "one round": record(*LONG, FIRST, ends(1)),
+    "two rounds": record(*LONG, SECOND, ends(2)),
     "alone": record(*ALONE, ends(2, complete=True)),
     "before the last job": record(*ALONE, J2, ends(2, complete=False)),
     "under way": record(*THIRD, stands("j2", **J2_STANDS), ends(3, complete=False)),
@@ -79,11 +86,42 @@ def test_whether_a_job_came_at_the_very_end_floats_do_not_tell() -> None:
     assert "j2" in decide(record(*ended))[0][0]
 
 
+def test_the_first_of_two_failures_counts_though_floats_do_not_tell_whether_it_is_in_the_round() -> None:
+    stopped = stands("j1", remaining=940, attained=60, last=[["a", 1]], started=0, running=False)
+    ended = (*LONG, {"round": 1, "lost": {"j1": 60}}, stopped | {"standing": stopped["standing"] | {"lease": 120}})
+    found = decide(record(*ended, ends(2), numbers="float", down=[["a", 60, 70], ["a", 80, 90]]), THOUSANDTH)[0]
+    assert found == []
+
+
 def under_way(**wrong: Any) -> str:
     return record(*THIRD, stands("j2", **J2_STANDS | wrong), ends(3))
 
 
+#: j1 is completed at 90, and is said to stand there still, beside a long j2.
+BOTH = [J1, job("j2", 0, 1000), {"round": 0, "start": {"j1": [["a", 1]], "j2": [["b", 1]]}}]
+ENDLESS = [
+    stands("j1", remaining=0, attained=180, last=[["a", 1]], started=0),
+    stands("j2", remaining=820, attained=180, last=[["b", 1]], started=0),
+]
 WRONG: dict[str, tuple[str, str]] = {
+    "a completion that is passed over": (record(*BOTH, *ENDLESS, ends(3)), "round 1 has no line, and job 'j1'"),
+    "a failure when a round begins": (
+        record(*LONG, LONG_STANDS, ends(3), down=[["a", 60, 70]]),
+        "round 1 has no line, and host 'a' fails",
+    ),
+    "a failure of a host that nobody is on": (
+        record(*LONG, LONG_STANDS, ends(3), down=[["b", 90, 125]]),
+        "round 2 has no line, and host 'b' fails",
+    ),
+    "hosts that fall": (
+        record(
+            job("j1", 0, 1000, gpus=2),
+            {"round": 0, "start": {"j1": [["b", 1], ["a", 1]]}},
+            stands("j1", remaining=940, attained=120, last=[["b", 1], ["a", 1]], started=0, lease=60),
+            ends(1),
+        ),
+        "hosts rising",
+    ),
     "said to be complete before the last job": (
         record(*ALONE, J2, ends(2, complete=True)),
         "outcome: complete is True",
@@ -137,6 +175,8 @@ def test_what_is_left_may_be_off_by_a_part_of_a_round_of_the_job(key: str, right
 def changed(kind: str) -> Json:
     data = documented(Lender(seed=1), by_hand())
     rounds = data["rounds"]
+    if kind == "loads for more than a round":
+        return documented(Lender(seed=1), replace(by_hand(), mechanics=Mechanics(Fraction(5), Fraction(90))))
     if kind == "left out":
         del rounds[4]
     if kind == "ran twice":
@@ -148,7 +188,8 @@ def changed(kind: str) -> Json:
 
 
 def test_one_thing_that_is_wrong_in_a_document_is_seen() -> None:
-    assert decide(json.dumps(changed("nothing")))[0] == []
+    for kind in ("nothing", "loads for more than a round"):
+        assert decide(json.dumps(changed(kind)))[0] == []
     assert "rounds 4 to 4 have no record" in decide(json.dumps(changed("left out")))[0][0]
     assert "nobody was there" in decide(json.dumps(changed("for nobody")))[0][0]
     with pytest.raises(Unreadable, match="a job ran twice"):
