@@ -18,29 +18,39 @@ from fairopt.testing.round_suite import Lender
 
 Json = dict[str, Any]
 THOUSANDTH = Fraction(1, 1000)
+HOSTS = [{"name": name, "type": "old", "gpus": 2, "bandwidth": None} for name in ("a", "b")]
+#: Host b is of another type, with memory for every job.
+TWO_TYPES: Json = {"hosts": [HOSTS[0], HOSTS[1] | {"type": "new"}], "memory": [12, None]}
 
 
-def job(name: str, arrival: int, work: int, gpus: int = 1) -> Json:
+def job(name: str, arrival: int, work: int, gpus: int = 1, **more: Any) -> Json:
     known: Json = {"name": name, "tenant": "X", "arrival": arrival, "gpus": gpus, "work": work, "throughput": [1]}
     known |= {"memory": 0, "state_size": 0, "pattern": "alone", "dataset": "", "dataset_size": 0}
-    return {"job": known | {"weight": 1, "priority": 0}}
+    return {"job": known | {"weight": 1, "priority": 0} | more}
 
 
 def canonical(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
 
 
-def record(*lines: Any, jobs: int | None = None, numbers: str = "exact", down: Any = ()) -> str:
+def record(
+    *lines: Any,
+    jobs: int | None = None,
+    numbers: str = "exact",
+    down: Any = (),
+    hosts: Any = HOSTS,
+    memory: Any = (None,),
+) -> str:
     """A record on two hosts of two GPUs each, in rounds of 60, where nothing costs time; ``down``: [host, from, to]."""
     told = [line["job"] for line in lines if isinstance(line, dict) and "job" in line]
-    hosts = [{"name": name, "type": "old", "gpus": 2, "bandwidth": None} for name in ("a", "b")]
+    types = ["old", "new"][: len(memory)]
     outages = [dict(zip(("host", "begin", "end"), each, strict=True)) for each in down]
-    trace: Json = {"types": ["old"], "tenants": [{"name": "X", "weight": 1}], "outages": outages}
+    trace: Json = {"types": types, "tenants": [{"name": "X", "weight": 1}], "outages": outages}
     trace["jobs"] = len(told) if jobs is None else jobs
     hashed = b"\n".join(map(canonical, [trace, *told]))
     run = {"policy": "mine", "options": [], "backend": "auto", "numbers": numbers, "length": 60}
     run["mechanics"] = {"restart": 0, "launch": 0, "spread": 1, "local_data": False}
-    run["cluster"] = {"types": ["old"], "memory": [None], "hosts": hosts}
+    run["cluster"] = {"types": types, "memory": list(memory), "hosts": list(hosts)}
     run["trace"] = trace | {"sha256": sha256(hashed).hexdigest()}
     return "\n".join(map(json.dumps, [{"schema": 2, "run": run}, *lines]))
 
@@ -62,9 +72,30 @@ J2_STANDS = {"remaining": 40, "attained": 120, "last": [["b", 2]], "started": 12
 #: j1 runs for long.
 LONG = [job("j1", 0, 1000), {"round": 0, "start": {"j1": [["a", 1]]}}]
 LONG_STANDS = stands("j1", remaining=820, attained=180, last=[["a", 1]], started=0)
+APART = [["a", 1], ["b", 1]]
 FIRST = stands("j1", remaining=940, attained=60, last=[["a", 1]], started=0, lease=60)
 SECOND = stands("j1", remaining=880, attained=120, last=[["a", 1]], started=0, lease=120)
 RIGHT = {
+    "a type of just the memory": record(
+        job("j1", 0, 60, memory=12, throughput=[1, 1]),
+        {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 60}},
+        ends(1),
+        **TWO_TYPES,
+    ),
+    "a host of twice the speed": record(
+        job("j1", 0, 60),
+        {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 30}},
+        ends(1),
+        hosts=[HOSTS[0] | {"speed": 2}, HOSTS[1]],
+    ),
+    "the first of two hosts that fail": record(
+        job("j1", 0, 1000, gpus=2),
+        {"round": 0, "start": {"j1": APART}},
+        {"round": 1, "lost": {"j1": 70}},
+        stands("j1", remaining=940, attained=140, last=APART, started=0, running=False, lease=120),
+        ends(2),
+        down=[["a", 70, 200], ["b", 80, 200]],
+    ),
     "one round": record(*LONG, FIRST, ends(1)),
     "two rounds": record(*LONG, SECOND, ends(2)),
     "alone": record(*ALONE, ends(2, complete=True)),
@@ -113,6 +144,47 @@ WRONG: dict[str, tuple[str, str]] = {
         record(*LONG, LONG_STANDS, ends(3), down=[["b", 90, 125]]),
         "round 2 has no line, and host 'b' fails",
     ),
+    "more GPUs than a host has": (
+        record(
+            *(job(name, 0, 1000, gpus=2) for name in ("j1", "j2")),
+            {"round": 0, "start": {"j1": [["a", 2]], "j2": [["a", 2]]}},
+            *(stands(name, remaining=940, attained=120, last=[["a", 2]], started=0, lease=60) for name in ("j1", "j2")),
+            ends(1),
+        ),
+        "host 'a' gives out 4 GPUs and has 2 that work",
+    ),
+    "a GPU of a host that is down": (
+        record(LONG[0], LONG[1] | {"failed": ["a"]}, FIRST, ends(1), down=[["a", 0, 100]]),
+        "host 'a' gives out 1 GPUs and has 0 that work",
+    ),
+    "before it arrives": (
+        record(job("j1", 30, 1000), LONG[1], FIRST, ends(1)),
+        "job 'j1' arrives at 30, after the round begins",
+    ),
+    "stopped before its lease is over": (
+        record(
+            LONG[0],
+            LONG[1] | {"lease": {"j1": 180}},
+            {"round": 1, "stop": ["j1"]},
+            stands("j1", remaining=940, attained=60, last=[["a", 1]], started=0, running=False, lease=120),
+            ends(2),
+        ),
+        "job 'j1' has a lease until 180 and is not where it was",
+    ),
+    "a lease for who does not run": (
+        record(*ALONE[:1], ALONE[1] | {"lease": {"j2": 180}}, *ALONE[2:], ends(2)),
+        "job 'j2' gets a lease and does not run",
+    ),
+    "on a type of too little memory, too": (
+        record(
+            job("j1", 0, 1000, gpus=2, memory=16, throughput=[1, 1]),
+            {"round": 0, "start": {"j1": APART}},
+            stands("j1", remaining=940, attained=120, last=APART, started=0, lease=60),
+            ends(1),
+            **TWO_TYPES,
+        ),
+        "job 'j1': it cannot run there",
+    ),
     "hosts that fall": (
         record(
             job("j1", 0, 1000, gpus=2),
@@ -159,6 +231,13 @@ def test_one_thing_that_is_wrong_in_a_record_is_seen(what: str) -> None:
 def test_a_line_of_another_form_is_refused(line: Any) -> None:
     with pytest.raises(Unreadable, match="line 5"):
         decide(record(*ALONE, line, ends(2)))
+
+
+def test_a_trace_of_another_form_is_refused() -> None:
+    with pytest.raises(Unreadable, match="it ends before it begins"):
+        decide(record(*ALONE, ends(2), down=[["b", 60, 60]]))
+    with pytest.raises(Unreadable, match="a number of GPUs twice"):
+        decide(record(job("j1", 0, 90, elastic=[[2, "3/2"], [2, 2]]), *ALONE[1:], ends(2)))
 
 
 @pytest.mark.parametrize(

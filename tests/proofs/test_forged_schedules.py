@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.proofs.verifier.schedules import judged
 
 Json = dict[str, Any]
@@ -56,8 +57,15 @@ AWAY = runs("j1", 1, 4, {"s1": 2}, {"s2": 1}, together=False)
 PAID = [pays(1, 3, 1, 2, 2), pays(2, 3, 1, 2, 2)]
 DEAR = offer(HERE, worker_cost=6, ps_cost=2)
 ROOT = {"form": "power", "scale": 8, "exponent": "1/2"}  # of 8 over 2 slots: 2
-#: An interval of one round of two slots, from slot 3 on.
-PRICED = {"bases": [{"interval": 1, "rounds": 1, "slots": 2, "workers": [16], "ps": [16]}]}
+STEPPED = job(utility={"form": "steps", "values": [10, 8, 5]})
+
+
+def base(**more: Any) -> Json:
+    """An interval of one round of two slots, from slot 3 on."""
+    return {"interval": 1, "rounds": 1, "slots": 2, "workers": [16], "ps": [16]} | more
+
+
+PRICED = {"bases": [base()]}
 LATER = runs("j1", 3, 4, {"s1": 2}, {"s1": 1})
 GAINS = {"origin": 2, "utility": 98}
 
@@ -88,6 +96,10 @@ RIGHT = {
     "a power that is nearly right": plan(
         HERE, jobs=[job(utility=ROOT)], admissions=[offer(HERE, utility="2000000000001/1000000000000")]
     ),
+    "steps": plan(HERE, jobs=[STEPPED], admissions=[offer(HERE, utility=5)]),
+    "steps from the end on": plan(HERE, jobs=[STEPPED], admissions=[offer(HERE, utility=10, origin=2)]),
+    "steps from later on": plan(HERE, jobs=[STEPPED], admissions=[offer(HERE, utility=10, origin=3)]),
+    "prices that never rise": plan(LATER, admissions=[offer(LATER, own=True, **GAINS)], bases=[base(workers=[1])]),
     "admitted": answered(100, admitted=True),
     "refused": answered(1, admitted=False),
     "no gain": answered(2, admitted=True),
@@ -142,6 +154,14 @@ WRONG: dict[str, tuple[Json, str]] = {
         plan(HERE, admissions=[offer(HERE, utility="98000000000001/1000000000000")]),
         "admission of 'j1': utility 98000000000001/1000000000000 and should be 98",
     ),
+    "a whole power that is nearly right": (
+        plan(
+            HERE,
+            jobs=[job(utility=ROOT | {"exponent": 1})],
+            admissions=[offer(HERE, utility="4000000000001/1000000000000")],
+        ),
+        "admission of 'j1': utility 4000000000001/1000000000000 and should be 4",
+    ),
     "costs of one part, and no payment": (
         plan(HERE, admissions=[offer(HERE, ps_cost=2)]),
         "payment of 'j1', slot 1: missing",
@@ -172,6 +192,65 @@ def test_one_thing_that_is_wrong_is_seen(what: str) -> None:
     assert statement == ""
     assert why in found[0]
     assert len({each.partition(":")[0] for each in found}) <= 2  # of the same kind, such as in each slot
+
+
+def formed(what: str, **of: Any) -> Json:
+    utility = {"form": what} | of
+    return plan(HERE, jobs=[job(utility=utility)], admissions=[offer(HERE)])
+
+
+TWO_KINDS = [{"name": name, "bandwidth": 1} for name in ("w", "v")]
+
+
+def two_kinds(**times: Any) -> Json:
+    """A job that knows its times on two types of workers; there are none of the second."""
+    found = plan(HERE, jobs=[job(**times)])
+    found["batch"]["worker_types"] = TWO_KINDS
+    for each in (*found["batch"]["tenants"], *found["batch"]["servers"]):
+        each["workers"].append(0)
+    return found
+
+
+UNREADABLE: dict[str, tuple[Json, str]] = {
+    "no chunks": (plan(HERE, jobs=[job(chunks=0)]), "chunks"),
+    "no epochs": (plan(HERE, jobs=[job(epochs=0)]), "epochs"),
+    "no mini-batches": (plan(HERE, jobs=[job(minibatches=0)]), "minibatches"),
+    "no time for a mini-batch": (two_kinds(minibatch_time=[1, 0]), "a time is negative, or that of a mini-batch is 0"),
+    "a negative time": (plan(HERE, jobs=[job(update_time=[-1])]), "a time is negative"),
+    "slot 0": (plan(runs("j1", 0, 2, {"s1": 2}, {"s1": 1})), "first"),
+    "backwards": (plan(runs("j1", 3, 2, {"s1": 2}, {"s1": 1})), "slots 3 to 2"),
+    "no worker": (plan(runs("j1", 1, 2, {"s1": 2, "s2": 0}, {"s1": 1})), "at least 1"),
+    "a server twice": (plan(HERE | {"workers": [["s1", 1], ["s1", 1]]}), "servers do not rise"),
+    "worth more when later": (formed("linear", slope=1, height=96), "it rises"),
+    "a power of nothing": (formed("power", scale=0, exponent=1), "too little"),
+    "a power for nothing": (formed("power", scale=8, exponent=0), "too little"),
+    "steps that rise": (formed("steps", values=[1, 2]), "it rises, or there is none"),
+    "no steps": (formed("steps", values=[]), "it rises, or there is none"),
+    "a form that nobody knows": (formed("square"), "is none of"),
+    "no form": (plan(HERE, jobs=[job(utility={})]), "is no utility"),
+    "worth at no time": (
+        plan(HERE, jobs=[job(utility=ROOT)], admissions=[offer(HERE, origin=2)]),
+        "it is asked for time 0",
+    ),
+    "another job's schedule": (
+        plan(HERE, jobs=[job(), job("j2", "u2")], admissions=[offer(HERE, "j2"), offer(None, admitted=False)]),
+        "another job's schedule",
+    ),
+    "admitted to nothing": (plan(admissions=[offer(None)]), "admitted to nothing"),
+    "no round": (plan(HERE, bases=[base(rounds=0)]), "rounds"),
+    "a base below 1": (plan(HERE, bases=[base(ps=["1/2"])]), "one is below 1"),
+    "a link of nothing": (
+        plan(HERE) | {"batch": plan(HERE)["batch"] | {"ps_types": [{"name": "p", "bandwidth": 0}]}},
+        "too little",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_a_plan_of_another_form_is_refused(what: str) -> None:
+    data, why = UNREADABLE[what]
+    with pytest.raises(Unreadable, match=why):
+        judged(data)
 
 
 def test_a_cost_may_be_off_by_the_tolerance_and_no_more() -> None:
