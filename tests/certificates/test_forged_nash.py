@@ -54,6 +54,7 @@ NASH_WRONG: dict[str, tuple[Json, str]] = {
         between(GAP, [1, L], [3, H], allocation=[["1/10", 1, 0], ["9/10", 0, 0]]),
         "more than it demands",
     ),
+    "more than there is": (between(GAP, [1, L], [3, H], allocation=[[0, 1, 0], [2, 0, 0]]), "not feasible"),
     "nothing for B": (between(GAP, [1, L], [3, H], allocation=[[0, 1, 0], [0, 0, 0]]), "gets nothing, or pays nothing"),
     "all free for B": (between(4, [0, 0], [9, 9], prices=[0, 2, 0]), "gets nothing, or pays nothing"),
     "a lower bound below 0": (between(GAP, ["-1/10", L], [3, H]), "on one side"),
