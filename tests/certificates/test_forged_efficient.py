@@ -59,7 +59,20 @@ NO_WEIGHT = efficient(
     bound="25/4",
     gap="3/4",
 )
+#: The most is 39/10. What B lacks would be worth 8 more to it than its price, and is not there to be given back.
+LESS = efficient(
+    market({"A": [1, "1/5"], "B": [9, 5]}, ["1/10", 1]),
+    [["1/10", "2/5"], [0, "3/5"]],
+    [25, 1],
+    "159/50",
+    [
+        CIRCLE,
+        {"without": [[0, 1]], "duals": [*prices(21, 1), [*ENVIES, -20]]},
+        {"without": [[1, 0]], "duals": prices(1, 5)},
+    ],
+)
 WRONG: dict[str, tuple[Json, str]] = {
+    "a share below nothing": (LESS, "not bounded by its multipliers"),
     "two weights of nothing": (NO_WEIGHT, "a weight is not positive"),
     "not efficient": (
         TRUTH | {"allocation": HALVES, "weights": [1, 1], "value": "9/2", "gap": "3/4"},
@@ -97,3 +110,11 @@ def test_of_several_ways_around_three_types_the_least_counts() -> None:
     efficiency = {"allocation": held, "property": "pareto_efficiency", "answer": "HOLDS"}
     with pytest.raises(Rejected, match="shown by an allocation that is better"):
         verify(certificate("property", market=market(users, [2, 3, 2]), **efficiency))
+
+
+def test_what_somebody_holds_who_cannot_run_on_it_is_idle() -> None:
+    """B could run on the first type, and has nothing to give for it."""
+    told = market({"A": [0, 1], "B": [1, 0]}, [1, 1])
+    efficiency = {"allocation": [[1, 1], [0, 0]], "property": "pareto_efficiency", "answer": "HOLDS"}
+    with pytest.raises(Rejected, match="shown by an allocation that is better"):
+        verify(certificate("property", market=told, **efficiency))
