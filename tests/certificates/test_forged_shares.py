@@ -69,8 +69,49 @@ def test_loans_are_fair_up_to_one_gpu(data: Json) -> None:
     assert verify(data)
 
 
+#: A's first speedup may be any positive one up to 4; or it is 1 at least, and the second is 1.
+ANY, SOME = ({"A": {"least": least, "most": most}} for least, most in (([0, 1], [4, 1]), ([1, 1], [2, 1])))
+CLOSE = market({"A": [1, 1], "B": [1, "3/2"]}, [1, 1], A={"least": [1, 1], "most": [1, 2]})
+
+
+def better(known: Json, had: Any, gets: Any) -> Json:
+    told = market({"A": [1, 1], "B": [1, 3]}, [1, 1], **known)
+    return certificate("dominance", market=told, allocation=[had, [0, 0]], better=[gets, [0, 0]])
+
+
+def incentive(answer: str, gpus: Any, *guarantee: Any) -> Json:
+    """Whether C's guarantee is worth less to it than GPUs of both types; its speedups are known within bounds."""
+    rows: Any = [[0, 0, 0], [0, 0, 0], [*guarantee, 0], [0, 0, 0]]
+    found = of(
+        "guarantee_incentive",
+        [[0, 0], [0, 0], gpus],
+        answer,
+        guarantee=rows,
+        held=[[0, 0, 0]] * 3,
+        fixed=[[0, 0, 0]] * 3,
+    )
+    found["market"]["user"][2] |= {"least": [1, 1], "most": [1, 3]}
+    return found
+
+
+@pytest.mark.parametrize(
+    "data", [incentive("HOLDS", [3, 1], 1, 1), incentive("FAILS", [1, 0], 3, 1)], ids=["worth it", "not worth it"]
+)
+def test_what_serves_a_gang_at_all_speedups(data: Json) -> None:
+    assert "at all speedups within the bounds" in verify(data)
+
+
 PARETO = BY_HAND["PARETO"]
 WRONG: dict[str, tuple[Json, str]] = {
+    "no better": (better(ANY, ["1/2", 0], ["1/2", 0]), "nobody gains"),
+    "no better at the least speedups": (better(SOME, [0, 1], [1, 0]), "nobody gains"),
+    "which GPUs serve": (incentive("HOLDS", [4, 1], 1, 1), "in use depends"),
+    "inefficient at some speedups": (
+        certificate(
+            "property", market=CLOSE, allocation=[[0, 1], [1, 0]], property="pareto_efficiency", answer="FAILS"
+        ),
+        "shown by an allocation that is better",
+    ),
     "no caps": (of("cap_kept", NOW, "HOLDS", cap=NOBODY), "the market says no caps"),
     "efficient, and not there": (PARETO | {"allocation": [[0, 3], [0, 0]]}, "not feasible"),
 }
