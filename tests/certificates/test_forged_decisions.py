@@ -28,15 +28,16 @@ def weighted(*weight: Any) -> Json:
     return found
 
 
-def keeping(found: Json, part: Fraction) -> Json:
-    """The same, where A keeps another part of its bundle."""
-    bundle = [Fraction(share) for share in found["together"]["allocation"][0]]
-    shares = [str(part * share) for share in bundle]
-    return found | {"kept": [str(part), found["kept"][1]], "allocation": [shares, found["allocation"][1]]}
+def keeping(found: Json, part: Fraction, i: int = 0) -> Json:
+    """The same, where A (or B) keeps another part of its bundle."""
+    kept, shares = list(found["kept"]), list(found["allocation"])
+    kept[i] = str(part)
+    shares[i] = [str(part * Fraction(share)) for share in found["together"]["allocation"][i]]
+    return found | {"kept": kept, "allocation": shares}
 
 
 HALF_AND_ONE = weighted("1/2", 1)
-KEPT = Fraction(HALF_AND_ONE["kept"][0])
+KEPT = Fraction(HALF_AND_ONE["kept"][1])
 #: As `TWO_LEVELS`, with a type before the others of which there is none: its price bounds nothing.
 EMPTY_FIRST = market({"A": [1, 1, 0], "B": [1, 0, 1], "C": [1, 0, 1]}, [0, 1, 8])
 BY_A_PRICE = [
@@ -91,8 +92,8 @@ def lie(truth: Json, said: Json, name: str = "A", gain: Any = 2) -> Json:
 SAYS = {"A": SAYS_6, "B": market({"A": [1, 2], "B": [2, 6]}, [1, 1])}
 OWING = market({"A": [1, 1], "B": [1, 2], "C": [1, 3]}, [6, 1]) | {"entitlements": OWED}
 WRONG: dict[str, tuple[Json, str]] = {
-    "a smaller part where weights are powers": (keeping(HALF_AND_ONE, KEPT * Fraction(9, 10)), "keeps another part"),
-    "a larger part where weights are powers": (keeping(HALF_AND_ONE, KEPT * Fraction(11, 10)), "keeps another part"),
+    "a smaller part where weights are powers": (keeping(HALF_AND_ONE, KEPT * Fraction(9, 10), 1), "keeps another part"),
+    "a larger part where weights are powers": (keeping(HALF_AND_ONE, KEPT * Fraction(11, 10), 1), "keeps another part"),
     "fixed by the price of a type of which there is none": (
         TWO_LEVELS
         | {
@@ -103,6 +104,16 @@ WRONG: dict[str, tuple[Json, str]] = {
         "whom no dual holds down",
     ),
     "a negative price where there is a rent": (SLOW, "a price is negative"),
+    "a rent below nothing": (
+        certificate(
+            "equilibrium",
+            market=market({"A": [1], "B": [1]}, [2], A={"demand": "6/5"}),
+            allocation=[["6/5"], ["4/5"]],
+            prices=["5/4"],
+            rents=["-5/12", 0],
+        ),
+        "a rent is negative",
+    ),
     "a gain by rounding": (rewarded(Fraction(9, 10)), "does not gain this"),
     "no gain": (
         misreport(

@@ -62,7 +62,10 @@ NASH_WRONG: dict[str, tuple[Json, str]] = {
     "an upper bound below": (between(GAP, [1, L], [3, "9/10"]), "on one side"),
     "no gap": (between(0, [1, L], [3, H]), "too little"),
     "a larger gap": (between(GAP, [1, L], [3, H], prices=["6/5", 2, 0]), "a larger gap"),
-    "a rent of who demands no limited number": (between(GAP, [1, L], [3, H], rents=[1, "1/1000"]), "has no demand"),
+    "a rent of who demands no limited number": (
+        between(GAP, [1, "1/2"], [3, "3/2"], rents=[1, "1/1000"]),
+        "has no demand",
+    ),
 }
 
 
