@@ -12,15 +12,16 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import calls
+import pytest
 
 TOP = Path(__file__).parents[2]
 VERIFIER = TOP / "proofs" / "verifier"
@@ -32,7 +33,14 @@ TESTS = (
     ),
     *(
         f"tests/proofs/test_{name}.py"
-        for name in ("verify_records", "verify_run", "verify_schedule", "counterexamples")
+        for name in (
+            "verify_records",
+            "verify_run",
+            "verify_schedule",
+            "counterexamples",
+            "forged_runs",
+            "forged_schedules",
+        )
     ),
     *(
         "tests/certificates",
@@ -43,6 +51,11 @@ TESTS = (
     *(f"tests/properties/test_{name}.py" for name in ("within_bounds", "entitlements", "ranges")),
     *("tests/methods/test_whole_gpus.py", "tests/cli/test_cli_verify_record.py"),
 )
+#: Tests of what no file shows: how files are opened and numbers printed, and the command.
+UNITS = {
+    "front.py": ("tests/proofs/test_verifier_program.py",),
+    "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),
+}
 #: Of a test that gives at most so many files all are kept; of others those that take a line that fewer than so many
 #: files before them take that are decided alike, out of so many that the test gives.
 FEW, KEPT, SAMPLE = 20, 40, 400
@@ -57,6 +70,7 @@ class Subject:
     """What is mutated: its folder, the tests that give it files, and the plugin of pytest that keeps these.
 
     ``anew`` forgets its modules, so that they are read anew; ``decision`` says how a file is decided at a tolerance.
+    ``units``: by module, tests of what no file shows.
     """
 
     folder: Path
@@ -64,6 +78,7 @@ class Subject:
     plugin: str
     anew: Callable[[], Any]
     decision: Callable[[Path, str | None], Any]
+    units: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,7 +108,7 @@ def _anew() -> None:
 
 
 SUBJECTS = {
-    "verifiers": Subject(VERIFIER, TESTS, "recording", _anew, _decided),
+    "verifiers": Subject(VERIFIER, TESTS, "recording", _anew, _decided, UNITS),
     "properties": Subject(
         TOP / "fairopt" / "properties",
         ("tests/properties", "fairopt/properties"),
@@ -102,6 +117,14 @@ SUBJECTS = {
         lambda path, _: calls.answer(path),
     ),
 }
+
+
+def passes(tests: tuple[str, ...]) -> bool:
+    """Return whether tests pass in this process; what they import of the verifiers is read anew."""
+    for name in [name for name in sys.modules if name.startswith("fairopt.proofs")]:
+        del sys.modules[name]
+    os.chdir(TOP)
+    return pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]) == pytest.ExitCode.OK
 
 
 def collected(subject: Subject, folder: Path) -> list[File]:
