@@ -33,7 +33,7 @@ def _length(operator: str, around: Nodes) -> bool:
 def _limit(operator: str, around: Nodes) -> bool:
     if any(isinstance(each, ast.Expr) and _name(each.value) in LIMITS for each in around):
         return True
-    assigned = [each.targets[0] for each in around if isinstance(each, ast.Assign)]
+    assigned = [name for each in around if isinstance(each, ast.Assign) for name in ast.walk(each.targets[0])]
     return any(isinstance(each, ast.Name) and each.id.startswith(MOST) and each.id != NO_LIMIT for each in assigned)
 
 

@@ -163,7 +163,8 @@ def _around(node: ast.AST, place: tuple[int, int]) -> Iterator[ast.AST]:
     """Yield what a place is inside of; Python does not tell where the parts of an f-string stand."""
     yield node
     for each in ast.iter_child_nodes(node) if not isinstance(node, ast.JoinedStr) else ():
-        begin = getattr(each, "lineno", None), getattr(each, "col_offset", 0)
+        first = (*getattr(each, "decorator_list", ()), each)[0]
+        begin = getattr(first, "lineno", None), getattr(first, "col_offset", 0)
         if begin[0] is None:
             yield from (found for found in _around(each, place) if found is not each)
         elif begin <= place < (each.end_lineno, each.end_col_offset):  # type: ignore[attr-defined]

@@ -88,6 +88,11 @@ RIGHT = {
         ends(1),
         hosts=[HOSTS[0] | {"speed": 2}, HOSTS[1]],
     ),
+    "half the GPUs at half the speed": record(
+        job("j1", 0, 30, gpus=2, elastic=[[1, "1/2"]]),
+        {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 60}},
+        ends(1),
+    ),
     "the first of two hosts that fail": record(
         job("j1", 0, 1000, gpus=2),
         {"round": 0, "start": {"j1": APART}},
@@ -238,6 +243,28 @@ def test_a_trace_of_another_form_is_refused() -> None:
         decide(record(*ALONE, ends(2), down=[["b", 60, 60]]))
     with pytest.raises(Unreadable, match="a number of GPUs twice"):
         decide(record(job("j1", 0, 90, elastic=[[2, "3/2"], [2, 2]]), *ALONE[1:], ends(2)))
+
+
+MECHANICS, HOST = ("run", "mechanics"), ("run", "cluster", "hosts", 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "value"),
+    [
+        *((0, ("run", "length"), 0), (0, (*MECHANICS, "spread"), 0), (0, (*MECHANICS, "spread"), 2)),
+        *((0, (*HOST, "gpus"), 0), (0, (*HOST, "speed"), 0), (0, ("run", "trace", "tenants", 0, "weight"), 0)),
+        *((1, ("job", key), 0) for key in ("weight", "work", "gpus")),
+        *((1, ("job", "elastic"), sizes) for sizes in ([[2, 0]], [[0, 2]], [[2]])),
+    ],
+)
+def test_nothing_runs_on_nothing(line: int, place: Any, value: Any) -> None:
+    lines = [json.loads(each) for each in record(*ALONE, ends(2)).splitlines()]
+    inside = lines[line]
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = value
+    with pytest.raises(Unreadable):
+        decide("\n".join(map(json.dumps, lines)))
 
 
 @pytest.mark.parametrize(
