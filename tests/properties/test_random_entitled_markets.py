@@ -151,11 +151,17 @@ def starting(stand: Stand) -> Iterator[Case]:
     gangs, market = stand.owed.gangs, stand.market
     for g, j in itertools.product(range(len(gangs.names)), range(market.shape[1])):
         i, gpus = int(gangs.user[g]), int(gangs.gpus[g])
-        if gangs.on[g] < 0 and gangs.allowed[g, j] and gpus:
+        if gpus:
             room = {c: min(stand.owed.cap[up, c] - stand.held[up, c] for up in stand.above(i)) for c in stand.columns}
             goods = [(stand.owed.good(resource, j), gangs.other[g, at]) for at, resource in enumerate(gangs.resources)]
             counted = [(c, amount) for c, amount in goods if c is not None and c in stand.columns and amount]
-            fits = gpus <= stand.free[j] // 1 and gpus <= room[j] and gpus <= stand.more(i, j)
+            fits = (
+                gangs.on[g] < 0
+                and gangs.allowed[g, j]
+                and gpus <= stand.free[j] // 1
+                and gpus <= room[j]
+                and gpus <= stand.more(i, j)
+            )
             fits &= all(amount <= min(stand.free[c], room[c]) for c, amount in counted)
             witness = CouldStart(gangs.names[g], market.users[i], gpus, market.types[j])
             yield Case(F(-gpus if fits else 0), stand.sizes[j], witness)
