@@ -65,7 +65,7 @@ campaign: .venv/ready ## the slow tests: more instances, larger markets
 torture: .venv/ready ## a million trials, hours; interrupted, the same command goes on; the counts go into docs/reliability.md
 	$(BIN)/python tests/torture --jobs $$(nproc) --journal build/torture.jsonl --write docs/reliability.md
 
-mutants: .venv/ready ## is every change of a verifier noticed? Hours; interrupted, the same command goes on; survivors are printed
+mutants: .venv/ready ## is every change of a verifier or property checker noticed? Hours; interrupted, the same command goes on; survivors are printed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,mutation]'
 	$(BIN)/python tests/mutation
 

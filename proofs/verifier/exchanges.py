@@ -45,7 +45,11 @@ def pareto_efficiency(market: Market, shares: Table) -> bool:
 
 
 def _rates(market: Market, held: Table, receives: int, gives: int) -> list[tuple[Fraction, int]]:
-    """Return the least that each user gives for what it receives; of two neighbours, one takes the third."""
+    """Return the least that each user gives for what it receives; of two neighbours, one takes the third.
+
+    In a shortest cycle that pays nobody need be it. Say q gives a for z, the third b for a, and p c for b.
+    Where b for a by p and a for b by q do not pay, q gives no more of b for z than q and the third in turn.
+    """
     rates = []
     for i, row in enumerate(held):
         bounds = bounds_of(market, i)

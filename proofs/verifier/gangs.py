@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 
-from .market import ZERO
+from .market import ZERO, exactly
 from .programs import MOST_TERMS, at_most
 from .reading import Entry, Number, Rejected, digest, shown, summed, within
 from .statements import Proved, require_bound
@@ -89,7 +89,7 @@ def gangs(data: Entry) -> Proved:
         _require_bounded(whole.narrowed(pays, lambda more: less(root + more)), told["cases"], less)
     said = f"an assignment of jobs to types costs {shown(value)}, none costs less than {shown(bound)}"
     named = digest(
-        ["round", sizes, [[[i, str(c)] for i, c in row.items()] for row in costs], capacity, least]
+        ["round", sizes, [[[i, exactly(c)] for i, c in row.items()] for row in costs], capacity, least]
     )
     about = f"round {named}: {len(sizes)} jobs, {len(capacity)} types"
     return Proved(f"{said}: optimal" if value == bound else said, about)

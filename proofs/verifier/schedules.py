@@ -156,7 +156,7 @@ class Judge:
         time += 0 if together else 2 * job.gradient / link
         done = it.slots * workers / time
         if done < job.work:
-            yield f"(3k) {shown(done)} mini-batches of {job.work}"
+            yield f"(3k) {shown(done)} mini-batches of {shown(job.work)}"
         if it.first < job.arrival:
             yield f"(3l) it begins in slot {it.first} and arrives at {job.arrival}"
 
@@ -327,7 +327,7 @@ class Prices:
         """Yield what is wrong with an offer's origin, slots, costs and answer, and use what it was given."""
         it, origin = offer.schedule, (base.rounds + offer.round - 1) * base.slots
         if offer.origin != origin:
-            yield f": the round begins at {origin}, not {offer.origin}"
+            yield f": the round begins at {shown(origin)}, not {shown(offer.origin)}"
         if it is None:
             return
         if not origin < it.first <= it.last <= origin + base.slots:

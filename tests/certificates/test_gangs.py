@@ -129,12 +129,20 @@ SPLIT, ONE, MORE = BY_HAND["GANGS"]["cases"]
         ({"grain": 0}, "too little"),
         ({"cases": [{"split": [2, 0, n]} for n in range(2000)]}, "cases in each other"),
         ({"cases": 3}, "no list"),
+        ({"gangs": [0, 2, 2]}, "at least 1"),
         ({"cases": [[]]}, "no object"),
     ],
 )
 def test_forged(change: dict[str, Any], why: str) -> None:
     with pytest.raises(Rejected, match=why):
         verify(BY_HAND["GANGS"] | change)
+
+
+def test_a_gap_is_not_optimal_and_numbers_may_be_long() -> None:
+    said = "an assignment of jobs to types costs -6, none costs less than -7 ["
+    assert verify(BY_HAND["GANGS"] | {"bound": -7, "gap": 1}).startswith(said)
+    dear = verify(BY_HAND["GANGS"] | {"cost": [[0, -1], [-4, f"1{'0' * 5000}"], [-5, None]]})
+    assert ": optimal [round " in dear
 
 
 def no_split(left: Any, told: Any, less: Any) -> None:

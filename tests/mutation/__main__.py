@@ -1,6 +1,7 @@
-"""`python tests/mutation`: is every change of a verifier noticed? Interrupted, the same command goes on.
+"""`python tests/mutation`: is every change of a verifier or property checker noticed? Interrupted, it goes on.
 
-A mutant is killed where a file of the corpus is decided otherwise: another exit status, or another accepted statement.
+A mutant is killed where a file of the corpus is decided otherwise: by a verifier, another exit status or another
+accepted statement; by a checker, another verdict, witness or number.
 The corpus is made where it is missing, by the tests; delete it to take up new ones, and try the survivors ``--again``.
 """
 
@@ -14,21 +15,26 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from hashlib import sha256
 from importlib.machinery import SourceFileLoader
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from corpus import TOP, VERIFIER, File, collected, decision, front
+from corpus import SUBJECTS, TOP, File, Subject, collected, passes
+from explained import by_rule, read_ones
 from mutants import Mutant, mutants
 
-#: Seconds of the processor that a mutant may take for one file, and for all: it has survived then; and bytes.
-SECONDS, ALL_SECONDS, BYTES = 2, 2, 4 * 2**30
+#: Seconds of the processor that a mutant may take for one file, for all (it has survived then), for tests; and bytes.
+SECONDS, ALL_SECONDS, UNIT_SECONDS, BYTES = 2, 1, 20, 4 * 2**30
+#: Seconds after which a mutant's process is ended, whatever it waits for.
+ENDED = 120
 
 
-def killed(check: Callable[[], bool]) -> str:
-    """Return how a mutant fares in a process of its own: "killed" where the check says so, or where it ends."""
+def started(check: Callable[[], bool]) -> int:
+    """Return the process that runs a check; it ends well where a mutant survives, by saying so."""
     child = os.fork()
     if not child:
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
@@ -40,7 +46,18 @@ def killed(check: Callable[[], bool]) -> str:
             noticed = check()
         finally:  # an error of any kind is noticed
             os._exit(int(noticed))
-    return "survived" if os.waitpid(child, 0)[1] == 0 else "killed"
+    return child
+
+
+def outcomes(todo: Iterable[Mutant], check: Callable[[Mutant], bool], processes: int) -> Iterator[tuple[Mutant, str]]:
+    """Yield each mutant with how it fares, so many at once, whichever is done first."""
+    under_way: dict[int, Mutant] = {}
+    for mutant in chain(todo, [None] * processes):
+        if under_way and (mutant is None or len(under_way) == processes):
+            process, status = os.wait()
+            yield under_way.pop(process), "killed" if status else "survived"
+        if mutant is not None:
+            under_way[started(partial(check, mutant))] = mutant
 
 
 def put_in_place(path: Path, source: str) -> None:
@@ -48,32 +65,45 @@ def put_in_place(path: Path, source: str) -> None:
     honest = SourceFileLoader.get_code
 
     def code(self: SourceFileLoader, name: str) -> Any:
-        return compile(source, self.path, "exec") if Path(self.path) == path else honest(self, name)
+        return compile(source, self.path, "exec") if Path(self.path).resolve() == path else honest(self, name)
 
     SourceFileLoader.get_code = code  # type: ignore[method-assign]
 
 
-def noticed_by(files: list[File], folder: Path, mutant: Mutant) -> bool:
-    """Return whether a file is decided otherwise; only those are tried that are in the mutant's function."""
-    put_in_place(VERIFIER / mutant.file, mutant.source)
-    verifiers = front()
+def read_once() -> None:
+    """Let every other file be compiled only once, for all processes to come."""
+    honest, found = SourceFileLoader.get_code, dict[str, Any]()
+
+    def code(self: SourceFileLoader, name: str) -> Any:
+        if self.path not in found:
+            found[self.path] = honest(self, name)
+        return found[self.path]
+
+    SourceFileLoader.get_code = code  # type: ignore[method-assign]
+
+
+def noticed_by(subject: Subject, files: list[File], folder: Path, mutant: Mutant) -> bool:
+    """Return whether a file is decided otherwise; only those are tried that run the changed statement."""
+    signal.alarm(ENDED)  # who waits uses no processor
+    put_in_place(subject.folder / mutant.file, mutant.source)
+    subject.anew()
     inside = mutant.lines
-    concerned = (
-        each
-        for each in files
-        if inside is None or any(line in inside and line != inside.start for line in each.lines.get(mutant.file, ()))
-    )
+    if inside is None:  # who goes through the file comes first, and there who tells all that it has, without an answer
+        concerned = sorted(files, key=lambda each: (mutant.file not in each.lines, each.decision[0] != ""))
+    else:
+        concerned = [each for each in files if any(line in inside for line in each.lines.get(mutant.file, ()))]
     until = time.process_time() + ALL_SECONDS
     for each in concerned:  # the quickest first
         if time.process_time() > until:
-            return False
+            break
         signal.setitimer(signal.ITIMER_PROF, SECONDS)  # what takes longer is ended, and so noticed
-        if decision(verifiers, folder / each.name, each.tolerance) != each.decision:
+        if subject.decision(folder / each.name, each.tolerance) != each.decision:
             return True
-    return False
+    signal.setitimer(signal.ITIMER_PROF, UNIT_SECONDS)
+    return mutant.file in subject.units and not passes(subject.units[mutant.file])
 
 
-def read(journal: Path) -> Iterator[dict[str, Any]]:
+def noted(journal: Path) -> Iterator[dict[str, Any]]:
     """Yield what is done; a last line that breaks off is done again."""
     for line in journal.read_text(encoding="utf-8").splitlines(keepends=True) if journal.exists() else ():
         if line.endswith("\n"):
@@ -81,38 +111,58 @@ def read(journal: Path) -> Iterator[dict[str, Any]]:
 
 
 def main() -> int:
-    """Try the mutants that are still to do, print the survivors and the counts."""
+    """Try the mutants that are still to do, print the survivors that nobody has read, and the counts."""
     parser = ArgumentParser(prog="mutation", description=__doc__)
-    parser.add_argument("file", nargs="*", help="only these modules, such as decisions.py")
-    parser.add_argument("--folder", type=Path, default=TOP / "build" / "mutation", help="corpus and journal")
+    parser.add_argument("file", nargs="*", help="only these modules, such as decisions.py or shares/feasibility.py")
+    parser.add_argument("--only", choices=SUBJECTS, help="only the verifiers, or the checkers of properties")
+    parser.add_argument("--folder", type=Path, default=TOP / "build" / "mutation", help="corpora and journals")
     parser.add_argument("--again", action="store_true", help="try those again that survived")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="mutants that are tried at once")
     given = parser.parse_args()
-    journal = given.folder / "journal.jsonl"
-    done = {(each["file"], each["digest"], each["mutant"]): each for each in read(journal)}
-    files = collected(given.folder / "corpus")
-    front()  # what it imports of Python's library is there for all
-    counts: dict[str, Counter[str]] = {}
-    with journal.open("a", encoding="utf-8") as stream:
-        for path in sorted(VERIFIER.glob("*.py")):
-            if given.file and path.name not in given.file:
-                continue
-            digest, count = sha256(path.read_bytes()).hexdigest()[:12], counts.setdefault(path.name, Counter())
-            for mutant in mutants(path, path.name):
-                name = f"{mutant.operator} {mutant.occurrence}"
-                before = done.get((path.name, digest, name))
-                if before is None or (given.again and before["outcome"] == "survived"):
-                    begun = time.perf_counter()
-                    outcome = killed(lambda mutant=mutant: noticed_by(files, given.folder / "corpus", mutant))
-                    before = {"file": path.name, "digest": digest, "mutant": name, "outcome": outcome}
-                    before |= {"line": mutant.line, "change": mutant.change}
-                    before |= {"seconds": round(time.perf_counter() - begun, 2)}
-                    stream.write(json.dumps(before) + "\n")
-                    stream.flush()
-                count[before["outcome"]] += 1
-                if before["outcome"] == "survived":
-                    print(f"{path.name}:{before['line']} {name}: {before['change']}", flush=True)
-            print(f"{path.name}: {dict(count)}", flush=True)
+    read_once()
+    for name, subject in SUBJECTS.items():
+        if given.only in (None, name):
+            tried(subject, given.folder / name, given.file, again=given.again, processes=given.processes)
     return 0
+
+
+def tried(subject: Subject, folder: Path, only: list[str], *, again: bool, processes: int) -> None:
+    """Try a subject's mutants."""
+    journal, corpus = folder / "journal.jsonl", folder / "corpus"
+    done = {(each["file"], each["digest"], each["mutant"]): each["outcome"] for each in noted(journal)}
+    files = collected(subject, corpus)
+    check = partial(noticed_by, subject, files, corpus)
+    subject.anew()
+    for each in files[::50]:  # what they import is there for all
+        subject.decision(corpus / each.name, each.tolerance)
+    ones, whys, counts = read_ones(), Counter[str](), dict[str, Counter[str]]()
+    with journal.open("a", encoding="utf-8") as stream:
+        for path in sorted(subject.folder.rglob("*.py")):
+            file = path.relative_to(subject.folder).as_posix()
+            if only and file not in only:
+                continue
+            digest, count = sha256(path.read_bytes()).hexdigest()[:12], counts.setdefault(file, Counter())
+            found = list(mutants(path, file))
+            rules = {each.name: by_rule(each) for each in found}
+            fates = {each.name: done.get((file, digest, each.name)) for each in found}
+            wanted = (None, "survived") if again else (None,)
+            todo = [each for each in found if rules[each.name] is None and fates[each.name] in wanted]
+            for mutant, outcome in outcomes(todo, check, processes):
+                told = {"file": file, "digest": digest, "mutant": mutant.name, "outcome": outcome}
+                stream.write(json.dumps(told | {"line": mutant.line, "change": mutant.change}) + "\n")
+                stream.flush()
+                fates[mutant.name] = outcome
+            for each in found:
+                why = rules[each.name] or (ones.get((file, each.change)) if fates[each.name] == "survived" else None)
+                whys.update([why] if why else [])
+                fate = "by rule" if rules[each.name] else "read" if why else fates[each.name]
+                count[str(fate)] += 1
+                if fate == "survived":
+                    print(f"{file}:{each.line} {each.name}: {each.change}", flush=True)
+            print(f"{file}: {dict(count)}", flush=True)
+    for why, number in whys.most_common():
+        print(f"{number} survive: {why}")
+    print(f"in all: {dict(sum(counts.values(), Counter()))}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Files for the verifiers: of those that the tests give them, a few for each way through the verifiers' lines."""
+"""What is mutated, and its corpus: of the files that the tests give it, a few for each way through its lines.
+
+The verifiers are given files; the property checkers are given calls, each kept as a file.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,16 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import calls
+import pytest
 
 TOP = Path(__file__).parents[2]
 VERIFIER = TOP / "proofs" / "verifier"
@@ -27,7 +33,14 @@ TESTS = (
     ),
     *(
         f"tests/proofs/test_{name}.py"
-        for name in ("verify_records", "verify_run", "verify_schedule", "counterexamples")
+        for name in (
+            "verify_records",
+            "verify_run",
+            "verify_schedule",
+            "counterexamples",
+            "forged_runs",
+            "forged_schedules",
+        )
     ),
     *(
         "tests/certificates",
@@ -38,9 +51,34 @@ TESTS = (
     *(f"tests/properties/test_{name}.py" for name in ("within_bounds", "entitlements", "ranges")),
     *("tests/methods/test_whole_gpus.py", "tests/cli/test_cli_verify_record.py"),
 )
+#: Tests of what no file shows: how files are opened and numbers printed, and the command.
+UNITS = {
+    "front.py": ("tests/proofs/test_verifier_program.py",),
+    "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),
+}
 #: Of a test that gives at most so many files all are kept; of others those that take a line that fewer than so many
-#: files before them take that are decided alike.
-FEW, KEPT = 20, 40
+#: files before them take that are decided alike, out of so many that the test gives.
+FEW, KEPT, SAMPLE = 20, 40, 400
+
+
+#: Seconds of the processor, noted line by line, beyond which a file is left out.
+SLOWEST = 0.5
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is mutated: its folder, the tests that give it files, and the plugin of pytest that keeps these.
+
+    ``anew`` forgets its modules, so that they are read anew; ``decision`` says how a file is decided at a tolerance.
+    ``units``: by module, tests of what no file shows.
+    """
+
+    folder: Path
+    tests: tuple[str, ...]
+    plugin: str
+    anew: Callable[[], Any]
+    decision: Callable[[Path, str | None], Any]
+    units: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,55 +92,87 @@ class File:
     lines: dict[str, list[int]]
 
 
-def decision(front: Any, path: Path, tolerance: str | None) -> Any:
-    """Return how a file is decided: the exit status, and what may be believed; reasons may be told otherwise."""
-    status, said = front.report(path, None if tolerance is None else Fraction(tolerance))
+def _decided(path: Path, tolerance: str | None) -> Any:
+    """Return how the verifiers decide: the exit status, and what may be believed; reasons may be told otherwise."""
+    status, said = importlib.import_module("verifier.front").report(
+        path, None if tolerance is None else Fraction(tolerance)
+    )
     return [status, said if status == 0 else []]
 
 
-def front() -> Any:
-    """Return the verifiers' command, read anew."""
+def _anew() -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == VERIFIER.name]:
         del sys.modules[name]
     if str(VERIFIER.parent) not in sys.path:
         sys.path.insert(0, str(VERIFIER.parent))
-    return importlib.import_module("verifier.front")
 
 
-def collected(folder: Path) -> list[File]:
-    """Return the corpus that stands in a folder; it is made there where it is missing: some minutes."""
+SUBJECTS = {
+    "verifiers": Subject(VERIFIER, TESTS, "recording", _anew, _decided, UNITS),
+    "properties": Subject(
+        TOP / "fairopt" / "properties",
+        ("tests/properties", "fairopt/properties"),
+        "calls",
+        calls.anew,
+        lambda path, _: calls.answer(path),
+    ),
+}
+
+
+def passes(tests: tuple[str, ...]) -> bool:
+    """Return whether tests pass in this process; what they import of the verifiers is read anew."""
+    for name in [name for name in sys.modules if name.startswith("fairopt.proofs")]:
+        del sys.modules[name]
+    os.chdir(TOP)
+    return pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]) == pytest.ExitCode.OK
+
+
+def collected(subject: Subject, folder: Path) -> list[File]:
+    """Return the subject's corpus that stands in a folder; it is made there where it is missing: some minutes."""
     index = folder / "index.json"
     if not index.exists():
         folder.mkdir(parents=True, exist_ok=True)
         env = os.environ | {"MUTATION_CORPUS": str(folder), "PYTHONPATH": str(Path(__file__).parent)}
-        words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "recording", *TESTS]
+        words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", subject.plugin, *subject.tests]
         subprocess.run(words, cwd=TOP, env=env, check=False)  # where tests fail, too, they have given their files
-        index.write_text(json.dumps([asdict(each) for each in _chosen(folder)]), encoding="utf-8")
+        index.write_text(json.dumps([asdict(each) for each in _chosen(subject, folder)]), encoding="utf-8")
     return [File(**each) for each in json.loads(index.read_text(encoding="utf-8"))]
 
 
-def _chosen(folder: Path) -> list[File]:
-    verifiers, found, taken = front(), list[File](), Counter[tuple[int, str, int]]()
+def _chosen(subject: Subject, folder: Path) -> list[File]:
+    found, taken = list[File](), Counter[tuple[str, str, int]]()
     given = [json.loads(line) for line in (folder / "given.jsonl").read_text(encoding="utf-8").splitlines()]
-    many = Counter(test for _, _, test in given)
-    own = {name for name, _, test in given if many[test] <= FEW}
-    for name, tolerance in sorted({(name, tolerance) for name, tolerance, _ in given}):  # by digest, so in no order
-        begun = time.perf_counter()
-        with _traced() as lines:
-            decided = decision(verifiers, folder / name, tolerance)
+    by_test = defaultdict[str, set[tuple[str, str | None]]](set)
+    for name, tolerance, test in given:
+        by_test[test].add((name, tolerance))
+    own = {name for each in by_test.values() if len(each) <= FEW for name, _ in each}
+    subject.anew()
+    # names are digests: in their order files are in none
+    for name, tolerance in sorted(
+        {each for every in by_test.values() for each in sorted(every, key=str)[:SAMPLE]}, key=str
+    ):
+        begun = time.process_time()
+        try:
+            with _traced(subject.folder) as lines:
+                decided = subject.decision(folder / name, tolerance)
+        except (ImportError, AttributeError):  # what only the tests know of
+            continue
+        seconds = time.process_time() - begun
         places = [(decided[0], module, line) for module, there in lines.items() for line in there]
-        if name in own or any(taken[place] < KEPT for place in places):
+        if (name in own or any(taken[place] < KEPT for place in places)) and seconds < SLOWEST:
             taken.update(places)
             told = {module: sorted(there) for module, there in lines.items()}
-            found.append(File(name, tolerance, decided, time.perf_counter() - begun, told))
-    return sorted(found, key=lambda each: each.seconds)
+            found.append(File(name, tolerance, decided, seconds, told))
+    subject.anew()  # what is decided otherwise the second time tells nothing
+    same = (each for each in found if subject.decision(folder / each.name, each.tolerance) == each.decision)
+    return sorted(same, key=lambda each: each.seconds)
 
 
 @contextmanager
-def _traced() -> Iterator[dict[str, set[int]]]:
-    """Note which lines of the verifiers are run."""
+def _traced(subject: Path) -> Iterator[dict[str, set[int]]]:
+    """Note which lines of the modules in a folder are run."""
     lines: dict[str, set[int]] = defaultdict(set)
-    folder = str(VERIFIER)
+    folder = str(subject)
 
     def called(frame: FrameType, event: str, argument: Any) -> Any:
         path = frame.f_code.co_filename

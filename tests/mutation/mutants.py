@@ -80,7 +80,10 @@ OPERATORS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file with one change; ``lines`` are those of the function that it is in, None outside of any."""
+    """A file with one change, which is inside of ``around``, from the module inwards.
+
+    ``lines`` are those of the statement that it is in, None outside of functions.
+    """
 
     file: str
     operator: str
@@ -89,24 +92,33 @@ class Mutant:
     line: int
     change: str
     lines: range | None
+    around: tuple[ast.AST, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return f"{self.operator} {self.occurrence}"
 
 
 def mutants(path: Path, file: str) -> Iterator[Mutant]:
     """Yield the mutants of a file by operator; annotations, which are not run, stay as they are."""
     source = path.read_text(encoding="utf-8")
     tree, program = parso.parse(source), ast.parse(source)
-    functions = [node for node in ast.walk(program) if isinstance(node, ast.FunctionDef) and node.end_lineno]
-    annotated = list(_annotations(program))
+    statements, annotated = list(_statements(program)), list(_annotations(program))
+    if not statements:  # examples and names alone decide nothing
+        return
     for name, operator in OPERATORS.items():
         for occurrence, (node, index, (line, column)) in enumerate(list(_positions(tree, operator))):
             if any(begin <= (line, column) < end for begin, end in annotated):
                 continue
+            if node.parent is not None and node.parent.type == "parameters":  # the sign between parameters
+                continue
             mutated = _mutated(tree, operator, node, index)
             if not _runs(mutated):
                 continue
-            inside = [range(each.lineno, (each.end_lineno or 0) + 1) for each in functions]
-            own = min((lines for lines in inside if line in lines), key=len, default=None)
-            yield Mutant(file, name, occurrence, mutated, line, _change(source, mutated), own)
+            around = tuple(_around(program, (line, column)))
+            own = min((lines for lines in statements if line in lines), key=len, default=None)
+            yield Mutant(file, name, occurrence, mutated, line, _change(source, mutated), own, around)
 
 
 def _positions(node: Any, operator: Any) -> Iterator[tuple[Any, int, tuple[int, int]]]:
@@ -136,6 +148,27 @@ def _state(node: Any) -> list[tuple[Any, Any]]:
     children = getattr(node, "children", None)
     own = [(node, node.value if children is None else list(children))]
     return own + [each for child in children or () for each in _state(child)]
+
+
+def _statements(program: ast.AST) -> Iterator[range]:
+    """Yield the lines of each statement in a function; of one that has a body, those before the body."""
+    for function in (node for node in ast.walk(program) if isinstance(node, ast.FunctionDef)):
+        for each in (node for inside in function.body for node in ast.walk(inside) if isinstance(node, ast.stmt)):
+            body = getattr(each, "body", None)
+            end = max(each.lineno + 1, body[0].lineno) if body else (each.end_lineno or 0) + 1
+            yield range(each.lineno, end)
+
+
+def _around(node: ast.AST, place: tuple[int, int]) -> Iterator[ast.AST]:
+    """Yield what a place is inside of; Python does not tell where the parts of an f-string stand."""
+    yield node
+    for each in ast.iter_child_nodes(node) if not isinstance(node, ast.JoinedStr) else ():
+        first = (*getattr(each, "decorator_list", ()), each)[0]
+        begin = getattr(first, "lineno", None), getattr(first, "col_offset", 0)
+        if begin[0] is None:
+            yield from (found for found in _around(each, place) if found is not each)
+        elif begin <= place < (each.end_lineno, each.end_col_offset):  # type: ignore[attr-defined]
+            yield from _around(each, place)
 
 
 def _annotations(program: ast.AST) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:

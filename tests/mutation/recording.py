@@ -33,13 +33,14 @@ def pytest_configure() -> None:
 def _kept(decide: Callable[..., Any], read: Callable[[Any], bytes]) -> Callable[..., Any]:
     def kept(given: Any, tolerance: Fraction | None = None) -> Any:
         with suppress(OSError, TypeError, ValueError, RecursionError):  # what no file can hold
-            _keep(read(given), tolerance)
+            keep(read(given), tolerance)
         return decide(given) if tolerance is None else decide(given, tolerance)
 
     return kept
 
 
-def _keep(data: bytes, tolerance: Fraction | None) -> None:
+def keep(data: bytes, tolerance: Fraction | None) -> None:
+    """Write a file of the corpus, and who gave it."""
     if len(data) <= LONGEST:
         folder, at = Path(os.environ["MUTATION_CORPUS"]), None if tolerance is None else str(tolerance)
         name, test = sha256(data + str(at).encode()).hexdigest()[:16], os.environ.get("PYTEST_CURRENT_TEST", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from importlib.resources import files
-from itertools import product
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,9 @@ from fairopt.policy.grounds import Grounds
 from fairopt.problem import Entitled, Entitlements, Gangs, Good, Market
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import AllocationProperty, Answer, Feasibility
-from fairopt.properties.entitlements.cap_kept import CapKept
+from fairopt.properties.entitlements.cap_kept import CapKept, OverCap
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.group_fairness import GroupFairness
+from fairopt.properties.entitlements.group_fairness import GroupFairness, UnfairLoan
 from fairopt.properties.entitlements.guarantee_kept import GuaranteeKept
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks, most_served
 from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
@@ -182,20 +182,58 @@ def test_goods_have_caps_and_guarantees_too() -> None:
     assert str(over.witness) == "take 1 cpu:H100 from a, which holds 6 and may hold 5"
 
 
+def test_what_is_met_exactly_is_kept() -> None:
+    assert not OverCap("batch", "H100", 8, 8).refutes(TEAMS, NOW)
+    assert OverCap("batch", "H100", 9, 8).refutes(TEAMS, [[0, 1], [4, 0], [0, 9]] * np.array(Fraction(1)))
+    even = one_type(9, {"a": 3, "b": 2}, {"b": 1})
+    assert not UnfairLoan("a", "b", "H100", (3, 2), (1, 1)).refutes(even, now(even))
+    assert GroupFairness().check(even, now(even)).holds
+    odd = one_type(9, {"a": 4, "b": 2}, {"b": 1})
+    assert UnfairLoan("a", "b", "H100", (4, 2), (1, 1)).refutes(odd, now(odd))
+    assert not UnfairLoan("b", "a", "H100", (2, 4), (1, 1)).refutes(odd, now(odd))
+    for apart in ({"tier": {"a": 1}}, {"tier": {"b": 1}}, {"group": {"a": "g"}}, {"group": {"b": "g"}}):
+        far = one_type(9, {"a": 4, "b": 2}, {"b": 1}, **apart)
+        assert not UnfairLoan("a", "b", "H100", (4, 2), (1, 1)).refutes(far, now(far)), apart
+
+
+def test_one_gpu_that_can_be_taken_back_is_enough() -> None:
+    """a holds three, of which two run what cannot be stopped; b wants one and has none."""
+    users = ["a", "b"]
+    gangs = Gangs.of(
+        [*"aab"], [2, 1, 1], users=users, types=["H100"], on=["H100", "H100", None], preemptible=[False, True, True]
+    )
+    market = Market.of(
+        [[1]] * 2, [3], users=users, types=["H100"], entitlements=Entitlements.of(users, ["H100"], gangs=gangs)
+    )
+    verdict = GroupFairness().check(market, now(market))
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, -2)
+    assert verdict.witness.refutes(market, now(market))
+
+
 # -- against brute force -----------------------------------------------------------------------------------------------
-def test_what_is_served_is_the_best_of_all_ways_to_serve_it() -> None:
+def test_what_is_served_is_the_least_cut() -> None:
+    """No more is served than fits some types, and what needs others than these; one such bound is reached."""
     random = np.random.default_rng(0)
-    for _ in range(60):
-        sets = [tuple(np.flatnonzero(random.random(3) < 0.6).tolist()) or (0,) for _ in range(3)]
-        asked = {types: int(random.integers(1, 4)) for types in sets}
-        room = random.integers(0, 4, 3).tolist()
-        best = 0
-        units = [types for types, amount in asked.items() for _ in range(amount)]
-        for where in product(*((*types, None) for types in units)):
-            used = [where.count(j) for j in range(3)]
-            if all(own <= most for own, most in zip(used, room, strict=True)):
-                best = max(best, sum(used))
-        assert most_served(asked, room) == best
+    for _ in range(400):
+        k = int(random.integers(2, 5))
+        sets = [tuple(np.flatnonzero(random.random(k) < 0.6).tolist()) or (0,) for _ in range(5)]
+        asked = {types: int(random.integers(1, 6)) for types in sets}
+        room = random.integers(-1, 6, k).tolist()
+        cuts = [
+            sum(max(room[j], 0) for j in full) + sum(most for types, most in asked.items() if not {*types} <= {*full})
+            for count in range(k + 1)
+            for full in combinations(range(k), count)
+        ]
+        assert most_served(asked, room) == min(cuts)
+
+
+def test_who_could_run_elsewhere_makes_room() -> None:
+    """The first takes the first type, and moves to the second: the other runs on the first only; then twice over."""
+    assert most_served({(0, 1): 2, (0, 2): 2}, [2, 2, 0]) == 4
+    assert most_served({(0, 1): 2, (1, 2): 2, (0, 3): 2}, [2, 2, 2, 0]) == 6
+    assert most_served({(1, 2): 1, (0, 1): 2}, [0, 2, 1]) == most_served({(0, 1, 2): 3}, [0, 2, 1]) == 3
+    # the first is moved twice: from the first type to the second, and on to the fourth
+    assert most_served({(0, 1, 3): 1, (0, 2, 4): 1, (1, 2, 4): 1}, [1, 1, 0, 1, 0]) == 3
 
 
 def test_who_starves_is_who_is_owed_what_the_largest_lender_has() -> None:

@@ -31,6 +31,7 @@ from fairopt.properties import (
 )
 from fairopt.properties.property import AllocationProperty
 from fairopt.properties.verdict import Answer
+from fairopt.testing.samples import sample_markets
 
 ADDITIVE = (SharingIncentive(), EnvyFreeness())
 BY_SUPPORT = (AdjacentTypes(), ParetoEfficiency())
@@ -45,6 +46,10 @@ MARKETS = {
     "three alike": Market.of([[1, 1], [1, 1], [1, 2]], [1, 1]),
     "demands": Market.of([[1, 2], [1, 2]], [2, 1], demand=[1, None]),
     "demands, alike": Market.of([[1, 2], [1, 2]], [2, 1], demand=[2, 1]),
+}
+MARKETS |= {
+    f"drawn {seed}": next(sample_markets(1, seed=seed, users=(2, 3), types=(2, 2), most=3, demands=True, alike=True))
+    for seed in (0, 3, 7, 9, 15, 21)
 }
 POLICIES = (MaxEfficiency(), MaxMin(), NonCooperativeOEF(), CooperativeOEF())
 

@@ -11,14 +11,14 @@ import pytest
 
 from fairopt.compare import verify
 from fairopt.errors import BadInput
-from fairopt.problem import Cluster, Market
+from fairopt.problem import Cluster, Jobs, Market, Trace
 from fairopt.properties import Answer, EnvyFreeness, Verdict
 from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.lease_kept import LeaseKept, promised
-from fairopt.properties.runs.no_starvation import NoStarvation
+from fairopt.properties.runs.lease_kept import LeaseBroken, LeaseKept, promised
+from fairopt.properties.runs.no_starvation import NoStarvation, Starved
 from fairopt.properties.runs.run_property import BOTH, ONE, TWO_GPUS, RunProperty, jobs, scripted
 from fairopt.properties.runs.sharing_incentive_over_time import SharingIncentiveOverTime
-from fairopt.properties.runs.work_conservation_over_time import WorkConservationOverTime
+from fairopt.properties.runs.work_conservation_over_time import IdleGpus, WorkConservationOverTime
 from fairopt.simulation import History, Setting
 from fairopt.simulation.measures_finish_time import WholeCluster
 from fairopt.testing.run_property_suite import cases, of_runs, run_property_suite
@@ -213,6 +213,113 @@ def test_verify_takes_a_history() -> None:
         verify(setting, history, [EnvyFreeness()])
     with pytest.raises(BadInput, match="lease_kept is a property on a Setting, not on a Market"):
         verify(Market.of([[1]], capacity=[1]), [[1]], [LeaseKept()])
+
+
+def test_hosts_that_are_down_break_no_lease_and_have_no_gpus() -> None:
+    two = Cluster.of(["T", "T"], [1, 1])
+    broken = promised(scripted(jobs([1, 1], [20, 20]), {"a": ((0, 1),)}, {"b": ((1, 1),)}, cluster=two), 20)
+    assert LeaseKept().check(broken).answer is Answer.FAILS
+    for down, answer in ((two.hosts[0], Answer.UNDECIDED), (two.hosts[1], Answer.FAILS)):
+        rounds = (broken.rounds[0], replace(broken.rounds[1], down=frozenset({down})))
+        assert LeaseKept().check(replace(broken, rounds=rounds)).answer is answer
+    lost = tuple(replace(each, lost=True) for each in broken.rounds[0].ran)
+    gone = replace(broken, rounds=(replace(broken.rounds[0], ran=lost), broken.rounds[1]))
+    assert LeaseKept().check(gone).answer is Answer.UNDECIDED
+    idle = scripted(jobs([1, 1], [10, 10]), {"a": ((0, 1),)}, {"b": ((0, 1),)}, cluster=two)
+    assert WorkConservationOverTime().check(idle).answer is Answer.FAILS
+    assert IdleGpus("b", 0, "T", 1, 1).refutes(idle)
+    half = replace(idle, rounds=(replace(idle.rounds[0], down=frozenset({two.hosts[1]})), idle.rounds[1]))
+    assert WorkConservationOverTime().check(half).answer is Answer.HOLDS
+    assert not IdleGpus("b", 0, "T", 1, 1).refutes(half)
+
+
+def test_a_tolerance_is_a_part_of_a_lease_of_a_bound_of_a_ratio_of_gpu_time() -> None:
+    bit = Fraction(1, 10**9)
+    late = scripted(jobs([1, 1], [30, 20]), {"a": ONE}, {"a": ONE, "b": ONE}, {"a": ONE}, {"b": ONE})
+    second = replace(late.rounds[1], ran=tuple(replace(each, lease=Fraction(30)) for each in late.rounds[1].ran))
+    leased = replace(late, rounds=(late.rounds[0], second, *late.rounds[2:]))  # b from 10 until 30, and has it until 20
+    slower = scripted(jobs([1, 1], [20, 20]), {"a": ONE}, {"a": ONE, "b": ONE}, {"b": ONE})  # rho 3/2 on all GPUs
+    waits = scripted(jobs([2, 2], [20, 20]), {"a": BOTH}, {"a": BOTH}, {"b": BOTH}, {"b": BOTH})  # 20, of 16
+    unused = scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE})  # ten of ten
+    for asked, history, part in (
+        (LeaseKept(), leased, Fraction(1, 2)),
+        (SharingIncentiveOverTime(ideal=WholeCluster()), slower, Fraction(1, 2)),
+        (NoStarvation(longest=16), waits, Fraction(1, 4)),
+        (WorkConservationOverTime(), unused, Fraction(1)),
+    ):
+        assert asked.check(history).answer is Answer.FAILS
+        assert asked.check(history, tolerance=part).answer is Answer.HOLDS, asked.name
+        assert asked.check(history, tolerance=part - bit).answer is Answer.FAILS, asked.name
+
+
+# -- witnesses --------------------------------------------------------------------------------------------------------
+def test_a_broken_lease_is_told_as_it_was() -> None:
+    plan = ({"a": ONE, "b": ONE}, {"b": ONE}, {"a": ONE, "b": ONE})
+    history = promised(scripted(jobs([1, 1], [20, 30]), *plan), 20)
+    broken = LeaseKept().check(history).witness
+    assert (broken.job, broken.begin, broken.until, broken.lease) == ("a", 0, 10, 20)
+    assert broken.refutes(history)
+    for other in ({"job": "b"}, {"job": "c"}, {"begin": 20}, {"begin": 10}, {"begin": -1}):
+        assert not replace(broken, **other).refutes(history), other
+    for lease in (30, 15, 10):
+        assert not replace(broken, lease=lease).refutes(history), lease
+    turned = promised(scripted(jobs([1, 1], [30, 20]), *(dict.fromkeys(rest, ONE) for rest in ("ab", "a", "ab"))), 20)
+    assert LeaseBroken("b", 0, 10, 20).refutes(turned)
+    assert not LeaseBroken("a", 0, 10, 20).refutes(turned)
+    only = promised(scripted(jobs([1, 1], [20, 30]), *plan), 10)
+    assert not LeaseBroken("a", 0, 10, 10).refutes(only)  # it was kept to the end
+    kept = scripted(jobs([1], [20]), {"a": ONE}, {"a": ONE}, leases={(0, "a"): 20})
+    assert not LeaseBroken("a", 0, 10, 20).refutes(kept)
+    done = promised(scripted(jobs([1, 1], [10, 20]), {"a": ONE, "b": ONE}, {"b": ONE}), 30)
+    assert not LeaseBroken("a", 0, 10, 30).refutes(done)  # who is done needs no GPUs
+    two = Cluster.of(["T", "T"], [1, 1])
+    moved = promised(scripted(jobs([1], [20]), {"a": ((0, 1),)}, {"a": ((1, 1),)}, cluster=two), 20)
+    assert LeaseBroken("a", 0, 10, 20).refutes(moved)
+    back = promised(scripted(jobs([1], [20]), {"a": ((1, 1),)}, {"a": ((0, 1),)}, cluster=two), 20)
+    assert LeaseBroken("a", 0, 10, 20).refutes(back)
+    assert LeaseKept().check(back).margin == -10
+
+
+def test_a_wait_is_told_as_it_was() -> None:
+    """b is there from 0, runs from 20 to 30 and is done then; a runs in the other rounds."""
+    history = scripted(jobs([2, 2], [30, 10]), {"a": BOTH}, {"a": BOTH}, {"b": BOTH}, {"a": BOTH})
+    assert Starved("b", 0, 20, 19).refutes(history)
+    assert Starved("a", 20, 30, 9).refutes(history)
+    for job, begin, end, bound in (
+        *(("b", 0, 20, 20), ("b", 0, 21, 19), ("b", -1, 20, 19), ("b", 30, 40, 9), ("b", 15, 25, 5)),
+        *(("a", 0, 20, 19), ("a", 20, 31, 9), ("a", 19, 30, 9), ("a", 40, 60, 9), ("a", 20, 30, 10)),
+    ):
+        assert not Starved(job, begin, end, bound).refutes(history), (job, begin, end, bound)
+    cut = replace(history, rounds=history.rounds[:1])
+    assert Starved("b", 0, 10, 9).refutes(cut)
+    assert not Starved("b", 0, 20, 9).refutes(cut)  # nobody knows what comes after
+
+
+def test_a_delay_is_told_as_it_was() -> None:
+    history = scripted(jobs([2, 1], [40, 10]), *[{"a": BOTH}] * 4, {"b": ONE})
+    late = SharingIncentiveOverTime().check(history).witness
+    assert (late.job, late.took, late.own_part) == ("b", 50, 10)
+    assert late.refutes(history)
+    for other in ({"job": "a"}, {"took": 49}, {"took": 51}, {"own_part": 50}, {"own_part": 51}):
+        assert not replace(late, **other).refutes(history), other
+
+
+def test_idle_gpus_are_told_as_they_were() -> None:
+    """Two types: b needs two GPUs of one type, and c runs on the second type only."""
+    cluster = Cluster.of(["T", "T", "U"], [1, 2, 2])
+    speeds = [[1, 1], [1, 1], [0, 1]]
+    trace = Trace(Jobs.of(gpus=[1, 2, 1], work=[20] * 3, types=cluster.types, throughput=speeds, names=["a", "b", "c"]))
+    history = scripted(trace, {"a": ((0, 1),)}, {"a": ((0, 1),), "b": ((1, 2),)}, cluster=cluster)
+    idle = WorkConservationOverTime().check(history).witness
+    assert (idle.job, idle.begin, idle.type, idle.gpus, idle.free) == ("b", 0, "T", 2, 2)
+    assert idle.refutes(history)
+    assert IdleGpus("c", 10, "U", 1, 2).refutes(history)
+    assert IdleGpus("c", 0, "U", 1, 2).refutes(history)
+    for job, begin, kind, free in (
+        *(("a", 0, "T", 2), ("b", 0, "T", 1), ("b", 0, "T", 3), ("b", 10, "T", 0), ("b", 10, "U", 2)),
+        *(("c", 0, "T", 2), ("c", 10, "T", 0), ("c", 10, "U", 1)),
+    ):
+        assert not IdleGpus(job, begin, kind, 1, free).refutes(history), (job, begin, kind, free)
 
 
 # -- the suite ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 
 import pytest
 
@@ -22,9 +22,9 @@ from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.astraea.batches import example, random_batch, violations
 from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.claims.astraea.properties import two_tenants, within
-from fairopt.properties import Answer
+from fairopt.properties import Answer, Effort
 from fairopt.properties.schedules.misreports import BatchLie, ScheduleStrategyProofness, SmallMisreports
-from fairopt.properties.schedules.pareto import Exhaustive, ScheduleParetoEfficiency
+from fairopt.properties.schedules.pareto import Exhaustive, ScheduleParetoEfficiency, all_columns
 from fairopt.properties.schedules.tenants import (
     BatchSharingIncentive,
     BudgetBalance,
@@ -112,6 +112,47 @@ def test_a_lie_about_utility_by_hand() -> None:
     assert judge.check(ONE_INTERVAL, two_tenants(), [BatchLie({0: {"epochs": 2}})]).answer is Answer.NOT_REFUTED
 
 
+def test_of_all_lies_the_one_that_pays_most_is_shown() -> None:
+    judge, batch = ScheduleStrategyProofness(), two_tenants()
+    steep, steeper = (BatchLie({1: {"utility": Linear(Fraction(-slope), Fraction(20))}}) for slope in (9, 10))
+    useless = BatchLie({0: {"epochs": 2}})
+    loss = judge.misreport(ONE_INTERVAL, batch, useless).gain
+    assert loss < 0
+    for lies in ([useless, steep, steeper], [steep, useless], [steeper, steep, useless]):
+        verdict = judge.check(ONE_INTERVAL, batch, lies)
+        assert (verdict.answer, verdict.margin, verdict.effort) == (Answer.FAILS, -1, f"{len(lies)} lies")
+        assert verdict.witness.misreport == next(each for each in lies if each is not useless)  # the first of equals
+        assert verdict.exact
+    none = judge.check(ONE_INTERVAL, batch, [useless])
+    assert (none.answer, none.margin, none.witness) == (Answer.NOT_REFUTED, -loss, None)
+    first = judge.check(ONE_INTERVAL, batch, [useless, steep], effort=Effort(evaluations=1))
+    assert (first.answer, first.effort) == (Answer.NOT_REFUTED, "1 lies")
+    ended = judge.check(ONE_INTERVAL, batch, [useless, steep], effort=Effort(evaluations=9, seconds=1e-9))
+    assert ended.effort == "1 lies"
+    assert judge.check(ONE_INTERVAL, batch, [useless, steep], effort=Effort(seconds=600)).effort == "2 lies"
+    assert judge.check(ONE_INTERVAL, batch, []).margin is None
+
+
+def test_lies_are_about_one_job_or_about_two_of_a_tenant() -> None:
+    batch = two_tenants()
+    assert len(list(SmallMisreports(most=2, together=True).of(batch))) == 2 * 3
+    jobs = replace(batch.jobs, tenant=batch.jobs.tenant * 0)
+    own = list(SmallMisreports(most=2, together=True).of(replace(batch, jobs=jobs)))
+    assert [len(each.told) for each in own] == [1] * 6 + [2] * 9
+    assert len(list(SmallMisreports(most=2).of(replace(batch, jobs=jobs)))) == 6
+    true = batch.jobs.utility[0]
+    told = [*SmallMisreports(most=1, utilities=(true, Linear(Fraction(-7), Fraction(9)))).of(batch)]
+    assert [each.told for each in told if 0 in each.told] == [{0: {"utility": Linear(Fraction(-7), Fraction(9))}}]
+    assert len(list(SmallMisreports().of(batch))) == 2 * 15  # up to four epochs and chunks, the truth left out
+    kept = SmallMisreports(keep_work=True).of(two_tenants(epochs=4))
+    assert [each.told for each in kept if 0 in each.told] == [
+        {0: {"epochs": 1, "chunks": 4}},
+        {0: {"epochs": 2, "chunks": 2}},
+    ]
+    with pytest.raises(BadInput, match="0 tenants"):
+        BatchLie({}).tenant(batch)
+
+
 def test_what_a_misreported_demand_yields() -> None:
     """A job told to be shorter than it is gets too few slots, and is worth nothing; one told to be longer ends late."""
     alone = example((0,))
@@ -170,6 +211,63 @@ def test_the_offline_optimum_is_pareto_efficient() -> None:
         plan = decide(OfflineOptimum(slots=6), batch)
         verdict = ScheduleParetoEfficiency(within(0, 6), most=None).check(plan)
         assert float(verdict.margin or 0) == pytest.approx(0, abs=1e-9)
+
+
+def test_efficiency_against_all_combinations_of_all_schedules() -> None:
+    """What the tenants' total can grow by, with nobody below what it has, out of every choice for every job."""
+    seen = Counter[Answer]()
+    batches = [two_tenants(), two_tenants(slope=Fraction(0)), two_tenants(slope=Fraction(-30)), two_tenants(epochs=2)]
+    batches += [random_batch(seed, servers=1, jobs=2, latest=1) for seed in range(12)]
+    for batch in batches:
+        every = [[None, *islice(all_columns(batch)(batch, job), 71)] for job in range(len(batch.jobs))]
+        if sum(map(len, every)) > 70:
+            continue
+        honest = decide(ONE_INTERVAL, batch)
+        for plan in (
+            honest,
+            *(replace(honest, schedules=(*honest.schedules[:n],)) for n in range(len(honest.schedules))),
+        ):
+            before = _by_tenant(batch, plan.schedules)
+            chosen = [each for each in product(*every) if fits(batch, [one for one in each if one])]
+            worth = (_by_tenant(batch, each) for each in chosen)
+            totals = [sum(has) for has in worth if all(a >= b for a, b in zip(has, before, strict=True))]
+            verdict = ScheduleParetoEfficiency().check(plan)
+            seen[verdict.answer] += 1
+            assert float(verdict.margin or 0) == pytest.approx(float(sum(before) - max(totals)), abs=1e-9)
+            assert (verdict.answer is Answer.FAILS) == (float(verdict.margin or 0) < -1e-9)
+            assert verdict.exact == isinstance(verdict.margin, Fraction)
+            if verdict.answer is Answer.FAILS:
+                assert verdict.witness.before == pytest.approx(before)
+                assert verdict.witness.after == _by_tenant(batch, verdict.witness.schedules)
+                assert fits(batch, list(verdict.witness.schedules))
+                part = -verdict.margin / abs(sum(before)) if sum(before) else 0
+                if part:
+                    assert (
+                        ScheduleParetoEfficiency().check(plan, tolerance=part * Fraction(101, 100)).answer
+                        is Answer.HOLDS
+                    )
+                    assert (
+                        ScheduleParetoEfficiency().check(plan, tolerance=part * Fraction(99, 100)).answer
+                        is Answer.FAILS
+                    )
+            few = sum(map(len, every)) - len(every)
+            if not few:
+                continue
+            assert ScheduleParetoEfficiency(most=few).check(plan).answer is verdict.answer
+            less = ScheduleParetoEfficiency(most=few - 1).check(plan)
+            assert less.answer is Answer.UNDECIDED
+            assert less.reason.startswith(f"there are more than {few - 1} schedules that jobs may have")
+    assert seen[Answer.HOLDS] > 1
+    assert seen[Answer.FAILS] > 3
+
+
+def _by_tenant(batch: Batch, schedules: Iterable[JobSchedule | None]) -> tuple[Fraction, ...]:
+    worth = [Fraction(0)] * len(batch.tenants)
+    for one in schedules:
+        if one is not None:
+            done = Fraction(one.last - int(batch.jobs.arrival[one.job]))
+            worth[batch.jobs.tenant[one.job]] += batch.jobs.utility[one.job].value(done)
+    return tuple(worth)
 
 
 def test_the_exhaustive_search_against_all_combinations() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.problem import Market, usable, worth
+from fairopt.problem import Market, usable
 from fairopt.problem.ranges import in_use
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.property import AllocationProperty, CitedInstance
@@ -24,12 +24,11 @@ class Idle:
     user: str
 
     def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user gains from one more idle GPU, or from a fraction if less than one is idle."""
+        """Whether GPUs of the type are idle, and the user runs on them and uses fewer GPUs than it demands."""
         i, j = market.users.index(self.user), market.types.index(self.type)
-        more = shares[i].copy()
-        more[j] = more[j] + min(self.idle, 1)
-        used = sum(usable(market.speedup, shares, market.demand)[:, j].tolist())
-        return used < market.capacity[j] and worth(market, i, more) > worth(market, i, shares[i])
+        used = usable(market.speedup, shares, market.demand)
+        idle, room = market.capacity[j] - sum(used[:, j].tolist()), market.limit[i] - sum(used[i].tolist())
+        return bool(min(idle, room, market.speedup[i, j]) > 0)
 
     def __str__(self) -> str:
         return f"{number_text(self.idle)} GPUs of {self.type} idle; {self.user} could use them"

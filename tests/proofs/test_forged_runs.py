@@ -1,0 +1,306 @@
+"""Runs with one thing wrong, and no other: each was accepted by a verifier with one change."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from fairopt.proofs.verifier.reading import Unreadable
+from fairopt.proofs.verifier.runs import decide
+from fairopt.simulation import Mechanics
+from fairopt.testing.round_samples import by_hand, documented
+from fairopt.testing.round_suite import Lender
+
+Json = dict[str, Any]
+THOUSANDTH = Fraction(1, 1000)
+HOSTS = [{"name": name, "type": "old", "gpus": 2, "bandwidth": None} for name in ("a", "b")]
+#: Host b is of another type, with memory for every job.
+TWO_TYPES: Json = {"hosts": [HOSTS[0], HOSTS[1] | {"type": "new"}], "memory": [12, None]}
+
+
+def job(name: str, arrival: int, work: int, gpus: int = 1, **more: Any) -> Json:
+    known: Json = {"name": name, "tenant": "X", "arrival": arrival, "gpus": gpus, "work": work, "throughput": [1]}
+    known |= {"memory": 0, "state_size": 0, "pattern": "alone", "dataset": "", "dataset_size": 0}
+    return {"job": known | {"weight": 1, "priority": 0} | more}
+
+
+def canonical(data: Any) -> bytes:
+    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def record(
+    *lines: Any,
+    jobs: int | None = None,
+    numbers: str = "exact",
+    down: Any = (),
+    hosts: Any = HOSTS,
+    memory: Any = (None,),
+) -> str:
+    """A record on two hosts of two GPUs each, in rounds of 60, where nothing costs time; ``down``: [host, from, to]."""
+    told = [line["job"] for line in lines if isinstance(line, dict) and "job" in line]
+    types = ["old", "new"][: len(memory)]
+    outages = [dict(zip(("host", "begin", "end"), each, strict=True)) for each in down]
+    trace: Json = {"types": types, "tenants": [{"name": "X", "weight": 1}], "outages": outages}
+    trace["jobs"] = len(told) if jobs is None else jobs
+    hashed = b"\n".join(map(canonical, [trace, *told]))
+    run = {"policy": "mine", "options": [], "backend": "auto", "numbers": numbers, "length": 60}
+    run["mechanics"] = {"restart": 0, "launch": 0, "spread": 1, "local_data": False}
+    run["cluster"] = {"types": types, "memory": list(memory), "hosts": list(hosts)}
+    run["trace"] = trace | {"sha256": sha256(hashed).hexdigest()}
+    return "\n".join(map(json.dumps, [{"schema": 2, "run": run}, *lines]))
+
+
+def ends(end: int, **outcome: bool) -> Json:
+    return {"end": end, "seconds": 0} | ({"outcome": outcome} if outcome else {})
+
+
+def stands(name: str, **more: Any) -> Json:
+    return {"standing": {"job": name, "setup": 0, "running": True, "lease": 180} | more}
+
+
+#: j1 is completed in the second round, and nobody is there.
+J1, J2 = job("j1", 0, 90), job("j2", 70, 100, gpus=2)
+ALONE = [J1, {"round": 0, "start": {"j1": [["a", 1]]}}, {"round": 1, "complete": {"j1": 90}}]
+#: j2 comes in the third.
+THIRD = [*ALONE, J2, {"round": 2, "start": {"j2": [["b", 2]]}}]
+J2_STANDS = {"remaining": 40, "attained": 120, "last": [["b", 2]], "started": 120}
+#: j1 runs for long.
+LONG = [job("j1", 0, 1000), {"round": 0, "start": {"j1": [["a", 1]]}}]
+LONG_STANDS = stands("j1", remaining=820, attained=180, last=[["a", 1]], started=0)
+APART = [["a", 1], ["b", 1]]
+FIRST = stands("j1", remaining=940, attained=60, last=[["a", 1]], started=0, lease=60)
+SECOND = stands("j1", remaining=880, attained=120, last=[["a", 1]], started=0, lease=120)
+RIGHT = {
+    "a type of just the memory": record(
+        job("j1", 0, 60, memory=12, throughput=[1, 1]),
+        {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 60}},
+        ends(1),
+        **TWO_TYPES,
+    ),
+    "a host of twice the speed": record(
+        job("j1", 0, 60),
+        {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 30}},
+        ends(1),
+        hosts=[HOSTS[0] | {"speed": 2}, HOSTS[1]],
+    ),
+    "half the GPUs at half the speed": record(
+        job("j1", 0, 30, gpus=2, elastic=[[1, "1/2"]]),
+        {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 60}},
+        ends(1),
+    ),
+    "the first of two hosts that fail": record(
+        job("j1", 0, 1000, gpus=2),
+        {"round": 0, "start": {"j1": APART}},
+        {"round": 1, "lost": {"j1": 70}},
+        stands("j1", remaining=940, attained=140, last=APART, started=0, running=False, lease=120),
+        ends(2),
+        down=[["a", 70, 200], ["b", 80, 200]],
+    ),
+    "one round": record(*LONG, FIRST, ends(1)),
+    "two rounds": record(*LONG, SECOND, ends(2)),
+    "alone": record(*ALONE, ends(2, complete=True)),
+    "before the last job": record(*ALONE, J2, ends(2, complete=False)),
+    "under way": record(*THIRD, stands("j2", **J2_STANDS), ends(3, complete=False)),
+    "with snapshots": record(*ALONE, {"snapshot": 3}, ends(2)),
+    "just before a job is seen": record(*LONG, job("j2", 121, 1), LONG_STANDS, ends(3)),
+}
+
+
+@pytest.mark.parametrize("what", RIGHT)
+def test_a_run_may_be_at_its_limits(what: str) -> None:
+    assert decide(RIGHT[what])[0] == []
+
+
+def test_whether_a_job_came_at_the_very_end_floats_do_not_tell() -> None:
+    ended = (*LONG, job("j2", 120, 1), LONG_STANDS, ends(3))
+    assert decide(record(*ended, numbers="float"), THOUSANDTH)[0] == []
+    assert "j2" in decide(record(*ended))[0][0]
+
+
+def test_the_first_of_two_failures_counts_though_floats_do_not_tell_whether_it_is_in_the_round() -> None:
+    stopped = stands("j1", remaining=940, attained=60, last=[["a", 1]], started=0, running=False)
+    ended = (*LONG, {"round": 1, "lost": {"j1": 60}}, stopped | {"standing": stopped["standing"] | {"lease": 120}})
+    found = decide(record(*ended, ends(2), numbers="float", down=[["a", 60, 70], ["a", 80, 90]]), THOUSANDTH)[0]
+    assert found == []
+
+
+def under_way(**wrong: Any) -> str:
+    return record(*THIRD, stands("j2", **J2_STANDS | wrong), ends(3))
+
+
+#: j1 is completed at 90, and is said to stand there still, beside a long j2.
+BOTH = [J1, job("j2", 0, 1000), {"round": 0, "start": {"j1": [["a", 1]], "j2": [["b", 1]]}}]
+ENDLESS = [
+    stands("j1", remaining=0, attained=180, last=[["a", 1]], started=0),
+    stands("j2", remaining=820, attained=180, last=[["b", 1]], started=0),
+]
+WRONG: dict[str, tuple[str, str]] = {
+    "a completion that is passed over": (record(*BOTH, *ENDLESS, ends(3)), "round 1 has no line, and job 'j1'"),
+    "a failure when a round begins": (
+        record(*LONG, LONG_STANDS, ends(3), down=[["a", 60, 70]]),
+        "round 1 has no line, and host 'a' fails",
+    ),
+    "a failure of a host that nobody is on": (
+        record(*LONG, LONG_STANDS, ends(3), down=[["b", 90, 125]]),
+        "round 2 has no line, and host 'b' fails",
+    ),
+    "more GPUs than a host has": (
+        record(
+            *(job(name, 0, 1000, gpus=2) for name in ("j1", "j2")),
+            {"round": 0, "start": {"j1": [["a", 2]], "j2": [["a", 2]]}},
+            *(stands(name, remaining=940, attained=120, last=[["a", 2]], started=0, lease=60) for name in ("j1", "j2")),
+            ends(1),
+        ),
+        "host 'a' gives out 4 GPUs and has 2 that work",
+    ),
+    "a GPU of a host that is down": (
+        record(LONG[0], LONG[1] | {"failed": ["a"]}, FIRST, ends(1), down=[["a", 0, 100]]),
+        "host 'a' gives out 1 GPUs and has 0 that work",
+    ),
+    "before it arrives": (
+        record(job("j1", 30, 1000), LONG[1], FIRST, ends(1)),
+        "job 'j1' arrives at 30, after the round begins",
+    ),
+    "stopped before its lease is over": (
+        record(
+            LONG[0],
+            LONG[1] | {"lease": {"j1": 180}},
+            {"round": 1, "stop": ["j1"]},
+            stands("j1", remaining=940, attained=60, last=[["a", 1]], started=0, running=False, lease=120),
+            ends(2),
+        ),
+        "job 'j1' has a lease until 180 and is not where it was",
+    ),
+    "a lease for who does not run": (
+        record(*ALONE[:1], ALONE[1] | {"lease": {"j2": 180}}, *ALONE[2:], ends(2)),
+        "job 'j2' gets a lease and does not run",
+    ),
+    "on a type of too little memory, too": (
+        record(
+            job("j1", 0, 1000, gpus=2, memory=16, throughput=[1, 1]),
+            {"round": 0, "start": {"j1": APART}},
+            stands("j1", remaining=940, attained=120, last=APART, started=0, lease=60),
+            ends(1),
+            **TWO_TYPES,
+        ),
+        "job 'j1': it cannot run there",
+    ),
+    "hosts that fall": (
+        record(
+            job("j1", 0, 1000, gpus=2),
+            {"round": 0, "start": {"j1": [["b", 1], ["a", 1]]}},
+            stands("j1", remaining=940, attained=120, last=[["b", 1], ["a", 1]], started=0, lease=60),
+            ends(1),
+        ),
+        "hosts rising",
+    ),
+    "said to be complete before the last job": (
+        record(*ALONE, J2, ends(2, complete=True)),
+        "outcome: complete is True",
+    ),
+    "said to be complete while one runs": (
+        record(*THIRD, stands("j2", **J2_STANDS), ends(3, complete=True)),
+        "outcome: complete is True",
+    ),
+    "on an earlier host": (under_way(last=[["a", 2]]), "where it ran last"),
+    "on more GPUs": (under_way(last=[["b", 3]]), "where it ran last"),
+    "a job more": (record(*ALONE, ends(2), jobs=2), "trace: 1 jobs are told, and there are 2"),
+    "a job less": (record(*ALONE, ends(2), jobs=0), "trace: 1 jobs are told, and there are 0"),
+    "a job that came and is passed over": (
+        record(*LONG, job("j2", 120, 1), LONG_STANDS, ends(3)),
+        "job 'j2' arrived at 120, and no round says so",
+    ),
+    "a start that is called another": (
+        record(J1, {"round": 0, "resume": {"j1": [["a", 1]]}}, *ALONE[2:], ends(2)),
+        "round 0: ",
+    ),
+    "a round for nobody": (record(*ALONE, {"round": 2}, ends(3)), "round 2 has a line, and nobody was there"),
+    "rounds for nobody at the end": (record(*ALONE, ends(5)), "end: rounds 2 to 4 have nobody who could run"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_one_thing_that_is_wrong_in_a_record_is_seen(what: str) -> None:
+    written, why = WRONG[what]
+    found, statement = decide(written)
+    assert why in found[0]
+    assert statement == ""
+
+
+@pytest.mark.parametrize("line", [{"sketch": 1}, {}, [], ["round"], 3, {"round": 2, "misfits": 3}], ids=str)
+def test_a_line_of_another_form_is_refused(line: Any) -> None:
+    with pytest.raises(Unreadable, match="line 5"):
+        decide(record(*ALONE, line, ends(2)))
+
+
+def test_a_trace_of_another_form_is_refused() -> None:
+    with pytest.raises(Unreadable, match="it ends before it begins"):
+        decide(record(*ALONE, ends(2), down=[["b", 60, 60]]))
+    with pytest.raises(Unreadable, match="a number of GPUs twice"):
+        decide(record(job("j1", 0, 90, elastic=[[2, "3/2"], [2, 2]]), *ALONE[1:], ends(2)))
+
+
+MECHANICS, HOST = ("run", "mechanics"), ("run", "cluster", "hosts", 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "value"),
+    [
+        *((0, ("run", "length"), 0), (0, (*MECHANICS, "spread"), 0), (0, (*MECHANICS, "spread"), 2)),
+        *((0, (*HOST, "gpus"), 0), (0, (*HOST, "speed"), 0), (0, ("run", "trace", "tenants", 0, "weight"), 0)),
+        *((1, ("job", key), 0) for key in ("weight", "work", "gpus")),
+        *((1, ("job", "elastic"), sizes) for sizes in ([[2, 0]], [[0, 2]], [[2]])),
+    ],
+)
+def test_nothing_runs_on_nothing(line: int, place: Any, value: Any) -> None:
+    lines = [json.loads(each) for each in record(*ALONE, ends(2)).splitlines()]
+    inside = lines[line]
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = value
+    with pytest.raises(Unreadable):
+        decide("\n".join(map(json.dumps, lines)))
+
+
+@pytest.mark.parametrize(
+    ("key", "right", "most"), [("remaining", 40, "6/100"), ("attained", 120, "12/100"), ("setup", 0, "6/100")]
+)
+def test_what_is_left_may_be_off_by_a_part_of_a_round_of_the_job(key: str, right: int, most: str) -> None:
+    for more, fine in ((0, True), (Fraction(1, 1000), False)):
+        told = stands("j2", **J2_STANDS | {key: str(right + Fraction(most) + more)})
+        found = decide(record(*THIRD, told, ends(3), numbers="float"), THOUSANDTH)[0]
+        assert (found == []) is fine
+
+
+# -- documents ---------------------------------------------------------------------------------------------------------
+def changed(kind: str) -> Json:
+    data = documented(Lender(seed=1), by_hand())
+    rounds = data["rounds"]
+    if kind == "loads for more than a round":
+        return documented(Lender(seed=1), replace(by_hand(), mechanics=Mechanics(Fraction(5), Fraction(90))))
+    if kind == "left out":
+        del rounds[4]
+    if kind == "ran twice":
+        rounds[4]["ran"].insert(0, rounds[4]["ran"][0] | {"progress": 1000})
+    if kind == "for nobody":
+        rounds.append(rounds[8] | {"index": 9, "begin": 540, "end": 600, "ran": [], "waiting": ["j4"]})
+        data["standing"][0]["lease"] = 600
+    return data
+
+
+def test_one_thing_that_is_wrong_in_a_document_is_seen() -> None:
+    for kind in ("nothing", "loads for more than a round"):
+        assert decide(json.dumps(changed(kind)))[0] == []
+    assert "rounds 4 to 4 have no record" in decide(json.dumps(changed("left out")))[0][0]
+    assert "nobody was there" in decide(json.dumps(changed("for nobody")))[0][0]
+    with pytest.raises(Unreadable, match="a job ran twice"):
+        decide(json.dumps(changed("ran twice")))
+    for tolerance in (Fraction(-1, 100), Fraction(1, 99)):
+        with pytest.raises(Unreadable, match="tolerance"):
+            decide(json.dumps(changed("nothing")), tolerance)
+    assert decide(json.dumps(changed("nothing")), Fraction(1, 100))[0] == []

@@ -1,0 +1,157 @@
+"""Where a verdict changes: at the very number, and what is said on either side of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fairopt import allocate
+from fairopt.errors import BadInput, NotCapable
+from fairopt.problem import Market
+from fairopt.program import INFINITY
+from fairopt.proofs.verify import verify
+from fairopt.properties import (
+    TOLERANCE,
+    Answer,
+    Effort,
+    EnvyFreeness,
+    Feasibility,
+    ParetoEfficiency,
+    SharingIncentive,
+    WorkConservation,
+)
+
+PAIR = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+NINTH, THIRD, BIT = Fraction(1, 9), Fraction(1, 3), Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize(
+    ("shares", "error", "answer"),
+    [
+        # max-min: both get a ninth more than their half is worth
+        ([[1, "1/3"], [0, "2/3"]], NINTH, Answer.UNDECIDED),
+        ([[1, "1/3"], [0, "2/3"]], NINTH - BIT, Answer.HOLDS),
+        ([[1, "1/3"], [0, "2/3"]], 2 * NINTH, Answer.UNDECIDED),
+        # u1 gets 1, and its half is worth 3/2: a third less
+        ([[1, 0], [0, 1]], THIRD, Answer.UNDECIDED),
+        ([[1, 0], [0, 1]], THIRD - BIT, Answer.FAILS),
+        ([[1, 0], [0, 1]], 1, Answer.UNDECIDED),
+        # a margin of 0 is that of numbers that are rational
+        ([["1/2", "1/2"], ["1/2", "1/2"]], 1, Answer.HOLDS),
+    ],
+)
+def test_irrational_shares_decide_only_what_is_further_off_than_they_are_known(
+    shares: list[list[object]], error: Fraction, answer: Answer
+) -> None:
+    decision = replace(allocate("max-min", PAIR, exact=True), shares=PAIR.shares(shares), error=error)
+    verdict = SharingIncentive().verify(PAIR, decision)
+    assert verdict.answer is answer
+    assert (verdict.reason != "") == (answer is Answer.UNDECIDED)
+    if verdict.reason:
+        assert "the shares are irrational, and known to" in verdict.reason
+        scaled = PAIR.rescaled({"u1": Fraction(1000), "u2": Fraction(1, 7)})
+        assert SharingIncentive().verify(scaled, decision).answer is answer
+
+
+def test_a_tolerance_is_met_exactly_or_not() -> None:
+    """Half of a GPU of two is missing: a quarter."""
+    market, shares = Market.of([[1]], capacity=[2]), [["3/2"]]
+    quarter = Fraction(1, 4)
+    for tolerance, answer in ((quarter, Answer.HOLDS), (quarter - BIT, Answer.FAILS), (quarter + BIT, Answer.HOLDS)):
+        for asked in (WorkConservation(), SharingIncentive(), ParetoEfficiency()):
+            verdict = asked.check(market, shares, tolerance=tolerance)
+            assert (verdict.answer, verdict.exact) == (answer, answer is Answer.FAILS), asked.name
+    over = [["5/2"]]
+    for tolerance, answer in ((quarter, Answer.HOLDS), (quarter - BIT, Answer.FAILS)):
+        assert Feasibility().check(market, over, tolerance=tolerance).answer is answer
+        assert ParetoEfficiency().check(market, over, tolerance=tolerance).answer is answer
+    less = [["-1/2"], ["5/2"]]
+    two = Market.of([[1], [1]], capacity=[2])
+    for tolerance, answer in ((quarter, Answer.HOLDS), (quarter - BIT, Answer.FAILS)):
+        assert Feasibility().check(two, less, tolerance=tolerance).answer is answer
+        assert ParetoEfficiency().check(two, less, tolerance=tolerance).answer is answer
+
+
+def test_floats_are_given_a_millionth() -> None:
+    market = Market.of([[1]], capacity=[2])
+    for asked, part, answer in (
+        *((WorkConservation(), 0.9 * TOLERANCE, Answer.HOLDS), (WorkConservation(), 1.1 * TOLERANCE, Answer.FAILS)),
+        *((SharingIncentive(), 0.9 * TOLERANCE, Answer.HOLDS), (SharingIncentive(), 1.1 * TOLERANCE, Answer.FAILS)),
+        *((Feasibility(), -0.9 * TOLERANCE, Answer.HOLDS), (Feasibility(), -1.1 * TOLERANCE, Answer.FAILS)),
+        *((ParetoEfficiency(), 0.9 * TOLERANCE, Answer.HOLDS), (ParetoEfficiency(), 1.1 * TOLERANCE, Answer.FAILS)),
+    ):
+        assert asked.check(market, np.array([[2 * (1 - part)]])).answer is answer, (asked.name, part)
+    assert TOLERANCE == 1e-6
+
+
+def test_a_speedup_that_may_be_any_from_0_on_is_positive() -> None:
+    """A is stated not to run on T2, and may: it idles. Where it is known not to run there, nothing does."""
+    known = Market.of([[1, 0], [1, 0]], capacity=[1, 1], users=["A", "B"])
+    least, most = known.speedup.copy(), known.speedup.copy()
+    most[0, 1] = Fraction(4)
+    ranged, shares = replace(known, least=least, most=most), [["1/2", 0], ["1/2", 0]]
+    assert WorkConservation().check(known, shares).answer is Answer.HOLDS
+    assert WorkConservation().check(ranged, shares).answer is Answer.FAILS
+    given = [["1/2", 1], ["1/2", 0]]
+    assert WorkConservation().check(ranged, given).answer is Answer.HOLDS
+    certificate = Feasibility().certify(ranged, ranged.shares(given), Feasibility().check(ranged, given))
+    assert certificate.to_json()["answer"] == "HOLDS"
+
+
+@pytest.mark.parametrize(("users", "names"), [(5, "u1, u2, u3, u4, u5"), (6, "u1, u2, u3, u4, u5 and 1 others")])
+def test_of_whom_nothing_is_known_is_said(users: int, names: str) -> None:
+    market = Market.of([[1, 2]] * users, capacity=[1, 1])
+    unknown = replace(market, least=0 * market.speedup, most=market.speedup * INFINITY)
+    shares = [[1, 0]] * users  # of more than there is; it is a question of T2 whether that is worth an equal share
+    assert SharingIncentive().check(unknown, shares).reason == f"not asked: the speedups of {names} are not known"
+    half = replace(market, least=market.speedup / 2, most=market.speedup * INFINITY)
+    assert SharingIncentive().check(half, shares).answer is not Answer.UNDECIDED
+
+
+def test_what_is_no_evidence_is_not_certified() -> None:
+    shares = PAIR.shares([[1, 0], [0, 1]])
+    verdict = EnvyFreeness().check(PAIR, shares)
+    assert EnvyFreeness().certify(PAIR, shares, verdict)
+    for wrong, said in (
+        ((shares.astype(float), verdict), "floats"),
+        ((shares, replace(verdict, exact=False)), "floats"),
+        ((shares, replace(verdict, answer=Answer.UNDECIDED, reason="time")), "undecided: time"),
+    ):
+        with pytest.raises(NotCapable, match=said):
+            EnvyFreeness().certify(PAIR, *wrong)
+
+
+@pytest.mark.parametrize("shares", [[[1, "1/4"], [0, "3/4"]], [[1, 0], [0, 1]], [["1/2", 0], ["1/2", 1]]])
+def test_every_answer_has_a_certificate_that_says_so(shares: list[list[object]]) -> None:
+    kinds = {"envy": "FAILS", "dominance": "FAILS", "pareto_weights": "HOLDS"}
+    for asked in (EnvyFreeness(), SharingIncentive(), ParetoEfficiency(), Feasibility(), WorkConservation()):
+        verdict = asked.check(PAIR, shares)
+        told = json.loads(json.dumps(asked.certify(PAIR, PAIR.shares(shares), verdict).to_json()))
+        assert told.get("answer", kinds.get(told["certificate"])) == verdict.answer.value
+        assert verify(told)
+
+
+def test_what_is_worst_of_shares_below_0_and_of_types_that_are_overbooked() -> None:
+    """Each is measured by the GPUs of its type: a quarter below 0 of one is worse than half of four."""
+    below = Feasibility().check(Market.of([[1, 1], [1, 1]], capacity=[4, 1]), [["-1/2", 1], [4, "-1/4"]])
+    assert (below.margin, below.witness.type, below.witness.user) == (Fraction(-1, 4), "T2", "u2")
+    market = Market.of([[1, 1], [1, 1]], capacity=[4, "1/2"])
+    both = Feasibility().check(market, [["22/5", "1/2"], [0, "-1/10"]])
+    assert (both.margin, both.witness.type, both.witness.user) == (Fraction(-1, 10), "T2", "u2")
+    over = Feasibility().check(market, [[5, "1/2"], [0, "-1/10"]])
+    assert (over.margin, over.witness.type, over.witness.user) == (-1, "T1", None)
+
+
+def test_limits_of_a_search_are_positive_and_its_parts_add_up() -> None:
+    for evaluations in (1, 2, 3, 4, 5, 600):
+        assert sum(Effort(evaluations).part(number) for number in range(3)) == evaluations
+        assert Effort(evaluations).part(0) >= Effort(evaluations).part(2)
+    assert Effort(1).ends() == INFINITY
+    assert Effort(1, seconds=1e-9).seconds == 1e-9
+    for wrong in ({"evaluations": 0}, {"seconds": 0}, {"seconds": -1}):
+        with pytest.raises(BadInput):
+            Effort(**wrong)  # type: ignore[arg-type]

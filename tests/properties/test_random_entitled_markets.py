@@ -1,0 +1,293 @@
+"""Properties of entitlements against their definitions, written down again, at every node, type, gang and pair.
+
+What an asker is served is the least cut, over all sets of types; nothing of the code that is tested is used.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from fairopt.problem import Entitlements, Market
+from fairopt.properties import AllocationProperty, Answer
+from fairopt.properties.entitlements.cap_kept import CapKept, OverCap
+from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
+from fairopt.properties.entitlements.group_fairness import GroupFairness, UnfairLoan
+from fairopt.properties.entitlements.guarantee_incentive import GuaranteeIncentive, WorseThanGuaranteed
+from fairopt.properties.entitlements.guarantee_kept import BelowGuarantee, GuaranteeKept
+from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent, StarvedWhileLent
+from fairopt.properties.entitlements.whole_gpu_conservation import CouldStart, WholeGpuConservation
+from fairopt.testing.samples import entitled_markets
+
+F = Fraction
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the definition looks at: it fails below 0; ``witness`` would say so."""
+
+    slack: Any
+    size: Any
+    witness: Any = None
+
+
+class Stand:
+    """Who holds, may hold and asks for what, by name of node and column; read off the market alone."""
+
+    def __init__(self, market: Market, shares: Any) -> None:
+        assert market.entitlements is not None
+        self.market, self.owed, self.shares = market, market.entitlements, shares
+        n, k = market.shape
+        now = (self.owed.held[:, :k] == shares).all()
+        self.mine = self.owed.held if now else shares
+        self.columns = range(self.mine.shape[1])
+        self.there = [*market.capacity, *self.owed.stock]
+        least = min(m for m in market.capacity if m > 0)
+        self.sizes = [m if m > 0 else min(F(1), least) for m in market.capacity] + [m or F(1) for m in self.owed.stock]
+        self.nodes, self.users = range(len(self.owed.nodes)), range(n)
+        fixed = np.minimum(self.owed.fixed[:, : self.mine.shape[1]], self.mine)
+        self.held, self.fixed = self.summed(self.mine), self.summed(fixed)
+        self.free = [self.there[c] - sum(self.mine[:, c]) for c in self.columns]
+
+    def above(self, node: int) -> list[int]:
+        """The node, its group, the group of that, and so on."""
+        found = [node]
+        while self.owed.parent[found[-1]] >= 0:
+            found.append(int(self.owed.parent[found[-1]]))
+        return found
+
+    def summed(self, of_users: Any) -> dict[tuple[int, int], Any]:
+        return {
+            (node, c): sum((of_users[i, c] for i in self.users if node in self.above(i)), F(0))
+            for node in self.nodes
+            for c in range(of_users.shape[1])
+        }
+
+    def guarantee(self, node: int, c: int) -> Any:
+        return min(self.owed.guarantee[node, c], self.there[c])
+
+    def asked(self, i: int) -> list[tuple[set[int], Any]]:
+        """By the types that serve: what it holds, on its type, and what waits; its demand where nobody says."""
+        k, gangs = self.market.shape[1], self.owed.gangs
+        if not (self.owed.held[:, :k] > 0).any() and not (gangs.gpus > 0).any():
+            return [({j for j in range(k) if self.market.speedup[i, j] > 0}, self.market.limit[i])]
+        holds = [({j}, self.owed.held[i, j]) for j in range(k)]
+        waits = [
+            (set(np.flatnonzero(gangs.allowed[g]).tolist()), int(gangs.gpus[g]))
+            for g in range(len(gangs.names))
+            if gangs.on[g] < 0 and gangs.user[g] == i
+        ]
+        return holds + waits
+
+    def served(self, i: int, room: list[Any]) -> Any:
+        """The least cut: some types are full, and whoever needs another than these is served."""
+        asked, room = self.asked(i), [max(F(0), each) for each in room]
+        sets = itertools.chain.from_iterable(itertools.combinations(range(len(room)), m) for m in range(len(room) + 1))
+        return min(
+            sum(room[j] for j in full) + sum(amount for types, amount in asked if not types <= set(full))
+            for full in sets
+        )
+
+    def unserved(self, i: int, c: int) -> Any:
+        k, gangs = self.market.shape[1], self.owed.gangs
+        if c >= k:  # further goods of the gangs that wait
+            total = F(0)
+            for g in np.flatnonzero((gangs.on < 0) & (gangs.user == i)):
+                for at, resource in enumerate(gangs.resources):
+                    types = np.flatnonzero(gangs.allowed[g]).tolist()
+                    total += gangs.other[g, at] * (c in {self.owed.good(resource, j) for j in types})
+            return total
+        row = self.mine[i, :k].tolist()
+        endless = [F(10**6) if j == c else each for j, each in enumerate(row)]
+        return self.served(i, endless) - self.served(i, row)
+
+    def more(self, node: int, c: int) -> Any:
+        """What it, or its members, could use more, within all caps from there down."""
+        members = [each for each in self.nodes if self.owed.parent[each] == node]
+        wants = self.unserved(node, c) if node in self.users else sum((self.more(each, c) for each in members), F(0))
+        return max(F(0), min(wants, self.owed.cap[node, c] - self.held[node, c]))
+
+    def short(self, node: int, c: int) -> Any:
+        return min(max(self.guarantee(node, c) - self.held[node, c], F(0)), self.more(node, c))
+
+    def lent(self, node: int, other: int, c: int) -> Any:
+        """What user ``other`` has beyond its guarantee, and its groups too up to those that ``node`` is in."""
+        if node in self.above(other):
+            return F(0)
+        own = [each for each in self.above(other) if each not in self.above(node)]
+        beyond = [self.held[each, c] - self.guarantee(each, c) for each in own]
+        return max(F(0), min(*beyond, self.held[other, c] - self.fixed[other, c]))
+
+
+def caps(stand: Stand) -> Iterator[Case]:
+    for node, c in itertools.product(stand.nodes, stand.columns):
+        held, cap = stand.held[node, c], stand.owed.cap[node, c]
+        yield Case(cap - held, stand.sizes[c], OverCap(stand.owed.nodes[node], stand.owed.columns[c], held, cap))
+
+
+def guarantees(stand: Stand) -> Iterator[Case]:
+    for node, c in itertools.product(stand.nodes, stand.columns):
+        short, held = stand.short(node, c), stand.held[node, c]
+        witness = BelowGuarantee(stand.owed.nodes[node], stand.owed.columns[c], held, held + short, ())
+        yield Case(-short if short else max(held - stand.guarantee(node, c), F(0)), stand.sizes[c], witness)
+
+
+def starving(stand: Stand) -> Iterator[Case]:
+    names = stand.market.users
+    for i, other, c in itertools.product(stand.users, stand.users, stand.columns):
+        amount = min(stand.short(i, c), stand.lent(i, other, c))
+        yield Case(-amount, stand.sizes[c], StarvedWhileLent(names[i], stand.owed.columns[c], names[other], amount))
+
+
+def starting(stand: Stand) -> Iterator[Case]:
+    """A pending gang could start where whole GPUs are free, caps leave room, and what it takes besides is free."""
+    gangs, market = stand.owed.gangs, stand.market
+    for g, j in itertools.product(range(len(gangs.names)), range(market.shape[1])):
+        i, gpus = int(gangs.user[g]), int(gangs.gpus[g])
+        if gpus:
+            room = {c: min(stand.owed.cap[up, c] - stand.held[up, c] for up in stand.above(i)) for c in stand.columns}
+            goods = [(stand.owed.good(resource, j), gangs.other[g, at]) for at, resource in enumerate(gangs.resources)]
+            counted = [(c, amount) for c, amount in goods if c is not None and c in stand.columns and amount]
+            fits = (
+                gangs.on[g] < 0
+                and gangs.allowed[g, j]
+                and gpus <= stand.free[j] // 1
+                and gpus <= room[j]
+                and gpus <= stand.more(i, j)
+            )
+            fits &= all(amount <= min(stand.free[c], room[c]) for c, amount in counted)
+            witness = CouldStart(gangs.names[g], market.users[i], gpus, market.types[j])
+            yield Case(F(-gpus if fits else 0), stand.sizes[j], witness)
+
+
+def loans(stand: Stand) -> Iterator[Case]:
+    """One GPU moves from a sibling to another of its tier that wants one, if it would still borrow more, by weight."""
+    owed, market = stand.owed, stand.market
+    for high, low, j in itertools.product(stand.nodes, stand.nodes, range(market.shape[1])):
+        alike = owed.parent[high] == owed.parent[low] and owed.tier[high] == owed.tier[low]
+        borrowed = [max(stand.held[node, j] - stand.guarantee(node, j), F(0)) for node in (high, low)]
+        weights = tuple(owed.borrow_weight[node] for node in (high, low))
+        over = borrowed[0] - 1 - (weights[0] * borrowed[1] / weights[1] if weights[1] else borrowed[0])
+        can = alike and stand.held[high, j] - stand.fixed[high, j] >= 1 and stand.more(low, j) >= 1
+        witness = UnfairLoan(owed.nodes[high], owed.nodes[low], market.types[j], tuple(borrowed), weights)  # type: ignore[arg-type]
+        yield Case(min(-over, F(0)) if can else F(0), stand.sizes[j], witness)
+
+
+def value(stand: Stand, i: int, bundle: list[Any]) -> float:
+    """The most that a bundle is worth for what the user asks for, by a linear program."""
+    asked, speed = stand.asked(i), stand.market.speedup[i]
+    ways = [(at, j) for at, (types, _) in enumerate(asked) for j in sorted(types)]
+    rows = [[float(way[0] == at) for way in ways] for at in range(len(asked))]
+    rows += [[float(way[1] == j) for way in ways] for j in range(len(bundle))]
+    most = [min(float(amount), 1e6) for _, amount in asked] + [float(max(F(0), each)) for each in bundle]
+    return -float(linprog([-float(speed[j]) for _, j in ways], rows, most, method="highs").fun) if ways else 0.0
+
+
+def incentives(stand: Stand) -> Iterator[Case]:
+    market = stand.market
+    for i, user in enumerate(market.users):
+        bundles = (stand.shares[i].tolist(), [stand.guarantee(i, j) for j in range(market.shape[1])])
+        own, owed = (F(value(stand, i, each)).limit_denominator(1000) for each in bundles)
+        fair = sum(v * m for v, m in zip(market.speedup[i], market.capacity, strict=True)) * market.weight[i]
+        yield Case(own - owed, fair / sum(market.weight), WorseThanGuaranteed(user, own, owed, ()))
+
+
+def peers(stand: Stand) -> Iterator[Case]:
+    market, owed = stand.market, stand.owed
+    for i, other in itertools.product(stand.users, stand.users):
+        if i != other and owed.parent[i] == owed.parent[other] and owed.tier[i] == owed.tier[other]:
+            theirs = stand.shares[other] * market.weight[i] / market.weight[other]
+            fair = sum(v * m for v, m in zip(market.speedup[i], market.capacity, strict=True)) * market.weight[i]
+            slack = (market.speedup[i] * stand.shares[i]).sum() - (market.speedup[i] * theirs).sum()
+            yield Case(slack, fair / sum(market.weight))
+
+
+DEFINITIONS: list[tuple[AllocationProperty, Callable[[Stand], Iterator[Case]]]] = [
+    (CapKept(), caps),
+    (GuaranteeKept(), guarantees),
+    (NobodyStarvesWhileLent(), starving),
+    (GroupFairness(), loans),
+    (GuaranteeIncentive(), incentives),
+    (EnvyWithinPeers(), peers),
+]
+
+
+def drawn(count: int, seed: int) -> Iterator[tuple[Market, Any]]:
+    """Yield markets with entitlements, and what users hold now, the same among others, and shares in thirds of GPUs."""
+    random = np.random.default_rng(seed)
+    for market in entitled_markets(count, seed=seed):
+        held = owed(market).held[:, : market.shape[1]]
+        yield market, held
+        yield market, random.permutation(held) * F(1)
+        yield market, random.integers(0, 13, market.shape).astype(object) * F(1, 3)
+
+
+def owed(market: Market) -> Entitlements:
+    assert market.entitlements is not None
+    return market.entitlements
+
+
+@pytest.mark.parametrize(("asked", "definition"), DEFINITIONS, ids=[each.name for each, _ in DEFINITIONS])
+def test_answer_and_margin_are_those_of_the_worst_case(
+    asked: AllocationProperty, definition: Callable[[Stand], Iterator[Case]]
+) -> None:
+    answers = set()
+    for market, shares in drawn(50, seed=11):
+        if not asked.asked_of(market):
+            continue
+        cases = list(definition(Stand(market, shares)))
+        worst = min((case.slack / case.size for case in cases), default=F(0))
+        margins = {case.slack for case in cases if case.slack / case.size == worst} or {F(0)}
+        verdict = asked.check(market, shares)
+        answers.add(verdict.answer)
+        assert (verdict.answer is Answer.FAILS) == (worst < 0), (market.entitlements, shares)
+        assert verdict.margin in margins, (margins, verdict, market.entitlements, shares)
+        assert verdict.exact
+        if worst < 0:
+            assert verdict.witness.refutes(market, shares)
+            assert asked.check(market, shares, tolerance=-worst).answer is Answer.HOLDS
+            assert asked.check(market, shares, tolerance=-worst * F(9, 10)).answer is Answer.FAILS
+        if worst == 0 or abs(worst) > F(1, 10**4):
+            rounded = asked.check(market, shares.astype(float))
+            assert rounded.answer is verdict.answer
+            assert min(abs(float(margin) - float(rounded.margin or 0)) for margin in margins) < 1e-9 or worst > 10**6
+    assert answers == {Answer.HOLDS, Answer.FAILS}
+
+
+@pytest.mark.parametrize(
+    ("asked", "definition"),
+    [*DEFINITIONS[:5], (WholeGpuConservation(), starting)],
+    ids=[each.name for each, _ in [*DEFINITIONS[:5], (WholeGpuConservation(), starting)]],
+)
+def test_a_witness_refutes_where_its_case_fails_and_nowhere_else(
+    asked: AllocationProperty, definition: Callable[[Stand], Iterator[Case]]
+) -> None:
+    said = set()
+    for market, shares in drawn(25, seed=12):
+        if asked.asked_of(market):
+            for case in definition(Stand(market, shares)):
+                said.add(case.slack < 0)
+                assert case.witness.refutes(market, shares) == (case.slack < 0), (case, market.entitlements, shares)
+    assert said == {True, False}
+
+
+def test_the_largest_gang_that_could_start_is_the_margin() -> None:
+    asked, answers = WholeGpuConservation(), set()
+    for market, shares in drawn(60, seed=13):
+        if asked.asked_of(market):
+            verdict = asked.check(market, shares)
+            answers.add(verdict.answer)
+            worst = min((case.slack for case in starting(Stand(market, shares))), default=F(0))
+            assert (verdict.answer is Answer.FAILS) == (worst < 0), (market.entitlements, shares)
+            assert worst == 0 or verdict.margin == worst
+            assert verdict.holds is False or verdict.margin >= 0
+            if worst < 0:
+                assert verdict.witness.refutes(market, shares)
+    assert answers == {Answer.HOLDS, Answer.FAILS}
