@@ -125,7 +125,8 @@ def test_what_is_forged_is_rejected(what: str) -> None:
 
 
 def test_the_second_of_three_bids_is_the_price_and_demands_end_trades() -> None:
-    for demand in (None, [3, "5/2", 2, "3/2"], [2, 2, 2, 2]):
-        decided = Market.of([[1, 2], [1, 3], [1, 4], [1, 6]], [4, 4], demand=demand)
+    four = [[1, 2], [1, 3], [1, 4], [1, 6]]
+    markets = [Market.of(four, [4, 4], demand=demand) for demand in (None, [3, "5/2", 2, "3/2"], [2, 2, 2, 2])]
+    for decided in (*markets, Market.of([[300, 200], [1, 3]], [1, 1])):  # the second type is faster by the mean
         found = SecondPriceTrading().certify(allocate("second-price-trading", decided, exact=True))
         assert "second-price-trading" in verify(json.loads(json.dumps(found.to_json())))
