@@ -47,8 +47,9 @@ TESTS = (
     *(f"tests/properties/test_{name}.py" for name in ("within_bounds", "entitlements", "ranges")),
     *("tests/methods/test_whole_gpus.py", "tests/cli/test_cli_verify_record.py"),
 )
-#: Tests of what no file shows: how files are opened and numbers printed, and the command.
+#: Tests of what no file shows: how files are opened and numbers printed, the command, and what is asked of a text.
 UNITS = {
+    "runs.py": ("tests/proofs/test_forged_runs.py",),
     "front.py": ("tests/proofs/test_verifier_program.py",),
     "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),
 }
