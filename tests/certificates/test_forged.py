@@ -283,10 +283,13 @@ FORGED: dict[str, tuple[Json, str]] = {
         ),
         "a weight is not positive",
     ),
-    "a good that stands twice": (
-        of("guarantee_kept", [[6, 0], [0, 0], [0, 0]], "HOLDS", goods=[OWED["goods"][0]] * 2, stock=[8, 8], **WIDE),
-        "a good stands twice",
-    ),
+    **{
+        f"a good that stands twice, and it {answer}": (
+            of("guarantee_kept", [[6, 0], [0, 0], [0, 0]], answer, goods=[OWED["goods"][0]] * 2, stock=[8, 8], **WIDE),
+            "a good stands twice",
+        )
+        for answer in ("HOLDS", "FAILS")
+    },
 }
 
 

@@ -12,7 +12,7 @@ from fairopt.models import SecondPriceTrading
 from fairopt.problem import Market
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
-from fairopt.testing.certificate_kinds.entitlements import NOW, ONE, of
+from fairopt.testing.certificate_kinds.entitlements import NOW, ONE, OWED, of
 from fairopt.testing.certificate_kinds.examples import Json, certificate, market
 
 NOBODY: list[list[Any]] = [[None, None, None]] * 4
@@ -25,7 +25,23 @@ WAITS = of(
     pending=[{"user": "B", "gpus": 0, "types": ["T0"], "other": {"cpu": 2}}],
 )
 STAYS = [[0, 0, 0], [5, 0, 2], [0, 0, 0]]
+
+
+def two_goods(first: str, second: str, answer: str) -> Json:
+    """Whether C's gang of one fits, which takes six CPUs; there are five, and a hundred of the other good."""
+    stock = [8 if good == "cpu" else 100 for good in (first, second)]
+    wide: Json = {
+        key: [[*row[:2], *[row[2]] * 2] for row in OWED[key]] for key in ("guarantee", "cap", "held", "fixed")
+    }
+    goods = [{"resource": good, "flavor": "all"} for good in (first, second)]
+    waits = [ONE[0], ONE[1] | {"other": {"cpu": 6}}]
+    return of("whole_gpu_conservation", NOW, answer, goods=goods, stock=stock, pending=waits, **wide)
+
+
 RIGHT: dict[str, Json] = {
+    "of two goods the first": two_goods("cpu", "ram", "HOLDS"),
+    "of two goods the second": two_goods("air", "cpu", "HOLDS"),
+    "of two goods the first, from the end": two_goods("cpu", "air", "HOLDS"),
     "short of CPUs": WAITS,
     "nothing that could be taken back": of("nobody_starves_while_lent", NOW, "HOLDS", fixed=STAYS),
     "just as many CPUs as are free": of(
@@ -79,7 +95,7 @@ def better(known: Json, had: Any, gets: Any) -> Json:
     return certificate("dominance", market=told, allocation=[had, [0, 0]], better=[gets, [0, 0]])
 
 
-def incentive(answer: str, gpus: Any, *guarantee: Any) -> Json:
+def incentive(answer: str, gpus: Any, *guarantee: Any, known: bool = False) -> Json:
     """Whether C's guarantee is worth less to it than GPUs of both types; its speedups are known within bounds."""
     rows: Any = [[0, 0, 0], [0, 0, 0], [*guarantee, 0], [0, 0, 0]]
     found = of(
@@ -90,7 +106,7 @@ def incentive(answer: str, gpus: Any, *guarantee: Any) -> Json:
         held=[[0, 0, 0]] * 3,
         fixed=[[0, 0, 0]] * 3,
     )
-    found["market"]["user"][2] |= {"least": [1, 1], "most": [1, 3]}
+    found["market"]["user"][2] |= {} if known else {"least": [1, 1], "most": [1, 3]}
     return found
 
 
@@ -99,6 +115,11 @@ def incentive(answer: str, gpus: Any, *guarantee: Any) -> Json:
 )
 def test_what_serves_a_gang_at_all_speedups(data: Json) -> None:
     assert "at all speedups within the bounds" in verify(data)
+
+
+def test_the_fastest_gpus_serve_first() -> None:
+    """C asks for four of five: one at 3 and three at 1 are worth more than its guarantee, which is worth 5."""
+    assert verify(incentive("HOLDS", [4, 1], 2, 1, known=True))
 
 
 PARETO = BY_HAND["PARETO"]
