@@ -349,6 +349,7 @@ TRADEOFFS: dict[str, tuple[Json, str]] = {
         "do not prove a line",
     ),
     "a negative mean": (nash(-1, "17/8"), "not reach its value"),
+    "a mean that is too large": (nash("5/4", "-1/8"), "not reach its value"),
     "negative factors": (
         nash("111/100", "-111/100", constant=0, duals=[], factors=["-9/8", "-9/10"]),
         "factors are not positive",

@@ -117,13 +117,53 @@ def test_what_serves_a_gang_at_all_speedups(data: Json) -> None:
     assert "at all speedups within the bounds" in verify(data)
 
 
+def test_gangs_that_may_run_on_the_same_type_are_served_together() -> None:
+    gangs = [{"user": "C", "gpus": gpus, "types": types} for gpus, types in ((4, ["T0", "T1"]), (1, ["T1"]))]
+    less = incentive("FAILS", [2, 1], 4, 1, known=True)
+    less["market"]["entitlements"]["pending"] = gangs
+    assert verify(less)
+
+
 def test_the_fastest_gpus_serve_first() -> None:
     """C asks for four of five: one at 3 and three at 1 are worth more than its guarantee, which is worth 5."""
     assert verify(incentive("HOLDS", [4, 1], 2, 1, known=True))
 
 
+def welfare(by: list[int], shares: list[Any], value: Any, gap: Any, name: str, line: Json, **more: Any) -> Json:
+    """The most Nash welfare where a property fails by epsilon; all run at 1, on a GPU for each weight."""
+    users = {f"u{i}": {"weight": weight} for i, weight in enumerate(by)}
+    told = market({user: [1] for user in users}, [sum(by)], **users)
+    point = {"epsilon": 0, "value": value, "allocation": [[share] for share in shares]}
+    body = {"goal": "nash_welfare", "property": name, "points": [point], "lines": [line], "gap": gap}
+    return certificate("frontier", market=told, **body, **more)
+
+
+EVEN = {"constant": 1, "slope": 0, "duals": [["capacity", 0, "1/3"]], "factors": [1, 1]}
+SIGNS = {"constant": 2, "slope": 0, "duals": [["capacity", 0, "2/3"]], "factors": ["-9/10", "-9/10", 2]}
+SHARING = [["sharing_incentive", i, "-1/6"] for i in range(3)]
+RISES = {"constant": 1, "slope": "1/2", "duals": [["capacity", 0, "1/2"], *SHARING], "factors": [1, 1, 1]}
 PARETO = BY_HAND["PARETO"]
 WRONG: dict[str, tuple[Json, str]] = {
+    **{
+        f"a user in a user, and it {answer}": (
+            of("cap_kept", NOW, answer, **{"in": ["G", "A", None, None]}),
+            "no group",
+        )
+        for answer in ("HOLDS", "FAILS")
+    },
+    # 3/2 by the power of 1/3 and 3/4 by that of 2/3 are less than 95/100
+    "a mean that forgets weights": (
+        welfare([1, 2], ["3/2", "3/2"], "19/20", "1/20", "pareto_efficiency", EVEN, weights=[1, 1], prices=[1]),
+        "does not reach its value",
+    ),
+    "negative factors of two of three": (
+        welfare([1, 1, 1], [1, 1, 1], 1, 1, "sharing_incentive", SIGNS),
+        "factors are not positive",
+    ),
+    "a line that rises by a half": (
+        welfare([1, 1, 1], [1, 1, 1], 1, 0, "sharing_incentive", RISES),
+        "the last line rises",
+    ),
     "no better": (better(ANY, ["1/2", 0], ["1/2", 0]), "nobody gains"),
     "no better at the least speedups": (better(SOME, [0, 1], [1, 0]), "nobody gains"),
     "which GPUs serve": (incentive("HOLDS", [4, 1], 1, 1), "in use depends"),

@@ -213,7 +213,7 @@ def two_kinds(**times: Any) -> Json:
 
 UNREADABLE: dict[str, tuple[Json, str]] = {
     "no types of PS": (
-        plan(HERE) | {"batch": plan(HERE, tenants={}, servers={})["batch"] | {"ps_types": []}},
+        plan(jobs=[]) | {"batch": plan(jobs=[], tenants={}, servers={})["batch"] | {"ps_types": []}},
         "there is a part without a type",
     ),
     "no chunks": (plan(HERE, jobs=[job(chunks=0)]), "chunks"),
