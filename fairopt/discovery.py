@@ -12,13 +12,13 @@ write a change as a scheduler's objects), ``fairopt.commands``, and for benchmar
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairopt.backends import Method, Solver
@@ -215,7 +215,10 @@ def _made(group: str, name: str, kind: Any) -> Any:
 
 def _registered(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, as they are while no folder of packages changes."""
-    return _read(group, tuple((path, Path(path).stat().st_mtime_ns) for path in sys.path if Path(path).exists()))
+    # strings, not Paths: every name that is looked up asks all folders
+    return _read(
+        group, tuple((path, os.stat(path or ".").st_mtime_ns) for path in sys.path if os.path.exists(path or "."))
+    )
 
 
 @lru_cache(maxsize=64)

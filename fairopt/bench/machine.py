@@ -121,5 +121,7 @@ def since(began: Clock) -> Clock:
 
 
 def _git(folder: Path, *words: str) -> str:
-    ran = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True, timeout=30)
+    # it only reads: a process that is killed meanwhile must leave no index.lock behind
+    command = ["git", "--no-optional-locks", *words]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=30)
     return ran.stdout.strip()

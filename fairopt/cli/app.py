@@ -8,11 +8,13 @@ solved, not installed or not capable; 4 nothing fails, but a property could not 
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Mapping
 from importlib import import_module
 from io import TextIOWrapper
@@ -119,7 +121,11 @@ class _Commands(TyperGroup):
 def load(name: str) -> Any:
     """Return a command of the command line, ready to be invoked."""
     command = COMMANDS[name]
-    return _invocable(name, getattr(import_module(command.module), command.attribute))
+    gc.disable()  # what an import makes stays: looking for garbage in it costs a tenth of the time
+    try:
+        return _invocable(name, getattr(import_module(command.module), command.attribute))
+    finally:
+        gc.enable()
 
 
 def plugged_in(name: str) -> Any:
@@ -223,6 +229,20 @@ def _end_orderly() -> None:
     """Take an end that others ask for, such as a queue of jobs, as an interruption: what is computed is kept."""
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _unraised
+
+
+def _unraised(what: Any) -> None:
+    """Have an interruption come again that came in a callback of the garbage collector, where Python drops errors."""
+    if isinstance(what.exc_value, KeyboardInterrupt) and hasattr(signal, "pthread_kill"):
+        ours = signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+        number = signal.SIGTERM if ours else signal.SIGINT
+        again = threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, number))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(what)
 
 
 def _run() -> None:

@@ -158,15 +158,22 @@ class IncrementalLP:
         self.iterations = 0
 
     def add_rows(self, lower: Array, upper: Array, rows: Sparse) -> None:
-        """Add rows; each is basic, so that the last basis stays one."""
+        """Add rows; each is basic, so that the last basis stays one. Errors: `NotSolved` where they are no numbers."""
         self._added.append((lower, upper, rows))
-        self._highs.addRows(len(rows), lower, upper, len(rows.index), rows.start, rows.index, rows.value)
+        self._require(self._highs.addRows(len(rows), lower, upper, len(rows.index), rows.start, rows.index, rows.value))
 
     def add_columns(self, gain: Array, columns: Sparse) -> None:
-        """Add variables that are not negative; each is at zero, so that the last basis stays one."""
-        count = len(columns)
+        """Add variables that are not negative; each is at zero, so that the last basis stays one. Errors: as above."""
+        count, at = len(columns), (columns.start, columns.index, columns.value)
         none, free = np.zeros(count), np.full(count, INFINITY)
-        self._highs.addCols(count, gain, none, free, len(columns.index), columns.start, columns.index, columns.value)
+        self._require(self._highs.addCols(count, gain, none, free, len(columns.index), *at))
+
+    def _require(self, status: highspy.HighsStatus) -> None:
+        """Refuse what HiGHS did not take: what is built on a wrong answer may be no number."""
+        import highspy
+
+        if status == highspy.HighsStatus.kError:
+            raise NotSolved(f"HiGHS did not take what was added to {self._program.name}")
 
     def start(self, columns: Array, rows: Array) -> None:
         """Start from a basis: a `Position` for each column and each row."""

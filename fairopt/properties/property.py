@@ -269,9 +269,13 @@ class AllocationProperty(OutcomeProperty):
             raise BadInput(f"got {given[user, column]}", place=place, remedy="Give a finite number")
         exact = problem.exact and given.dtype == object
         market, shares = (problem, given) if exact else (problem.as_(float), given.astype(float))
+        return self.decided(market, shares, slack_allowed(tolerance, exact=exact))
+
+    def decided(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        """Decide as `check` does, of shares (n, k) that have been read, in the market's number type."""
         market = _positive(market)
         decide = self._within_bounds if self.needs_speedups and not market.known.all() else self._check
-        verdict = decide(market, shares, slack_allowed(tolerance, exact=exact))
+        verdict = decide(market, shares, tolerance)
         require_returned(isinstance(verdict, Verdict), verdict, f"{type(self).__name__}._check", "a Verdict")
         return verdict
 

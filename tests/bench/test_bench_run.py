@@ -240,9 +240,12 @@ def test_a_folder_inside_a_checkout_of_something_else_has_no_commit(tmp_path: Pa
     assert checkout(tmp_path / "inside") == ("", False)
     subprocess.run([*git, "add", "."], check=True)
     subprocess.run([*git, "commit", "-q", "-m", "x"], check=True)
+    os.utime(tmp_path / "inside" / "file", (0, 0))  # git would note in its index that only the time is another
+    index = (tmp_path / ".git" / "index").read_bytes()
     commit, dirty = checkout(tmp_path / "inside")
     assert len(commit) == 40
     assert not dirty
+    assert (tmp_path / ".git" / "index").read_bytes() == index
 
 
 class Waiting(ThreadPoolExecutor):

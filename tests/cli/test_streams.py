@@ -221,6 +221,36 @@ def test_names_are_printed_where_not_every_letter_can_be(tmp_path: Path, json_: 
     assert json.loads(ran.stdout)["users"] == ["ü", "日本"] if json_ else r"\u65e5\u672c" in ran.stdout
 
 
+INTERRUPTED_IN_A_CALLBACK = """
+import os, signal, time, weakref
+from fairopt.cli import app
+
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+app.app = lambda prog_name: work()
+
+class Thing:
+    pass
+
+def forgotten(reference):  # Python drops errors in here
+    os.kill(os.getpid(), signal.SIGTERM)
+    sum(range(1000))
+
+def work():
+    thing = Thing()
+    reference = weakref.ref(thing, forgotten)
+    del thing
+    time.sleep(50)
+
+app.main()
+"""
+
+
+def test_an_interruption_is_not_lost_where_python_drops_errors() -> None:
+    command = [sys.executable, "-c", INTERRUPTED_IN_A_CALLBACK]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=40)
+    assert (ran.returncode, ran.stderr) == (130, "fairopt: interrupted\n")
+
+
 def test_a_run_that_is_asked_to_end_keeps_what_it_has(tmp_path: Path) -> None:
     state, record = tmp_path / "state.jsonl", tmp_path / "run.jsonl.gz"
     play = [*FAIROPT, "run", "@philly", "--cluster", "@philly", "--policy", "stride"]

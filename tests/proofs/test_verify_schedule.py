@@ -232,8 +232,11 @@ def harmless(data: dict[str, Any], place: tuple[Any, ...], value: Any) -> bool:
     if place[:3] == ("batch", "jobs", 3):
         return True  # j22 runs nowhere; that nothing would fit is not decided
     if place[:2] == ("batch", "jobs"):
+        name = data["batch"]["jobs"][place[2]]["name"]
+        if place[3] == "tenant":  # its quotas count where the job was admitted as its own
+            return not any(each["own"] and each["admitted"] for each in data["admissions"] if each["job"] == name)
         # an earlier arrival in the same interval, or less work; gradients of jobs that run on one server are idle
-        together = next(each for each in data["schedules"] if each["job"] == data["batch"]["jobs"][place[2]]["name"])
+        together = next(each for each in data["schedules"] if each["job"] == name)
         return (place[3] == "gradient" and together["together"]) or Fraction(value) < Fraction(was)
     if place[0] == "bases" and len(place) > 1:  # prices are judged up to the tolerance that the statement says
         return abs(Fraction(value) - Fraction(was)) <= verify_schedule.NEAR * Fraction(was)

@@ -283,5 +283,5 @@ KINDS = [
     Kind("b", "spoiled corrections to rationals", partial(EXACTLY, "corrections", (Exact(),)), 30, 30),
     Kind("b", "spoiled programs that grow", partial(FLOATS, "growing", (None,)), 20, 15),
     Kind("b", "spoiled programs side by side", many, 20, 40),
-    Kind("b", "deaths of a solver's process", die, 60, 1500, most=1_000),
+    Kind("b", "deaths of a solver's process", die, 60, 1500, most=300),
 ]  # fmt: skip

@@ -13,22 +13,18 @@ which Newton's method solves to any number of digits. Shares follow from one exa
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.best_parts import BestParts
 from fairopt.methods.eisenberg_gale.bounds import UtilityBounds, utility_bounds
+from fairopt.methods.eisenberg_gale.equations import ONE, ZERO, echelon, fraction, matrix, solutions
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
-
-if TYPE_CHECKING:
-    from flint import fmpq, fmpq_mat
 
 #: How much worse than a best buy a type may look in floats and be one, as a part of its cost, and which part of what is
 #: paid is nothing; tried in turn.
@@ -40,9 +36,10 @@ SPARE = 16
 #: Bits of a price that may be any in a range.
 SIMPLE = 20
 MOST_STEPS = 60
+#: So often who reaches its demand is corrected.
+MOST_CHANGES = 20
 #: Up to so many users with a rent and two best buys, prices are tried for being simple fractions that are optimal.
 MOST_TRIED = 200
-ZERO, ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +65,13 @@ def near_optimum(market: Market, shares: Array, prices: Array, rents: Array, dig
     """
     found = []
     for near in NEAR:
-        left()
-        solved = _Buys.near(market, prices, rents, *near).solved(prices, digits)
-        if solved is not None:
+        solved: NearOptimum | _Buys | None = _Buys.near(market, prices, rents, *near)
+        for _ in range(MOST_CHANGES):
+            left()
+            if not isinstance(solved, _Buys):
+                break
+            solved = solved.solved(prices, digits)
+        if isinstance(solved, NearOptimum):
             found.append(solved)
             if solved.bounds.error * 10**digits <= 1:
                 return solved
@@ -137,8 +138,8 @@ class _Buys:
         best = [sorted(np.flatnonzero(row).tolist(), key=speed.__getitem__) for row, speed in rows]
         return cls(market, best, rented.tolist(), free | ~found.any(axis=0))
 
-    def solved(self, prices: Array, digits: int) -> NearOptimum | None:
-        """Return the best of the allocations that buy only these types; None where the types are not best buys."""
+    def solved(self, prices: Array, digits: int) -> NearOptimum | _Buys | None:
+        """Return the best allocation that buys only these types, or who may buy what instead, or None for neither."""
         if not all(self.best):  # numbers that are beyond floats suggest nothing
             return None
         if any(not rent and self.free[types].any() for types, rent in zip(self.best, self.rented, strict=True)):
@@ -151,10 +152,32 @@ class _Buys:
             return None
         paid = [slope * self.market.speedup[i, self.best[i][0]] for i, slope in enumerate(slopes)]
         rents = [cost - found[types[0]] for cost, types in zip(paid, self.best, strict=True)]
-        shares = self._shares(found, slopes) if min(rents) >= 0 else None
-        if shares is None:
-            return None
-        return NearOptimum.of(self.market, shares, found, np.array(rents, dtype=object))
+        if wrong := [i for i, slope in enumerate(slopes) if rents[i] < 0 or self._beyond(i, slope)]:
+            return self._switched(wrong)
+        shares = self._shares(found, slopes)
+        return None if shares is None else NearOptimum.of(self.market, shares, found, np.array(rents, dtype=object))
+
+    def _beyond(self, i: int, slope: Fraction) -> bool:
+        """Whether user i, without a rent, would be worth more at this slope than its demand on its fastest best buy."""
+        market = self.market
+        most = market.limit[i]
+        return (
+            not self.rented[i]
+            and most < INFINITY
+            and market.weight[i] > slope * most * market.speedup[i, self.best[i][-1]]
+        )
+
+    def _switched(self, users: list[int]) -> _Buys | None:
+        """Return the same with a rent for those of these users that had none, who then buy what is fastest.
+
+        Those that had one lose it; None where one of them buys several types.
+        """
+        best, rented = list(self.best), list(self.rented)
+        for i in users:
+            if rented[i] and len(best[i]) > 1:
+                return None
+            best[i], rented[i] = best[i][-1:], not rented[i]
+        return replace(self, best=best, rented=rented)
 
     # -- prices --------------------------------------------------------------------------------------------------------
     def _apart(self, i: int) -> Fraction:
@@ -194,9 +217,13 @@ class _Buys:
         The search begins at ``prices`` in floats.
         """
         dual = _Dual.of(self)
-        t = [Fraction(float(prices[j])) for j in dual.loose]
-        # prices that no logarithm speaks of are not unique: they stay where they begin, and may be simple
-        t = [at if i in dual.curved else _short(at, SIMPLE) for i, at in enumerate(t)]
+        there, money = self.market.capacity, sum(self.market.weight, ZERO)
+        # a price of nothing that is not free begins at the most that it can be
+        t = [Fraction(float(prices[j])) or (money / there[j] if there[j] else ONE) for j in dual.loose]
+        # prices that no logarithm speaks of are nothing where GPUs are left over; else they are not unique: they stay
+        # where they begin, and may be simple
+        over = [sum(column * dual.linear, ZERO) > 0 for column in dual.basis.T]
+        t = [at if i in dual.curved else ZERO if over[i] else _short(at, SIMPLE) for i, at in enumerate(t)]
         weights = self.market.weight
         bits = int((digits + SPARE + len(str(int(max(weights) / min(weights))))) * 3.33)
         for _ in range(MOST_STEPS):
@@ -223,7 +250,7 @@ class _Buys:
         for i, types in enumerate(self.best):
             ratio = market.limit[i] / weight[i] if market.limit[i] < INFINITY else INFINITY
             alike[(self.rented[i], ratio, *types, *(market.speedup[i, types] if self.rented[i] else ()))].append(i)
-        program = BestParts(market.capacity, self.free)
+        program = BestParts(market.capacity, self.free | (prices == 0))
         for users in alike.values():
             i, money = users[0], sum(weight[users], ZERO)
             for j in self.best[i]:
@@ -264,7 +291,7 @@ class _Dual:
     @classmethod
     def of(cls, buys: _Buys) -> _Dual:
         market = buys.market
-        basis, loose = _solutions(len(market.types), buys._relations())
+        basis, loose = solutions(len(market.types), buys._relations())
         linear, money = market.capacity * ONE, np.full(len(market.types), ZERO, dtype=object)
         pairs: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
         for i, types in enumerate(buys.best):
@@ -289,7 +316,7 @@ class _Dual:
     @cached_property
     def curved(self) -> list[int]:
         """The places of t that Newton's method moves: the dual is strictly convex in these."""
-        return _echelon([list(row) for row in self.rows], len(self.loose))[1]
+        return echelon([list(row) for row in self.rows], len(self.loose))[1]
 
     def prices(self, t: list[Fraction]) -> Array:
         return np.array([sum((x * at for x, at in zip(row, t, strict=True) if x), ZERO) for row in self.basis])
@@ -326,46 +353,12 @@ class _Dual:
         slope = self.gradient(t, 2 * bits)
         step = [ZERO] * size
         if curved:
-            right = _matrix([[-slope[i]] for i in curved], 1)
+            right = matrix([[-slope[i]] for i in curved], 1)
             try:
-                moved = _matrix(hessian, len(curved)).solve(right)
+                moved = matrix(hessian, len(curved)).solve(right)
             except ZeroDivisionError:
                 return None
             for a, i in enumerate(curved):
-                step[i] = _short(_fraction(moved[a, 0]), 2 * bits)
+                step[i] = _short(fraction(moved[a, 0]), 2 * bits)
         changes = (sum((x * by for x, by in zip(row, step, strict=True) if x), ZERO) for row in rows)
         return step, max((abs(by / value) for by, value in zip(changes, values, strict=True)), default=ZERO)
-
-
-# -- linear algebra ----------------------------------------------------------------------------------------------------
-def _matrix(rows: list[list[Fraction]], width: int) -> fmpq_mat:
-    from flint import fmpq, fmpq_mat
-
-    return fmpq_mat(len(rows), width, [fmpq(x.numerator, x.denominator) for row in rows for x in row])
-
-
-def _fraction(number: fmpq) -> Fraction:
-    return Fraction(int(number.p), int(number.q))
-
-
-def _echelon(rows: list[list[Fraction]], width: int) -> tuple[fmpq_mat, list[int]]:
-    """Return the reduced row echelon form, and its pivots."""
-    reduced, rank = _matrix(rows, width).rref()
-    return reduced, [next(j for j in range(width) if reduced[r, j]) for r in range(rank)]
-
-
-def _solutions(width: int, equations: Iterable[tuple[tuple[int, Fraction], ...]]) -> tuple[Array, list[int]]:
-    """Return a basis (width, dimensions) of what solves linear equations, and the places where it is the identity."""
-    rows = []
-    for equation in equations:
-        rows.append([ZERO] * width)
-        for at, value in equation:
-            rows[-1][at] = value
-    reduced, pivots = _echelon(rows, width)
-    loose = [j for j in range(width) if j not in pivots]
-    basis = np.full((width, len(loose)), ZERO, dtype=object)
-    for at, j in enumerate(loose):
-        basis[j, at] = ONE
-        for r, pivot in enumerate(pivots):
-            basis[pivot, at] = -_fraction(reduced[r, j])
-    return basis, loose

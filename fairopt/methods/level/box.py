@@ -72,6 +72,8 @@ def vertex(problem: LevelProblem, usable: Array, others: FixedUsers, level: floa
     groups = _Groups(problem, usable)
     capacity, types, members = problem.capacity, len(problem.capacity), len(groups.first)
     unit = float(groups.size.mean())
+    if not np.finfo(float).tiny <= unit < INFINITY:
+        raise NotSolved("numerically out of range for floats: what users could have alone")
     part = groups.weight / capacity[:, None]  # of each type's capacity, for one unit of every member's throughput
     type_, group = np.nonzero(groups.usable)
     limited = np.flatnonzero(np.isfinite(groups.limit))

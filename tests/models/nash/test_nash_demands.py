@@ -13,6 +13,7 @@ from fairopt import allocate
 from fairopt.errors import BadInput, NotCapable
 from fairopt.methods.eisenberg_gale.bounds import utility_bounds
 from fairopt.methods.eisenberg_gale.chords import by_chords
+from fairopt.methods.eisenberg_gale.demands import near_optimum
 from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.models import NashWelfare, PartialAllocation
 from fairopt.policy import exactly
@@ -180,6 +181,15 @@ def test_what_is_not_proved_is_rejected(key: str, value: object, why: str) -> No
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
+def test_who_reaches_its_demand_only_exact_numbers_say() -> None:
+    tiny = F(1, 10**18)
+    market = Market.of([[1], [1], [1]], [2], weight=[1, 3, 4], demand=[F(1, 4) + 2 * tiny, F(3, 4) - tiny, 1])
+    shares, prices = np.array([[0.25], [0.75], [1.0]]), np.array([4.0])  # all three at their demands, up to rounding
+    found = near_optimum(market, shares, prices, np.zeros(3), 30)
+    assert found.shares.ravel().tolist() == [F(1, 4) + tiny, F(3, 4) - tiny, 1]
+    assert found.bounds.error * 10**30 < 1
+
+
 def test_chords_come_near() -> None:
     best = allocate("nash-welfare", IRRATIONAL, exact=True).utilities.astype(float)
     *_, (shares, prices, rents) = by_chords(IRRATIONAL)
