@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -94,12 +95,14 @@ def front() -> Any:
 
 def collected(folder: Path) -> list[File]:
     """Return the corpus that stands in a folder; it is made there where it is missing: some minutes."""
-    index = folder / "index.json"
-    if not index.exists():
+    sources = b"".join(path.read_bytes() for path in sorted(VERIFIER.glob("*.py")))
+    index = folder / f"index-{sha256(sources).hexdigest()[:12]}.json"  # whose lines are those of these sources
+    if not (folder / "given.jsonl").exists():
         folder.mkdir(parents=True, exist_ok=True)
         env = os.environ | {"MUTATION_CORPUS": str(folder), "PYTHONPATH": str(Path(__file__).parent)}
         words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "recording", *TESTS]
         subprocess.run(words, cwd=TOP, env=env, check=False)  # where tests fail, too, they have given their files
+    if not index.exists():
         index.write_text(json.dumps([asdict(each) for each in _chosen(folder)]), encoding="utf-8")
     return [File(**each) for each in json.loads(index.read_text(encoding="utf-8"))]
 
