@@ -283,10 +283,13 @@ FORGED: dict[str, tuple[Json, str]] = {
         ),
         "a weight is not positive",
     ),
-    "a good that stands twice": (
-        of("guarantee_kept", [[6, 0], [0, 0], [0, 0]], "HOLDS", goods=[OWED["goods"][0]] * 2, stock=[8, 8], **WIDE),
-        "a good stands twice",
-    ),
+    **{
+        f"a good that stands twice, and it {answer}": (
+            of("guarantee_kept", [[6, 0], [0, 0], [0, 0]], answer, goods=[OWED["goods"][0]] * 2, stock=[8, 8], **WIDE),
+            "a good stands twice",
+        )
+        for answer in ("HOLDS", "FAILS")
+    },
 }
 
 
@@ -346,6 +349,7 @@ TRADEOFFS: dict[str, tuple[Json, str]] = {
         "do not prove a line",
     ),
     "a negative mean": (nash(-1, "17/8"), "not reach its value"),
+    "a mean that is too large": (nash("5/4", "-1/8"), "not reach its value"),
     "negative factors": (
         nash("111/100", "-111/100", constant=0, duals=[], factors=["-9/8", "-9/10"]),
         "factors are not positive",

@@ -12,7 +12,7 @@ from fairopt.models import SecondPriceTrading
 from fairopt.problem import Market
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
-from fairopt.testing.certificate_kinds.entitlements import NOW, ONE, of
+from fairopt.testing.certificate_kinds.entitlements import NOW, ONE, OWED, of
 from fairopt.testing.certificate_kinds.examples import Json, certificate, market
 
 NOBODY: list[list[Any]] = [[None, None, None]] * 4
@@ -25,7 +25,23 @@ WAITS = of(
     pending=[{"user": "B", "gpus": 0, "types": ["T0"], "other": {"cpu": 2}}],
 )
 STAYS = [[0, 0, 0], [5, 0, 2], [0, 0, 0]]
+
+
+def two_goods(first: str, second: str, answer: str) -> Json:
+    """Whether C's gang of one fits, which takes six CPUs; there are five, and a hundred of the other good."""
+    stock = [8 if good == "cpu" else 100 for good in (first, second)]
+    wide: Json = {
+        key: [[*row[:2], *[row[2]] * 2] for row in OWED[key]] for key in ("guarantee", "cap", "held", "fixed")
+    }
+    goods = [{"resource": good, "flavor": "all"} for good in (first, second)]
+    waits = [ONE[0], ONE[1] | {"other": {"cpu": 6}}]
+    return of("whole_gpu_conservation", NOW, answer, goods=goods, stock=stock, pending=waits, **wide)
+
+
 RIGHT: dict[str, Json] = {
+    "of two goods the first": two_goods("cpu", "ram", "HOLDS"),
+    "of two goods the second": two_goods("air", "cpu", "HOLDS"),
+    "of two goods the first, from the end": two_goods("cpu", "air", "HOLDS"),
     "short of CPUs": WAITS,
     "nothing that could be taken back": of("nobody_starves_while_lent", NOW, "HOLDS", fixed=STAYS),
     "just as many CPUs as are free": of(
@@ -79,7 +95,7 @@ def better(known: Json, had: Any, gets: Any) -> Json:
     return certificate("dominance", market=told, allocation=[had, [0, 0]], better=[gets, [0, 0]])
 
 
-def incentive(answer: str, gpus: Any, *guarantee: Any) -> Json:
+def incentive(answer: str, gpus: Any, *guarantee: Any, known: bool = False) -> Json:
     """Whether C's guarantee is worth less to it than GPUs of both types; its speedups are known within bounds."""
     rows: Any = [[0, 0, 0], [0, 0, 0], [*guarantee, 0], [0, 0, 0]]
     found = of(
@@ -90,7 +106,7 @@ def incentive(answer: str, gpus: Any, *guarantee: Any) -> Json:
         held=[[0, 0, 0]] * 3,
         fixed=[[0, 0, 0]] * 3,
     )
-    found["market"]["user"][2] |= {"least": [1, 1], "most": [1, 3]}
+    found["market"]["user"][2] |= {} if known else {"least": [1, 1], "most": [1, 3]}
     return found
 
 
@@ -101,8 +117,53 @@ def test_what_serves_a_gang_at_all_speedups(data: Json) -> None:
     assert "at all speedups within the bounds" in verify(data)
 
 
+def test_gangs_that_may_run_on_the_same_type_are_served_together() -> None:
+    gangs = [{"user": "C", "gpus": gpus, "types": types} for gpus, types in ((4, ["T0", "T1"]), (1, ["T1"]))]
+    less = incentive("FAILS", [2, 1], 4, 1, known=True)
+    less["market"]["entitlements"]["pending"] = gangs
+    assert verify(less)
+
+
+def test_the_fastest_gpus_serve_first() -> None:
+    """C asks for four of five: one at 3 and three at 1 are worth more than its guarantee, which is worth 5."""
+    assert verify(incentive("HOLDS", [4, 1], 2, 1, known=True))
+
+
+def welfare(by: list[int], shares: list[Any], value: Any, gap: Any, name: str, line: Json, **more: Any) -> Json:
+    """The most Nash welfare where a property fails by epsilon; all run at 1, on a GPU for each weight."""
+    users = {f"u{i}": {"weight": weight} for i, weight in enumerate(by)}
+    told = market({user: [1] for user in users}, [sum(by)], **users)
+    point = {"epsilon": 0, "value": value, "allocation": [[share] for share in shares]}
+    body = {"goal": "nash_welfare", "property": name, "points": [point], "lines": [line], "gap": gap}
+    return certificate("frontier", market=told, **body, **more)
+
+
+EVEN = {"constant": 1, "slope": 0, "duals": [["capacity", 0, "1/3"]], "factors": [1, 1]}
+SIGNS = {"constant": 2, "slope": 0, "duals": [["capacity", 0, "2/3"]], "factors": ["-9/10", "-9/10", 2]}
+SHARING = [["sharing_incentive", i, "-1/6"] for i in range(3)]
+RISES = {"constant": 1, "slope": "1/2", "duals": [["capacity", 0, "1/2"], *SHARING], "factors": [1, 1, 1]}
 PARETO = BY_HAND["PARETO"]
 WRONG: dict[str, tuple[Json, str]] = {
+    **{
+        f"a user in a user, and it {answer}": (
+            of("cap_kept", NOW, answer, **{"in": ["G", "A", None, None]}),
+            "no group",
+        )
+        for answer in ("HOLDS", "FAILS")
+    },
+    # 3/2 by the power of 1/3 and 3/4 by that of 2/3 are less than 95/100
+    "a mean that forgets weights": (
+        welfare([1, 2], ["3/2", "3/2"], "19/20", "1/20", "pareto_efficiency", EVEN, weights=[1, 1], prices=[1]),
+        "does not reach its value",
+    ),
+    "negative factors of two of three": (
+        welfare([1, 1, 1], [1, 1, 1], 1, 1, "sharing_incentive", SIGNS),
+        "factors are not positive",
+    ),
+    "a line that rises by a half": (
+        welfare([1, 1, 1], [1, 1, 1], 1, 0, "sharing_incentive", RISES),
+        "the last line rises",
+    ),
     "no better": (better(ANY, ["1/2", 0], ["1/2", 0]), "nobody gains"),
     "no better at the least speedups": (better(SOME, [0, 1], [1, 0]), "nobody gains"),
     "which GPUs serve": (incentive("HOLDS", [4, 1], 1, 1), "in use depends"),
@@ -125,7 +186,8 @@ def test_what_is_forged_is_rejected(what: str) -> None:
 
 
 def test_the_second_of_three_bids_is_the_price_and_demands_end_trades() -> None:
-    for demand in (None, [3, "5/2", 2, "3/2"], [2, 2, 2, 2]):
-        decided = Market.of([[1, 2], [1, 3], [1, 4], [1, 6]], [4, 4], demand=demand)
+    four = [[1, 2], [1, 3], [1, 4], [1, 6]]
+    markets = [Market.of(four, [4, 4], demand=demand) for demand in (None, [3, "5/2", 2, "3/2"], [2, 2, 2, 2])]
+    for decided in (*markets, Market.of([[300, 200], [1, 3]], [1, 1])):  # the second type is faster by the mean
         found = SecondPriceTrading().certify(allocate("second-price-trading", decided, exact=True))
         assert "second-price-trading" in verify(json.loads(json.dumps(found.to_json())))

@@ -28,7 +28,7 @@ from explained import by_rule, read_ones
 from mutants import Mutant, mutants
 
 #: Seconds of the processor that a mutant may take for one file, for all (it has survived then), for tests; and bytes.
-SECONDS, ALL_SECONDS, UNIT_SECONDS, BYTES = 2, 1, 20, 4 * 2**30
+SECONDS, ALL_SECONDS, UNIT_SECONDS, BYTES = 2, 3, 20, 4 * 2**30
 #: Seconds after which a mutant's process is ended, whatever it waits for.
 ENDED = 120
 

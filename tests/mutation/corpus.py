@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -51,8 +52,9 @@ TESTS = (
     *(f"tests/properties/test_{name}.py" for name in ("within_bounds", "entitlements", "ranges")),
     *("tests/methods/test_whole_gpus.py", "tests/cli/test_cli_verify_record.py"),
 )
-#: Tests of what no file shows: how files are opened and numbers printed, and the command.
+#: Tests of what no file shows: how files are opened and numbers printed, the command, and what is asked of a text.
 UNITS = {
+    "runs.py": ("tests/proofs/test_forged_runs.py",),
     "front.py": ("tests/proofs/test_verifier_program.py",),
     "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),
 }
@@ -129,12 +131,14 @@ def passes(tests: tuple[str, ...]) -> bool:
 
 def collected(subject: Subject, folder: Path) -> list[File]:
     """Return the subject's corpus that stands in a folder; it is made there where it is missing: some minutes."""
-    index = folder / "index.json"
-    if not index.exists():
+    sources = b"".join(path.read_bytes() for path in sorted(subject.folder.rglob("*.py")))
+    index = folder / f"index-{sha256(sources).hexdigest()[:12]}.json"  # whose lines are those of these sources
+    if not (folder / "given.jsonl").exists():
         folder.mkdir(parents=True, exist_ok=True)
         env = os.environ | {"MUTATION_CORPUS": str(folder), "PYTHONPATH": str(Path(__file__).parent)}
         words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", subject.plugin, *subject.tests]
         subprocess.run(words, cwd=TOP, env=env, check=False)  # where tests fail, too, they have given their files
+    if not index.exists():
         index.write_text(json.dumps([asdict(each) for each in _chosen(subject, folder)]), encoding="utf-8")
     return [File(**each) for each in json.loads(index.read_text(encoding="utf-8"))]
 

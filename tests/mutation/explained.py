@@ -17,6 +17,8 @@ from mutants import Mutant
 READ = Path(__file__).with_name("read.toml")
 #: What is called to refuse too much work, and how constants are called that say how much that is; one says more.
 LIMITS, MOST, NO_LIMIT = ("within", "_require_short"), ("MOST_", "DEEPEST"), "MOST_TOLERANCE"
+#: What puts something into words for a refusal.
+WORDS = ("brief", "odd", "happened", "key_shown")
 Nodes = Sequence[Any]  #: what a change is in, from the module inwards
 
 
@@ -38,6 +40,8 @@ def _limit(operator: str, around: Nodes) -> bool:
 
 
 def _words_of_a_refusal(operator: str, around: Nodes) -> bool:
+    if any(isinstance(each, ast.FunctionDef) and each.name in WORDS for each in around):
+        return True
     for outer, inner in pairwise(around):
         if isinstance(outer, ast.Raise) or (isinstance(outer, ast.Yield) and isinstance(inner, ast.JoinedStr)):
             return True

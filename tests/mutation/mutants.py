@@ -151,7 +151,9 @@ def _state(node: Any) -> list[tuple[Any, Any]]:
 
 
 def _statements(program: ast.AST) -> Iterator[range]:
-    """Yield the lines of each statement in a function; of one that has a body, those before the body."""
+    """Yield the lines of each lambda and of each statement in a function; those before the body of one that has it."""
+    for each in (node for node in ast.walk(program) if isinstance(node, ast.Lambda)):
+        yield range(each.lineno, (each.end_lineno or 0) + 1)
     for function in (node for node in ast.walk(program) if isinstance(node, ast.FunctionDef)):
         for each in (node for inside in function.body for node in ast.walk(inside) if isinstance(node, ast.stmt)):
             body = getattr(each, "body", None)

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("cosmic_ray")
 
+from explained import by_rule, read_ones
 from mutants import mutants
 
 SOURCE = '''"""A check."""
@@ -40,3 +41,42 @@ def test_mutants_differ_in_one_place_and_annotations_stay(tmp_path: Path) -> Non
     sources = [each.source for each in found.values()]
     assert len(set(sources)) == len(sources)
     assert SOURCE not in sources
+
+
+RULED = """MOST = MOST_TERMS = 7
+
+
+def check(amounts: list[int], most: list[int]) -> None:
+    within(len(amounts) + 1, MOST)
+    require(len(amounts) > 2, "place", f"{len(amounts) + 3} are too few")
+    for amount, limit in zip(amounts, most, strict=True):
+        if amount == inf or amount > limit + 4:
+            raise ValueError(f"{amount - 5} is too much")
+"""
+
+
+def test_a_rule_explains_words_lengths_limits_and_infinity_and_no_check(tmp_path: Path) -> None:
+    path = tmp_path / "check.py"
+    path.write_text(RULED)
+    rules = {each.change: by_rule(each) for each in mutants(path, path.name)}
+    explained = {change for change, why in rules.items() if why}
+    for change, why in (
+        ("+ 1", "limit of work"),
+        ("+ 3", "other words"),
+        ("strict=False", "lengths"),
+        ("- 5", "words"),
+    ):
+        assert any(change in each and why in (rules[each] or "") for each in explained)
+    assert any("amount >= inf" in each for each in explained)
+    checked = [each for each in rules if "> limit" in each.partition(" -> ")[0] and "amount >= inf" not in each]
+    checked += [each for each in rules if "len(amounts) >= 2" in each]
+    assert len(checked) > 5
+    assert all(rules[each] is None for each in checked)
+
+
+def test_what_was_read_is_of_the_verifiers() -> None:
+    """A change that is no mutant any more has to be read again."""
+    folder = Path(__file__).parents[2] / "proofs" / "verifier"
+    for file, change in read_ones():
+        before = " ".join((folder / file).read_text(encoding="utf-8").split())
+        assert " ".join(change.partition(" -> ")[0].split()) in before, change

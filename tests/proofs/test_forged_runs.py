@@ -88,6 +88,12 @@ RIGHT = {
         ends(1),
         hosts=[HOSTS[0] | {"speed": 2}, HOSTS[1]],
     ),
+    "on a host and on one of twice the speed": record(
+        job("j1", 0, 60, gpus=2),
+        {"round": 0, "start": {"j1": APART}, "complete": {"j1": 60}},
+        ends(1),
+        hosts=[HOSTS[0], HOSTS[1] | {"speed": 2}],
+    ),
     "half the GPUs at half the speed": record(
         job("j1", 0, 30, gpus=2, elastic=[[1, "1/2"]]),
         {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 60}},
@@ -253,6 +259,7 @@ MECHANICS, HOST = ("run", "mechanics"), ("run", "cluster", "hosts", 0)
     [
         *((0, ("run", "length"), 0), (0, (*MECHANICS, "spread"), 0), (0, (*MECHANICS, "spread"), 2)),
         *((0, (*HOST, "gpus"), 0), (0, (*HOST, "speed"), 0), (0, ("run", "trace", "tenants", 0, "weight"), 0)),
+        *((0, (*HOST, "bandwidth"), 0), (0, ("run", "cluster", "memory", 0), 0)),
         *((1, ("job", key), 0) for key in ("weight", "work", "gpus")),
         *((1, ("job", "elastic"), sizes) for sizes in ([[2, 0]], [[0, 2]], [[2]])),
     ],

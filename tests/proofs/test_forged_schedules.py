@@ -212,6 +212,10 @@ def two_kinds(**times: Any) -> Json:
 
 
 UNREADABLE: dict[str, tuple[Json, str]] = {
+    "no types of PS": (
+        plan(jobs=[]) | {"batch": plan(jobs=[], tenants={}, servers={})["batch"] | {"ps_types": []}},
+        "there is a part without a type",
+    ),
     "no chunks": (plan(HERE, jobs=[job(chunks=0)]), "chunks"),
     "no epochs": (plan(HERE, jobs=[job(epochs=0)]), "epochs"),
     "no mini-batches": (plan(HERE, jobs=[job(minibatches=0)]), "minibatches"),
