@@ -249,7 +249,10 @@ class WaterFilling(Formulated):
         filled = so_far(partial(fill, market.speedup, market.capacity, self._fair(market), market.demand))
         if not filled.ended:
             known, least = {"share": filled.shares}, filled.lower
-            word, upper = f"the least level is proved by prices{filled.until}", None if isinf(filled.upper) else filled.upper
+            word, upper = (
+                f"the least level is proved by prices{filled.until}",
+                None if isinf(filled.upper) else filled.upper,
+            )
             left(found=Solution(Status.LIMIT, word, "auto", least, upper, lower=least, upper=upper, values=known))
         if surely and not (most := filled.slack.max()) <= WIDE:
             raise NotSolved(f"numerically out of range for floats: a level may be too low by a part of {most:.1g}")
