@@ -32,9 +32,15 @@ TWO_LEVELS = Market.of([[1, 0], [0, 1], [0, 1]], capacity=[1, 8])
 
 @contextmanager
 def a_second_for_each_look() -> Iterator[None]:
-    """Have each look at the clock take a second, so that limits stop the same things everywhere."""
+    """Have each look at the clock take a second, so that limits stop the same things everywhere.
+
+    The simplex method in prices is not asked: it takes milliseconds, and looks at no clock.
+    """
     ticks = count()
-    with patch("fairopt.deadline.monotonic", lambda: float(next(ticks))):
+    with (
+        patch("fairopt.deadline.monotonic", lambda: float(next(ticks))),
+        patch("fairopt.methods.level.solve.STEPPED", 0),
+    ):
         yield
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from fairopt.deadline import left, remaining
 from fairopt.errors import OutOfTime
-from fairopt.methods.envy_free.interior_program import CLOSE, Interior, InteriorProgram, Pairs, Point
+from fairopt.methods.envy_free.interior_program import CLOSE, EnvyPairs, Interior, InteriorProgram, Point
 from fairopt.methods.envy_free.restricted_lp import Users
 from fairopt.program import INFINITY, Array
 
@@ -75,7 +75,7 @@ def interior(users: Users, direction: Array) -> Interior:
 class _Newton:
     """The equations of a step from ``point``, with the bundles eliminated."""
 
-    def __init__(self, program: InteriorProgram, pairs: Pairs, point: Point) -> None:
+    def __init__(self, program: InteriorProgram, pairs: EnvyPairs, point: Point) -> None:
         self.program, self.pairs, self.point = program, pairs, point
         able, limited = program.able, program.limited
         bundle, part = program.held(point), program.part

@@ -51,7 +51,7 @@ class Point(NamedTuple):
         return tuple(each * dual for each, dual in zip(self[:4], self[4:8], strict=True))
 
 
-class Pairs:
+class EnvyPairs:
     """Rows against envy, by the user that is envied: ``envious`` (p,) directions, ``envied`` (p,) users.
 
     ``rows`` (p, k): the speedups of the envious; those against user i are ``begins[i]`` to ``begins[i + 1]``.
@@ -88,7 +88,7 @@ class Interior:
     bundle: Array
     prices: Array
     demand_duals: Array
-    pairs: Pairs
+    pairs: EnvyPairs
     envy: Array
     gain: Array
     gap: float
@@ -121,7 +121,7 @@ class InteriorProgram:
         there = [each[which] for each, which in zip(products, self.there, strict=True)]
         return float(sum(each.sum() for each in there) / sum(each.size for each in there))
 
-    def start(self) -> tuple[Point, Pairs]:
+    def start(self) -> tuple[Point, EnvyPairs]:
         """Return a first point: bundles that only their holders would choose, and products that are all alike."""
         value, weight, k = self.value, self.weight, self.value.shape[1]
         bundle = value / np.sqrt((value * value).sum(axis=1, keepdims=True))
@@ -131,7 +131,7 @@ class InteriorProgram:
         #: of these bundles; nobody envies its own direction: their bundles are worth the same
         self.strict = self._slacks(bundle)
         envious, envied = self._tightest(self.strict, worth)
-        pairs = Pairs(envious, envied, self.rows, len(value))
+        pairs = EnvyPairs(envious, envied, self.rows, len(value))
         slack = np.maximum(self.strict[envious, envied], SLACK * worth[envious])
         spare = np.where(self.limited, np.maximum(1 - (self.part * bundle).sum(axis=1), 0.2), 1.0)
         over = 1 - weight @ bundle
@@ -165,7 +165,7 @@ class InteriorProgram:
         envied, envious = np.nonzero(tight & (relative < INFINITY))
         return envious, envied
 
-    def joined(self, point: Point, pairs: Pairs, slacks: Array, best: float) -> tuple[Point, Pairs]:
+    def joined(self, point: Point, pairs: EnvyPairs, slacks: Array, best: float) -> tuple[Point, EnvyPairs]:
         """Return the point and the pairs with rows that are violated or, until a gap of `CLOSE`, tight."""
         new = slacks < 0
         if best > CLOSE:
@@ -182,13 +182,13 @@ class InteriorProgram:
         point = point._replace(
             slack=np.concatenate([point.slack, slack])[order], envy=np.concatenate([point.envy, mean / slack])[order]
         )
-        return point, Pairs(envious[order], envied[order], self.rows, len(self.value))
+        return point, EnvyPairs(envious[order], envied[order], self.rows, len(self.value))
 
     def held(self, point: Point) -> Array:
         """Return the bundles, nothing where a user does not run."""
         return np.where(self.able, point.bundle, 0.0)
 
-    def seen(self, point: Point, pairs: Pairs, slacks: Array, steps: int) -> Interior:
+    def seen(self, point: Point, pairs: EnvyPairs, slacks: Array, steps: int) -> Interior:
         """Return what the point proves, but for rounding: the gap of its total and the bound by its multipliers.
 
         Envy is mixed away with the first bundles, whose part is added to the gap.
