@@ -64,9 +64,8 @@ def allocations(decisions: Iterable[Allocation]) -> None:
 def _shares(decided: Allocation) -> None:
     market = decided.market
     table = table_of("user", *market.types, "throughput", "equal share is worth")
-    for i, user in enumerate(market.users):
-        row = [number_text(share) for share in decided.shares[i]]
-        table.add_row(user, *row, number_text(decided.utilities[i]), number_text(market.fair_utility()[i]))
+    for user, *row in zip(market.users, *decided.shares.T, decided.utilities, market.fair_utility(), strict=True):
+        table.add_row(user, *map(number_text, row))
     say(table)
 
 
