@@ -46,8 +46,8 @@ class Equilibrium:
         The price of a type is the most that anybody would pay at the margin, w_i v_ij / u_i, less the user's rent.
         """
         market = market.as_(Fraction if shares.dtype == object else float)
-        with np.errstate(all="ignore"):  # of speedups of 1e-300, prices are beyond floats
-            pays = market.speedup * (market.weight / (market.speedup * shares).sum(axis=1))[:, None]
+        with np.errstate(all="ignore"):  # of who has nothing; divided first, since speedups may be 1e-300
+            pays = market.speedup / (market.speedup * shares).sum(axis=1)[:, None] * market.weight[:, None]
         net = pays if rents is None else np.maximum(pays - rents[:, None], 0)
         prices = net.max(axis=0)
         return cls(prices, market.weight, shares * prices, rents)

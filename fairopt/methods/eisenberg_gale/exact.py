@@ -92,10 +92,13 @@ def edges_of(floats: Market, shares: Array) -> Iterator[Array]:
     """
     usable = (floats.speedup > 0) & (floats.capacity > 0)
     shares = np.where(usable, np.maximum(shares.astype(float), 0.0), 0.0)
-    utility = (floats.speedup * shares).sum(axis=1)
+    # in units of a user's best type, since speedups may be so small that what a unit of theirs costs is beyond floats
+    best = np.where(usable, floats.speedup, 0.0).max(axis=1, keepdims=True)
+    speed = np.divide(floats.speedup, best, out=np.zeros(shares.shape), where=usable)
+    utility = (speed * shares).sum(axis=1)
     if not (utility > 0).all():
         return
-    marginal = np.where(usable, floats.speedup * (floats.weight / utility)[:, None], 0.0)
+    marginal = speed * (floats.weight / utility)[:, None]
     prices = np.maximum(marginal.max(axis=0), NOISE**2)
     spent = shares * prices / np.minimum.outer(floats.weight, np.maximum(prices * floats.capacity, NOISE**2))
     key = np.where(usable, (spent + NOISE) / (1 - marginal / prices + NOISE), -1.0)
@@ -198,6 +201,9 @@ def _total(weights: Array) -> Fraction:
 
 def _plausible(floats: Market, edges: Array) -> bool:
     """Return False where, for certain, not all edges are best buys at the prices that they imply."""
+    users, types = edges.T
+    if not _safe(floats.speedup[users, types]):
+        return True
     with np.errstate(all="ignore"):
         prices = forest_prices(floats, edges, float)
         wanted = (floats.speedup > 0) & (floats.capacity > 0)
@@ -206,7 +212,6 @@ def _plausible(floats: Market, edges: Array) -> bool:
         return True
     if (wanted & (prices == 0)).any():
         return False
-    users, types = edges.T
     return bool((bang[users, types] >= bang.max(axis=1)[users] * (1 - CHAINED)).all())
 
 

@@ -220,3 +220,13 @@ def test_speedups_whose_prices_are_beyond_floats() -> None:
     )
     found = allocate(NashWelfare(), market)
     assert found.shares[:, 0] == pytest.approx([1.0, 444.5 / 445.5, 1 / 445.5])
+
+
+def test_speedups_that_floats_cannot_divide_a_weight_by() -> None:
+    # each has one type of its own; u1 has all that it asks for, and u2 all there is
+    market = Market.of_arrays(
+        np.array([[0, 2.5e-300], [1e-300, 0]]), capacity=[6.0, 19.0], weight=[2e7, 9e9], demand=[0.0625, 25.0]
+    )
+    for exact in (False, True):
+        shares = allocate(NashWelfare(), market, exact=exact).shares.astype(float)
+        assert shares == pytest.approx(np.array([[0, 0.0625], [6, 0]]), rel=1e-12)
