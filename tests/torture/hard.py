@@ -122,6 +122,6 @@ def told(market: Market) -> str:
 
 
 KINDS = [
-    Kind("d", "decisions on hard numbers", attempt, 20, 12),
+    Kind("d", "decisions on hard numbers", attempt, 40, 12),
     Kind("d", "verdicts on hard numbers", verdicts, 20, 12),
 ]
