@@ -34,7 +34,7 @@ LISTS: Sequence[str] = (
     "claims --json --paper oef",
     "claims --json --verdict refuted",
     "claims oef-thm5.3",
-    "claims --run --json oef-thm5.3",
+    "claims --run --json oef-fig2",
     "bench list",
 )
 MARKET = """schema = 1
