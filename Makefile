@@ -54,6 +54,7 @@ check: .venv/ready ## linters and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests/public/typed.py
 
 format: .venv/ready
 	$(BIN)/ruff check --fix .
