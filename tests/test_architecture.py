@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -41,16 +42,22 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for top in PACKAGES for path in python_files(ROOT / top)}
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Return what a file imports of ours, wherever in the file: modules, and packages that other names come from."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             inside = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
             found |= {full if full in MODULES else str(node.module) for full in inside.values()}
-    return {name for name in found if name.split(".")[0] in (*PACKAGES, "tests")}
+    return frozenset(name for name in found if name.split(".")[0] in (*PACKAGES, "tests"))
 
 
 #: Modules of Python that only some systems have.
@@ -60,7 +67,7 @@ POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "term
 def test_every_module_can_be_imported_on_every_system() -> None:
     """What only POSIX systems have is imported where it is used."""
     for path in [*toolkit(), *(ROOT / "models").rglob("*.py"), *(ROOT / "benchmarks").glob("*/*.py")]:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             named = {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
             named |= {str(node.module)} if isinstance(node, ast.ImportFrom) else set()
             assert not named & POSIX_ONLY, path.relative_to(ROOT)
@@ -179,7 +186,7 @@ def test_a_module_does_not_hide_the_function_of_its_name() -> None:
 def test_no_two_public_classes_have_one_name() -> None:
     places = defaultdict(list)
     for path in [*toolkit(), *python_files(ROOT / "models")]:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(module_name(path))
     assert not {name: modules for name, modules in places.items() if len(modules) > 1}
@@ -217,7 +224,7 @@ CHOOSERS = {TOOLKIT / "policy" / "decide.py", TOOLKIT / "backends" / "solver.py"
 
 
 def calls(path: Path) -> list[ast.Call]:
-    return [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)]
 
 
 def test_who_solves_is_decided_in_one_module() -> None:

@@ -23,7 +23,7 @@ from fairopt.testing.samples import sample_markets
 AGREE = 1e-6
 #: Asked for its default of 1e-10, Clarabel gives up on one of these Nash programs, and says so.
 CONIC = 1e-8
-CHUNKS = 8
+CHUNKS = 16
 #: So many of them in every run, the others in a campaign.
 QUICK = 1
 #: So many of a chunk's 25 markets a conic solver may give up on, and say so.
@@ -70,4 +70,4 @@ def test_back_ends_agree_on_200_random_markets(chunk: int, conformance: Callable
     assert set(compared) == {backend.name for backend in here}
     assert all(count <= MOST_SHORT for count in short.values()), short
     told = ", ".join(f"{name} {count}" for name, count in sorted(compared.items()))
-    conformance(f"agreement {chunk + 1}/{CHUNKS}: 25 markets; programs solved: {told}")
+    conformance(f"agreement {chunk + 1}/{CHUNKS}: {number + 1} markets; programs solved: {told}")

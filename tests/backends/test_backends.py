@@ -204,8 +204,12 @@ def test_the_suite_catches(mock, caught):
     assert SUITE.run_one(Mock(), one).outcome is Outcome.RAN
     row = SUITE.run_one(mock(), one)
     assert row.outcome is Outcome.FAILED, f"{caught} did not notice {mock.__name__}"
-    with pytest.raises(SuiteFailed, match=caught):
-        Suite("one", [one], SUITE.traits).run([mock()]).require_complete()
+
+
+def test_a_suite_that_fails_says_which_check_did():
+    one = next(one for one in SUITE.checks if one.name == "program: rows equal")
+    with pytest.raises(SuiteFailed, match=one.name):
+        Suite("one", [one], SUITE.traits).run([Loose()]).require_complete()
 
 
 # -- the mechanism ---------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 AGAIN = "Run it again and look at what changed: make notebook"
 
-#: The rest are run again by the campaign: each starts a kernel of its own.
-QUICK = {"oef_running_example", "gavel", "ltgf"}
+#: The rest are run again by the campaign, and by `make docs`: each starts a kernel of its own.
+QUICK = {"oef_running_example"}
 
 each_notebook = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 

@@ -62,7 +62,7 @@ def check_against_exact(policy: Policy, market: Market) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_small_odd_markets_against_the_exact_optimum(policy: Policy, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     only(way, monkeypatch)
-    for seed in range(60):
+    for seed in range(30):
         check_against_exact(policy, odd_market(seed, users=(1, 12)))
 
 

@@ -44,7 +44,7 @@ def check_exact(seed):
     check_feasible(market, decision)
 
 
-@pytest.mark.parametrize("first", [0, 80])
+@pytest.mark.parametrize("first", [0, pytest.param(80, marks=pytest.mark.slow)])
 def test_levels_are_the_exact_ones(first):
     for seed in range(first, first + 80):
         check_exact(seed)

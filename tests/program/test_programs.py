@@ -112,7 +112,7 @@ def steps(draw, body, value, pool):
     return apply(body), np.asarray(apply(value), dtype=object)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(expressions())
 def test_affine_arithmetic_is_arithmetic(drawn):
     (body, value), point = drawn

@@ -66,7 +66,7 @@ def test_completions_are_those_of_rounds_where_every_event_is_on_a_boundary(poli
 @pytest.mark.parametrize(("policy", "types"), [(FirstInFirstOut(), 3), (ShortestRemainingTimeFirst(), 1)])
 def test_rounds_come_near_continuous_time_as_they_get_shorter(policy: Policy, types: int) -> None:
     apart = 0
-    for setting in sample_settings(6, seed=12, jobs=(4, 8), types=(1, types), ties=False):
+    for setting in sample_settings(3, seed=12, jobs=(4, 8), types=(1, types), ties=False):
         limit = completions(policy, setting)
         events = 2 * len(setting.trace.jobs) + 2 * len(setting.trace.outages)
         for length in (Fraction(1, 5), Fraction(1, 50)):

@@ -12,7 +12,7 @@ from catalogue import KINDS, TRIALS
 from planted import PLANTED, Planted, found, planted
 from trials import Ending, Fault, Kind
 
-QUICK = {"a": 40, "b": 15, "c": 0, "d": 8, "e": 5}
+QUICK = {"a": 20, "b": 8, "c": 0, "d": 5, "e": 3}
 TEN_MINUTES = 120.0
 
 

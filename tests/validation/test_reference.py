@@ -86,7 +86,7 @@ def check(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(each, marks=pytest.mark.slow) for each in range(10, 20))])
 def test_agreement(name: str, seed: int) -> None:
     check(name, seed)
 

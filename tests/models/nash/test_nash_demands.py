@@ -95,7 +95,7 @@ def test_a_rational_optimum_is_exact_though_demands_bind() -> None:
     assert exactly(NashWelfare(), market).exact
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [*range(30), *(pytest.param(each, marks=pytest.mark.slow) for each in range(30, 60))])
 def test_no_awkward_market_is_refused(seed: int) -> None:
     market = awkward(seed)
     decision = allocate("nash-welfare", market, exact=True)
