@@ -27,7 +27,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     tables = [word for suffix in ("csv", "parquet", "tex") for word in ("--table", f"cells.{suffix}")]
     ran = study_process(
-        folder, spec_file(folder, spec_text(folder).replace("seeds = 3", "seeds = 4")), "--json", *tables
+        folder, spec_file(folder, spec_text(folder).replace("seeds = 3", "seeds = 4")), "--json", "--jobs", "1", *tables
     )
     assert ran.returncode == 0, ran.stderr
     (folder / "out.json").write_text(ran.stdout)

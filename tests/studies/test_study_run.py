@@ -140,6 +140,10 @@ def test_the_shards_that_are_missing_are_named(tmp_path: Path) -> None:
         require_whole(StudyResults(spec, kept), 3)
 
 
+#: A shard has no page, which takes longer to draw than the study to play.
+ALL_BUT_THE_PAGE = ("--shard", "1/1", "--cells", "small.jsonl")
+
+
 def killed(folder: Path, times: int, seed: int) -> tuple[int, int]:
     """Kill a study at random moments, so many times; begin anew where it is done. Return kills, and cells kept."""
     spec, file = spec_file(folder), folder / "small.jsonl"
@@ -151,13 +155,13 @@ def killed(folder: Path, times: int, seed: int) -> tuple[int, int]:
             file.unlink()
             before = []
         process = subprocess.Popen(
-            words(spec, "--jobs", "2", "--page", "p.html"),
+            words(spec, "--jobs", "2", *ALL_BUT_THE_PAGE),
             cwd=folder,
             stderr=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
         # some moments are before the first cell, most are between cells or in one
-        until = time.monotonic() + source.uniform(0.5, 8)
+        until = time.monotonic() + source.uniform(0.5, 5)
         while process.poll() is None and time.monotonic() < until:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
@@ -172,7 +176,7 @@ def killed(folder: Path, times: int, seed: int) -> tuple[int, int]:
 
 def whole_after_kills(folder: Path, times: int, seed: int) -> None:
     killed(folder, times, seed)
-    last = study_process(folder, folder / "small.toml", "--jobs", "2", "--page", "p.html")
+    last = study_process(folder, folder / "small.toml", "--jobs", "1", *ALL_BUT_THE_PAGE)
     assert last.returncode == 0, last.stderr
     cells = cells_of(folder / "small.jsonl")
     assert len(cells) == len({each.key for each in cells}) == 12
@@ -197,7 +201,7 @@ def test_an_interruption_keeps_what_is_played_and_leaves_no_worker(tmp_path: Pat
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have let it be ignored
 
     process = subprocess.Popen(
-        words(spec, "--jobs", "2"), cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+        words(spec, "--jobs", "2", *ALL_BUT_THE_PAGE), cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heard
     )
     for _ in range(1200):
         if file.exists() and '"cell"' in file.read_text():
