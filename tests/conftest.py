@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from ran_command import Ran
+
+#: Half of what is usual: other examples are drawn in each run.
+settings.register_profile("half", max_examples=50)
+settings.load_profile("half")
 
 
 @pytest.fixture(autouse=True)

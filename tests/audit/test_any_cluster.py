@@ -64,7 +64,7 @@ def markets(draw: st.DrawFn) -> Market:
 
 
 @given(markets())
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_said_is_so(market: Market) -> None:
     found = audit(market, policies=[], properties=[])
     books, said = found.books, found.books.said
@@ -101,7 +101,7 @@ def test_what_is_said_is_so(market: Market) -> None:
 
 
 @given(markets())
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_mends_mend(market: Market) -> None:
     """Stop the gangs and start those that are helped: enough GPUs are free, and only what is said is short."""
     books = Books(market)

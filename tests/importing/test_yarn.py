@@ -208,7 +208,7 @@ def test_mutated_answers_are_answered_or_refused(tmp_path: Path, spot: Spot, val
     answered_or_refused(lambda: yarn.read(CONFIG, path))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     start=st.integers(0, len(TEXT)), length=st.integers(0, 30), put=st.text(st.characters(codec="utf-8"), max_size=12)
 )

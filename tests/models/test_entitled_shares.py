@@ -107,7 +107,7 @@ def test_a_floor_is_what_members_can_use_of_a_guarantee(seed: int) -> None:
 
 @pytest.mark.parametrize("policy", ALL, ids=lambda policy: policy.name)
 def test_floors_and_caps_hold_exactly_and_other_solvers_agree(policy: Formulated) -> None:
-    for seed in range(12):
+    for seed in range(6):
         market = entitled(seed, guarantees=policy in FLOORED)
         floors, below = floors_of(market), members_of(market)
         found = decide(policy, market, exact=True)
@@ -152,7 +152,7 @@ def test_members_make_room_for_each_other_in_a_groups_floor() -> None:
 
 
 def test_nash_welfare_is_proved_within_floors_and_caps() -> None:
-    for seed in range(12):
+    for seed in range(6):
         market, policy = entitled(seed), NashWelfare()
         floors = floors_of(market)
         found, other = decide(policy, market), decide(policy, market, Ecos())

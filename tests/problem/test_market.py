@@ -18,7 +18,7 @@ from fairopt.problem.numbers import shown, written
 from fairopt.program import INFINITY
 from fairopt.testing.strategies import allocations, markets
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=40, deadline=None)
 
 
 # -- numbers ------------------------------------------------------------------------------------------------------

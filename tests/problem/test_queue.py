@@ -20,7 +20,7 @@ from fairopt.program import INFINITY
 from fairopt.simulation.run import check_matches
 from fairopt.testing.round_strategies import clusters, placements, queues, traces
 
-few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 CLUSTER = Cluster.of(["old", "new", "old"], [4, 2, 2], memory={"old": "23/2"}, bandwidth=[1, None, "1/3"])
 

@@ -112,7 +112,7 @@ def steps(draw, body, value, pool):
     return apply(body), np.asarray(apply(value), dtype=object)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(expressions())
 def test_affine_arithmetic_is_arithmetic(drawn):
     (body, value), point = drawn
@@ -121,7 +121,7 @@ def test_affine_arithmetic_is_arithmetic(drawn):
     assert same(values_of(body, point), value)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(expressions())
 def test_rows_of_a_program_have_the_values_of_their_expression(drawn):
     (body, value), point = drawn
@@ -339,7 +339,7 @@ def variations(draw):
     return out
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(variations())
 def test_a_session_answers_as_a_fresh_solve(programs):
     session = Highs().opened()

@@ -303,7 +303,7 @@ def test_changes_of_larger_documents(seed: int) -> None:
     for setting in sample_settings(1, seed=20 + seed, jobs=(5, 8)):
         data = documented(Lender(seed=seed), setting)
         assert right_by_the_core(data)
-        judged_alike(data, some(data, Random(seed), 120))
+        judged_alike(data, some(data, Random(seed), 60))
 
 
 @pytest.mark.slow

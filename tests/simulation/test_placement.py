@@ -19,7 +19,7 @@ from fairopt.simulation import Consolidated, Request, by_throughput, choose, pla
 from fairopt.simulation.placement import fewest_hosts, staying
 from fairopt.testing.round_strategies import queues
 
-few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def queue_of(gpus: Sequence[int], hosts: Sequence[int], last: Sequence[Spots] = ()) -> Queue:
