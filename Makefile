@@ -3,6 +3,8 @@ PYTHON ?= python3
 # With these a release is tried.
 PYTHONS ?= $(PYTHON)
 BIN := .venv/bin
+# Hundreds of the tests' processes begin sooner where what is compiled is kept.
+unexport PYTHONDONTWRITEBYTECODE
 FULL := oef-noncooperative max-min oef-cooperative water-filling nash-welfare fft-round posted-prices
 SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --jobs auto --builder
 QUICK := $(FULL:%=quick-%) quick-rounds

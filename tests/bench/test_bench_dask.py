@@ -63,6 +63,7 @@ def test_a_run_on_a_cluster_is_stopped_half_way_and_gone_on_with(client: Any, tm
     assert {each.environment for each in made} == environments(found).keys()
 
 
+@pytest.mark.slow  # `fairopt study` takes one in the quick tests, by the same way
 def test_the_command_takes_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 

@@ -25,7 +25,7 @@ from fairopt.testing.suite import Outcome
 
 INSTALLED = [each.name for each in policies(Queue)]
 #: Generated traces for each policy; 150 for all of them, besides those that single checks sample.
-TRACES = math.ceil(150 / len(INSTALLED))
+TRACES = math.ceil(100 / len(INSTALLED))
 
 
 @pytest.mark.parametrize("name", INSTALLED)

@@ -25,7 +25,7 @@ INSTALLED = [each.name for each in policies(Batch)]
 
 @pytest.mark.parametrize("name", INSTALLED)
 def test_policy_conforms(name: str, conformance: Callable[[object], None]) -> None:
-    report = schedule_suite(verify_schedule.decide).run([policy(name)])
+    report = schedule_suite(verify_schedule.decide, batches=8).run([policy(name)])
     counts = ", ".join(f"{count} {outcome.value}" for outcome, count in report.counts.items())
     conformance(f"schedule policy {name}: {counts} of {len(report.rows)} checks ('-' is not declared)")
     report.require_complete()
