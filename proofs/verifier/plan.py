@@ -113,8 +113,8 @@ class Plan:
     def __init__(self, data: Any) -> None:
         told = Entry(data, floats=True).fields(DOCUMENT, BESIDE)
         told["schema"].version()
-        self.policy, self.batch = told["policy"].text(), digest(told["batch"].value)
         self._read_batch(told["batch"].fields("tenants worker_types ps_types servers jobs"))
+        self.policy, self.batch = told["policy"].text(), digest(told["batch"].value)
         self.bases = [Bases(each, self) for each in told["bases"].items()]
         self.schedules = [self.schedule(each.at("schedule")) for each in told["schedules"].items()]
         self.offers = [Offer(each, self) for each in told["admissions"].items()]

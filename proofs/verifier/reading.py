@@ -34,6 +34,8 @@ MOST_BITS = 200_000
 #: The most characters of one JSON document, and of one line of a file of JSON lines, after unpacking.
 MOST_TEXT = 2**29
 MOST_LINE = 2**24
+#: The most characters in a packed file: so many, and so many for each of its own; runs have up to 30.
+MOST_UNPACKED, MOST_RATIO = 2**18, 100
 #: The most characters of a name; it is printed.
 MOST_NAME = 200
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -56,7 +58,7 @@ def require(holds: object, place: str, otherwise: str) -> None:
         raise Unreadable(f"{place}: {otherwise}")
 
 
-def within(amount: int, most: int, place: str, what: str) -> None:
+def within(amount: int, most: Number, place: str, what: str) -> None:
     """Refuse work beyond a limit: ``amount`` of ``what``, of which at most ``most`` are decided."""
     require(amount <= most, place, f"{shown(amount)} {what} are too many to decide; the limit is {most}")
 
@@ -196,9 +198,8 @@ class Entry:
     def name(self) -> str:
         """Return a name: a string that can be printed, neither blank nor long."""
         found = self.text()
-        require(
-            found.isprintable() and found.strip(), self.place, f"the name {brief(found)} cannot be printed"
-        )
+        printable = found.isprintable() and found.strip()
+        require(printable, self.place, f"the name {brief(found)} cannot be printed")
         within(len(found), MOST_NAME, self.place, "characters of a name")
         return found
 
@@ -233,13 +234,17 @@ _JSON = json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_int=_plain_integ
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BufferedIOBase]:
-    """Open a file, packed by gzip or not, whatever it is called; errors of either become `Unreadable`."""
+def opened(path: Path) -> Iterator[tuple[BufferedIOBase, Number]]:
+    """Open a file, packed by gzip or not, whatever it is called, and return how much may be read.
+
+    Errors of either become `Unreadable`.
+    """
     try:
         with path.open("rb") as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
+            most = MOST_UNPACKED + MOST_RATIO * path.stat().st_size if packed else inf
             with gzip.open(raw) if packed else raw as stream:
-                yield stream
+                yield stream, most
     except UnicodeDecodeError as error:
         raise Unreadable(f"it is not UTF-8: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
@@ -248,19 +253,21 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 def document(path: Path) -> Any:
     """Return what a file with one JSON document says."""
-    with opened(path) as stream:
-        written = stream.read(MOST_TEXT + 1)
-        within(len(written), MOST_TEXT, "document", "characters")
+    with opened(path) as (stream, unpacked):
+        most = int(min(MOST_TEXT, unpacked))
+        written = stream.read(most + 1)
+        within(len(written), most, "document", "characters")
         return parsed(written.decode("utf-8"))
 
 
 def lines(path: Path) -> Iterator[Any]:
     """Yield what each line of a file of JSON lines says, one at a time: a long file needs no more memory."""
-    with opened(path) as stream:
-        at = 0
+    with opened(path) as (stream, most):
+        at = read = 0
         while line := stream.readline(MOST_LINE + 1):
-            at += 1
+            at, read = at + 1, read + len(line)
             within(len(line), MOST_LINE, f"line {at}", "characters")
+            within(read, most, f"line {at}", "characters of a packed file")
             if line.strip():
                 yield parsed(line.decode("utf-8"), f"line {at}")
 
@@ -270,7 +277,7 @@ def first(path: Path) -> tuple[Any, bool]:
 
     It is the first line where that is JSON by itself, as in a file of JSON lines; else the whole file.
     """
-    with opened(path) as stream:
+    with opened(path) as (stream, _):
         line = stream.readline(MOST_LINE + 1)
         try:
             begins = parsed(line.decode("utf-8"), "line 1")

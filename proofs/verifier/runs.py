@@ -143,7 +143,8 @@ class Judge:
     def statement(self) -> str:
         """Return what has been checked, for a run without violations."""
         one, setting = self.simulation, self.setting
-        gpus = ", ".join(f"{there} {name}" for name, there in zip(setting.types, setting.whole, strict=True))
+        kinds = zip(setting.types, setting.whole, strict=True)
+        gpus = ", ".join(f"{there} {name!r}" for name, there in kinds)
         jobs = f"of {self.jobs} jobs {one.arrived} arrived, {one.completed} were completed"
         left = f"{len(one.present) - one.able} fit no type, {one.able} are under way"
         within = f", within {float(self.tolerance):g} of a round" if self.floats else ""

@@ -128,12 +128,27 @@ def test_files_that_cannot_be_read_say_so(content: bytes, tmp_path: Path) -> Non
         reading.document(tmp_path)
 
 
-def test_what_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_TEXT", 10**6)
     monkeypatch.setattr(reading, "MOST_LINE", 10**5)
-    path = tmp_path / "bomb.json.gz"
-    path.write_bytes(gzip.compress(b" " * (10**6 + 1)))
+    path = tmp_path / "long.json"
+    path.write_bytes(b" " * (10**6 + 1))
     with pytest.raises(Unreadable, match=r"1000001 characters are too many to decide; the limit is 1000000"):
         reading.document(path)
     with pytest.raises(Unreadable, match=r"line 1: 100001 characters"):
         list(reading.lines(path))
+
+
+def test_what_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory and time that a file takes go with its size, packed as it is."""
+    monkeypatch.setattr(reading, "MOST_UNPACKED", 1000)
+    path = tmp_path / "bomb.json.gz"
+    for written in (b" " * 99_999 + b"1", b"1\n" * 50_000):
+        packed = gzip.compress(written)
+        path.write_bytes(packed)
+        for read in (reading.document, lambda path: list(reading.lines(path))):
+            with pytest.raises(Unreadable, match=f"characters.* the limit is {1000 + 100 * len(packed)}$"):
+                read(path)
+    for written in (b" " * 999 + b"1", b" " * 998 + b"1\n"):
+        path.write_bytes(gzip.compress(written))
+        assert (reading.document(path), [*reading.lines(path)]) == (1, [1])
