@@ -64,8 +64,9 @@ def levels(data: Entry) -> Decision:
     told = data.fields("market allocation rounds")
     market, shares = read_allocation(told)
     fixed: dict[int, Fraction] = {}
-    for entry in told["rounds"].items():
-        this = entry.fields("level fixed duals")
+    rounds = told["rounds"].items()
+    within(4 * len(rounds) * len(shares) * len(market.types), MOST_TERMS, told["rounds"].place, "terms")
+    for this in (entry.fields("level fixed duals") for entry in rounds):
         level, duals = this["level"].number(), read_duals(this["duals"])
         x = point_of(shares, Entry({"least_ratio": this["level"].value}))
         max_min(market, fixed).optimum(x, duals)

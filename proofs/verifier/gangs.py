@@ -96,7 +96,7 @@ def gangs(data: Entry) -> Proved:
 def _require_bounded(left: Round, told: Entry, less: Callable[[Fraction], bool]) -> None:
     """Follow the cases. Each is bounded, or split: at most so many gangs of a kind, and then more of them."""
     cases, waiting = told.items()[::-1], list[Limits]([{}])
-    within(len(cases) * (1 + sum(len(row) for _, row in left.jobs)), MOST_TERMS, told.place, "terms")
+    within(len(cases) * (1 + sum(len(row) for _, row in left.jobs)), 5 * MOST_TERMS, told.place, "terms")
     while cases and waiting:
         each, limits = cases.pop(), waiting.pop()
         case = each.fields("", "split prices reward tolls")

@@ -55,7 +55,7 @@ class Market:
 
     def worth(self, i: int, bundle: list[Fraction]) -> Fraction:
         """Return user i's throughput on a bundle."""
-        return dot(self.speedup[i], self.used(i, bundle))
+        return dot(self.speedup[i], bundle if self.demand[i] == inf else self.used(i, bundle))
 
     def worths(self, shares: Table) -> list[Fraction]:
         """Return everybody's throughput."""

@@ -121,10 +121,8 @@ class Plan:
         self.payments = [Payment(each, self) for each in told["payments"].items()]
 
     def _read_batch(self, told: Entry) -> None:
-        devices = [
-            [each.fields("name bandwidth") for each in told[key].items()]
-            for key in ("worker_types", "ps_types")
-        ]
+        parts = (told[key].items() for key in ("worker_types", "ps_types"))
+        devices = [[each.fields("name bandwidth") for each in part] for part in parts]
         self.types = [_positions([each["name"].name() for each in of_part], "types") for of_part in devices]
         require(all(self.types), "batch", "there is a part without a type")
         self.bandwidth = [

@@ -36,10 +36,13 @@ MOST_TEXT = 2**29
 MOST_LINE = 2**24
 #: The most characters in a packed file: so many, and so many for each of its own; runs have up to 30.
 MOST_UNPACKED, MOST_RATIO = 2**18, 100
+#: The most digits of long numbers for each character of a packed file: of digits of chance there are 2.4.
+MOST_PACKED_DIGITS, REPEATED = 8, "digits of long numbers that repeat themselves"
 #: The most characters of a name; it is printed.
 MOST_NAME = 200
 _WHOLE = re.compile(r"-?[0-9]+")
 _RATIO = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?")
+_LONG = re.compile(rb"[0-9]{400,}")
 
 Number = Fraction | float  #: an exact number; the only floats among them are the two infinities
 
@@ -235,16 +238,12 @@ _JSON = json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_int=_plain_integ
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[BufferedIOBase, Number]]:
-    """Open a file, packed by gzip or not, whatever it is called, and return how much may be read.
-
-    Errors of either become `Unreadable`.
-    """
+    """Open a file, packed or not, and return its size where it is packed; errors become `Unreadable`."""
     try:
         with path.open("rb") as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
-            most = MOST_UNPACKED + MOST_RATIO * path.stat().st_size if packed else inf
             with gzip.open(raw) if packed else raw as stream:
-                yield stream, most
+                yield stream, path.stat().st_size if packed else inf
     except UnicodeDecodeError as error:
         raise Unreadable(f"it is not UTF-8: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
@@ -253,21 +252,28 @@ def opened(path: Path) -> Iterator[tuple[BufferedIOBase, Number]]:
 
 def document(path: Path) -> Any:
     """Return what a file with one JSON document says."""
-    with opened(path) as (stream, unpacked):
-        most = int(min(MOST_TEXT, unpacked))
+    with opened(path) as (stream, packed):
+        most = int(min(MOST_TEXT, MOST_UNPACKED + MOST_RATIO * packed))
         written = stream.read(most + 1)
         within(len(written), most, "document", "characters")
+        within(_long_digits(written), MOST_DIGITS + MOST_PACKED_DIGITS * packed, "document", REPEATED)
         return parsed(written.decode("utf-8"))
+
+
+def _long_digits(written: bytes) -> int:
+    """Return how many digits long numbers have together: arithmetic with them takes long."""
+    return sum(map(len, _LONG.findall(written)))
 
 
 def lines(path: Path) -> Iterator[Any]:
     """Yield what each line of a file of JSON lines says, one at a time: a long file needs no more memory."""
-    with opened(path) as (stream, most):
-        at = read = 0
+    with opened(path) as (stream, packed):
+        at = read = digits = 0
         while line := stream.readline(MOST_LINE + 1):
-            at, read = at + 1, read + len(line)
+            at, read, digits = at + 1, read + len(line), digits + _long_digits(line)
             within(len(line), MOST_LINE, f"line {at}", "characters")
-            within(read, most, f"line {at}", "characters of a packed file")
+            within(read, MOST_UNPACKED + MOST_RATIO * packed, f"line {at}", "characters of a packed file")
+            within(digits, MOST_DIGITS + MOST_PACKED_DIGITS * packed, f"line {at}", REPEATED)
             if line.strip():
                 yield parsed(line.decode("utf-8"), f"line {at}")
 

@@ -230,7 +230,7 @@ def test_rows_that_would_not_fit_into_memory_are_refused_with_a_message() -> Non
     with pytest.raises(Rejected, match="terms of its envy rows are too many to decide; the limit is 4000000"):
         verify(told)
     with pytest.raises(Rejected, match="comparisons are too many"):
-        verify(FAIR | {"market": market({f"u{i}": [1] for i in range(2001)}, [1]), "allocation": [[0]] * 2001})
+        verify(FAIR | {"market": market({f"u{i}": [1] for i in range(5000)}, [1]), "allocation": [[0]] * 5000})
 
 
 def test_powers_of_long_numbers_at_many_points_are_refused_with_a_message() -> None:
@@ -244,6 +244,12 @@ def test_many_points_of_a_large_market_are_refused_with_a_message(monkeypatch: p
     monkeypatch.setattr(frontier, "MOST_TERMS", 24)
     with pytest.raises(Rejected, match="36 terms of programs are too many to decide; the limit is 24"):
         verify(NASH_COSTS_NOTHING)
+
+
+def test_many_rounds_of_many_users_are_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decisions, "MOST_TERMS", 47)
+    with pytest.raises(Rejected, match="48 terms are too many to decide; the limit is 47"):
+        verify(BY_HAND["TWO_LEVELS"])
 
 
 def test_trades_among_too_many_are_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -152,3 +154,17 @@ def test_what_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest
     for written in (b" " * 999 + b"1", b" " * 998 + b"1\n"):
         path.write_bytes(gzip.compress(written))
         assert (reading.document(path), [*reading.lines(path)]) == (1, [1])
+
+
+def test_long_numbers_that_repeat_themselves_in_a_packed_file_are_refused(tmp_path: Path) -> None:
+    """Packed, ten of 9,999 digits have 200 bytes, and arithmetic with them takes long; digits of chance do not pack."""
+    path, random = tmp_path / "numbers.json", Random(1)
+    for fine in (["9" * 399] * 60, [str(random.getrandbits(13_000)) for _ in range(10)]):
+        path.write_bytes(gzip.compress(json.dumps(fine).encode()))
+        assert reading.document(path) == next(reading.lines(path)) == fine
+    path.write_text(json.dumps(["9" * 9_999] * 10))
+    assert len(reading.document(path)) == 10
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    for read in (reading.document, lambda path: next(reading.lines(path))):
+        with pytest.raises(Unreadable, match="99990 digits of long numbers that repeat themselves are too many"):
+            read(path)
