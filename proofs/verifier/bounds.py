@@ -124,9 +124,8 @@ def within_bounds(
 def _least(row: Bundle, bounds: list[Bound]) -> Number:
     """Return the least of a row times speedups within bounds."""
     terms = [(each, low if each > 0 else high) for each, (low, high) in zip(row, bounds, strict=True) if each]
-    return (
-        -inf if any(end == inf for _, end in terms) else summed(each * Fraction(end) for each, end in terms)
-    )
+    endless = any(end == inf for _, end in terms)
+    return -inf if endless else summed(each * Fraction(end) for each, end in terms)
 
 
 def gain_at_all(market: Market, user: int, before: Bundle, after: Bundle) -> tuple[Number, bool]:

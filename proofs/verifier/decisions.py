@@ -10,8 +10,9 @@ from typing import Any
 
 from .entitled import read_entitled
 from .faces import best
-from .market import ZERO, Market, Table, dot, read_market, read_table
+from .market import ONE, ZERO, Market, Table, dot, read_market, read_table
 from .programs import (
+    MOST_TERMS,
     PROGRAMS,
     SENSES,
     max_min,
@@ -23,7 +24,7 @@ from .programs import (
     shares_shown,
     sharing_with,
 )
-from .reading import Entry, Rejected, Unreadable, brief, shown, summed
+from .reading import Entry, Rejected, Unreadable, brief, shown, summed, within
 from .standing import SAID, cap_kept, guarantee_kept
 from .statements import Decision, Range, read_allocation, require_bound, require_feasible
 from .trading import trades_due
@@ -32,6 +33,8 @@ from .trading import trades_due
 GRAIN = Fraction(1, 10**12)
 #: Weights are powers; higher ones would make numbers of millions of digits.
 MOST_POWER = 64
+#: Squares of the bits of products of powers, together: more would take minutes.
+MOST_STEPS = 2**44
 
 
 # -- policies that are programs ----------------------------------------------------------------------------
@@ -61,8 +64,9 @@ def levels(data: Entry) -> Decision:
     told = data.fields("market allocation rounds")
     market, shares = read_allocation(told)
     fixed: dict[int, Fraction] = {}
-    for entry in told["rounds"].items():
-        this = entry.fields("level fixed duals")
+    rounds = told["rounds"].items()
+    within(4 * len(rounds) * len(shares) * len(market.types), MOST_TERMS, told["rounds"].place, "terms")
+    for this in (entry.fields("level fixed duals") for entry in rounds):
         level, duals = this["level"].number(), read_duals(this["duals"])
         x = point_of(shares, Entry({"least_ratio": this["level"].value}))
         max_min(market, fixed).optimum(x, duals)
@@ -75,9 +79,8 @@ def levels(data: Entry) -> Decision:
         raise Rejected("somebody is never fixed")
     least = {i: level * market.equal_share(i) for i, level in fixed.items()}
     said = "ratios to own partitions are lexicographically max-min, as water-filling makes them"
-    return Decision(
-        said, market, shares, policy="water-filling", optima=sharing_with(market, "levels", least)
-    )
+    optima = sharing_with(market, "levels", least)
+    return Decision(said, market, shares, policy="water-filling", optima=optima)
 
 
 def read_whole(entry: Entry) -> Market:
@@ -134,9 +137,8 @@ def equilibrium(data: Entry) -> Decision:
     market = read_market(told["market"])
     shares = _bundles(told, market, read_rents(told["rents"], market))
     optima = sharing_with(market, "utilities", dict(enumerate(market.worths(shares))))
-    return Decision(
-        "the allocation maximises Nash welfare", market, shares, policy="nash-welfare", optima=optima
-    )
+    said = "the allocation maximises Nash welfare"
+    return Decision(said, market, shares, policy="nash-welfare", optima=optima)
 
 
 def read_rents(entry: Entry, market: Market) -> list[Fraction]:
@@ -185,10 +187,8 @@ def partial(data: Entry) -> Decision:
         # a user alone costs nobody anything
         without = market.without(i)
         rest = _bundles(apart.fields("allocation prices"), without) if without.users else []
-        others = zip(
-            before[:i] + before[i + 1 :], without.worths(rest), power[:i] + power[i + 1 :], strict=True
-        )
-        ratio = prod((now / then) ** exponent for now, then, exponent in others)
+        others = zip(before[:i] + before[i + 1 :], without.worths(rest), strict=True)
+        ratio = product([now / then for now, then in others], power[:i] + power[i + 1 :], len(shares))
         if not (part[i] > 0 and part[i] ** power[i] <= ratio < (part[i] + GRAIN) ** power[i]):
             raise Rejected("a user keeps another part")
         if shares[i] != [part[i] * share for share in whole[i]]:
@@ -206,6 +206,13 @@ def powers_of(weights: list[Fraction]) -> list[int]:
     return powers
 
 
+def product(of: list[Fraction], powers: list[int], times: int) -> Fraction:
+    """Return a product of powers; as many ``times`` something like it is asked for."""
+    bits = sum(max(x.numerator, x.denominator).bit_length() * p for x, p in zip(of, powers, strict=True))
+    within(times * bits**2, MOST_STEPS, "a product of powers", "steps")
+    return prod((x**p for x, p in zip(of, powers, strict=True)), start=ONE)
+
+
 # -- policies that are procedures --------------------------------------------------------------------------
 TRADING = ("equal-split", "second-price-trading")
 TRADE = "buyer seller fast slow price fast_amount slow_amount"
@@ -217,6 +224,8 @@ def trace(data: Entry) -> Decision:
     market, shares = read_allocation(told)
     held, traded = market.equal_split(), told["trades"].value is not None
     if traded:
+        pairs = (len(market.users) * len(market.types)) ** 2
+        within(pairs, 50 * MOST_TERMS, "trades", "pairs of users and of types")
         _replay(told["trades"].items(), trades_due(market, held))
     if shares != held:
         raise Rejected("the trades that are told lead elsewhere")
@@ -253,9 +262,8 @@ def extreme(data: Entry) -> Decision:
         program.cost |= {("share", i, j): sign * weight for j, weight in enumerate(row)}
     value = sign * program.optimum(point_of(shares, told["variables"]), read_duals(told["duals"]))
     require_value(value, told)
-    said = (
-        f"over all optima of {found.named}, the {most} of {shares_shown(weights, market)} is {shown(value)}"
-    )
+    said = f"over all optima of {found.named}, the {most} of {shares_shown(weights, market)}"
+    said += f" is {shown(value)}"
     return Decision(
         said, market, None, policy=found.policy, optima=program, range=Range(sense, weights, value)
     )

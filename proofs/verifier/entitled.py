@@ -122,11 +122,8 @@ def read_entitled(told: Entry, users: list[str], types: list[str]) -> Entitled |
         for depth, _ in enumerate(owed.path(node)):
             require(depth <= DEEPEST, at["in"].place, "groups in a circle, or too deep")
     pairs = zip(owed.fixed, owed.held, strict=True)
-    require(
-        all(f <= h for row, all_ in pairs for f, h in zip(row, all_, strict=True)),
-        at["fixed"].place,
-        "too much",
-    )
+    held_too = all(f <= h for row, all_ in pairs for f, h in zip(row, all_, strict=True))
+    require(held_too, at["fixed"].place, "too much")
     return owed
 
 
@@ -140,12 +137,8 @@ def _read_gang(entry: Entry, users: list[str], types: list[str]) -> Gang:
     require(allowed, told["types"].place, "no types")
     gpus = told["gpus"].integer()
     within(gpus, MOST_GPUS, told["gpus"].place, "GPUs of a gang")
-    return Gang(
-        told["user"].position(users),
-        gpus,
-        allowed,
-        {k: each.amount() for k, each in told["other"].by_name().items()},
-    )
+    other = {k: each.amount() for k, each in told["other"].by_name().items()}
+    return Gang(told["user"].position(users), gpus, allowed, other)
 
 
 # -- what users could use ----------------------------------------------------------------------------------

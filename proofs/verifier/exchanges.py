@@ -20,6 +20,8 @@ from .reading import Rejected, summed, within
 
 #: Of more types there are too many cycles.
 MOST_TYPES = 8
+#: The most bits of a rate, times about as many cycles as there are.
+MOST_BITS = 2**25
 
 
 def pareto_efficiency(market: Market, shares: Table) -> bool:
@@ -36,6 +38,9 @@ def pareto_efficiency(market: Market, shares: Table) -> bool:
     traded = [j for j in types if any(row[j] for row in held)]
     within(len(traded), MOST_TYPES, "pareto_efficiency", "types")
     legs = {(a, b): _rates(market, held, a, b) for a in traded for b in traded if a != b}
+    rates = [rate for leg in legs.values() for rate, _ in leg]
+    bits = max((max(rate.numerator, rate.denominator).bit_length() for rate in rates), default=0)
+    within(bits * 4 ** len(traded), MOST_BITS, "pareto_efficiency", "bits in all cycles")
     return not any(
         _pays([legs[cycle[at - 1], cycle[at]] for at in range(length)])
         for length in range(2, len(traded) + 1)

@@ -8,19 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import inf, prod
+from math import inf
 
 from . import programs
-from .decisions import powers_of
+from .decisions import powers_of, product
 from .market import MOST_SHOWN, ONE, ZERO, Market, digest_of, dot, read_market, read_table, row_shown
-from .programs import Key, Program, Row, throughput
+from .programs import MOST_TERMS, Key, Program, Row, throughput
 from .reading import Entry, Rejected, shown, summed, within
 from .statements import Proved
 
 Rows = dict[Key, Row]
 NASH, EFFICIENT = "nash_welfare", "pareto_efficiency"
-#: The most bits of a product of powers.
-MOST_BITS = 2_000_000
 
 
 def _envy(market: Market, fair: list[Fraction], epsilon: Fraction) -> Rows:
@@ -53,12 +51,13 @@ RELAXED: dict[str, tuple[Callable[[Market, list[Fraction], Fraction], Rows], str
 
 @dataclass
 class Tradeoff:
-    """A goal against a property; ``fair`` is what equal shares are worth."""
+    """A goal against a property at so many points; ``fair`` is what equal shares are worth."""
 
     market: Market
     fair: list[Fraction]
     goal: str
     name: str
+    points: int
 
     def program(self, epsilon: Fraction) -> Program:
         """Return the program in which the property fails by epsilon at most."""
@@ -69,10 +68,7 @@ class Tradeoff:
 
     def product(self, of: list[Fraction]) -> Fraction:
         """Return the product of users' numbers, to powers in proportion to their weights."""
-        powers = powers_of(self.market.weight)
-        bits = sum(max(x.numerator, x.denominator).bit_length() * p for x, p in zip(of, powers, strict=True))
-        within(bits, MOST_BITS, self.goal, "bits of a product")
-        return prod((x**p for x, p in zip(of, powers, strict=True)), start=ONE)
+        return product(of, powers_of(self.market.weight), self.points)
 
     def point(self, told: Entry, efficient: tuple[list[Fraction], Fraction] | None) -> list[Fraction]:
         """Return an epsilon, and a value that an allocation reaches there."""
@@ -108,11 +104,14 @@ def frontier(data: Entry) -> Proved:
     """The largest goal where a property fails by epsilon at most is on lines between points, up to a gap."""
     told = data.fields("market goal property points lines gap", "weights prices rents")
     goal, name = told["goal"].choice(GOALS), told["property"].choice(RELAXED)
-    market = read_market(told["market"])
-    this = Tradeoff(market, [market.equal_share(i) for i in range(len(market.users))], goal, name)
+    market, entries = read_market(told["market"]), told["points"].items()
+    fair = [market.equal_share(i) for i in range(len(market.users))]
+    this = Tradeoff(market, fair, goal, name, len(entries))
+    size = 3 * sum(len(row.terms) for row in this.program(ZERO).rows.values())  # of a point and its line
+    within(len(entries) * size, MOST_TERMS, told["points"].place, "terms of programs")
     proved = told["weights"].value is not None or name == EFFICIENT
     efficient = programs.priced(told, market) if proved else None
-    entries = [each.fields("epsilon value allocation", "variables") for each in told["points"].items()]
+    entries = [each.fields("epsilon value allocation", "variables") for each in entries]
     points = [this.point(each, efficient) for each in entries]
     above = [each.fields("constant slope duals", "factors") for each in told["lines"].items(len(points))]
     lines = [this.line(each) for each in above]

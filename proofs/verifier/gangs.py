@@ -81,16 +81,14 @@ def gangs(data: Entry) -> Proved:
     if grain and any((each / grain).denominator > 1 for row in ({0: bound}, *costs) for each in row.values()):
         raise Rejected("the bound or a cost is no multiple of the grain")
     less = (bound - grain).__ge__ if grain else bound.__gt__
-    whole = Round(
-        Counter((s, tuple(row.items())) for s, row in zip(sizes, costs, strict=True)), capacity, least
-    )
+    jobs = Counter((size, tuple(row.items())) for size, row in zip(sizes, costs, strict=True))
+    whole = Round(jobs, capacity, least)
     root, pays = whole.bound(told["root"].fields("prices reward", "tolls"), {})
     if less(root):
         _require_bounded(whole.narrowed(pays, lambda more: less(root + more)), told["cases"], less)
     said = f"an assignment of jobs to types costs {shown(value)}, none costs less than {shown(bound)}"
-    named = digest(
-        ["round", sizes, [[[i, exactly(c)] for i, c in row.items()] for row in costs], capacity, least]
-    )
+    rates = [[[i, exactly(c)] for i, c in row.items()] for row in costs]
+    named = digest(["round", sizes, rates, capacity, least])
     about = f"round {named}: {len(sizes)} jobs, {len(capacity)} types"
     return Proved(f"{said}: optimal" if value == bound else said, about)
 
@@ -98,7 +96,7 @@ def gangs(data: Entry) -> Proved:
 def _require_bounded(left: Round, told: Entry, less: Callable[[Fraction], bool]) -> None:
     """Follow the cases. Each is bounded, or split: at most so many gangs of a kind, and then more of them."""
     cases, waiting = told.items()[::-1], list[Limits]([{}])
-    within(len(cases) * (1 + sum(len(row) for _, row in left.jobs)), MOST_TERMS, told.place, "terms")
+    within(len(cases) * (1 + sum(len(row) for _, row in left.jobs)), 5 * MOST_TERMS, told.place, "terms")
     while cases and waiting:
         each, limits = cases.pop(), waiting.pop()
         case = each.fields("", "split prices reward tolls")

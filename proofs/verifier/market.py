@@ -55,7 +55,7 @@ class Market:
 
     def worth(self, i: int, bundle: list[Fraction]) -> Fraction:
         """Return user i's throughput on a bundle."""
-        return dot(self.speedup[i], self.used(i, bundle))
+        return dot(self.speedup[i], bundle if self.demand[i] == inf else self.used(i, bundle))
 
     def worths(self, shares: Table) -> list[Fraction]:
         """Return everybody's throughput."""
@@ -87,10 +87,8 @@ class Market:
         """
         total = left = summed(self.capacity)
         weights, held = self.weights, [ZERO] * len(self.users)
-        filled = [
-            inf if most == inf else most / weight
-            for most, weight in zip(self.demand, self.weight, strict=True)
-        ]
+        pairs = zip(self.demand, self.weight, strict=True)
+        filled = [inf if most == inf else most / weight for most, weight in pairs]
         for i in sorted(range(len(held)), key=filled.__getitem__):
             held[i] = Fraction(min(self.demand[i], left * self.weight[i] / weights))
             left, weights = left - held[i], weights - self.weight[i]

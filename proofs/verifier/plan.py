@@ -113,18 +113,16 @@ class Plan:
     def __init__(self, data: Any) -> None:
         told = Entry(data, floats=True).fields(DOCUMENT, BESIDE)
         told["schema"].version()
-        self.policy, self.batch = told["policy"].text(), digest(told["batch"].value)
         self._read_batch(told["batch"].fields("tenants worker_types ps_types servers jobs"))
+        self.policy, self.batch = told["policy"].text(), digest(told["batch"].value)
         self.bases = [Bases(each, self) for each in told["bases"].items()]
         self.schedules = [self.schedule(each.at("schedule")) for each in told["schedules"].items()]
         self.offers = [Offer(each, self) for each in told["admissions"].items()]
         self.payments = [Payment(each, self) for each in told["payments"].items()]
 
     def _read_batch(self, told: Entry) -> None:
-        devices = [
-            [each.fields("name bandwidth") for each in told[key].items()]
-            for key in ("worker_types", "ps_types")
-        ]
+        parts = (told[key].items() for key in ("worker_types", "ps_types"))
+        devices = [[each.fields("name bandwidth") for each in part] for part in parts]
         self.types = [_positions([each["name"].name() for each in of_part], "types") for of_part in devices]
         require(all(self.types), "batch", "there is a part without a type")
         self.bandwidth = [

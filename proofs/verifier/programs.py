@@ -21,8 +21,8 @@ Key = tuple[Any, ...]  #: the name of a row or variable: a word, and positions c
 Terms = dict[Key, Fraction]  #: a sum of variables, each times a number
 Point = dict[Key, Fraction]  #: a value for each variable
 SENSES = ("maximize", "minimize")
-#: Rows of more terms in all are not written down: they would not fit into memory.
-MOST_TERMS = 2 * 10**7
+#: Rows of more terms in all are not written down: they would take more than half a minute, and a gigabyte.
+MOST_TERMS = 4 * 10**6
 
 
 class Row(NamedTuple):
@@ -291,7 +291,6 @@ def shares_shown(weights: Table, market: Market) -> str:
         for weight, gpu_type in zip(row, market.types, strict=True)
         if weight
     ]
-    short = len(named) <= MOST_SHOWN
-    return (
-        " + ".join(named) or "0" if short else f"the sum of shares weighted by the table {digest_of(weights)}"
-    )
+    if len(named) <= MOST_SHOWN:
+        return " + ".join(named) or "0"
+    return f"the sum of shares weighted by the table {digest_of(weights)}"

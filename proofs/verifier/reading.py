@@ -34,10 +34,15 @@ MOST_BITS = 200_000
 #: The most characters of one JSON document, and of one line of a file of JSON lines, after unpacking.
 MOST_TEXT = 2**29
 MOST_LINE = 2**24
+#: The most characters in a packed file: so many, and so many for each of its own; runs have up to 30.
+MOST_UNPACKED, MOST_RATIO = 2**18, 100
+#: The most digits of long numbers for each character of a packed file: of digits of chance there are 2.4.
+MOST_PACKED_DIGITS, REPEATED = 8, "digits of long numbers that repeat themselves"
 #: The most characters of a name; it is printed.
 MOST_NAME = 200
 _WHOLE = re.compile(r"-?[0-9]+")
 _RATIO = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?")
+_LONG = re.compile(rb"[0-9]{400,}")
 
 Number = Fraction | float  #: an exact number; the only floats among them are the two infinities
 
@@ -56,7 +61,7 @@ def require(holds: object, place: str, otherwise: str) -> None:
         raise Unreadable(f"{place}: {otherwise}")
 
 
-def within(amount: int, most: int, place: str, what: str) -> None:
+def within(amount: int, most: Number, place: str, what: str) -> None:
     """Refuse work beyond a limit: ``amount`` of ``what``, of which at most ``most`` are decided."""
     require(amount <= most, place, f"{shown(amount)} {what} are too many to decide; the limit is {most}")
 
@@ -196,9 +201,8 @@ class Entry:
     def name(self) -> str:
         """Return a name: a string that can be printed, neither blank nor long."""
         found = self.text()
-        require(
-            found.isprintable() and found.strip(), self.place, f"the name {brief(found)} cannot be printed"
-        )
+        printable = found.isprintable() and found.strip()
+        require(printable, self.place, f"the name {brief(found)} cannot be printed")
         within(len(found), MOST_NAME, self.place, "characters of a name")
         return found
 
@@ -233,13 +237,13 @@ _JSON = json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_int=_plain_integ
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BufferedIOBase]:
-    """Open a file, packed by gzip or not, whatever it is called; errors of either become `Unreadable`."""
+def opened(path: Path) -> Iterator[tuple[BufferedIOBase, Number]]:
+    """Open a file, packed or not, and return its size where it is packed; errors become `Unreadable`."""
     try:
         with path.open("rb") as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
             with gzip.open(raw) if packed else raw as stream:
-                yield stream
+                yield stream, path.stat().st_size if packed else inf
     except UnicodeDecodeError as error:
         raise Unreadable(f"it is not UTF-8: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
@@ -248,19 +252,28 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 def document(path: Path) -> Any:
     """Return what a file with one JSON document says."""
-    with opened(path) as stream:
-        written = stream.read(MOST_TEXT + 1)
-        within(len(written), MOST_TEXT, "document", "characters")
+    with opened(path) as (stream, packed):
+        most = int(min(MOST_TEXT, MOST_UNPACKED + MOST_RATIO * packed))
+        written = stream.read(most + 1)
+        within(len(written), most, "document", "characters")
+        within(_long_digits(written), MOST_DIGITS + MOST_PACKED_DIGITS * packed, "document", REPEATED)
         return parsed(written.decode("utf-8"))
+
+
+def _long_digits(written: bytes) -> int:
+    """Return how many digits long numbers have together: arithmetic with them takes long."""
+    return sum(map(len, _LONG.findall(written)))
 
 
 def lines(path: Path) -> Iterator[Any]:
     """Yield what each line of a file of JSON lines says, one at a time: a long file needs no more memory."""
-    with opened(path) as stream:
-        at = 0
+    with opened(path) as (stream, packed):
+        at = read = digits = 0
         while line := stream.readline(MOST_LINE + 1):
-            at += 1
+            at, read, digits = at + 1, read + len(line), digits + _long_digits(line)
             within(len(line), MOST_LINE, f"line {at}", "characters")
+            within(read, MOST_UNPACKED + MOST_RATIO * packed, f"line {at}", "characters of a packed file")
+            within(digits, MOST_DIGITS + MOST_PACKED_DIGITS * packed, f"line {at}", REPEATED)
             if line.strip():
                 yield parsed(line.decode("utf-8"), f"line {at}")
 
@@ -270,7 +283,7 @@ def first(path: Path) -> tuple[Any, bool]:
 
     It is the first line where that is JSON by itself, as in a file of JSON lines; else the whole file.
     """
-    with opened(path) as stream:
+    with opened(path) as (stream, _):
         line = stream.readline(MOST_LINE + 1)
         try:
             begins = parsed(line.decode("utf-8"), "line 1")

@@ -143,7 +143,8 @@ class Judge:
     def statement(self) -> str:
         """Return what has been checked, for a run without violations."""
         one, setting = self.simulation, self.setting
-        gpus = ", ".join(f"{there} {name}" for name, there in zip(setting.types, setting.whole, strict=True))
+        kinds = zip(setting.types, setting.whole, strict=True)
+        gpus = ", ".join(f"{there} {name!r}" for name, there in kinds)
         jobs = f"of {self.jobs} jobs {one.arrived} arrived, {one.completed} were completed"
         left = f"{len(one.present) - one.able} fit no type, {one.able} are under way"
         within = f", within {float(self.tolerance):g} of a round" if self.floats else ""
@@ -219,12 +220,9 @@ class Record(Judge):
     def _told(self, line: Entry) -> Told:
         hosts = self.setting.host
         failed, back = ({name.position(hosts) for name in line[key].or_none()} for key in ("failed", "back"))
+        told = [each for how in PLACED for each in line[how].by_name().items()]
         return Told(
-            placed={
-                name: self.setting.spots(spots)
-                for how in PLACED
-                for name, spots in line[how].by_name().items()
-            },
+            placed={name: self.setting.spots(spots) for name, spots in told},
             stop={name.text() for name in line["stop"].or_none()},
             lease={name: until.or_infinity() for name, until in line["lease"].by_name().items()},
             complete=set(line["complete"].by_name()),

@@ -31,7 +31,7 @@ from typing import Any
 
 from .plan import PARTS, Bases, Holder, Offer, Payment, Plan, Schedule
 from .reading import Unreadable as Unreadable
-from .reading import brief, parsed, shown
+from .reading import brief, parsed, shown, summed
 
 NEAR = Fraction("1e-9")
 #: The letters of the constraints on all that a part has, and on what a server has of it.
@@ -264,7 +264,7 @@ class Judge:
             never = len(plan.jobs) - len({each.job for each in plan.offers})
             said.append(f"{never} jobs arrive after them and were never offered a place" if never else "")
             said.append("whether more intervals were due was not judged")
-        paid = sum((sum(each.paid) for each in plan.payments), Fraction(0))
+        paid = summed(part for each in plan.payments for part in each.paid)
         payments = f"{len(plan.payments)} payments, {float(paid):.6g} in all, reach the owners exactly"
         said.append(payments if plan.payments else "no payments")
         sizes = f"{len(plan.jobs)} jobs, {len(plan.tenants)} tenants, {len(plan.servers)} servers"
@@ -350,7 +350,8 @@ class Prices:
 
 def summed_prices(stretches: Iterator[tuple[int, int]], theta: float, total: int) -> float:
     """Return the sum of the prices of slots, Eq. (8): theta to the part that is in use, less 1."""
-    return float(sum(slots * (theta ** (used / max(total, 1)) - 1) for slots, used in stretches))
+    prices = (slots * (theta ** (used / max(total, 1)) - 1) for slots, used in stretches)
+    return float(Fraction(sum(prices)))  # infinity is no fraction, but an OverflowError
 
 
 # -- files -------------------------------------------------------------------------------------------------

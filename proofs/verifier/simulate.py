@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from math import ceil, floor, inf
 from typing import Any
 
-from .reading import Number, shown
+from .reading import MOST_DIGITS, Number, shown, within
 from .trace import Job, Outage, Setting, Spots
 
 ZERO = Fraction(0)
@@ -286,6 +286,8 @@ class Simulation:
     def _leave(self, one: JobState, index: int) -> None:
         """Bring a job up to the beginning of a round, and take it from its GPUs."""
         one.remaining, one.setup, one.attained = self.at(one, index)
+        bits = max(each.denominator.bit_length() for each in (one.remaining, one.setup, one.attained))
+        within(bits, MOST_DIGITS, f"job {one.job.name!r}", "bits of what is left to do")
         one.since = index
         if one.running:
             one.running = False

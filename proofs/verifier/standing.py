@@ -31,9 +31,8 @@ class Standing:
             for fixed, row in zip(owed.fixed, mine, strict=True)
         ]
         fixed = owed.total(stays)
-        self.movable = [
-            [x - f for x, f in zip(*rows, strict=True)] for rows in zip(self.held, fixed, strict=True)
-        ]
+        both = zip(self.held, fixed, strict=True)
+        self.movable = [[x - f for x, f in zip(*rows, strict=True)] for rows in both]
         self.guarantee = [
             [Fraction(min(own, most)) for own, most in zip(row, there, strict=False)]
             for row in owed.guarantee

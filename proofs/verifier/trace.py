@@ -54,11 +54,8 @@ class Job:
         self.state_size = told["state_size"].amount()
         elastic = [] if told["elastic"].value is None else [each.items(2) for each in told["elastic"].items()]
         self.sizes = {gpus.integer(1): factor.amount(positive=True) for gpus, factor in elastic}
-        require(
-            len(self.sizes) == len(elastic) and self.gpus not in self.sizes,
-            told.place,
-            "a number of GPUs twice",
-        )
+        once = len(self.sizes) == len(elastic) and self.gpus not in self.sizes
+        require(once, told.place, "a number of GPUs twice")
         self.sizes[self.gpus] = Fraction(1)
 
 
@@ -139,7 +136,7 @@ class Setting:
         least = min((each for each in job.throughput if each > 0), default=Fraction(1)) * min(
             job.sizes.values()
         )
-        return least * min(host.speed for host in self.hosts) * self.spread
+        return least * min((host.speed for host in self.hosts), default=Fraction(1)) * self.spread
 
     def copying(self, size: Fraction, hosts: set[int]) -> Fraction:
         """Return the time to copy gigabytes between hosts and the network: the slowest link decides."""

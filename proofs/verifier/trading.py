@@ -38,21 +38,24 @@ def _pair(market: Market, held: Table, fast: int, slow: int) -> Iterator[list[An
     """Yield the trades of two types: who gains most by a fast GPU buys of who gains least."""
     names = market.users
     gain = [_gain(row[fast], row[slow]) for row in market.speedup]
-    buyers, sellers = set(range(len(names))), set(range(len(names)))
+    buyers = sorted(range(len(names)), key=lambda i: (-gain[i], names[i]))
+    sellers = sorted(range(len(names)), key=lambda i: (gain[i], names[i]))
     while True:
-        bidders = sorted((i for i in buyers if held[i][slow] > 0), key=lambda i: (-gain[i], names[i]))
-        owners = sorted((i for i in sellers if held[i][fast] > 0), key=lambda i: (gain[i], names[i]))
-        if not bidders or not owners or gain[bidders[0]] <= gain[owners[0]]:
+        bidders = [i for i in buyers if held[i][slow]]
+        seller = next((i for i in sellers if held[i][fast]), None)
+        if not bidders or seller is None or gain[bidders[0]] <= gain[seller]:
             return
-        buyer, seller = bidders[0], owners[0]
+        buyer = bidders[0]
         price = _price(gain, bidders, seller, held[buyer][slow] / held[seller][fast])
         most = min(held[seller][fast], held[buyer][slow] / price)
         # for each fast GPU that is traded, the seller holds price - 1 GPUs more, the buyer 1 - price
         seller_room = _room(market, held, seller, price - 1)
         buyer_room = _room(market, held, buyer, 1 - price)
         amount = Fraction(min(most, seller_room, buyer_room))
-        sellers -= {seller} if seller_room < most else set()
-        buyers -= {buyer} if buyer_room < most else set()
+        if seller_room < most:
+            sellers.remove(seller)
+        if buyer_room < most:
+            buyers.remove(buyer)
         if amount > 0:
             for user, sign in ((buyer, 1), (seller, -1)):
                 held[user][fast] += sign * amount
@@ -71,9 +74,9 @@ def _gain(fast: Fraction, slow: Fraction) -> Number:
 def _price(gain: list[Number], bidders: list[int], seller: int, ratio: Fraction) -> Fraction:
     """Return the second highest bid above the seller's gain; without one, the middle of buyer and seller."""
     buyer, *others = bidders
-    bids = [gain[i] for i in others if gain[seller] < gain[i] < inf]
-    if bids:
-        return Fraction(max(bids))
+    bid = next((gain[i] for i in others if gain[i] < inf), ZERO)  # others come by falling gain
+    if bid > gain[seller]:
+        return Fraction(bid)
     if gain[buyer] < inf:
         return Fraction(gain[buyer] + gain[seller]) / 2
     return 2 * Fraction(gain[seller]) or ratio

@@ -27,15 +27,42 @@ WAITS = of(
 STAYS = [[0, 0, 0], [5, 0, 2], [0, 0, 0]]
 
 
+def widened(**more: Any) -> Json:
+    """What is owed, with another good before or behind the CPUs, of which there is as much."""
+    return {
+        key: [[*row[:2], *[row[2]] * 2] for row in OWED[key]] for key in ("guarantee", "cap", "held", "fixed")
+    } | more
+
+
+#: The same where the CPUs are the second of two goods, and nobody is guaranteed anything of the first.
+WAITS_FOR_THE_SECOND = of(
+    "guarantee_kept",
+    NOW,
+    "FAILS",
+    goods=[{"resource": good, "flavor": "all"} for good in ("air", "cpu")],
+    stock=[8, 8],
+    pending=[{"user": "B", "gpus": 0, "types": ["T0"], "other": {"cpu": 2}}],
+    **widened(guarantee=[[1, 0, 0, 0], [2, 0, 0, 4], [0, 0, 0, 0], [0, 0, 0, 4]]),
+)
+#: A asks for two GPUs, has five of the second type, and could not use the one of the first that it is owed.
+SERVED_ELSEWHERE = of(
+    "guarantee_kept",
+    [[0, 5], [0, 0], [0, 0]],
+    "HOLDS",
+    guarantee=[[1, 0, 0], *[[0, 0, 0]] * 3],
+    held=[[0, 0, 0]] * 3,
+    fixed=[[0, 0, 0]] * 3,
+    pending=[{"user": "A", "gpus": 1, "types": types} for types in (["T0", "T1"], ["T1"])],
+)
+SERVED_ELSEWHERE["market"]["capacity"] = [6, 5]
+
+
 def two_goods(first: str, second: str, answer: str) -> Json:
     """Whether C's gang of one fits, which takes six CPUs; there are five, and a hundred of the other good."""
     stock = [8 if good == "cpu" else 100 for good in (first, second)]
-    wide: Json = {
-        key: [[*row[:2], *[row[2]] * 2] for row in OWED[key]] for key in ("guarantee", "cap", "held", "fixed")
-    }
     goods = [{"resource": good, "flavor": "all"} for good in (first, second)]
     waits = [ONE[0], ONE[1] | {"other": {"cpu": 6}}]
-    return of("whole_gpu_conservation", NOW, answer, goods=goods, stock=stock, pending=waits, **wide)
+    return of("whole_gpu_conservation", NOW, answer, goods=goods, stock=stock, pending=waits, **widened())
 
 
 RIGHT: dict[str, Json] = {
@@ -43,6 +70,8 @@ RIGHT: dict[str, Json] = {
     "of two goods the second": two_goods("air", "cpu", "HOLDS"),
     "of two goods the first, from the end": two_goods("cpu", "air", "HOLDS"),
     "short of CPUs": WAITS,
+    "short of the second of two goods": WAITS_FOR_THE_SECOND,
+    "served on the other type": SERVED_ELSEWHERE,
     "nothing that could be taken back": of("nobody_starves_while_lent", NOW, "HOLDS", fixed=STAYS),
     "just as many CPUs as are free": of(
         "whole_gpu_conservation", NOW, "FAILS", pending=[ONE[0], ONE[1] | {"other": {"cpu": 5}}]
@@ -191,3 +220,10 @@ def test_the_second_of_three_bids_is_the_price_and_demands_end_trades() -> None:
     for decided in (*markets, Market.of([[300, 200], [1, 3]], [1, 1])):  # the second type is faster by the mean
         found = SecondPriceTrading().certify(allocate("second-price-trading", decided, exact=True))
         assert "second-price-trading" in verify(json.loads(json.dumps(found.to_json())))
+
+
+def test_who_is_said_to_gain_is_who_gains() -> None:
+    """B gets a GPU that may be worth as little to it as you like, and A nothing: "A could get 0 more" was said."""
+    told = market({"A": [1, 1], "B": [1, 3]}, [1, 1], B={"least": [0, 0], "most": [None, None]})
+    given = certificate("dominance", market=told, allocation=[[1, 0], [0, 0]], better=[[1, 0], [0, 1]])
+    assert "not Pareto-efficient: 'B' could get 0 more, or any more, at all speedups" in verify(given)

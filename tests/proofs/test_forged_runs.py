@@ -40,12 +40,17 @@ def record(
     down: Any = (),
     hosts: Any = HOSTS,
     memory: Any = (None,),
+    types: Any = ("old", "new"),
+    traced: Any = None,
 ) -> str:
-    """A record on two hosts of two GPUs each, in rounds of 60, where nothing costs time; ``down``: [host, from, to]."""
+    """A record on two hosts of two GPUs each, in rounds of 60, where nothing costs time; ``down``: [host, from, to].
+
+    ``traced`` are the types that the trace tells, where they are not those of the cluster.
+    """
     told = [line["job"] for line in lines if isinstance(line, dict) and "job" in line]
-    types = ["old", "new"][: len(memory)]
+    types = list(types)[: len(memory)]
     outages = [dict(zip(("host", "begin", "end"), each, strict=True)) for each in down]
-    trace: Json = {"types": types, "tenants": [{"name": "X", "weight": 1}], "outages": outages}
+    trace: Json = {"types": traced or types, "tenants": [{"name": "X", "weight": 1}], "outages": outages}
     trace["jobs"] = len(told) if jobs is None else jobs
     hashed = b"\n".join(map(canonical, [trace, *told]))
     run = {"policy": "mine", "options": [], "backend": "auto", "numbers": numbers, "length": 60}
@@ -75,13 +80,12 @@ LONG_STANDS = stands("j1", remaining=820, attained=180, last=[["a", 1]], started
 APART = [["a", 1], ["b", 1]]
 FIRST = stands("j1", remaining=940, attained=60, last=[["a", 1]], started=0, lease=60)
 SECOND = stands("j1", remaining=880, attained=120, last=[["a", 1]], started=0, lease=120)
+JUST_FITS = [
+    job("j1", 0, 60, memory=12, throughput=[1, 1]),
+    {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 60}},
+]
 RIGHT = {
-    "a type of just the memory": record(
-        job("j1", 0, 60, memory=12, throughput=[1, 1]),
-        {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 60}},
-        ends(1),
-        **TWO_TYPES,
-    ),
+    "a type of just the memory": record(*JUST_FITS, ends(1), **TWO_TYPES),
     "a host of twice the speed": record(
         job("j1", 0, 60),
         {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 30}},
@@ -113,6 +117,13 @@ RIGHT = {
     "before the last job": record(*ALONE, J2, ends(2, complete=False)),
     "under way": record(*THIRD, stands("j2", **J2_STANDS), ends(3, complete=False)),
     "with snapshots": record(*ALONE, {"snapshot": 3}, ends(2)),
+    "on no host at all": record(
+        job("j1", 0, 90),
+        {"round": 0, "misfits": {"j1": "no host"}},
+        stands("j1", remaining=90, attained=0, last=[], running=False, started=None, lease=60),
+        ends(1),
+        hosts=[],
+    ),
     "just before a job is seen": record(*LONG, job("j2", 121, 1), LONG_STANDS, ends(3)),
 }
 
@@ -244,7 +255,28 @@ def test_a_line_of_another_form_is_refused(line: Any) -> None:
         decide(record(*ALONE, line, ends(2)))
 
 
+def test_the_name_of_a_type_cannot_pass_for_a_statement() -> None:
+    name = "old) are shared fairly (by any policy"
+    hosts = [each | {"type": name} for each in HOSTS]
+    found, statement = decide(record(*ALONE, ends(2), hosts=hosts, types=[name]))
+    assert found == []
+    assert statement.startswith(f"2 rounds on 2 hosts (4 '{name}') are what trace")
+
+
+def test_work_left_whose_digits_grow_without_end_is_refused() -> None:
+    """Packed, 100 such hosts have 4 kB, and each round would take longer than the one before."""
+    hosts = [HOSTS[0], HOSTS[1] | {"speed": f"1/1{'0' * 6099}1"}]
+    moves = [{"round": 0, "start": {"j1": [["b", 1]]}}, {"round": 1, "migrate": {"j1": [["a", 1]]}}]
+    with pytest.raises(Unreadable, match="job 'j1': 20264 bits of what is left to do are too many"):
+        decide(record(job("j1", 0, 1000), *moves, ends(2), hosts=hosts))
+
+
 def test_a_trace_of_another_form_is_refused() -> None:
+    for traced in (["new", "old"], ["old", "older"]):
+        with pytest.raises(Unreadable, match="trace, types: not those of the cluster"):
+            decide(record(*JUST_FITS, ends(1), **TWO_TYPES, traced=traced))
+    with pytest.raises(Unreadable, match="0 is no integer of at least 1"):
+        decide(record(J1, {"round": 0, "start": {"j1": [["a", 1], ["b", 0]]}}, *ALONE[2:], ends(2)))
     with pytest.raises(Unreadable, match="it ends before it begins"):
         decide(record(*ALONE, ends(2), down=[["b", 60, 60]]))
     with pytest.raises(Unreadable, match="a number of GPUs twice"):

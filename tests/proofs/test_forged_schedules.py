@@ -262,3 +262,35 @@ def test_a_cost_may_be_off_by_the_tolerance_and_no_more() -> None:
     for cost, fine in (("1/100", True), ("101/10000", False)):
         dear = offer(LATER, own=True, worker_cost=cost, **GAINS)
         assert (judged(plan(LATER, admissions=[dear], **PRICED), hundredth)[0] == []) is fine
+
+
+def test_no_devices_at_a_price_beyond_floats_are_refused() -> None:
+    """Nothing times infinity is no number: it ended the verifier with a traceback."""
+    full = runs("j2", 3, 4, {"s1": 2, "s2": 2}, {"s2": 1}, together=False)
+    offers = [offer(full, "j2", own=True, **GAINS), offer(LATER | {"workers": []}, own=True, admitted=False, **GAINS)]
+    told = plan(full, jobs=[job(), job("j2")], tenants={"u1": (4, 2)}, admissions=offers, bases=[base(workers=[1e308])])
+    with pytest.raises(Unreadable, match="too large for a float"):
+        judged(told)
+
+
+def test_a_batch_that_is_nested_deeply_is_refused() -> None:
+    """What JSON may just be nested was too deep to be written again for its digest: a traceback."""
+    deep: Any = []
+    for _ in range(10_000):
+        deep = [deep]
+    with pytest.raises(Unreadable, match=r"batch: .*no object"):
+        judged(plan(HERE) | {"batch": deep})
+
+
+@pytest.mark.parametrize(
+    "times", [{"update_time": [0, -1]}, {"update_time": [-1, 0]}, {"minibatch_time": [0]}], ids=str
+)
+def test_nothing_takes_less_than_no_time(times: Json) -> None:
+    told = plan(HERE)
+    told["batch"]["ps_types"] = [{"name": name, "bandwidth": 2} for name in ("p", "q")]
+    told["batch"]["tenants"], told["batch"]["servers"] = (
+        [each | {"ps": [*each["ps"], 0]} for each in told["batch"][key]] for key in ("tenants", "servers")
+    )
+    told["batch"]["jobs"] = [job(**{"update_time": [0, 0]} | times)]
+    with pytest.raises(Unreadable, match="a time is negative"):
+        judged(told)

@@ -11,11 +11,22 @@ from typing import Any
 import pytest
 
 from fairopt.cli import main
+from fairopt.proofs.verifier import decisions, frontier
 from fairopt.proofs.verifier.certificates import recognises
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
-from fairopt.testing.certificate_kinds.decisions import ANY_SPLIT, EFFICIENT, ENVY, FAIR, MOST, PARTIAL
+from fairopt.testing.certificate_kinds.decisions import (
+    ANY_SPLIT,
+    EFFICIENT,
+    ENVY,
+    EQUAL_SPLIT,
+    FAIR,
+    MOST,
+    PARTIAL,
+    TRADING,
+)
 from fairopt.testing.certificate_kinds.examples import ALIKE, PAIR, certificate, market
+from fairopt.testing.certificate_kinds.frontiers import NASH_COSTS_NOTHING
 from fairopt.testing.certificate_kinds.programs import LIE
 from fairopt.testing.tampering import changes, places
 
@@ -214,9 +225,48 @@ def test_sums_that_grow_without_end_are_refused_with_a_message() -> None:
 
 
 def test_rows_that_would_not_fit_into_memory_are_refused_with_a_message() -> None:
-    many = market({f"u{i}": [1] for i in range(4000)}, [1])
-    told = certificate("optimality", market=many, policy="oef-cooperative", allocation=[[0]] * 4000, value=0, duals=[])
-    with pytest.raises(Rejected, match="terms of its envy rows are too many to decide; the limit is 20000000"):
+    many = market({f"u{i}": [1] for i in range(1500)}, [1])
+    told = certificate("optimality", market=many, policy="oef-cooperative", allocation=[[0]] * 1500, value=0, duals=[])
+    with pytest.raises(Rejected, match="terms of its envy rows are too many to decide; the limit is 4000000"):
         verify(told)
     with pytest.raises(Rejected, match="comparisons are too many"):
         verify(FAIR | {"market": market({f"u{i}": [1] for i in range(5000)}, [1]), "allocation": [[0]] * 5000})
+
+
+def test_powers_of_long_numbers_at_many_points_are_refused_with_a_message() -> None:
+    """Packed, such a file has 5 kB, and each of its points would take seconds."""
+    long = NASH_COSTS_NOTHING["points"][0] | {"value": f"1{'0' * 18_000}1/1{'0' * 18_001}"}
+    with pytest.raises(Rejected, match=r"a product of powers: .* steps are too many"):
+        verify(NASH_COSTS_NOTHING | {"points": [long] * 2000})
+
+
+def test_many_points_of_a_large_market_are_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frontier, "MOST_TERMS", 24)
+    with pytest.raises(Rejected, match="36 terms of programs are too many to decide; the limit is 24"):
+        verify(NASH_COSTS_NOTHING)
+
+
+def test_many_rounds_of_many_users_are_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decisions, "MOST_TERMS", 47)
+    with pytest.raises(Rejected, match="48 terms are too many to decide; the limit is 47"):
+        verify(BY_HAND["TWO_LEVELS"])
+
+
+def test_trades_among_too_many_are_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of users that have all they demand, each pair of types would be looked at, and nothing traded."""
+    monkeypatch.setattr(decisions, "MOST_TERMS", 0)
+    with pytest.raises(Rejected, match="16 pairs of users and of types are too many"):
+        verify(TRADING)
+    assert "the allocation is that of equal-split" in verify(EQUAL_SPLIT)
+
+
+@pytest.mark.parametrize(("digits", "fine"), [(1, True), (2600, False)])
+def test_circles_of_many_types_with_long_numbers_are_refused_with_a_message(digits: int, *, fine: bool) -> None:
+    speeds = [f"{j + 1}{'0' * digits}1/1{'0' * digits}" for j in range(6)]
+    alike = market({"A": speeds, "B": speeds}, [1] * 6)
+    told = FAIR | {"market": alike, "allocation": [["1/2"] * 6] * 2, "property": "pareto_efficiency"}
+    if fine:
+        assert "pareto_efficiency holds" in verify(told)
+    else:
+        with pytest.raises(Rejected, match="bits in all cycles are too many"):
+            verify(told)

@@ -137,7 +137,12 @@ def test_what_a_file_is_its_contents_say(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_many_violations_are_counted_and_few_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = plan_of_the_example()
-    plan["payments"] += [{**plan["payments"][0], "slot": slot} for slot in range(100, 130)]
+    paid = plan["payments"]
+    plan["payments"] = paid + [{**paid[0], "slot": slot} for slot in range(100, 120)]
+    (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    assert front.main([str(tmp_path / "plan.json")]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 20
+    plan["payments"] = paid + [{**paid[0], "slot": slot} for slot in range(100, 130)]
     (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     assert front.main([str(tmp_path / "plan.json")]) == 1
     said = capsys.readouterr().out.splitlines()
@@ -172,9 +177,18 @@ def test_the_names_of_before_are_doors_to_the_same_program(name: str, tmp_path: 
     assert ": accepted: the allocation is optimal" in ran.stdout
 
 
-@pytest.mark.parametrize("text", ["1e-100000000", "-1e-6", "1/0", "nan", "9" * 10_000])
+@pytest.mark.parametrize("text", ["1e-100000000", "-1e-6", "1/0", "nan", "9" * 10_000, "١"])
 def test_a_tolerance_that_is_no_small_number_is_refused_at_once(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         front.main(["nothing.json", f"--tolerance={text}"])
     assert stop.value.code == 2
     assert "is no number like 1e-6" in capsys.readouterr().err
+
+
+def test_a_tolerance_may_be_written_in_capitals_and_the_help_says_what_is_decided(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert front.small_number("1E-6") == front.small_number("1/1000000") == front.small_number("0.000001")
+    with pytest.raises(SystemExit):
+        front.main(["--help"])
+    assert "It decides certificates, recorded runs and schedules" in capsys.readouterr().out

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -128,12 +130,41 @@ def test_files_that_cannot_be_read_say_so(content: bytes, tmp_path: Path) -> Non
         reading.document(tmp_path)
 
 
-def test_what_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_TEXT", 10**6)
     monkeypatch.setattr(reading, "MOST_LINE", 10**5)
-    path = tmp_path / "bomb.json.gz"
-    path.write_bytes(gzip.compress(b" " * (10**6 + 1)))
+    path = tmp_path / "long.json"
+    path.write_bytes(b" " * (10**6 + 1))
     with pytest.raises(Unreadable, match=r"1000001 characters are too many to decide; the limit is 1000000"):
         reading.document(path)
     with pytest.raises(Unreadable, match=r"line 1: 100001 characters"):
         list(reading.lines(path))
+
+
+def test_what_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory and time that a file takes go with its size, packed as it is."""
+    monkeypatch.setattr(reading, "MOST_UNPACKED", 1000)
+    path = tmp_path / "bomb.json.gz"
+    for written in (b" " * 99_999 + b"1", b"1\n" * 50_000):
+        packed = gzip.compress(written)
+        path.write_bytes(packed)
+        for read in (reading.document, lambda path: list(reading.lines(path))):
+            with pytest.raises(Unreadable, match=f"characters.* the limit is {1000 + 100 * len(packed)}$"):
+                read(path)
+    for written in (b" " * 999 + b"1", b" " * 998 + b"1\n"):
+        path.write_bytes(gzip.compress(written))
+        assert (reading.document(path), [*reading.lines(path)]) == (1, [1])
+
+
+def test_long_numbers_that_repeat_themselves_in_a_packed_file_are_refused(tmp_path: Path) -> None:
+    """Packed, ten of 9,999 digits have 200 bytes, and arithmetic with them takes long; digits of chance do not pack."""
+    path, random = tmp_path / "numbers.json", Random(1)
+    for fine in (["9" * 399] * 60, [str(random.getrandbits(13_000)) for _ in range(10)]):
+        path.write_bytes(gzip.compress(json.dumps(fine).encode()))
+        assert reading.document(path) == next(reading.lines(path)) == fine
+    path.write_text(json.dumps(["9" * 9_999] * 10))
+    assert len(reading.document(path)) == 10
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    for read in (reading.document, lambda path: next(reading.lines(path))):
+        with pytest.raises(Unreadable, match="99990 digits of long numbers that repeat themselves are too many"):
+            read(path)
