@@ -58,6 +58,16 @@ UNITS = {
     "front.py": ("tests/proofs/test_verifier_program.py",),
     "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),
 }
+#: Tests of what no call shows, such as what cannot be written down.
+PARTS = {
+    "misreports/exact_reports.py": ("tests/properties/test_exact_reports.py",),
+    "misreports/reports.py": ("tests/properties/test_reports.py",),
+    "misreports/search.py": ("tests/properties/test_search.py",),
+    "misreports/shrinking.py": ("tests/properties/test_shrinking_steps.py",),
+    "misreports/strategy_proofness.py": ("tests/properties/test_strategy_proofness.py",),
+    "shares/pareto_efficiency.py": ("tests/properties/test_pareto_by_hand.py",),
+    "shares/pareto_within_bounds.py": ("tests/properties/test_pareto_by_hand.py",),
+}
 #: Of a test that gives at most so many files all are kept; of others those that take a line that fewer than so many
 #: files before them take that are decided alike, out of so many that the test gives.
 FEW, KEPT, SAMPLE = 20, 40, 400
@@ -72,7 +82,8 @@ class Subject:
     """What is mutated: its folder, the tests that give it files, and the plugin of pytest that keeps these.
 
     ``anew`` forgets its modules, so that they are read anew; ``decision`` says how a file is decided at a tolerance.
-    ``units``: by module, tests of what no file shows.
+    ``units``: by module, tests of what no file shows. A mutant has survived after so many ``seconds`` of the processor
+    that files took, and after these tests.
     """
 
     folder: Path
@@ -81,6 +92,7 @@ class Subject:
     anew: Callable[[], Any]
     decision: Callable[[Path, str | None], Any]
     units: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    seconds: float = 3
 
 
 @dataclass(frozen=True)
@@ -117,6 +129,8 @@ SUBJECTS = {
         "calls",
         calls.anew,
         lambda path, _: calls.answer(path),
+        PARTS,
+        seconds=1,
     ),
 }
 
