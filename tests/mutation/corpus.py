@@ -73,17 +73,13 @@ PARTS = {
 FEW, KEPT, SAMPLE = 20, 40, 400
 
 
-#: Seconds of the processor, noted line by line, beyond which a file is left out.
-SLOWEST = 0.5
-
-
 @dataclass(frozen=True)
 class Subject:
     """What is mutated: its folder, the tests that give it files, and the plugin of pytest that keeps these.
 
     ``anew`` forgets its modules, so that they are read anew; ``decision`` says how a file is decided at a tolerance.
     ``units``: by module, tests of what no file shows. A mutant has survived after so many ``seconds`` of the processor
-    that files took, and after these tests.
+    that files took, and after these tests. What takes longer than the ``slowest``, noted line by line, is left out.
     """
 
     folder: Path
@@ -93,6 +89,7 @@ class Subject:
     decision: Callable[[Path, str | None], Any]
     units: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     seconds: float = 3
+    slowest: float = 0.5
 
 
 @dataclass(frozen=True)
@@ -131,6 +128,7 @@ SUBJECTS = {
         lambda path, _: calls.answer(path),
         PARTS,
         seconds=1,
+        slowest=0.1,
     ),
 }
 
@@ -140,7 +138,8 @@ def passes(tests: tuple[str, ...]) -> bool:
     for name in [name for name in sys.modules if name.startswith("fairopt.proofs")]:
         del sys.modules[name]
     os.chdir(TOP)
-    return pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]) == pytest.ExitCode.OK
+    unused = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")  # to load the second takes longer than the tests
+    return pytest.main(["-q", "-x", "-n", "0", *unused, *tests]) == pytest.ExitCode.OK
 
 
 def collected(subject: Subject, folder: Path) -> list[File]:
@@ -177,7 +176,7 @@ def _chosen(subject: Subject, folder: Path) -> list[File]:
             continue
         seconds = time.process_time() - begun
         places = [(decided[0], module, line) for module, there in lines.items() for line in there]
-        if (name in own or any(taken[place] < KEPT for place in places)) and seconds < SLOWEST:
+        if (name in own or any(taken[place] < KEPT for place in places)) and seconds < subject.slowest:
             taken.update(places)
             told = {module: sorted(there) for module, there in lines.items()}
             found.append(File(name, tolerance, decided, seconds, told))

@@ -10,9 +10,9 @@ import pytest
 
 from fairopt.errors import BadInput, NotSolved
 from fairopt.models import EqualSplit, MaxEfficiency
-from fairopt.policy import Computed
+from fairopt.policy import Computed, Formulated
 from fairopt.problem import Market
-from fairopt.program import Array
+from fairopt.program import Array, Formulation
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none, simplest
 from fairopt.properties.misreports.search import ANYTHING, LARGER, SMALLER, Found, Misreports
 
@@ -175,6 +175,29 @@ def test_what_has_no_decision_stays_as_it_is_and_demands_are_kept() -> None:
     other = ExactReports(Loudest(), market)
     loud = Misreport("u1", market.speedup[0], row(101, 1), F(0), F(1), F(1), market.speedup, market.speedup)
     assert other.for_every_optimum(loud) is loud
+
+
+class Unlimited(Formulated):
+    """All that there is for those who say that they use it best, wanted or not."""
+
+    name, source = "unlimited", "these tests"
+
+    def formulate(self, problem: Market, state: Any) -> Any:
+        p = Formulation(self.name)
+        share = p.variable("share", problem.shape, lower=0, labels=(problem.users, problem.types))
+        p.constrain("capacity", share.sum(axis=0) <= problem.capacity)
+        p.maximize((problem.speedup * share).sum())
+        return p.program()
+
+
+def test_beyond_a_demand_throughput_is_not_linear_and_nothing_is_said_of_every_optimum() -> None:
+    market = Market.of([[1], [3]], capacity=[2], demand=[1, None])
+    exactly = ExactReports(Unlimited(), market)
+    for user, report, least in ((0, row(4), None), (0, row(2), 0), (1, row("1/2"), -6)):
+        found = exactly.misreport(user, report)
+        assert found is not None
+        decided = exactly.for_every_optimum(found)
+        assert (decided.least_gain, decided.every_optimum) == (least, False)
 
 
 def test_in_floats_gains_are_floats_and_bundles_beyond_a_demand_are_worth_nothing() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs, ProgramMethod
+from fairopt.backends.exact import Exact
 from fairopt.errors import NotSolved, WrongReturn
 from fairopt.models import MaxEfficiency, NonCooperativeOEF
 from fairopt.policy import Computed, decide
@@ -38,6 +39,13 @@ class Flat(Loudest):
 
     def bundle(self, *given: Any) -> Any:
         return np.array([1.0])
+
+
+class Long(Loudest):
+    """Returns what a user gets with a type too many."""
+
+    def bundle(self, *given: Any) -> Any:
+        return np.array([1.0, 2.0, 3.0])
 
 
 class Listed(Loudest):
@@ -72,9 +80,9 @@ def test_no_more_are_decided_when_it_is_over() -> None:
         assert found.tolist() == [8.0, -22, 8][:most]
 
 
-@pytest.mark.parametrize("policy", [Flat(), Listed()], ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("policy", [Flat(), Long(), Listed()], ids=lambda each: type(each).__name__)
 def test_a_bundle_of_another_shape_is_refused_by_the_name_of_its_method(policy: Any) -> None:
-    with pytest.raises(WrongReturn, match=r"(Flat|Listed)\.bundle.*GPUs of each type"):
+    with pytest.raises(WrongReturn, match=r"(Flat|Long|Listed)\.bundle.*GPUs of each type"):
         Reports(policy, MARKET).gains(np.array([0]), np.array([[9.0, 1]]))
 
 
@@ -95,6 +103,9 @@ def test_the_solver_of_the_truth_decides_what_follows() -> None:
     own = decide(NonCooperativeOEF(), MARKET.as_(float))
     assert isinstance(own.solver, ProgramMethod)
     assert Reports(NonCooperativeOEF(), MARKET, own).screened
+    assert Reports(NonCooperativeOEF(), MARKET, own).chunk > 16
+    exact = decide(NonCooperativeOEF(), MARKET, Exact())
+    assert Reports(NonCooperativeOEF(), MARKET, exact).chunk == 16
 
 
 @pytest.mark.parametrize("market", [MARKET, LIMITED])
