@@ -100,7 +100,8 @@ def noticed_by(subject: Subject, files: list[File], folder: Path, mutant: Mutant
         if subject.decision(folder / each.name, each.tolerance) != each.decision:
             return True
     signal.setitimer(signal.ITIMER_PROF, UNIT_SECONDS)
-    return mutant.file in subject.units and not passes(subject.units[mutant.file])
+    tests = subject.units.get(mutant.file) or subject.units.get(mutant.file.partition("/")[0])
+    return tests is not None and not passes(tests)
 
 
 def noted(journal: Path) -> Iterator[dict[str, Any]]:

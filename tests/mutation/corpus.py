@@ -58,8 +58,14 @@ UNITS = {
     "front.py": ("tests/proofs/test_verifier_program.py",),
     "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),
 }
-#: Tests of what no call shows, such as what cannot be written down.
+#: Tests of what no call shows, such as what cannot be written down; those of a folder for each module in it.
 PARTS = {
+    "entitlements": ("tests/properties/test_entitlements.py",),
+    "runs": ("tests/properties/test_run_properties.py",),
+    "schedules": ("tests/properties/test_schedule_properties.py",),
+    "lattice.py": ("tests/properties/test_lattice.py",),
+    "property.py": ("tests/properties/test_edges.py",),
+    "verdict.py": ("tests/properties/test_verdict.py",),
     "misreports/exact_reports.py": ("tests/properties/test_exact_reports.py",),
     "misreports/reports.py": ("tests/properties/test_reports.py",),
     "misreports/search.py": ("tests/properties/test_search.py",),
@@ -78,8 +84,9 @@ class Subject:
     """What is mutated: its folder, the tests that give it files, and the plugin of pytest that keeps these.
 
     ``anew`` forgets its modules, so that they are read anew; ``decision`` says how a file is decided at a tolerance.
-    ``units``: by module, tests of what no file shows. A mutant has survived after so many ``seconds`` of the processor
-    that files took, and after these tests. What takes longer than the ``slowest``, noted line by line, is left out.
+    ``units``: by module or folder, tests of what no file shows. A mutant has survived after so many ``seconds`` of the
+    processor that files took, and after these tests. What takes longer than the ``slowest``, noted line by line, is
+    left out.
     """
 
     folder: Path

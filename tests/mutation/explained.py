@@ -69,6 +69,10 @@ def _frozen(operator: str, around: Nodes) -> bool:
     return operator == "ReplaceTrueWithFalse" and any(_name(each) == "dataclass" for each in around)
 
 
+def _compared(operator: str, around: Nodes) -> bool:
+    return operator == "ReplaceFalseWithTrue" and any(getattr(each, "arg", None) == "eq" for each in around[-2:])
+
+
 #: Why a mutant of this form does no harm, and which form that is.
 RULES: dict[str, Callable[[str, Nodes], bool]] = {
     "lengths that differ would end the verifier, and reading has made sure that they do not": _length,
@@ -77,6 +81,7 @@ RULES: dict[str, Callable[[str, Nodes], bool]] = {
     "of two words which comes first is asked by nobody; that they are equal is another mutant": _order_of_words,
     "nothing is beyond infinity": _beyond_infinity,
     "nobody writes to what is frozen": _frozen,
+    "nobody asks whether two records that hold arrays are the same: Python could not say": _compared,
 }
 
 
