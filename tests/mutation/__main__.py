@@ -27,8 +27,8 @@ from corpus import SUBJECTS, TOP, File, Subject, collected, passes
 from explained import by_rule, read_ones
 from mutants import Mutant, mutants
 
-#: Seconds of the processor that a mutant may take for one file, for all (it has survived then), for tests; and bytes.
-SECONDS, ALL_SECONDS, UNIT_SECONDS, BYTES = 2, 3, 20, 4 * 2**30
+#: Seconds of the processor that a mutant may take for one file, for tests; and bytes.
+SECONDS, UNIT_SECONDS, BYTES = 2, 20, 4 * 2**30
 #: Seconds after which a mutant's process is ended, whatever it waits for.
 ENDED = 120
 
@@ -92,7 +92,7 @@ def noticed_by(subject: Subject, files: list[File], folder: Path, mutant: Mutant
         concerned = sorted(files, key=lambda each: (mutant.file not in each.lines, each.decision[0] != ""))
     else:
         concerned = [each for each in files if any(line in inside for line in each.lines.get(mutant.file, ()))]
-    until = time.process_time() + ALL_SECONDS
+    until = time.process_time() + subject.seconds
     for each in concerned:  # the quickest first
         if time.process_time() > until:
             break
@@ -100,7 +100,8 @@ def noticed_by(subject: Subject, files: list[File], folder: Path, mutant: Mutant
         if subject.decision(folder / each.name, each.tolerance) != each.decision:
             return True
     signal.setitimer(signal.ITIMER_PROF, UNIT_SECONDS)
-    return mutant.file in subject.units and not passes(subject.units[mutant.file])
+    tests = subject.units.get(mutant.file) or subject.units.get(mutant.file.partition("/")[0])
+    return tests is not None and not passes(tests)
 
 
 def noted(journal: Path) -> Iterator[dict[str, Any]]:

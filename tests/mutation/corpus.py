@@ -58,13 +58,25 @@ UNITS = {
     "front.py": ("tests/proofs/test_verifier_program.py",),
     "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),
 }
+#: Tests of what no call shows, such as what cannot be written down; those of a folder for each module in it.
+PARTS = {
+    "entitlements": ("tests/properties/test_entitlements.py",),
+    "runs": ("tests/properties/test_run_properties.py",),
+    "schedules": ("tests/properties/test_schedule_properties.py",),
+    "lattice.py": ("tests/properties/test_lattice.py",),
+    "property.py": ("tests/properties/test_edges.py",),
+    "verdict.py": ("tests/properties/test_verdict.py",),
+    "misreports/exact_reports.py": ("tests/properties/test_exact_reports.py",),
+    "misreports/reports.py": ("tests/properties/test_reports.py",),
+    "misreports/search.py": ("tests/properties/test_search.py",),
+    "misreports/shrinking.py": ("tests/properties/test_shrinking_steps.py",),
+    "misreports/strategy_proofness.py": ("tests/properties/test_strategy_proofness.py",),
+    "shares/pareto_efficiency.py": ("tests/properties/test_pareto_by_hand.py",),
+    "shares/pareto_within_bounds.py": ("tests/properties/test_pareto_by_hand.py",),
+}
 #: Of a test that gives at most so many files all are kept; of others those that take a line that fewer than so many
 #: files before them take that are decided alike, out of so many that the test gives.
 FEW, KEPT, SAMPLE = 20, 40, 400
-
-
-#: Seconds of the processor, noted line by line, beyond which a file is left out.
-SLOWEST = 0.5
 
 
 @dataclass(frozen=True)
@@ -72,7 +84,9 @@ class Subject:
     """What is mutated: its folder, the tests that give it files, and the plugin of pytest that keeps these.
 
     ``anew`` forgets its modules, so that they are read anew; ``decision`` says how a file is decided at a tolerance.
-    ``units``: by module, tests of what no file shows.
+    ``units``: by module or folder, tests of what no file shows. A mutant has survived after so many ``seconds`` of the
+    processor that files took, and after these tests. What takes longer than the ``slowest``, noted line by line, is
+    left out.
     """
 
     folder: Path
@@ -81,6 +95,8 @@ class Subject:
     anew: Callable[[], Any]
     decision: Callable[[Path, str | None], Any]
     units: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    seconds: float = 3
+    slowest: float = 0.5
 
 
 @dataclass(frozen=True)
@@ -117,6 +133,9 @@ SUBJECTS = {
         "calls",
         calls.anew,
         lambda path, _: calls.answer(path),
+        PARTS,
+        seconds=1,
+        slowest=0.1,
     ),
 }
 
@@ -126,7 +145,8 @@ def passes(tests: tuple[str, ...]) -> bool:
     for name in [name for name in sys.modules if name.startswith("fairopt.proofs")]:
         del sys.modules[name]
     os.chdir(TOP)
-    return pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]) == pytest.ExitCode.OK
+    unused = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")  # to load the second takes longer than the tests
+    return pytest.main(["-q", "-x", "-n", "0", *unused, *tests]) == pytest.ExitCode.OK
 
 
 def collected(subject: Subject, folder: Path) -> list[File]:
@@ -163,7 +183,7 @@ def _chosen(subject: Subject, folder: Path) -> list[File]:
             continue
         seconds = time.process_time() - begun
         places = [(decided[0], module, line) for module, there in lines.items() for line in there]
-        if (name in own or any(taken[place] < KEPT for place in places)) and seconds < SLOWEST:
+        if (name in own or any(taken[place] < KEPT for place in places)) and seconds < subject.slowest:
             taken.update(places)
             told = {module: sorted(there) for module, there in lines.items()}
             found.append(File(name, tolerance, decided, seconds, told))

@@ -17,6 +17,8 @@ from mutants import Mutant
 READ = Path(__file__).with_name("read.toml")
 #: What is called to refuse too much work, and how constants are called that say how much that is; one says more.
 LIMITS, MOST, NO_LIMIT = ("within", "_require_short"), ("MOST_", "DEEPEST"), "MOST_TOLERANCE"
+#: What infinity is called.
+INFINITE = ("inf", "INFINITY")
 #: What puts something into words for a refusal.
 WORDS = ("brief", "odd", "happened", "key_shown")
 Nodes = Sequence[Any]  #: what a change is in, from the module inwards
@@ -58,11 +60,17 @@ def _order_of_words(operator: str, around: Nodes) -> bool:
 
 def _beyond_infinity(operator: str, around: Nodes) -> bool:
     sides = [each for node in around[-1:] if isinstance(node, ast.Compare) for each in node.comparators]
-    return operator in ("Eq_GtE", "NotEq_Lt") and any(isinstance(each, ast.Name) and each.id == "inf" for each in sides)
+    return operator in ("Eq_GtE", "NotEq_Lt") and any(
+        isinstance(each, ast.Name) and each.id in INFINITE for each in sides
+    )
 
 
 def _frozen(operator: str, around: Nodes) -> bool:
     return operator == "ReplaceTrueWithFalse" and any(_name(each) == "dataclass" for each in around)
+
+
+def _compared(operator: str, around: Nodes) -> bool:
+    return operator == "ReplaceFalseWithTrue" and any(getattr(each, "arg", None) == "eq" for each in around[-2:])
 
 
 #: Why a mutant of this form does no harm, and which form that is.
@@ -73,6 +81,7 @@ RULES: dict[str, Callable[[str, Nodes], bool]] = {
     "of two words which comes first is asked by nobody; that they are equal is another mutant": _order_of_words,
     "nothing is beyond infinity": _beyond_infinity,
     "nobody writes to what is frozen": _frozen,
+    "nobody asks whether two records that hold arrays are the same: Python could not say": _compared,
 }
 
 

@@ -50,14 +50,14 @@ class DominatingAllocation:
 
 @dataclass(frozen=True)
 class Infeasible:
-    """The allocation is not feasible: the type that is overbooked most, or has a negative share."""
+    """The allocation is not feasible: the type that is overbooked most for its GPUs, or has a negative share."""
 
     type: str
 
     def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether more is given out of the type than there is, or a share is negative."""
+        """Whether more is given out of the type than there is, or a share of it is negative."""
         j = market.types.index(self.type)
-        return bool(sum(shares[:, j].tolist()) > market.capacity[j] or (shares < 0).any())
+        return bool(sum(shares[:, j].tolist()) > market.capacity[j] or (shares[:, j] < 0).any())
 
     def __str__(self) -> str:
         return f"the allocation is not feasible on {self.type}, and only feasible ones are efficient"
@@ -135,10 +135,11 @@ class ParetoEfficiency(AllocationProperty):
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         fitted = _fit(market, shares, tolerance)
         if fitted is None:
-            left = market.capacity - shares.sum(axis=0)
-            margin, witness = min(left.min(), shares.min()), Infeasible(market.types[int(np.argmin(left))])
+            worst = np.minimum(market.capacity - shares.sum(axis=0), shares.min(axis=0))
+            j = int(np.argmin(worst / sizes(market)))
             effort = "none: the allocation is not feasible, and only feasible ones are efficient"
-            return Verdict(self.name, Answer.FAILS, margin, "GPUs", market.exact, effort, witness)
+            witness = Infeasible(market.types[j])
+            return Verdict(self.name, Answer.FAILS, worst[j], "GPUs", market.exact, effort, witness)
         own = market.utility(fitted)
         fair = market.fair_utility()
         program = largest_gain(market, own, fair)

@@ -1,0 +1,120 @@
+"""What misreports gain, one at a time and many at once: against decisions that are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairopt.backends import Highs, ProgramMethod
+from fairopt.backends.exact import Exact
+from fairopt.errors import NotSolved, WrongReturn
+from fairopt.models import MaxEfficiency, NonCooperativeOEF
+from fairopt.policy import Computed, decide
+from fairopt.problem import Market
+from fairopt.program import Array
+from fairopt.properties.misreports.reports import Reports
+
+MARKET = Market.of([[1, 2], [3, 5]], capacity=[4, 2])
+LIMITED = Market.of([[1, 2], [3, 5]], capacity=[4, 2], demand=[3, None])
+
+
+class Loudest(Computed):
+    """All goes to who reports the most on the first type."""
+
+    name = "loudest"
+    source = "these tests"
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:
+        if (problem.speedup[:, 0] > 100).any():
+            raise NotSolved("too loud")
+        shares = np.zeros(problem.shape)
+        shares[int(np.argmax(problem.speedup[:, 0]))] = problem.capacity
+        return shares, None
+
+
+class Flat(Loudest):
+    """Returns what a user gets as one number."""
+
+    def bundle(self, *given: Any) -> Any:
+        return np.array([1.0])
+
+
+class Long(Loudest):
+    """Returns what a user gets with a type too many."""
+
+    def bundle(self, *given: Any) -> Any:
+        return np.array([1.0, 2.0, 3.0])
+
+
+class Listed(Loudest):
+    """Returns what a user gets as a list."""
+
+    def bundle(self, *given: Any) -> Any:
+        return [1.0, 2.0]
+
+
+@pytest.mark.parametrize(("market", "all_of_it"), [(MARKET, 8.0), (LIMITED, 5.0)])
+def test_gains_are_of_the_true_speedups_up_to_the_demand(market: Market, all_of_it: float) -> None:
+    asked = Reports(Loudest(), market)
+    assert asked.own.tolist() == [0, 22]
+    assert asked.fair.tolist() == [4, 11]
+    assert asked.market.speedup.dtype == float
+    users = np.array([0, 1, 1, 0, 0])
+    reports = np.array([[9.0, 1], [1.5, 9], [0.5, 9], [101, 1], [2, 2]])
+    gains = asked.gains(users, reports)
+    assert gains[[0, 1, 2, 4]].tolist() == [all_of_it, 0, -22, 0]
+    assert np.isnan(gains[3])
+    assert asked.gain(0, reports[0]) == all_of_it
+    assert isinstance(asked.gain(1, reports[2]), float)
+    assert asked.gain(1, reports[2]) == -22
+    assert asked.misreported(0, reports[0]).shares.tolist() == [[4, 2], [0, 0]]
+
+
+def test_no_more_are_decided_when_it_is_over() -> None:
+    users, reports = np.array([0, 1, 0]), np.array([[9.0, 1], [0.5, 9], [8.0, 8]])
+    for most in range(4):
+        left = iter([False] * most + [True] * 9)
+        found = Reports(Loudest(), MARKET).gains(users, reports, lambda left=left: next(left))
+        assert found.tolist() == [8.0, -22, 8][:most]
+
+
+@pytest.mark.parametrize("policy", [Flat(), Long(), Listed()], ids=lambda each: type(each).__name__)
+def test_a_bundle_of_another_shape_is_refused_by_the_name_of_its_method(policy: Any) -> None:
+    with pytest.raises(WrongReturn, match=r"(Flat|Long|Listed)\.bundle.*GPUs of each type"):
+        Reports(policy, MARKET).gains(np.array([0]), np.array([[9.0, 1]]))
+
+
+def test_who_decides_one_by_one_is_asked_for_few_at_once() -> None:
+    one_by_one, many = Reports(Loudest(), MARKET), Reports(MaxEfficiency(), MARKET)
+    assert (one_by_one.chunk, one_by_one.screened) == (16, False)
+    assert many.chunk > 16
+    assert many.screened
+
+
+def test_the_solver_of_the_truth_decides_what_follows() -> None:
+    """HiGHS, asked by name, decides many at once as the policy's own does; a method on programs alone does not."""
+    by_name = decide(NonCooperativeOEF(), MARKET.as_(float), Highs())
+    asked = Reports(NonCooperativeOEF(), MARKET, by_name)
+    assert asked.truth is by_name
+    assert asked.chunk > 16
+    assert asked.misreported(0, np.array([1.0, 3.0])).solver == by_name.solver
+    own = decide(NonCooperativeOEF(), MARKET.as_(float))
+    assert isinstance(own.solver, ProgramMethod)
+    assert Reports(NonCooperativeOEF(), MARKET, own).screened
+    assert Reports(NonCooperativeOEF(), MARKET, own).chunk > 16
+    exact = decide(NonCooperativeOEF(), MARKET, Exact())
+    assert Reports(NonCooperativeOEF(), MARKET, exact).chunk == 16
+
+
+@pytest.mark.parametrize("market", [MARKET, LIMITED])
+def test_many_at_once_gain_what_each_gains(market: Market) -> None:
+    """Maximum efficiency gives a type to who says most, as far as it wants any."""
+    asked = Reports(MaxEfficiency(), market)
+    users, reports = np.array([0, 1, 0]), np.array([[9.0, 18], [0.5, 0.5], [9.0, 1.0]])
+    for user, report, gain in zip(users.tolist(), reports, asked.gains(users, reports), strict=True):
+        assert gain == pytest.approx(asked.gain(user, report))
+    both = 8 if market is MARKET else 5
+    assert asked.gains(users, reports)[0] == pytest.approx(both)
+    assert asked.gains(users[:0], reports[:0]).tolist() == []

@@ -1,0 +1,278 @@
+"""Which smaller markets are tried, in which order: against all that the definition names, on small markets."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairopt.errors import BadInput
+from fairopt.models import MaxEfficiency
+from fairopt.policy import Computed
+from fairopt.problem import Market
+from fairopt.program import Array
+from fairopt.properties import Effort, StrategyProofness
+from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, simplest
+from fairopt.properties.misreports.search import LARGER, SMALLER, Misreports
+from fairopt.properties.misreports.shrinking import burden, last, shrink, shrink_market, shrinking_misreports, shrinks
+
+F = Fraction
+Key = tuple[Any, ...]
+
+
+def key(market: Market) -> Key:
+    demand = None if market.demand is None else tuple(market.demand)
+    return tuple(map(tuple, market.speedup)), tuple(market.capacity), tuple(market.weight), demand
+
+
+def size(market: Market) -> tuple[int, ...]:
+    demands = [] if market.demand is None else [each for each in market.demand if each != math.inf]
+    numbers = [each for each in [*market.speedup.ravel(), *market.capacity, *market.weight, *demands] if each]
+    parts = (
+        sum(each.denominator != 1 for each in numbers),
+        sum(each.numerator + each.denominator - 1 for each in numbers),
+    )
+    return (*market.shape, int(market.demand is not None), *parts)
+
+
+def tried(market: Market) -> list[Key]:
+    """Return all markets that are tried in place of one, where none of them fails."""
+    asked: list[Key] = []
+
+    def attempt(each: Market) -> str | None:
+        asked.append(key(each))
+        return "fails" if each is market else None
+
+    steps = list(shrinks(market, attempt, Effort(evaluations=100_000)))
+    assert [(each.market, each.witness, each.size) for each in steps] == [(market, "fails", size(market))]
+    assert asked[0] == key(market)
+    return asked[1:]
+
+
+def subsets(count: int) -> Iterator[list[int]]:
+    for held in range(1, count):
+        yield from map(list, itertools.combinations(range(count), held))
+
+
+def simpler(market: Market) -> Iterator[Market]:
+    """Yield all markets in simpler numbers: rounded, rows in whole numbers, one number for another, two less by one."""
+    (n, k), widths = market.shape, (F(1, 2), F(1, 4), F(1, 10), F(1, 50))
+    values = [*market.speedup.ravel(), *market.capacity, *market.weight]
+
+    def of(numbers: list[Fraction]) -> Market:
+        kept = np.array([new if old else old for old, new in zip(values, numbers, strict=True)], dtype=object)
+        parts = kept[: n * k].reshape(n, k), kept[n * k : n * k + k], kept[n * k + k :]
+        return replace(market, speedup=parts[0], capacity=parts[1], weight=parts[2])
+
+    for width in widths:
+        yield of([simplest(v * (1 - width), v * (1 + width)) for v in values])
+    for i, row in enumerate(market.speedup):
+        common = math.lcm(*(v.denominator for v in row))
+        for factor in (F(common), F(common, math.gcd(*(int(v * common) for v in row)))):
+            yield replace(
+                market, speedup=np.array([r * (factor if i == at else 1) for at, r in enumerate(market.speedup)])
+            )
+    for place, v in enumerate(values):
+        for other in [*map(F, range(1, 7)), *(simplest(v * (1 - width), v * (1 + width)) for width in widths)]:
+            if burden([other]) < burden([v]):
+                yield of([*values[:place], other, *values[place + 1 :]])
+    for pair in itertools.combinations(range(len(values)), 2):
+        if all(values[at] > 1 for at in pair):
+            yield of([F(math.ceil(v) - 1) if at in pair else v for at, v in enumerate(values)])
+
+
+def integers(market: Market) -> Iterator[Market]:
+    """Yield all smaller markets of this shape in positive integers, where zeros stay."""
+    if market.demand is not None or any(weight != 1 for weight in market.weight):
+        return
+    n, k = market.shape
+    old = [*market.speedup.ravel(), *market.capacity]
+    most = size(market)[-1] - n - sum(map(bool, old)) + 1
+    found = []
+    for numbers in itertools.product(*(range(1, most + 1) if v else [0] for v in old)):
+        table = np.array([F(v) for v in numbers], dtype=object)
+        each = replace(market, speedup=table[: n * k].reshape(n, k), capacity=table[n * k :])
+        ordered = [tuple(row) for row in each.speedup] == sorted(tuple(row) for row in each.speedup)
+        if size(each) < size(market) and (ordered or not all(old)):
+            found.append(each)
+    yield from sorted(found, key=lambda each: size(each)[-1])
+
+
+def in_question(market: Market) -> Iterator[Market]:
+    yield from (market.select(kept) for kept in subsets(len(market.users)))
+    for kept in subsets(len(market.types)):
+        if all(any(s * c > 0 for s, c in zip(row[kept], market.capacity[kept], strict=True)) for row in market.speedup):
+            yield market.select_types(kept)
+    if market.demand is not None:
+        yield replace(market, demand=None)
+    yield replace(market, weight=market.weight * 0 + F(1))
+    yield replace(market, capacity=np.array([F(1) if each else each for each in market.capacity], dtype=object))
+    yield from simpler(market)
+
+
+@pytest.mark.parametrize(
+    "market",
+    [
+        Market.of([[1, "5/2"], ["3/2", 0]], capacity=[1, 1], weight=[1, 2]),
+        Market.of([["3/2", "9/2"]], capacity=[2, "1/3"], weight=[3]),
+        Market.of([[2, 4], [7, 1]], capacity=["4/3", 5], weight=[1, "1/2"]),
+        Market.of([[1, 0, 3], [1, "30/7", 9]], capacity=[3, 0, 2], demand=["7/2", None]),
+        Market.of([["1.27", "2.81"], [31, 1]], capacity=[2, "7/5"], demand=[None, 2]),
+        Market.of([[2], [1]], capacity=[2]),
+        Market.of([[1, 0], [2, 2]], capacity=[1, 1]),
+        Market.of([[1, 2]], capacity=[2, 1]),
+    ],
+    ids=lambda market: str(market.speedup.tolist()).replace("Fraction", ""),
+)
+def test_what_is_tried_is_all_that_is_smaller(market: Market) -> None:
+    asked = tried(market)
+    assert len(set(asked)) == len(asked)
+    steps = list(dict.fromkeys(key(each) for each in in_question(market) if size(each) <= size(market)))
+    steps = [each for each in steps if each != key(market)]
+    assert asked[: len(steps)] == steps
+    rest, whole = asked[len(steps) :], [each for each in integers(market) if key(each) not in steps]
+    assert len(rest) == len(whole)
+    assert set(rest) == {key(each) for each in whole}
+    assert [sum(map(sum, each[0])) + sum(each[1]) for each in rest] == sorted(
+        sum(map(sum, each[0])) + sum(each[1]) for each in rest
+    )
+
+
+def test_of_many_users_one_is_left_out_at_a_time() -> None:
+    for count, right in ((6, {1, 2, 3, 4, 5}), (7, {6})):
+        market = Market.of([[1]] * count, capacity=[1])
+        assert {len(each[0]) for each in tried(market)} == right
+        wide = Market.of([[1] * count], capacity=[1] * count)
+        assert {len(each[1]) for each in tried(wide)} == right
+
+
+def test_how_hard_numbers_are() -> None:
+    assert burden([F(1, 2), 3, 1]) == (1, 6)
+    assert burden([F(7, 3), "5/2"]) == (2, 15)
+    assert burden([]) == (0, 0)
+
+
+def test_a_market_shrinks_step_by_step_and_numbers_of_the_witness_count() -> None:
+    market = Market.of([[5, 3], [4, 2], [1, 1]], capacity=[2, 2], weight=[1, 2, 1])
+
+    def attempt(each: Market) -> Fraction | None:
+        return F(10) - each.speedup.sum() if len(each.users) > 1 else None
+
+    steps = list(shrinks(market, attempt, numbers=lambda witness: [abs(witness)]))
+    sizes = [each.size for each in steps]
+    assert sizes == sorted(set(sizes), reverse=True)
+    end = steps[-1]
+    assert end.size == (2, 1, 0, 0, 3 + sum(end.market.speedup.ravel()) + abs(end.witness))
+    assert end.size[-1] == 13
+    assert end.market.capacity.tolist() == [1]
+    assert shrink_market(market, lambda each: each.speedup.sum() >= 3).speedup.tolist() == [[3]]
+    assert last(iter([])) is None
+    assert last(iter(steps)) is end
+
+
+def test_effort_is_kept_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    market, count = Market.of([[5, 3], [4, 2], [1, 1]], capacity=[2, 2]), [0]
+
+    def attempt(each: Market) -> str | None:
+        count[0] += 1
+        return "fails" if each is market else None
+
+    for most in (1, 2, 5, 9):
+        count[0] = 0
+        list(shrinks(market, attempt, Effort(evaluations=most)))
+        assert count[0] == most
+    for module in ("property", "misreports.shrinking"):
+        monkeypatch.setattr(f"fairopt.properties.{module}.monotonic", lambda: float(count[0]))
+    for seconds, right in ((3, 3), (6.5, 6)):
+        count[0] = 0
+        list(shrinks(market, attempt, Effort(seconds=seconds)))
+        assert count[0] == right + 1
+    count[0] = 0
+    list(shrinks(market, attempt))
+    assert count[0] <= 1000
+
+
+# -- misreports --------------------------------------------------------------------------------------------------
+class Loudest(Computed):
+    """All goes to who reports the most on the first type; `sign` -1: the least."""
+
+    name, source, sign = "loudest", "these tests", 1
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:
+        shares = np.zeros(problem.shape, dtype=problem.speedup.dtype) + 0 * problem.speedup[0, 0]
+        shares[int(np.argmax(self.sign * problem.speedup[:, 0]))] = problem.capacity
+        return shares, None
+
+
+class Quietest(Loudest):
+    """All goes to who reports the least."""
+
+    name, sign = "quietest", -1
+
+
+HARD = Market.of([["1.27", "2.81"], ["30.3", "2.9"], ["40.7", 1]], capacity=[7, "2.5"])
+
+
+def lie(policy: Any, market: Market, kind: Misreports) -> Misreport:
+    found: Misreport = (
+        StrategyProofness().search(policy, market, effort=Effort(evaluations=90)).by_misreport[kind.name].witness
+    )
+    return found
+
+
+@pytest.mark.parametrize(("policy", "kind"), [(Loudest(), LARGER), (Quietest(), SMALLER)], ids=["larger", "smaller"])
+def test_the_smallest_lie_is_found(policy: Any, kind: Misreports) -> None:
+    """1 and 1, and who is second reports 2; or 2 and 1, and who is first reports 1."""
+    small = shrink(policy, HARD, lie(policy, HARD, kind))
+    assert small.size == (2, 1, 0, 0, 7)
+    assert kind.allows(small.witness.truth, small.witness.report)
+    assert small.witness.gain == small.witness.truth[0]
+    assert sorted(small.market.speedup.ravel()) == ([1, 1] if kind is LARGER else [1, 2])
+
+
+def test_numbers_that_are_not_simple_are_searched() -> None:
+    """Of the steps the first that is taken leaves two users out of three, in the numbers that they have."""
+    found = lie(Loudest(), HARD, LARGER)
+    steps = list(shrinking_misreports(Loudest(), HARD, found, effort=Effort(evaluations=12)))
+    assert [each.market.shape for each in steps[:3]] == [(3, 2), (2, 2), (2, 1)]
+    assert all(LARGER.allows(each.witness.truth, each.witness.report) for each in steps)
+    assert steps[0].witness.report.dtype == object
+
+
+@pytest.mark.parametrize(("every", "right"), [(True, 9), (False, 7)])
+def test_a_gain_with_every_optimum_stays_one(every: bool, right: int) -> None:
+    """Two users alike: who says more has the GPU for sure, but may have had it before."""
+    market = Market.of([[1], [2]], capacity=[1])
+    exactly = ExactReports(MaxEfficiency(), market)
+    found = exactly.misreport(0, np.array([F(3)], dtype=object))
+    assert found is not None
+    small = shrink(MaxEfficiency(), market, replace(exactly.for_every_optimum(found), every_optimum=every))
+    assert small.size == (2, 1, 0, 0, right)
+    assert small.witness.every_optimum is every
+
+
+def test_a_report_in_floats_is_the_fraction_that_it_is_and_kinds_can_be_given() -> None:
+    market = Market.of([[1], [2]], capacity=[1])
+    told = Misreport("u1", market.speedup[0], np.array([2.5]), F(0), F(1), F(1), market.speedup, market.speedup)
+    assert shrink(Loudest(), market, told).witness.report.tolist() == [2]
+    with pytest.raises(BadInput, match="pays nothing in exact decisions"):
+        shrink(Quietest(), market, told)
+    down = Misreport("u2", market.speedup[1], np.array([F(1, 2)]), F(0), F(2), F(2), market.speedup, market.speedup)
+    small = shrink(Quietest(), market, down, kind=SMALLER)
+    assert small.witness.report[0] < small.witness.truth[0]
+
+
+def test_of_two_entries_both_may_have_to_be_changed() -> None:
+    """MaxEfficiency is screened: all pairs of simple numbers are tried, and the plainest that pays is taken."""
+    market = Market.of([[1, 1], [2, 2]], capacity=[1, 1])
+    found = lie(MaxEfficiency(), market, LARGER)
+    assert found.every_optimum
+    types = shrink(MaxEfficiency(), market, found, effort=Effort(evaluations=1))
+    assert types.market is market
+    assert shrink(MaxEfficiency(), market, found).size == (2, 1, 0, 0, 9)

@@ -1,0 +1,271 @@
+"""What a search for misreports says: verdicts, margins and witnesses, of policies made for it whose gains are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from fairopt import allocate
+from fairopt.errors import NotSolved
+from fairopt.models import MaxEfficiency, NashWelfare
+from fairopt.policy import Computed
+from fairopt.problem import Market
+from fairopt.program import Array
+from fairopt.properties import Answer, Effort, StrategyProofness
+
+F = Fraction
+TRUTH = Market.of([[1, 2], [1, 2]], capacity=[1, 1])
+
+
+class Told(Computed):
+    """Gives u1 as much of the first type as it is paid for what it says, and nobody anything else."""
+
+    name = "told"
+    source = "these tests"
+
+    def __init__(self, pay: Callable[[Any], Any]) -> None:
+        self._pay = pay
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:
+        shares = 0 * problem.speedup * problem.capacity
+        paid = F(self._pay(problem.speedup[0]))
+        shares[0, 0] = paid if problem.exact else float(paid)
+        return shares, None
+
+
+class Rough(Told):
+    """Decides up to a hundredth."""
+
+    rounding = F(1, 100)
+
+
+class Swap(Computed):
+    """u1 has the first type, and the second in its place if it says that it is faster there than 2."""
+
+    name = "swap"
+    source = "these tests"
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:
+        shares = 0 * problem.speedup * problem.capacity
+        j = int(problem.speedup[0, 1] > 2)
+        shares[0, j] = problem.capacity[j]
+        return shares, None
+
+
+class InRanges(Swap):
+    """Decides by what the speedups may be."""
+
+    def asked_of(self, problem: Any) -> bool:
+        return False
+
+
+def step(at: Any, gain: Any) -> Told:
+    return Told(lambda row: F(1, 2) + (F(gain) if row[0] >= F(at) else 0))
+
+
+def searched(policy: Any, market: Market, evaluations: int = 90, **options: Any) -> Any:
+    own = {name: options.pop(name) for name in ("normalised", "tolerance") if name in options}
+    return StrategyProofness(**own).search(policy, market, effort=Effort(evaluations=evaluations), **options)
+
+
+# -- the verdict -------------------------------------------------------------------------------------------------
+def test_a_lie_that_pays_is_proved_by_two_exact_decisions() -> None:
+    verdict = searched(step(2, "1/4"), TRUTH)
+    assert (verdict.answer, verdict.margin, verdict.unit, verdict.exact) == (
+        Answer.FAILS,
+        F(-1, 4),
+        "throughput of u1",
+        True,
+    )
+    assert verdict.effort == "90 misreports in all; 30 misreports (any; all speedups), seed 0"
+    assert {name: each.answer for name, each in verdict.by_misreport.items()} == {
+        "larger": Answer.FAILS,
+        "smaller": Answer.NOT_REFUTED,
+        "any": Answer.FAILS,
+    }
+    assert verdict.by_misreport["smaller"].margin == 0
+    assert verdict.by_misreport["smaller"].exact
+    assert verdict.by_misreport["smaller"].witness is None
+    assert verdict.by_misreport["larger"].effort == "30 misreports (larger; all speedups), seed 0"
+    lie = verdict.witness
+    assert (lie.user, lie.report.tolist(), lie.gain, lie.every_optimum, lie.least_gain) == (
+        "u1",
+        [2, 2],
+        F(1, 4),
+        True,
+        F(1, 4),
+    )
+
+
+def test_in_floats_it_says_so() -> None:
+    verdict = searched(step(2, "1/4"), TRUTH.as_(float))
+    assert (verdict.answer, verdict.margin, verdict.exact) == (Answer.FAILS, -0.25, False)
+    assert verdict.effort.endswith(
+        "seed 0; the gain is that of float decisions: where optima tie, of the solver's choice among them"
+    )
+    given = allocate(step(2, "1/4"), TRUTH.as_(float))
+    assert not searched(step(2, "1/4"), TRUTH, truth=given).exact
+
+
+def test_the_slowest_type_is_kept_where_speedups_are_relative_to_it() -> None:
+    assert searched(step(2, "1/4"), TRUTH, normalised=True).answer is Answer.NOT_REFUTED
+    verdict = searched(Swap(), Market.of([[1, 2], [1, 2]], capacity=[1, 3]), normalised=True)
+    assert verdict.answer is Answer.FAILS
+    assert verdict.witness.report[0] == 1
+    assert "(any; the slowest type's speedup kept)" in verdict.effort
+    one = searched(step(2, "1/4"), Market.of([[1], [1]], capacity=[1]), normalised=True)
+    assert (one.answer, one.margin, one.unit, one.exact) == (Answer.NOT_REFUTED, None, "", False)
+    assert one.effort == "0 misreports in all; 0 misreports (any; the slowest type's speedup kept), seed 0"
+
+
+def test_a_search_that_is_stopped_says_so() -> None:
+    verdict = StrategyProofness().search(step(2, "1/4"), TRUTH, effort=Effort(evaluations=90, seconds=1e-9))
+    assert ", stopped by the time limit" in verdict.effort
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "gain", "market", "answer"),
+    [
+        (F(1, 10), "1/4", TRUTH.as_(float), Answer.FAILS),
+        (0.2, "1/4", TRUTH.as_(float), Answer.NOT_REFUTED),  # 0.25 of an equal share's 1.5 is 0.17
+        (1e-6, "1/1000000000", TRUTH.as_(float), Answer.NOT_REFUTED),
+        (1e-6, "1/1000000000", TRUTH, Answer.FAILS),
+        (0.9, "1/4", TRUTH, Answer.FAILS),  # what is exact needs no tolerance
+    ],
+)
+def test_a_tolerance_is_for_gains_in_floats(tolerance: Any, gain: str, market: Market, answer: Answer) -> None:
+    verdict = searched(step(2, gain), market, tolerance=tolerance)
+    assert (verdict.answer, verdict.exact) == (answer, market.exact)
+    assert float(verdict.margin) == pytest.approx(-float(F(gain)), rel=1e-6)
+
+
+def test_a_policy_that_rounds_does_so_in_exact_decisions_too() -> None:
+    for gain, answer in ((F(1, 300), Answer.NOT_REFUTED), (F(1, 90), Answer.FAILS)):
+        verdict = searched(Rough(lambda row, gain=gain: F(1, 2) + (gain if row[0] > 1 else 0)), TRUTH)
+        assert (verdict.answer, verdict.margin) == (answer, -gain)
+
+
+# -- which report is shown ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("near_by", "report"), [("1/4", 2), ("3/16", 2), ("1/8", 5)])
+def test_a_simpler_report_is_shown_if_it_gains_half_as_much(near_by: str, report: int) -> None:
+    policy = Told(lambda row: F(1, 2) + (F(3, 8) if row[0] >= 5 else F(near_by) if row[0] >= 2 else 0))
+    lie = searched(policy, TRUTH).by_misreport["larger"].witness
+    assert lie.report.tolist() == [report, 2]
+
+
+@pytest.mark.parametrize(("types", "simple"), [(125, True), (126, False)])
+def test_on_large_markets_only_the_nearest_report_is_decided(types: int, simple: bool) -> None:
+    """1.05 is tried first; 14/13 is as good, and simpler than 21/20."""
+    market = Market.of([[1] * types] * 2, capacity=[1] * types)
+    verdict = searched(step("1.04", "1/4"), market, evaluations=12).by_misreport["larger"]
+    assert verdict.exact
+    assert verdict.witness.report[0] == (F(14, 13) if simple else F(21, 20))
+
+
+def test_a_lie_that_pays_with_every_optimum_is_preferred() -> None:
+    """u1 has the GPU for sure where it says more than 2; where it says 2, it may."""
+    lie = searched(MaxEfficiency(), Market.of([[1], [2]], capacity=[1])).witness
+    assert lie.report[0] > 2
+    assert (lie.every_optimum, lie.least_gain, lie.user) == (True, 1, "u1")
+
+
+def test_where_none_pays_the_margin_is_the_least_loss_of_those_decided() -> None:
+    verdict = searched(Told(lambda row: F(1, 2) - abs(row[0] - 1) / 100 - abs(row[1] - 2) / 100), TRUTH)
+    assert verdict.answer is Answer.NOT_REFUTED
+    assert verdict.exact
+    kinds = verdict.by_misreport.values()
+    assert 0 <= verdict.margin == min(each.margin for each in kinds) < F(1, 10_000)
+    assert all(each.answer is Answer.NOT_REFUTED and each.witness is None for each in kinds)
+
+
+def test_the_verdict_for_any_is_that_of_the_lie_that_gains_most() -> None:
+    down = Told(lambda row: F(1, 2) + (F(1, 3) if row[0] <= F(1, 2) else F(1, 8) if row[0] >= 2 else 0))
+    verdict = searched(down, TRUTH)
+    assert [verdict.by_misreport[each].margin for each in ("larger", "smaller", "any")] == [
+        F(-1, 8),
+        F(-1, 3),
+        F(-1, 3),
+    ]
+    assert verdict.margin == F(-1, 3)
+
+
+def test_reports_without_a_decision_gain_nothing() -> None:
+    def pay(row: Any) -> Any:
+        if row[0] >= 3:
+            raise NotSolved("too much")
+        return F(1, 2) + (F(1, 4) if row[0] >= 2 else 0)
+
+    verdict = searched(Told(pay), TRUTH)
+    assert (verdict.answer, verdict.margin, verdict.exact) == (Answer.FAILS, F(-1, 4), True)
+
+
+def test_an_irrational_truth_is_decided_in_floats() -> None:
+    market = Market.of([[2, 3], [1, 2], [2, 3]], [2, 1], demand=[1, 1, None])
+    truth = allocate(NashWelfare(), market, exact=True)
+    assert truth.error
+    verdict = searched(NashWelfare(), market, truth=truth)
+    assert not verdict.exact
+    assert isinstance(verdict.margin, float)
+
+
+# -- speedups within bounds --------------------------------------------------------------------------------------
+def within(least: Any, most: Any) -> Market:
+    return Market.of([[1, 2], [1, 2]], [1, 1], least=[[1, least], [1, 2]], most=[[1, most], [1, 2]])
+
+
+def test_a_lie_pays_for_all_true_speedups_or_it_is_open() -> None:
+    """Having the second type in place of the first gains as much as it is faster: the least counts."""
+    verdict = searched(Swap(), within("3/2", 3))
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, F(-1, 2))
+    assert verdict.effort.endswith(", at the speedups that are stated; lies that pay, for all true ones in the range")
+    assert verdict.by_misreport["larger"].margin == F(-1, 2)
+    for least in (1, "1/2"):
+        unsure = searched(Swap(), within(least, 3))
+        assert unsure.answer is Answer.UNDECIDED
+        assert unsure.reason.startswith("at the speedups that are stated, u1 has speedups 1, 2, reports 1, ")
+        assert unsure.reason.endswith("; at others in the range this was not decided")
+        assert unsure.by_misreport["larger"].answer is Answer.UNDECIDED
+        none = "at the speedups that are stated, no misreport was found that pays; "
+        assert unsure.by_misreport["smaller"].reason == none + "at others in the range this was not decided"
+
+
+def test_another_lie_may_pay_at_all_true_speedups() -> None:
+    """The second type gains u1 most at what is stated; more of the first gains at all speedups."""
+
+    class Both(Swap):
+        def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:
+            shares, told = 0 * problem.speedup * problem.capacity, problem.speedup[0]
+            shares[0, 0] = problem.capacity[0] * (F(3, 4) if told[0] < 1 else F(1, 2)) if told[1] <= 2 else 0 * told[0]
+            shares[0, 1] = problem.capacity[1] * (told[1] > 2)
+            return shares if problem.exact else shares.astype(float), None
+
+    verdict = searched(Both(), within("1/4", 3))
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, F(-1, 4))
+    assert verdict.by_misreport["any"] is verdict.by_misreport["smaller"]
+    assert verdict.by_misreport["larger"].answer is Answer.UNDECIDED
+    assert verdict.witness.report[0] < 1
+
+
+def test_who_decides_by_ranges_is_not_asked() -> None:
+    verdict = searched(InRanges(), within(1, 3))
+    assert (verdict.answer, verdict.effort) == (Answer.UNDECIDED, "nothing")
+    assert "decides by the ranges" in verdict.reason
+    assert {name: each.reason for name, each in verdict.by_misreport.items()} == dict.fromkeys(
+        ("larger", "smaller", "any"), verdict.reason
+    )
+    unknown = Market.of([[1, 2], [1, 2]], [1, 1], least=[[0, 0], [1, 2]], most=[[None, None], [1, 2]])
+    nothing = searched(Swap(), unknown)
+    assert (nothing.answer, nothing.effort) == (Answer.UNDECIDED, "nothing")
+    assert nothing.reason == "not asked: the speedups of u1 are not known"
+
+
+def test_the_truth_that_is_given_is_the_truth() -> None:
+    market = within("3/2", 3)
+    stated = replace(market, least=None, most=None)
+    truth = allocate(Swap(), stated, exact=True)
+    assert searched(Swap(), market, truth=truth).margin == F(-1, 2)
+    assert searched(Swap(), stated, truth=truth).margin == -1
