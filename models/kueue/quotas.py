@@ -92,8 +92,8 @@ class CohortQuotas:
         self.times = [self._times(node, self.children[over] if over != TOP else ()) for node, over in enumerate(parent)]
         self.usage = [[0] * self.width for _ in nodes]
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
-        #: Of each column, the nodes that use more of it than their quota.
-        self.above: list[set[int]] = [set() for _ in range(self.width)]
+        #: Of each column and tree (its root), the ClusterQueues that use more of it than their quota.
+        self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
 
     def _up(self, node: int) -> Iterable[int]:
         while node != TOP:
@@ -149,9 +149,16 @@ class CohortQuotas:
         after = before + amount
         usage[column] += amount
         if (after > 0) != (before > 0):
-            (self.above[column].add if after > 0 else self.above[column].discard)(node)
+            if not self.children[node]:
+                own = self._above[column].setdefault(self.paths[node][-1], set())
+                (own.add if after > 0 else own.discard)(node)
         if after > 0 or before > 0:
             self.borrowed[node][self.resource[column]] += max(0, after) - max(0, before)
+
+    def above_quota(self, node: int, columns: Iterable[int]) -> list[int]:
+        """Return the ClusterQueues of a node's tree that use more than their quota of any of the columns."""
+        root = self.paths[node][-1]
+        return sorted(set().union(*(self._above[column].get(root, ()) for column in columns)))
 
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int) -> int:
