@@ -88,20 +88,13 @@ def _from_cohorts(
     others: list[_Candidate] = []
     if rules.reclaim is Preempts.NEVER:
         return better, others
-    own_path = quotas.paths[work.queue]
-    below: dict[int, list[int]] = {}
-    for queue in quotas.above_quota(work.queue, columns):
-        for node in quotas.paths[queue]:
-            if node in own_path:
-                below.setdefault(node, []).append(queue)
-                break
-            if not quotas.over_any(node, columns):
-                break
     right, left = _within(state, work.queue, needs)
-    for ancestor in own_path[1:]:
-        for queue in below.get(ancestor, ()) if right or not only_better else ():
+    below = work.queue
+    for ancestor in quotas.paths[work.queue][1:]:
+        for queue in quotas.reclaimable(ancestor, below, columns) if right or not only_better else ():
             for each in state.candidates(queue, rules.reclaim, work, columns):
                 (better if right else others).append(_candidate(work, each, ancestor, right, rules))
+        below = ancestor
         fits, left = _within(state, ancestor, left)
         right = right or fits
     return better, others
