@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fairopt.models.kueue.fair_preemption import IN_QUEUE, RECLAIMED, fill_back, has_room
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Target, first_to_go, satisfies, uses
+from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Target, first_to_go
 
 WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
@@ -33,11 +33,8 @@ def classic_targets(state: State, work: QueuedWork, needs: Needs, columns: set[i
     forbidden = rules.borrow_within is Preempts.NEVER
     under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
     above, equal = _from_cohorts(state, work, needs, columns, only_better=forbidden and not under)
-    own = [
-        _Candidate(each, work.queue, True, IN_QUEUE)
-        for each in state.running.get(work.queue, {}).values()
-        if satisfies(rules.within, work, each) and uses(each, columns)
-    ]
+    yielding = state.candidates(work.queue, rules.within, work, columns)
+    own = [_Candidate(each, work.queue, True, IN_QUEUE) for each in yielding]
     if not (above or equal) or (forbidden and not under):
         attempts: tuple[bool, ...] = (True,)
     else:
@@ -91,21 +88,13 @@ def _from_cohorts(
     others: list[_Candidate] = []
     if rules.reclaim is Preempts.NEVER:
         return better, others
-    own_path = quotas.paths[work.queue]
-    below: dict[int, list[int]] = {}
-    for queue in sorted({node for column in columns for node in quotas.above[column] if node in state.running}):
-        for node in quotas.paths[queue]:
-            if node in own_path:
-                below.setdefault(node, []).append(queue)
-                break
-            if not quotas.over_any(node, columns):
-                break
     right, left = _within(state, work.queue, needs)
-    for ancestor in own_path[1:]:
-        for queue in below.get(ancestor, ()) if right or not only_better else ():
-            for each in state.running[queue].values():
-                if satisfies(rules.reclaim, work, each) and uses(each, columns):
-                    (better if right else others).append(_candidate(work, each, ancestor, right, rules))
+    below = work.queue
+    for ancestor in quotas.paths[work.queue][1:]:
+        for queue in quotas.reclaimable(ancestor, below, columns) if right or not only_better else ():
+            for each in state.candidates(queue, rules.reclaim, work, columns):
+                (better if right else others).append(_candidate(work, each, ancestor, right, rules))
+        below = ancestor
         fits, left = _within(state, ancestor, left)
         right = right or fits
     return better, others

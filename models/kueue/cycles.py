@@ -112,15 +112,15 @@ class _Cycle:
     def __init__(self, state: State, queues: dict[int, _Queue], outcome: Played, clock: int) -> None:
         self.state, self.queues, self.outcome, self.clock = state, queues, outcome, clock
         self.stopped: list[Target] = []
-        self.victims: dict[int, QueuedWork] = {}
+        self.victims: dict[int, dict[int, QueuedWork]] = {}  # by tree
         self.reserved: list[tuple[int, Needs]] = []
         self.preemptions: list[tuple[QueuedWork, frozenset[int]]] = []
 
     def process(self, entry: Head) -> None:
         """Admit a workload, preempt for it, or put it back: processEntry."""
         work, found = entry
-        if self._overlaps(found.targets):
-            with self.state.without(self.victims.values()):
+        if self._overlaps(work, found.targets):
+            with self.state.without(self._gone(work).values()):
                 found = assign(self.state, work, [found.flavor])
             if found.mode is Mode.FIT:  # DeferredFit: it waits for the preemptions of others
                 self._reserve(work.queue, found.needs)
@@ -132,11 +132,11 @@ class _Cycle:
             if self.state.rules(work.queue).reclaim is not Preempts.ANY:  # it cannot always reclaim
                 self._reserve(work.queue, self._to_reserve(work, found))
             self._aside(work)
-        elif self._overlaps(found.targets) or not self._fits(work, found):
+        elif self._overlaps(work, found.targets) or not self._fits(work, found):
             self.queues[work.queue].push(work)  # skipped: it is tried again in the next cycle
         elif found.targets:
             for target in found.targets:
-                self.victims[target.work.number] = target.work
+                self.victims.setdefault(self.state.quotas.paths[work.queue][-1], {})[target.work.number] = target.work
                 self.outcome.stopped[target.work.number] = (target.work, work, target.reason)
             self.stopped += found.targets
             self._reserve(work.queue, found.needs)
@@ -161,13 +161,20 @@ class _Cycle:
                 if paths[node][-1] in roots:
                     waiting.again()
 
-    def _overlaps(self, targets: Sequence[Target]) -> bool:
-        return any(target.work.number in self.victims for target in targets)
+    def _overlaps(self, work: QueuedWork, targets: Sequence[Target]) -> bool:
+        return any(target.work.number in self._gone(work) for target in targets)
 
     def _fits(self, work: QueuedWork, found: Assignment) -> bool:
-        gone = {**self.victims, **{target.work.number: target.work for target in found.targets}}
+        quotas = self.state.quotas
+        if quotas.fits(work.queue, found.needs):
+            return True
+        gone = {**self._gone(work), **{target.work.number: target.work for target in found.targets}}
         with self.state.without(gone.values()):
-            return self.state.quotas.fits(work.queue, found.needs)
+            return quotas.fits(work.queue, found.needs)
+
+    def _gone(self, work: QueuedWork) -> dict[int, QueuedWork]:
+        """Return who is stopped in the tree of a workload; others leave it no room."""
+        return self.victims.get(self.state.quotas.paths[work.queue][-1], {})
 
     def _reserve(self, queue: int, needs: Needs) -> None:
         self.state.quotas.add(queue, needs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, QueuedWork, State, Strategy, Target, first_to_go, satisfies, uses
+from fairopt.models.kueue.state import Preempts, QueuedWork, State, Strategy, Target, first_to_go
 
 IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
 
@@ -41,16 +41,14 @@ def _candidates(state: State, work: QueuedWork, columns: set[int]) -> dict[int, 
     found: dict[int, list[QueuedWork]] = {}
 
     def collect(queue: int, policy: Preempts) -> None:
-        own = [each for each in state.running[queue].values() if satisfies(policy, work, each) and uses(each, columns)]
+        own = state.candidates(queue, policy, work, columns)
         if own:
-            found[queue] = sorted(own, key=first_to_go(work.queue))
+            found[queue] = own
 
-    if work.queue in state.running:
-        collect(work.queue, rules.within)
+    collect(work.queue, rules.within)
     if rules.reclaim is not Preempts.NEVER:
-        root = quotas.paths[work.queue][-1]
-        for queue in sorted({node for column in columns for node in quotas.above[column] if node in state.running}):
-            if queue != work.queue and quotas.paths[queue][-1] == root:
+        for queue in quotas.above_quota(work.queue, columns):
+            if queue != work.queue:
                 collect(queue, rules.reclaim)
     return found
 

@@ -123,7 +123,7 @@ class Kueue(Computed):
                         self.preempt_within_nominal, self.prioritize_non_borrowing)  # fmt: skip
         for work in works:
             if work.flavor is not None:
-                cluster.running.setdefault(work.queue, {})[work.number] = work
+                cluster.enter(work)
         outcome = run(cluster, [work for work in works if work.flavor is None])
         gangs = owed.gangs.placed(np.array([-1 if work.flavor is None else work.flavor for work in works], int))
         n, k = problem.shape

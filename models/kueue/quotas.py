@@ -92,8 +92,11 @@ class CohortQuotas:
         self.times = [self._times(node, self.children[over] if over != TOP else ()) for node, over in enumerate(parent)]
         self.usage = [[0] * self.width for _ in nodes]
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
-        #: Of each column, the nodes that use more of it than their quota.
-        self.above: list[set[int]] = [set() for _ in range(self.width)]
+        #: Of each column and tree (its root), the ClusterQueues that use more of it than their quota; and of each column
+        #: and node, the children that do.
+        self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
+        self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
+        self._orders: dict[int, tuple[bool, int]] = {}
 
     def _up(self, node: int) -> Iterable[int]:
         while node != TOP:
@@ -149,9 +152,30 @@ class CohortQuotas:
         after = before + amount
         usage[column] += amount
         if (after > 0) != (before > 0):
-            (self.above[column].add if after > 0 else self.above[column].discard)(node)
+            places = [self._above_below[column].setdefault(self.parent[node], set())]
+            if not self.children[node]:
+                places.append(self._above[column].setdefault(self.paths[node][-1], set()))
+            for own in places:
+                (own.add if after > 0 else own.discard)(node)
         if after > 0 or before > 0:
             self.borrowed[node][self.resource[column]] += max(0, after) - max(0, before)
+            self._orders.pop(node, None)
+
+    def above_quota(self, node: int, columns: Iterable[int]) -> list[int]:
+        """Return the ClusterQueues of a node's tree that use more than their quota of any of the columns."""
+        root = self.paths[node][-1]
+        return sorted(set().union(*(self._above[column].get(root, ()) for column in columns)))
+
+    def reclaimable(self, node: int, besides: int, columns: Iterable[int]) -> Iterable[int]:
+        """Yield the ClusterQueues below a node, not below its child ``besides``, that use more than their quota.
+
+        So does every cohort between; each more of any of the columns.
+        """
+        for child in set().union(*(self._above_below[column].get(node, ()) for column in columns)) - {besides}:
+            if self.children[child]:
+                yield from self.reclaimable(child, TOP, columns)
+            else:
+                yield child
 
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int) -> int:
@@ -194,11 +218,16 @@ class CohortQuotas:
 
     def order(self, node: int, more: Needs = ()) -> tuple[bool, int]:
         """Return what shares of siblings are compared by: as `share`, in a unit of theirs."""
+        if not more and node in self._orders:
+            return self._orders[node]
         most = 0
         for amount, times in zip(self._with(node, more), self.times[node], strict=True):
             if amount * times > most:
                 most = amount * times
-        return most > 0 and not self.weight[node], most
+        found = most > 0 and not self.weight[node], most
+        if not more:
+            self._orders[node] = found
+        return found
 
     def borrows(self, node: int) -> bool:
         """Return whether a node uses more than its quota of anything; a root never does."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import enum
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 
+_Place = tuple[int, int, int]
 #: So many workloads that preempt without end are enough to say that preemption does not end on this cluster.
 MANY = 8
 
@@ -86,6 +90,11 @@ class QueuedWork:
     flavor: int | None = None
 
     @property
+    def place(self) -> _Place:
+        """Its place among those of its ClusterQueue that may be preempted: lowest priority, most recently admitted."""
+        return self.priority, -self.admitted, self.number
+
+    @property
     def usage(self) -> Needs:
         """What it takes where it runs."""
         assert self.flavor is not None
@@ -115,15 +124,53 @@ class State:
     barred: set[int] = field(default_factory=set)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
 
+    #: Those that may be preempted, by ClusterQueue and column, in the order in which they go.
+    _going: dict[tuple[int, int], list[tuple[_Place, QueuedWork]]] = field(default_factory=dict)
+
+    def enter(self, work: QueuedWork) -> None:
+        """List a workload as running; its usage is counted already."""
+        self.running.setdefault(work.queue, {})[work.number] = work
+        if work.preemptible:
+            for column, _ in work.usage:
+                insort(self._going.setdefault((work.queue, column), []), (work.place, work))
+
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
         self.quotas.add(work.queue, work.usage)
-        self.running.setdefault(work.queue, {})[work.number] = work
+        self.enter(work)
 
     def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
         self.quotas.remove(work.queue, work.usage)
         del self.running[work.queue][work.number]
+        if work.preemptible:
+            for column, _ in work.usage:
+                going = self._going[work.queue, column]
+                del going[bisect_left(going, work.place, key=itemgetter(0))]
+
+    def candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[QueuedWork]:
+        """Return whom of a ClusterQueue a workload may preempt to get room in some columns, in order.
+
+        Source: preemption_policy.go, SatisfiesPreemptionPolicy; WorkloadUsesResources.
+        """
+        if policy is Preempts.NEVER:
+            return []
+        lists = [own for column in columns if (own := self._going.get((queue, column)))]
+        if len(lists) > 1:
+            own = sorted(set(chain.from_iterable(lists)), key=itemgetter(0))
+        else:
+            own = lists[0] if lists else []
+        if policy is Preempts.ANY:
+            return [work for _, work in own]
+        lower = bisect_left(own, (preemptor.priority,), key=itemgetter(0))
+        found = [work for _, work in own[:lower]]
+        if policy is Preempts.LOWER_OR_NEWER:
+            for _, work in own[lower:]:
+                if work.priority > preemptor.priority:
+                    break
+                if preemptor.since < work.since:
+                    found.append(work)
+        return found
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork]) -> Iterator[None]:
@@ -136,24 +183,9 @@ class State:
             self.quotas.add(work.queue, work.usage)
 
 
-def satisfies(policy: Preempts, preemptor: QueuedWork, candidate: QueuedWork) -> bool:
-    """Return whether a policy lets one workload preempt another: preemption_policy.go, SatisfiesPreemptionPolicy."""
-    if not candidate.preemptible or policy is Preempts.NEVER:
-        return False
-    if policy is Preempts.ANY or preemptor.priority > candidate.priority:
-        return True
-    equal = preemptor.priority == candidate.priority
-    return policy is Preempts.LOWER_OR_NEWER and equal and preemptor.since < candidate.since
-
-
 def first_to_go(queue: int) -> Callable[[QueuedWork], tuple[bool, int, int, int]]:
     """Return the order of candidates: other ClusterQueues' first, lowest priority, most recently admitted.
 
     Source: common/ordering.go, CandidatesOrdering; without workloads that are being evicted, and LocalQueues.
     """
-    return lambda work: (work.queue == queue, work.priority, -work.admitted, work.number)
-
-
-def uses(work: QueuedWork, columns: set[int]) -> bool:
-    """Return whether a running workload uses any of the columns: WorkloadUsesResources."""
-    return any(column in columns for column, _ in work.usage)
+    return lambda work: (work.queue == queue, *work.place)

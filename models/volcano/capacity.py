@@ -112,7 +112,7 @@ class VolcanoCapacity(Computed):
         started, waits = allocate(cluster, Heap(cluster.waits, key), Limits(refused, lambda _: ""))
         if self.reclaim:
             by = _Reclaiming(cluster, quota, self.ancestor_reclaim_level, key)
-            rule = Rule(by.may, by.over, by.yields, by.standing, by.near, local=bool(self.ancestor_reclaim_level))
+            rule = Rule(by.may, by.over, by.yields, by.standing, by.path, local=bool(self.ancestor_reclaim_level))
             started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
         k = len(owed.types)
         grounds = partial(
@@ -142,7 +142,7 @@ class _Reclaiming:
     quota: Quotas
     level: int
     key: Callable[[int], tuple[Any, ...]]
-    _paths: dict[int, set[int]] = field(default_factory=dict)
+    _paths: dict[int, list[int]] = field(default_factory=dict)
 
     def may(self, queue: int, takes: Amounts) -> bool:
         """Say whether the queue, or a group above it, would then still hold at most what it deserves of something.
@@ -164,34 +164,31 @@ class _Reclaiming:
         Its queue keeps its guarantee, and holds more than it deserves of something that the job has. A job that has
         nothing of what its queue deserves may be stopped at once. Source: AddReclaimableFn.
         """
-        if not set(takes) & set(has):
+        if takes.keys().isdisjoint(has):
             return False
         mine = job.queue
+        level = self.level
+        nodes = (mine, *(node for node in self._groups(mine) if node not in self._same(queue, mine))) if level else (mine,)
+        for node in nodes:
+            if self._relevant(has, node) and not self._exceeds(left.get(node, self.cluster.held[node]), has, node):
+                return False
+        if level and not self._relevant(has, mine) and self._kin(queue, mine) and not self._relevant(takes, queue):
+            return False
         now, kept = left.get(mine, self.cluster.held[mine]), self.quota.guarantee[mine]
-        if any(now[c] - has.get(c, 0) < kept[c] for c in range(len(kept))):
-            return False
-        if self.level and not self._relevant(has, mine) and self._kin(queue, mine) and not self._relevant(takes, queue):
-            return False
-        return all(
-            not self._relevant(has, node) or self._exceeds(left.get(node, self.cluster.held[node]), has, node)
-            for node in (mine, *(node for node in self._groups(mine) if node not in self._same(queue, mine)))
-        )
+        return all(now[c] - has.get(c, 0) >= least for c, least in enumerate(kept))
 
     def standing(self, victim: int) -> Any:
         """Return the order of victims' queues: the last to get a turn first. Source: VictimQueueOrderFn."""
         return _negated(self.key(victim))
 
-    def near(self, queue: int, victim: int) -> int:
-        """Return how many groups are above both. Source: getQueueLevel."""
-        return len(self._above(queue) & self._above(victim))
-
-    def _above(self, queue: int) -> set[int]:
+    def path(self, queue: int) -> list[int]:
+        """Return the queue and those above it: the nearest relatives are asked first. Source: getQueueLevel."""
         if queue not in self._paths:
-            self._paths[queue] = set(self.cluster.above(queue))
+            self._paths[queue] = list(self.cluster.above(queue))
         return self._paths[queue]
 
     def _groups(self, queue: int) -> list[int]:
-        above = list(self.cluster.above(queue))[1 : 1 + self.level]
+        above = self.path(queue)[1 : 1 + self.level]
         return [node for node in above if self.cluster.names[node] != ROOT]
 
     def _same(self, one: int, other: int) -> set[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -35,8 +35,7 @@ class VolcanoCluster:
 
     ``parent`` (N,): the queue above each, -1 at the top. ``held`` (N, W): with what those below hold. ``free`` (W,).
     ``tier`` (N,): priorities. ``waits``: for each queue its jobs, the first first; ``runs``: those that run, and the
-    way that each does; ``starves``: jobs that did not fit. Everything changes as jobs start and stop;
-    ``changes`` counts how often for each queue.
+    way that each does; ``starves``: jobs that did not fit. Everything changes as jobs start and stop.
     """
 
     names: Sequence[str]
@@ -50,7 +49,6 @@ class VolcanoCluster:
     runs: dict[str, tuple[VolcanoJob, int]] = field(default_factory=dict)
     starves: dict[int, list[VolcanoJob]] = field(default_factory=dict)
     stopped: dict[str, str] = field(default_factory=dict)
-    changes: Counter[int] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, market: Market) -> VolcanoCluster:
@@ -110,7 +108,6 @@ class VolcanoCluster:
             self.free[column] -= sign * amount
             for node in self.above(queue):
                 self.held[node][column] += sign * amount
-        self.changes[queue] += 1
 
     def said(self, amounts: Mapping[int, object]) -> str:
         """Return amounts in words."""

@@ -73,8 +73,8 @@ def deserved(
             if not met and grew:
                 still.append(q)
         rest = [max(left[c] - given[c], 0) for c in range(width)]
-        if all(each < NONE for each in rest) or rest == left:
-            break
+        if all(each < NONE or each == before for each, before in zip(rest, left, strict=True)):
+            break  # what nobody can take stays, and of the rest less is left than counts
         left, open_ = rest, still
     return out
 
@@ -135,7 +135,7 @@ class VolcanoProportion(Computed):
                     left.get(job.queue, cluster.held[job.queue]), parts[job.queue]
                 ),
                 standing=lambda victim: tuple(-each for each in key(victim)),
-                near=lambda queue, victim: 0,
+                path=lambda _: (),
             )
             started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
         owes = objects([part for row in parts for part in row[: len(owed.types)]]).reshape(n, -1)

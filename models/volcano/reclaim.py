@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from heapq import merge
 from typing import Any, NamedTuple
 
 from fairopt.models.volcano.allocate import Turns
 from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob
+from fairopt.problem.entitled_rows import TOP
+from fairopt.program import INFINITY
 
 #: What nodes would hold after some of their jobs were stopped, where that differs from now.
 Left = dict[int, list[Any]]
@@ -17,16 +21,75 @@ class Rule(NamedTuple):
 
     ``may``: whether a queue may reclaim for so much. ``over``: whether any job of a queue may be stopped at all.
     ``yields``: whether a job that has so much may be stopped for a queue that takes so much, by what its queue and the
-    groups above would hold before that. ``standing``: the order of victims' queues, least first, after ``near``: how
-    near in the tree one is to the queue that reclaims. ``local``: whether which jobs yield depends on that queue.
+    groups above would hold before that. ``standing``: the order of victims' queues, least first. ``path``: a queue and
+    the groups above it, where those below the same group are asked first; nothing where the tree does not count.
+    ``local``: whether which jobs yield depends on the queue that reclaims.
     """
 
     may: Callable[[int, Amounts], bool]
     over: Callable[[int], bool]
     yields: Callable[[int, Amounts, VolcanoJob, Amounts, Left], bool]
-    standing: Callable[[int], Any]
-    near: Callable[[int, int], int]
+    standing: Callable[[int], tuple[Any, ...]]
+    path: Callable[[int], Sequence[int]]
     local: bool = False
+
+
+class Offenders:
+    """Queues with jobs that may be stopped: of each column, below each group, in the order in which they are asked.
+
+    ``running``: those jobs by queue, with what each has. A queue's place changes with what it holds: `place` puts it
+    where it belongs now. In a tie the queue that is listed first comes first.
+    """
+
+    def __init__(self, rule: Rule, running: dict[int, list[tuple[VolcanoJob, Amounts]]]) -> None:
+        self.rule, self.running = rule, running
+        self._keys: dict[int, tuple[tuple[Any, ...], set[int]]] = {}
+        self._below: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
+        for queue in running:
+            self.place(queue)
+
+    def __contains__(self, queue: int) -> bool:
+        return queue in self._keys
+
+    def place(self, queue: int) -> None:
+        """Put a queue in its place, or leave it out where none of its jobs may be stopped."""
+        groups = (*self.rule.path(queue), TOP)
+        if queue in self._keys:
+            key, columns = self._keys.pop(queue)
+            for own in (self._below[node, column] for node in groups for column in columns):
+                del own[bisect_left(own, key)]
+        columns = {column for _, has in self.running[queue] for column in has}
+        if columns and self.rule.over(queue):
+            key = (*_quick(self.rule.standing(queue)), queue)
+            self._keys[queue] = key, columns
+            for own in (self._below.setdefault((node, column), []) for node in groups for column in columns):
+                insort(own, key)
+
+    def nearest(self, queue: int, columns: Collection[int]) -> Iterator[int]:
+        """Yield those that have any of the columns: below the lowest group above a queue, itself first, and so on."""
+        seen: set[int] = set()
+        for node in (*self.rule.path(queue), TOP):
+            for key in merge(*(self._below.get((node, column), ()) for column in columns)):
+                if key[-1] not in seen:
+                    seen.add(key[-1])
+                    yield key[-1]
+
+
+def _quick(key: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield a key's numbers, each after its float: floats are quick to compare, and in the order of the numbers."""
+    for each in key:
+        if isinstance(each, tuple):
+            yield from _quick(each)
+        else:
+            yield _rounded(each)
+            yield each
+
+
+def _rounded(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # a Fraction beyond floats
+        return INFINITY if number > 0 else -INFINITY
 
 
 def reclaim(cluster: VolcanoCluster, turns: Turns, rule: Rule, waits: dict[str, str]) -> list[str]:
@@ -37,16 +100,12 @@ def reclaim(cluster: VolcanoCluster, turns: Turns, rule: Rule, waits: dict[str, 
     """
     started: list[str] = []
     running = _running(cluster)
-    has = {queue: {column for _, each in jobs for column in each} for queue, jobs in running.items()}
-    yielding = {queue for queue in running if rule.over(queue)}
+    offenders = Offenders(rule, running)
     hopeless: set[Any] = set()
-    standings: dict[int, tuple[int, Any]] = {}
 
-    def standing(queue: int) -> Any:
-        """Return where a queue stands among victims, computed again only after it changed."""
-        if standings.get(queue, (-1, None))[0] != cluster.changes[queue]:
-            standings[queue] = (cluster.changes[queue], rule.standing(queue))
-        return standings[queue][1]
+    def victims_of(queue: int, takes: Amounts, *, itself: bool = False) -> Sequence[VolcanoJob] | None:
+        able = (each for each in offenders.nearest(queue, cluster.lacks(takes)) if itself or each != queue)
+        return _victims(cluster, rule, queue, takes, (running[each] for each in able))
 
     while (queue := turns.next()) is not None:
         for job in cluster.starves.get(queue, []):
@@ -54,16 +113,10 @@ def reclaim(cluster: VolcanoCluster, turns: Turns, rule: Rule, waits: dict[str, 
                 shape = frozenset(takes.items())
                 if shape in hopeless or (queue, shape) in hopeless or not rule.may(queue, takes):
                     continue
-                lacking = cluster.lacks(takes)
-                able = [each for each in yielding if each != queue and not has[each].isdisjoint(lacking)]
-                others = {each: running[each] for each in able}
-                victims = _victims(cluster, rule, queue, takes, others, standing)
+                victims = victims_of(queue, takes)
                 if victims is None:
                     # out of reach for all, where it would be even if the queue's own jobs yielded to it
-                    mine = {queue: running[queue]} if queue in yielding else {}
-                    own = rule.local or (
-                        mine and _victims(cluster, rule, queue, takes, mine | others, standing) is not None
-                    )
+                    own = rule.local or (queue in offenders and victims_of(queue, takes, itself=True) is not None)
                     hopeless.add((queue, shape) if own else shape)
                     continue
                 for victim in victims:
@@ -73,7 +126,7 @@ def reclaim(cluster: VolcanoCluster, turns: Turns, rule: Rule, waits: dict[str, 
                 del waits[job.name]
                 for changed in {queue, *(victim.queue for victim in victims)} & running.keys():
                     running[changed] = [each for each in running[changed] if each[0].name in cluster.runs]
-                    (yielding.add if rule.over(changed) else yielding.discard)(changed)
+                    offenders.place(changed)
                 break
     return started
 
@@ -94,20 +147,19 @@ def _victims(
     rule: Rule,
     queue: int,
     takes: Amounts,
-    running: dict[int, list[tuple[VolcanoJob, Amounts]]],
-    standing: Callable[[int], Any],
+    running: Iterable[Sequence[tuple[VolcanoJob, Amounts]]],
 ) -> Sequence[VolcanoJob] | None:
     """Return the jobs to stop so that ``takes`` fits: some that have what lacks; None where there are not enough."""
     lacking: dict[int, Any] = {column: takes[column] - cluster.free[column] for column in cluster.lacks(takes)}
     left: Left = {}
     victims: list[VolcanoJob] = []
-    for other in sorted(running, key=lambda each: (-rule.near(queue, each), standing(each))):
-        for victim, has in running[other]:
+    for jobs in running:
+        for victim, has in jobs:
             if not lacking:
                 return victims
-            if lacking.keys() & has.keys() and rule.yields(queue, takes, victim, has, left):
+            if not lacking.keys().isdisjoint(has) and rule.yields(queue, takes, victim, has, left):
                 victims.append(victim)
-                for node in cluster.above(other):
+                for node in cluster.above(victim.queue):
                     now = left.setdefault(node, list(cluster.held[node]))
                     for column, amount in has.items():
                         now[column] -= amount

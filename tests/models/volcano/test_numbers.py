@@ -119,3 +119,11 @@ def test_what_queues_deserve_is_split_again_in_rounds() -> None:
 def test_story_4_a_queue_cannot_take_the_others_guarantee() -> None:
     """docs/design/capacity-scheduling.md, Story 4: 20 A100 of 60 are guaranteed to one; the other has 40."""
     assert quotas([60], [-1, -1], [0, 1], [[20], [40]], [[20], [0]], [[60], [INFINITY]]).most == [[60], [40]]
+
+
+def test_what_queues_deserve_where_nobody_wants_one_of_the_types() -> None:
+    """The first two types are halved without end, the third stays as it is: the rounds end all the same."""
+    none, never = [[0, 0, 0]] * 2, [[INFINITY] * 3] * 2
+    rows = deserved([10, 10, 10], [1, 1], [[20, 0, 0], [0, 20, 0]], none, never)
+    assert rows == [[rows[0][0], 0, 0], [0, rows[0][0], 0]]
+    assert 10 - Fraction(1, 10_000) < rows[0][0] < 10
