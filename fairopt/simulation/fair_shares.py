@@ -6,14 +6,13 @@ is kept but what is needed for the jobs present.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation.gpu_time import Claimant, Window, job_share, overlap, quota, tenant_share
+from fairopt.simulation.gpu_time import Window, job_share, overlap, quota, tenant_share
 
 
 class Share(NamedTuple):
@@ -23,7 +22,17 @@ class Share(NamedTuple):
     fair: Number
 
 
-@dataclass
+@dataclass(slots=True)
+class _Alike:
+    """Active jobs of a tenant with the same size and weight: how many, and the fair GPU-time of each so far."""
+
+    gpus: int
+    weight: Number
+    due: Number
+    count: int = 0
+
+
+@dataclass(slots=True)
 class _Tenant:
     """A tenant's active jobs, and what accrued up to ``since``, by job and for the tenant in the window."""
 
@@ -31,28 +40,29 @@ class _Tenant:
     since: Number
     fair: Number
     demand: int = 0
-    counts: Counter[Claimant] = field(default_factory=Counter)
-    due: dict[Claimant, Number] = field(default_factory=dict)
+    alike: dict[tuple[int, Number], _Alike] = field(default_factory=dict)
 
     def pass_to(self, time: Number, window: Window | None) -> None:
         """Let all accrue up to a time."""
         if self.demand and time > self.since:
             share = tenant_share(self.demand, self.quota, True)
             # jobs are counted by weight, so that no rounding error is left when all of them are gone
-            weights = sum(each.weight * count for each, count in self.counts.items())
-            for each in self.due:
-                self.due[each] += job_share(each.gpus, each.weight, weights, share) * (time - self.since)
+            weights = sum([each.weight * each.count for each in self.alike.values()])
+            span = time - self.since
+            for each in self.alike.values():
+                each.due += job_share(each.gpus, each.weight, weights, share) * span
             self.fair += share * overlap(window, self.since, time)
         self.since = time
 
-    def change(self, claimant: Claimant, by: int) -> None:
+    def change(self, gpus: int, weight: Number, by: int) -> None:
         """Count a job that becomes active (1), or is not any more (-1)."""
-        self.demand += by * claimant.gpus
-        self.counts[claimant] += by
-        if self.counts[claimant]:
-            self.due.setdefault(claimant, self.since * 0)
-        else:
-            del self.counts[claimant], self.due[claimant]
+        self.demand += by * gpus
+        alike = self.alike.get((gpus, weight))
+        if alike is None:
+            alike = self.alike[gpus, weight] = _Alike(gpus, weight, self.since * 0)
+        alike.count += by
+        if not alike.count:
+            del self.alike[gpus, weight]
 
 
 class FairShares:
@@ -79,7 +89,7 @@ class FairShares:
             row, self._next = self._next, self._next + 1
             if self._able[row]:
                 self._change(row, self._arrival[row], 1)
-                self._begun[row] = Share(self._presence, self._tenants[self._owner[row]].due[self._claimant(row)])
+                self._begun[row] = Share(self._presence, self._due(row))
         self._at(time)
 
     def complete(self, row: int, time: Number) -> Share:
@@ -97,7 +107,7 @@ class FairShares:
             return Share(time * 0, time * 0)
         tenant = self._tenants[self._owner[row]]
         tenant.pass_to(time, self._window)
-        return Share(self._presence - begun.presence, tenant.due[self._claimant(row)] - begun.fair)
+        return Share(self._presence - begun.presence, self._due(row) - begun.fair)
 
     def of_tenants(self, time: Number) -> list[Number]:
         """Return the fair GPU-time of each tenant within the window so far."""
@@ -110,12 +120,13 @@ class FairShares:
         self._at(time)
         tenant = self._tenants[self._owner[row]]
         tenant.pass_to(time, self._window)
-        tenant.change(self._claimant(row), by)
+        tenant.change(self._size[row], self._weight[row], by)
         self._count += by
 
     def _at(self, time: Number) -> None:
         self._presence += self._count * (time - self._now)
         self._now = time
 
-    def _claimant(self, row: int) -> Claimant:
-        return Claimant(self._owner[row], self._size[row], self._weight[row])
+    def _due(self, row: int) -> Number:
+        """Return the fair GPU-time so far of an active job like this one."""
+        return self._tenants[self._owner[row]].alike[self._size[row], self._weight[row]].due

@@ -5,6 +5,7 @@ Source: ASTRAEA, TPDS 2022, Sec. 4.2, Eq. (1)-(16).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -278,5 +279,6 @@ def tenant_fairness(history: History, *, window: Window | None = None, **options
 
 def sharing_loss(fairness: Mapping[str, Number | None], below: Number = LOSS) -> Fraction | None:
     """Return the part of the values (None apart) that is below ``below``. Source: ASTRAEA Sec. 6.3."""
-    values = [value for value in fairness.values() if value is not None]
-    return Fraction(sum(value < below for value in values), len(values)) if values else None
+    values = sorted(value for value in fairness.values() if value is not None)
+    # floats are slowly compared with fractions
+    return Fraction(bisect_left(values, below), len(values)) if values else None

@@ -61,7 +61,7 @@ from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import PLACED, Snapshot
 from fairopt.simulation.replay import SCHEMA
 
-#: Lines that are put into the file in one step, at the most.
+#: Lines that are put into the file, and jobs that are made ready for it, in one step, at the most.
 MOST_AT_ONCE = 1000
 
 
@@ -115,6 +115,7 @@ class Recorder:
         require_place(path, place)
         self._path, self._place, self._trace, self._cluster = path, place, trace, cluster
         self._arrived, self._seconds = 0, 0.0
+        self._block, self._ready = -1, list[Mapping[str, Any]]()  # jobs as they are written, a block of rows
         self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
         with self._writing(), ExitStack() as on_error:
             # without a buffer: a line is there whole or not at all, also where an interruption comes between two
@@ -201,7 +202,16 @@ class Recorder:
     def _jobs(self, until: int) -> Iterator[Mapping[str, Any]]:
         """Yield the lines of the jobs that are not written yet, up to a row."""
         new, self._arrived = range(self._arrived, until), until
-        return ({"job": job} for job in jobs_to_json(self._trace.jobs, new)) if new else iter(())
+        return ({"job": self._job(row)} for row in new)
+
+    def _job(self, row: int) -> Mapping[str, Any]:
+        """Return a job as it is written; few come for each round, and to make each anew would take most of the time."""
+        block, at = divmod(row, MOST_AT_ONCE)
+        if block != self._block:
+            first, jobs = block * MOST_AT_ONCE, self._trace.jobs
+            self._ready = list(jobs_to_json(jobs, range(first, min(first + MOST_AT_ONCE, len(jobs)))))
+            self._block = block
+        return self._ready[at]
 
 
 def write_record(path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, play: Play) -> None:

@@ -16,6 +16,7 @@ from fairopt.models.common.schedulers import (
     check_lease,
     finish_time_fairness,
     lease_length,
+    leases_end,
     ordered,
     staying_first,
 )
@@ -52,6 +53,8 @@ class Themis(Policy):
     minimisation of the largest rho. Ties go to the job that arrived first. rho is estimated as if a job ran on its
     fastest type from now on. Jobs that run and win again stay on their type; others take the fastest with room. N
     counts jobs that fit the cluster.
+
+    ``costs``: the largest rho; not where all jobs run, and go on until something happens.
 
     With six GPUs and jobs of 6, 3 and 3, T* N gives the alternation of ASTRAEA's Fig. 6(b); with ``gang_share`` the two
     small jobs run first, to their end.
@@ -94,13 +97,17 @@ class Themis(Policy):
         requests = choose(problem, self._order(problem, rho), gpu_types=staying_first)
         placements = placed(problem, requests, self.placement)
         until = problem.now + lease_length(problem, self.lease)
+        # who runs asks for its own type first, and gets it in any order
+        all_run = len(placements) == np.count_nonzero(problem.can)
+        stands = all_run and self.lease is None and not self.average_contention and type(self.placement) is Consolidated
         return Schedule(
             self.name,
             problem,
             placements,
             leases=dict.fromkeys([row for row in placements if not problem.holds[row]], until),
             state=after,
-            costs={"largest finish-time fairness": max(rhos)} if rhos else {},
+            costs={} if stands or not rhos else {"largest finish-time fairness": max(rhos)},
+            stands=leases_end(problem) if stands else None,
         )
 
     def _seen(self, queue: Queue, state: Contention, there: list[int]) -> Contention:

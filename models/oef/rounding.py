@@ -111,18 +111,21 @@ def _give_surely(
     open_ = [pair for pair, line in line_of.items() if level[pair[0]][pair[1]] > slack]
     bottom = max((level[user][each] for user, each in open_ if missing(line_of[user, each]) > 1), default=slack)
     for gpu_type, there in enumerate(left):
-        own = [user for user, each in open_ if each == gpu_type]
+        own = [user for user, each in open_ if each == gpu_type and level[user][gpu_type] > bottom]
+        levels = [level[user][gpu_type] for user in own]
+        steps = range(max(0, ceil(max(levels, default=bottom) - bottom)) + 1)
+        above = bottom + bisect_left(steps, True, key=lambda step: _down_to(levels, bottom + step) <= there)
+        for user, high in zip(own, levels, strict=True):
+            if high > above:
+                gpus = ceil(high - above)
+                real[user][gpu_type] += gpus
+                left[gpu_type] -= gpus
+                level[user][gpu_type] -= gpus
 
-        def given(above: Number, own: Sequence[int] = own, gpu_type: int = gpu_type) -> dict[int, int]:
-            return {user: max(0, ceil(level[user][gpu_type] - above)) for user in own}
 
-        highest = max((level[user][gpu_type] for user in own), default=bottom)
-        steps = range(max(0, ceil(highest - bottom)) + 1)
-        above = bottom + bisect_left(steps, True, key=lambda step: sum(given(bottom + step).values()) <= there)
-        for user, gpus in given(above).items():
-            real[user][gpu_type] += gpus
-            left[gpu_type] -= gpus
-            level[user][gpu_type] -= gpus
+def _down_to(levels: Sequence[Number], above: Number) -> int:
+    """Return how many GPUs bring all ``levels`` down to ``above``, or just below."""
+    return sum([ceil(each - above) for each in levels if each > above])
 
 
 def _drawn(

@@ -11,7 +11,9 @@ import pytest
 from fairopt.errors import BadInput
 from fairopt.models.baselines.themis import Contention, Themis
 from fairopt.models.common.schedulers import fastest, finish_time_fairness, until_free
+from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
+from fairopt.program import INFINITY
 from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import Round, run
 from fairopt.testing.round_suite import round_suite
@@ -52,7 +54,16 @@ def test_fig6b_with_gangs_on_their_share_the_small_jobs_go_first() -> None:
     # the small ones are nearly done, still 70/120 and 40/60
     rounds = played(Themis(gang_share=True), fig6())
     assert who(rounds) == ["j2 j3"] * 4 + ["j1"] * 4
-    assert [record.costs["largest finish-time fairness"] for record in rounds[:5]] == [Fraction(2, 3)] * 4 + [2]
+    assert [record.costs["largest finish-time fairness"] for record in rounds[:4]] == [Fraction(2, 3)] * 4
+
+
+def test_nobody_is_asked_where_all_jobs_run() -> None:
+    one = Queue.fresh(Jobs.of(gpus=[6], work=[1], types=["V100"]), SIX, length=10)
+    waits = decide(Themis(), Queue.fresh(fig6(), SIX, length=10))
+    alone, leased = (decide(policy, one) for policy in (Themis(), Themis(lease=20)))
+    assert (waits.stands, leased.stands, alone.stands) == (None, None, INFINITY)
+    assert dict(waits.costs) == {"largest finish-time fairness": Fraction(1, 3)}
+    assert not alone.costs  # it would be another in each round
 
 
 def test_rho_by_hand() -> None:
