@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from fairopt.cli.exits import Exit
 from fairopt.errors import BadInput, FairoptError
@@ -91,6 +91,34 @@ class Once(TyperCommand):
             if value is not None and str(value) not in error.message:
                 error.message = f"got {value}. {error.message}"
             raise
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line; what may be left out stands in brackets."""
+        return [self.options_metavar or "", *(_in_usage(each) for each in self.get_params(ctx) if is_argument(each))]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments by their names alone, and then the options."""
+        rows = [(each, row) for each in self.get_params(ctx) if (row := in_words(each, ctx)) is not None]
+        for title, ours in (("Arguments", True), ("Options", False)):
+            if listed := [row for each, row in rows if is_argument(each) is ours]:
+                with formatter.section(title):
+                    formatter.write_dl(listed)
+
+
+def is_argument(parameter: Any) -> bool:
+    """Return whether a parameter is an argument: it is given by its place, not by its name."""
+    return isinstance(parameter, TyperArgument)
+
+
+def in_words(parameter: Any, context: Any) -> tuple[str, str] | None:
+    """Return how a parameter is written, and what it does; None where it is hidden."""
+    record: tuple[str, str] | None = parameter.get_help_record(context)
+    return record if record is None or not is_argument(parameter) else (parameter.display_name_raw, record[1])
+
+
+def _in_usage(argument: TyperArgument) -> str:
+    name = argument.display_name_raw + ("..." if argument.nargs != 1 else "")
+    return name if argument.required else f"[{name}]"
 
 
 _ONE = "Give it once"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from ran_command import Ran
 
-from fairopt.cli.app import COMMANDS, load
+from fairopt.cli.app import COMMANDS, in_words, load
 from fairopt.datasets import dataset_path
 from fairopt.properties import StrategyProofness
 from fairopt.testing.strategies import malformed_market_texts
@@ -286,6 +287,20 @@ def test_help_loads_no_command_and_no_numbers() -> None:
 def test_every_command_in_the_list_is_there(name: str) -> None:
     assert load(name).get_short_help_str()
     assert len(COMMANDS[name].help) <= 60, "it would not fit into the list on a terminal of 80 columns"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_what_an_option_takes_in_words_and_not_by_types_of_python(name: str) -> None:
+    command = load(name)
+    for each in getattr(command, "commands", {"": command}).values():
+        context = each.context_class(each, info_name=name)
+        rows = [row for parameter in each.get_params(context) if (row := in_words(parameter, context)) is not None]
+        odd = [
+            called for called, _ in rows if re.search("<(str|int|float|path|list|uuid)|[][{}]", called, re.IGNORECASE)
+        ]
+        assert rows
+        assert not odd
+        assert not re.search(r"[{}<]|\[\[|\.\.\.\S*\.\.\.", " ".join(each.collect_usage_pieces(context)))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
