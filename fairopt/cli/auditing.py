@@ -137,7 +137,7 @@ def whatif(
     """
     emitter = discovery.load(discovery.EMITTERS, emit) if emit else None
     if not settings and len(files) != 2:
-        raise BadInput(f"{len(files)} files and no change", place="--set", remedy="Give --set, or two files to compare")
+        raise BadInput("nothing says what is to change", place="--set", remedy="Give --set, or two files to compare")
     how: dict[str, Any] = {"importer": importer, "policies": policies}
     with tables.working("reading") as watch:
         if settings:

@@ -242,7 +242,9 @@ def _read(results: list[Path]) -> list[Record]:
         if found.torn:
             say(f"{path}: the last line was cut off, and is left out")
     if not measurements(records):
-        raise BadInput("there are no measurements", file=str(results[0]), remedy="`fairopt bench SPEC --json FILE`")
+        raise BadInput(
+            "there are no measurements", file=str(results[0]), remedy="`fairopt bench SPEC --json FILE` makes some"
+        )
     return records
 
 

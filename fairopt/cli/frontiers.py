@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fairopt import discovery
 from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
@@ -74,6 +75,8 @@ def frontier_command(
     curve was not followed to its end in time; else 0.
     """
     require_place(out, "--out", dict.fromkeys((".png", ".svg", ".pdf")))
+    if out is not None:
+        discovery.library("matplotlib", "a picture", "plot")
     evidence_files.require_empty(certificates)
     problem = read_market(market, types or ())
     problem = problem.normalised() if normalise else problem

@@ -2,8 +2,8 @@
 
 A contradiction mostly needs few rows, and this finds such rows. It begins with no rows and a point within the bounds of
 the variables. Again and again it adds the rows that the point violates most, and asks HiGHS for a point that keeps all
-rows added so far. Once there is none, HiGHS's simplex proves it from these few rows. Asked about all rows at once, HiGHS
-has taken minutes where this takes milliseconds; and its presolve would leave no proof.
+rows added so far. Once there is none, HiGHS's simplex proves it from these few rows. Asked about all rows at once,
+HiGHS has taken minutes where this takes milliseconds; and its presolve would leave no proof.
 
 Source: Dantzig, Fulkerson and Johnson, Solution of a large-scale traveling-salesman problem, 1954 (rows when they are
 broken); Gleeson and Ryan, Identifying minimally infeasible subsystems of inequalities, 1990.
