@@ -44,7 +44,11 @@ TAKERS: Mapping[type, str] = {Market: "`fairopt solve`", Queue: "`fairopt run`",
 
 
 def names(group: str) -> list[str]:
-    """Return the registered names of a group, in the order of registration."""
+    """Return the registered names of a group, in the order of registration.
+
+    >>> names(BACKENDS)
+    ['clarabel', 'ecos', 'exact', 'highs', 'pyomo', 'scs']
+    """
     return list(_registered(group))
 
 
@@ -52,6 +56,9 @@ def policy(name: str, problem: type | None = None) -> Policy:
     """Return the policy registered under ``name``, with its default options, which decides on ``problem`` (None: any).
 
     Errors: `BadInput` names the nearest policies, or the command that takes this one.
+
+    >>> policy("max-min").source
+    'Gavel, OSDI 2020, Sec. 4.1'
     """
     made: Policy | None = _made(POLICIES, name, Policy) if name in names(POLICIES) else None
     if made is None or (problem is not None and not issubclass(made.problem, problem)):
@@ -61,7 +68,12 @@ def policy(name: str, problem: type | None = None) -> Policy:
 
 
 def policy_of(given: str | type[Policy] | Policy, problem: type | None = None) -> Policy:
-    """Return a policy that is given by name, as a class (with its default options), or as itself."""
+    """Return a policy that is given by name, as a class (with its default options), or as itself.
+
+    >>> from fairopt.models import MaxMin
+    >>> policy_of("max-min") == policy_of(MaxMin) == policy_of(MaxMin())
+    True
+    """
     if isinstance(given, str):
         return policy(given, problem)
     made = given() if isinstance(given, type) else given
@@ -86,12 +98,21 @@ def policies(problem: type | None = None) -> list[Policy]:
 
 
 def backend(name: str) -> Any:
-    """Return the back end registered under ``name``; its library need not be installed."""
+    """Return the back end registered under ``name``; its library need not be installed.
+
+    >>> backend("highs").name
+    'highs'
+    """
     return _made(BACKENDS, name, object)
 
 
 def solver(policy: Policy, name: str) -> Solver | Method | None:
-    """Return the method of ``policy``, or the back end, of that name; None for "auto", the policy's best way."""
+    """Return the method of ``policy``, or the back end, of that name; None for "auto", the policy's best way.
+
+    >>> solver(policy("max-min"), "highs").name
+    'highs'
+    >>> solver(policy("max-min"), "auto")
+    """
     if name == "auto":
         return None
     methods = {each.name: each for each in policy.methods}
@@ -104,7 +125,12 @@ def solver(policy: Policy, name: str) -> Solver | Method | None:
 
 
 def solver_of(policy: Policy, given: Any) -> Solver | Method | None:
-    """Return a solver that is given by name, as a class (with its default options), or as itself."""
+    """Return a solver that is given by name, as a class (with its default options), or as itself.
+
+    >>> from fairopt.backends import Highs
+    >>> solver_of(policy("max-min"), Highs).name
+    'highs'
+    """
     if given is None or isinstance(given, str):
         return None if given is None else solver(policy, given)
     made = given() if isinstance(given, type) else given
@@ -115,7 +141,12 @@ def solver_of(policy: Policy, given: Any) -> Solver | Method | None:
 
 
 def property_of(given: str | type[Property] | Property) -> Property:
-    """Return a property that is given by name, as a class, or as itself."""
+    """Return a property that is given by name, as a class, or as itself.
+
+    >>> from fairopt.properties import EnvyFreeness
+    >>> property_of(EnvyFreeness).name
+    'envy_freeness'
+    """
     if isinstance(given, str):
         return property_(given)
     made = given() if isinstance(given, type) else given
@@ -126,7 +157,11 @@ def property_of(given: str | type[Property] | Property) -> Property:
 
 
 def property_(name: str) -> Property:
-    """Return the property registered under ``name``."""
+    """Return the property registered under ``name``.
+
+    >>> property_("envy_freeness").definition
+    'E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i'
+    """
     made: Property = _made(PROPERTIES, name, Property)
     return made
 
@@ -152,7 +187,11 @@ def plugins() -> list[Plugin]:
 
 
 def workload(name: str) -> Workload:
-    """Return the generator of traces registered under ``name``, with its default options."""
+    """Return the generator of traces registered under ``name``, with its default options.
+
+    >>> workload("poisson").name
+    'poisson'
+    """
     from fairopt.workloads import Workload  # here, so that other commands begin sooner
 
     made: Workload = _made(WORKLOADS, name, Workload)
@@ -160,13 +199,22 @@ def workload(name: str) -> Workload:
 
 
 def properties(problem: type | None = None) -> list[Property]:
-    """Return the installed properties: all, or those on a `Market`, a `Setting` (runs) or a `Batch`."""
+    """Return the installed properties: all, or those on a `Market`, a `Setting` (runs) or a `Batch`.
+
+    >>> from fairopt.problem.batch import Batch
+    >>> [each.name for each in properties(Batch)][:2]
+    ['batch_sharing_incentive', 'budget_balance']
+    """
     made = map(property_, names(PROPERTIES))
     return [each for each in made if problem is None or issubclass(problem, each.problem)]
 
 
 def load(group: str, name: str) -> Any:
-    """Return what an entry point names: usually a class."""
+    """Return what an entry point names: usually a class.
+
+    >>> load(WORKLOADS, "poisson").name
+    'poisson'
+    """
     registered = _registered(group)
     if name not in registered:
         raise _unknown(name, group, list(registered))
@@ -179,7 +227,11 @@ def load(group: str, name: str) -> Any:
 
 
 def library(module: str, needed_for: str, extra: str = "bench") -> Any:
-    """Return a module of an optional library. Errors: `NotInstalled`, which names the extra that has it."""
+    """Return a module of an optional library. Errors: `NotInstalled`, which names the extra that has it.
+
+    >>> library("json", "an example").__name__
+    'json'
+    """
     try:
         return import_module(module)
     except ImportError as error:
@@ -188,7 +240,11 @@ def library(module: str, needed_for: str, extra: str = "bench") -> Any:
 
 
 def named(path: str, place: str = "") -> Any:
-    """Return the object that MODULE:NAME names. Errors: `BadInput`, also for any error of the module."""
+    """Return the object that MODULE:NAME names. Errors: `BadInput`, also for any error of the module.
+
+    >>> named("fairopt.models:MaxMin").name
+    'max-min'
+    """
     try:
         return EntryPoint(name=path, value=path, group="").load()
     except Exception as error:  # any error of the module is reported as a bad name

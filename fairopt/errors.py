@@ -47,7 +47,10 @@ class BadInput(FairoptError, ValueError):
 
 
 def require(fits: bool, value: object, place: str, remedy: str) -> None:
-    """Raise `BadInput` for ``value`` unless it ``fits``."""
+    """Raise `BadInput` for ``value`` unless it ``fits``.
+
+    >>> require(2 > 1, 2, "load", "Give a number above 1")
+    """
     if not fits:
         raise BadInput(f"got {value}", place=place, remedy=remedy)
 

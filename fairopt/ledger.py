@@ -100,6 +100,9 @@ class Finding:
     """The result of a computation on a claim. ``evidence``, ``table`` and ``figures`` are made of computed numbers.
 
     ``marked`` is the evidence with marks around what was measured, "" where nothing was.
+
+    >>> Finding(Ruling.REPRODUCED, "3 of 3 numbers").verdict.value
+    'reproduced'
     """
 
     verdict: Ruling
@@ -186,7 +189,11 @@ class Entry:
 
 
 def ledger() -> list[Entry]:
-    """Return all rows of all registered ledgers, in the order of their files. Errors: `BadInput` names file and row."""
+    """Return all rows of all registered ledgers, in the order of their files. Errors: `BadInput` names file and row.
+
+    >>> [row.verdict.value for row in ledger() if row.id == "oef-thm5.3"]
+    ['refuted']
+    """
     rows = [row for point in entry_points(group=GROUP) for row in read_package(point.value)]
     seen: set[str] = set()
     for row in rows:

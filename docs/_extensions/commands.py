@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from fairopt.cli.app import COMMANDS, load
+from fairopt.cli.app import COMMANDS, in_words, load
 
 
 class Commands(SphinxDirective):
@@ -37,7 +37,7 @@ def described(command: Any, called: str) -> nodes.section:
 def parameters(command: Any, context: Any) -> Iterator[tuple[str, str]]:
     """Yield each argument and option with its help; ``--help`` is everywhere and is left out."""
     for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
+        record = in_words(parameter, context)
         if record is not None and "--help" not in parameter.opts:
             yield f"`{record[0]}`", record[1]
 

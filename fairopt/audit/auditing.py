@@ -21,7 +21,7 @@ from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, Unplaced
 from fairopt.policy import Policy
 from fairopt.problem import Market
-from fairopt.problem.files.storage import AnyPath
+from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Answer, Verdict
@@ -201,7 +201,8 @@ def audit(
         market = with_speedups(market, speedups)
     if rates is not None:
         market = with_rates(market, rates)
-    books = Books(market)
+    with naming(next(iter(_paths(given)), "")):
+        books = Books(market)
     rules = chosen(market, policies, source.importer)
     watch("finding who starves")
     reasons = Reasons(books)
@@ -237,7 +238,14 @@ def _source(given: Any, importer: str, watch: Callable[[str], None]) -> Audited:
     if isinstance(given, Market | Imported):
         return Audited(given if isinstance(given, Imported) else Imported(given), importer)
     watch("reading")
-    return read_source([given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given), importer)
+    return read_source(_paths(given), importer)
+
+
+def _paths(given: Any) -> list[AnyPath]:
+    """Return the files that are given; none where a market is."""
+    if isinstance(given, Market | Imported):
+        return []
+    return [given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given)
 
 
 def _asked(

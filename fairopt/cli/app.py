@@ -18,11 +18,12 @@ import threading
 from collections.abc import Mapping
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from fairopt.cli.exits import Exit
 from fairopt.errors import BadInput, FairoptError
@@ -85,12 +86,59 @@ class Once(TyperCommand):
             if isinstance(each, TyperOption) and not each.multiple and not each.is_flag and given.count(each) > 1:
                 raise BadInput("it is given twice", place=each.opts[0], remedy=_SEVERAL.get(each.name or "", _ONE))
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             value = None if error.param is None else values.get(error.param.name)
+            error.message = error.message.removeprefix("Value error, ")
             if value is not None and str(value) not in error.message:
                 error.message = f"got {value}. {error.message}"
+            elif value is None and not error.message:
+                error.message = getattr(error.param, "help", None) or ""
             raise
+        self._keep_what_is_read(ctx)
+        return rest
+
+    def _keep_what_is_read(self, ctx: Any) -> None:
+        """Refuse an option that names the file of an argument: what is written would replace what was read."""
+        named = [(each, path) for each in self.params for path in _paths(ctx.params.get(each.name))]
+        read = {path.resolve(): each for each, path in named if is_argument(each)}
+        for each, path in named:
+            taken = read.get(path.resolve())
+            if taken is not None and not is_argument(each):
+                problem = f"{path} is the file of {taken.display_name_raw} as well"
+                raise BadInput(problem, place=each.opts[0], remedy="Name another file")
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line; what may be left out stands in brackets."""
+        return [self.options_metavar or "", *(_in_usage(each) for each in self.get_params(ctx) if is_argument(each))]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments by their names alone, and then the options."""
+        rows = [(each, row) for each in self.get_params(ctx) if (row := in_words(each, ctx)) is not None]
+        for title, ours in (("Arguments", True), ("Options", False)):
+            if listed := [row for each, row in rows if is_argument(each) is ours]:
+                with formatter.section(title):
+                    formatter.write_dl(listed)
+
+
+def _paths(value: Any) -> list[Path]:
+    return [each for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, Path)]
+
+
+def is_argument(parameter: Any) -> bool:
+    """Return whether a parameter is an argument: it is given by its place, not by its name."""
+    return isinstance(parameter, TyperArgument)
+
+
+def in_words(parameter: Any, context: Any) -> tuple[str, str] | None:
+    """Return how a parameter is written, and what it does; None where it is hidden."""
+    record: tuple[str, str] | None = parameter.get_help_record(context)
+    return record if record is None or not is_argument(parameter) else (parameter.display_name_raw, record[1])
+
+
+def _in_usage(argument: TyperArgument) -> str:
+    name = argument.display_name_raw + ("..." if argument.nargs != 1 else "")
+    return name if argument.required else f"[{name}]"
 
 
 _ONE = "Give it once"

@@ -19,7 +19,7 @@ from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.problem.files.storage import require_place
 
-Files = Annotated[list[Path], input_file("FILE...", "A scheduler's own files, or a market with entitlements.", Market)]
+Files = Annotated[list[Path], input_file("FILE", "A scheduler's own files, or a market with entitlements.", Market)]
 From = Annotated[
     str,
     typer.Option(
@@ -33,6 +33,7 @@ Policies = Annotated[
     list[str] | None,
     typer.Option(
         "--policy",
+        metavar="NAME",
         help="A policy whose answer is shown beside what is held; by default those that decide by entitlements, and of "
         "many users only the scheduler's own. May be repeated.",
         autocompletion=completing.policies(Market),
@@ -55,6 +56,7 @@ def audit(
         list[str] | None,
         typer.Option(
             "--property",
+            metavar="NAME",
             help="A property of what is held; by default those of entitlements, of many users none. May be repeated.",
             autocompletion=completing.PROPERTIES,
         ),
@@ -135,7 +137,7 @@ def whatif(
     """
     emitter = discovery.load(discovery.EMITTERS, emit) if emit else None
     if not settings and len(files) != 2:
-        raise BadInput(f"{len(files)} files and no change", place="--set", remedy="Give --set, or two files to compare")
+        raise BadInput("nothing says what is to change", place="--set", remedy="Give --set, or two files to compare")
     how: dict[str, Any] = {"importer": importer, "policies": policies}
     with tables.working("reading") as watch:
         if settings:

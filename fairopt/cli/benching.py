@@ -67,7 +67,9 @@ def run_command(
     ] = None,
     parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all results as a table.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all results as an HTML page.")] = None,
-    workers: Annotated[int, typer.Option(help="Measure in so many processes at once, which disturb each other.")] = 1,
+    workers: Annotated[
+        int, typer.Option(metavar="N", help="Measure in so many processes at once, which disturb each other.")
+    ] = 1,
     dask: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Measure on a Dask cluster: a scheduler's address, or local:N."),
@@ -130,9 +132,11 @@ def run_command(
 
 @app.command("report", cls=Once)
 def report_command(
-    results: Annotated[list[Path], input_file("RESULTS...", "Files of JSON lines that --json wrote.")],
+    results: Annotated[list[Path], input_file("RESULTS", "Files of JSON lines that --json wrote.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML page to write.")],
-    title: Annotated[str | None, typer.Option(help="The page's title; the specification's by default.")] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The page's title; the specification's by default.")
+    ] = None,
     json_: AsJson = False,
 ) -> None:
     """Write one HTML page with tables and pictures of results."""
@@ -148,7 +152,7 @@ def report_command(
 
 @app.command("figures", cls=Once)
 def figures_command(
-    results: Annotated[list[Path], input_file("RESULTS...", "Files of JSON lines that --json wrote.")],
+    results: Annotated[list[Path], input_file("RESULTS", "Files of JSON lines that --json wrote.")],
     into: Annotated[
         list[Path],
         typer.Option("--into", metavar="FILE", help="A Markdown file with places for them; may be repeated."),
@@ -175,7 +179,9 @@ def figures_command(
 def export_command(
     spec: SpecFile,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write: a new one, or an earlier export's.")],
-    time_limit: Annotated[float, typer.Option(help="Seconds to find one optimum; checks are not counted.")] = 60.0,
+    time_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Seconds to find one optimum; checks are not counted.")
+    ] = 60.0,
     json_: AsJson = False,
 ) -> None:
     """Write the instances of a specification as MPS files, each with its proven optimum.
@@ -236,7 +242,9 @@ def _read(results: list[Path]) -> list[Record]:
         if found.torn:
             say(f"{path}: the last line was cut off, and is left out")
     if not measurements(records):
-        raise BadInput("there are no measurements", file=str(results[0]), remedy="`fairopt bench SPEC --json FILE`")
+        raise BadInput(
+            "there are no measurements", file=str(results[0]), remedy="`fairopt bench SPEC --json FILE` makes some"
+        )
     return records
 
 

@@ -42,16 +42,25 @@ def compare(
     policy_names: Annotated[
         list[str] | None,
         typer.Option(
-            "--policy", help="A policy by name; all by default. May be repeated.", autocompletion=completing.policies()
+            "--policy",
+            metavar="NAME",
+            help="A policy by name; all by default. May be repeated.",
+            autocompletion=completing.policies(),
         ),
     ] = None,
     property_names: PropertyNames = None,
     json_: AsJson = False,
     floats: Annotated[bool, typer.Option("--floats", help="Decide in floats, within a tolerance: faster.")] = False,
-    evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
-    seed: Annotated[int, typer.Option(help="Seed of the search for misreports that pay.", min=0)] = 0,
+    evaluations: Annotated[
+        int, typer.Option(metavar="N", help="Misreports to try for each policy.", min=1)
+    ] = Effort.evaluations,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search for misreports that pay.", min=0)] = 0,
     seconds: Annotated[
-        float, typer.Option(help=f"Most seconds to search for misreports, for each policy; {BATCH_LIMIT:g} of a batch.")
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help=f"Most seconds to search for misreports, for each policy; {BATCH_LIMIT:g} of a batch.",
+        ),
     ] = 60.0,
     normalise: Annotated[
         bool,
@@ -69,6 +78,7 @@ def compare(
         float | None,
         typer.Option(
             "--time-limit",
+            metavar="SECONDS",
             help="Most seconds for each cell: a decision, or a property of it; a search has --seconds more. "
             f"By default {BATCH_LIMIT:g} of a batch, else no limit.",
             min=0,
@@ -81,17 +91,26 @@ def compare(
     allocations: Annotated[
         bool, typer.Option("--allocations", help="Of a market: print each policy's allocation too.")
     ] = False,
-    length: Annotated[str, typer.Option(help="Of a trace: seconds of a round.")] = "300",
-    rounds: Annotated[int | None, typer.Option(help="Of a trace: stop after so many rounds.", min=0)] = None,
-    restart: Annotated[str, typer.Option(help="Of a trace: seconds to stop a job and start it again.")] = "0",
-    launch: Annotated[str, typer.Option(help="Of a trace: seconds to start a job for the first time.")] = "0",
-    spread: Annotated[str, typer.Option(help="Of a trace: factor on the speed of a gang on several hosts.")] = "1",
+    length: Annotated[str, typer.Option(metavar="SECONDS", help="Of a trace: seconds of a round.")] = "300",
+    rounds: Annotated[
+        int | None, typer.Option(metavar="N", help="Of a trace: stop after so many rounds.", min=0)
+    ] = None,
+    restart: Annotated[
+        str, typer.Option(metavar="SECONDS", help="Of a trace: seconds to stop a job and start it again.")
+    ] = "0",
+    launch: Annotated[
+        str, typer.Option(metavar="SECONDS", help="Of a trace: seconds to start a job for the first time.")
+    ] = "0",
+    spread: Annotated[
+        str, typer.Option(metavar="FACTOR", help="Of a trace: factor on the speed of a gang on several hosts.")
+    ] = "1",
     local_data: Annotated[
         bool, typer.Option("--local-data", help="Of a trace: copy datasets to hosts before jobs run.")
     ] = False,
     seeds: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             help="Of a trace: play it and so many draws from it, less one, in floats, and say who is better and how "
             "sure that is; no properties.",
             min=3,

@@ -16,7 +16,7 @@ from fairopt.importing.imported import Imported, read_with
 from fairopt.problem.files.problem import KINDS, kind_of
 
 Name = typer.Argument(
-    metavar="[NAME]",
+    metavar="NAME",
     help="A data set; without one, all are listed.",
     autocompletion=completing.proposing(lambda _: names_of()),
 )
@@ -49,7 +49,7 @@ def import_(
             autocompletion=completing.registered(discovery.IMPORTERS),
         ),
     ],
-    files: Annotated[list[Path], input_file("FILE...", "Files, or a folder, of another tool.")],
+    files: Annotated[list[Path], input_file("FILE", "Files, or a folder, of another tool.")],
     out: Annotated[Path, Out],
     json_: listing.AsJson = False,
 ) -> None:

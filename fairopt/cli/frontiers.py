@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fairopt import discovery
 from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
@@ -38,7 +39,7 @@ _PROPERTIES = {each.name: _said(each) for each in RELAXED}
 def _choice(option: str, among: Mapping[str, str]) -> typer.models.OptionInfo:
     proposed = completing.proposing(lambda _: among)
     listed = f"{', '.join(among)}; all by default. May be repeated."
-    info: typer.models.OptionInfo = typer.Option(option, help=listed, autocompletion=proposed)
+    info: typer.models.OptionInfo = typer.Option(option, metavar="NAME", help=listed, autocompletion=proposed)
     return info
 
 
@@ -50,14 +51,16 @@ def frontier_command(
     gap: Annotated[
         str | None,
         typer.Option(
-            help="Follow curves up to this part of the goal; by default linear ones exactly, others to 1/1000."
+            metavar="PART",
+            help="Follow curves up to this part of the goal; by default linear ones exactly, others to 1/1000.",
         ),
     ] = None,
     normalise: Annotated[
         bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
     ] = False,
     limit: Annotated[
-        float | None, typer.Option("--time-limit", help="Most seconds for each curve, and each policy.", min=0)
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="Most seconds for each curve, and each policy.", min=0),
     ] = None,
     json_: AsJson = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it here: .png, .svg or .pdf.")] = None,
@@ -72,6 +75,8 @@ def frontier_command(
     curve was not followed to its end in time; else 0.
     """
     require_place(out, "--out", dict.fromkeys((".png", ".svg", ".pdf")))
+    if out is not None:
+        discovery.library("matplotlib", "a picture", "plot")
     evidence_files.require_empty(certificates)
     problem = read_market(market, types or ())
     problem = problem.normalised() if normalise else problem

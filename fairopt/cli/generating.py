@@ -22,7 +22,7 @@ def generate(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]",
+            metavar="NAME",
             help="A generator; without one, all are listed. Without --out: all about it, its options too.",
             autocompletion=completing.registered(discovery.WORKLOADS),
         ),
@@ -34,7 +34,7 @@ def generate(
         Path | None, input_option("A cluster file: .toml or .json. The generator's own where left out.", Cluster)
     ] = None,
     settings: Settings = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same trace.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same trace.", min=0)] = 0,
     error: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Tell policies estimates of work that are off by so much, as 0.3."),

@@ -179,7 +179,7 @@ def require_different(paths: Mapping[str, object]) -> None:
     for option, path in paths.items():
         if path is None or str(path) == "-":
             continue
-        file = Path(str(path)).absolute()
+        file = Path(str(path)).resolve()
         if file in taken:
             raise BadInput(f"{path} is the file of {taken[file]} as well", place=option, remedy="Name another file")
         taken[file] = option

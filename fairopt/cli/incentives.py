@@ -28,12 +28,13 @@ def incentives_command(
         list[str] | None,
         typer.Option(
             "--kind",
+            metavar="KIND",
             help="A kind of lie: larger, smaller, any (reports of speedups), together, split, copies, weight, demand; "
             "all by default. May be repeated.",
         ),
     ] = None,
-    evaluations: Annotated[int, typer.Option(help="Lies to try, for each policy and kind.", min=1)] = 200,
-    seed: Annotated[int, typer.Option(help="Seed of the search.", min=0)] = 0,
+    evaluations: Annotated[int, typer.Option(metavar="N", help="Lies to try, for each policy and kind.", min=1)] = 200,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.", min=0)] = 0,
     json_: AsJson = False,
     types: Types = None,
 ) -> None:

@@ -26,6 +26,7 @@ SharePolicies = Annotated[
     list[str] | None,
     typer.Option(
         "--policy",
+        metavar="NAME",
         help="A policy by name; all by default. May be repeated.",
         autocompletion=completing.policies(Market),
     ),
@@ -33,6 +34,7 @@ SharePolicies = Annotated[
 Backend = Annotated[
     str,
     typer.Option(
+        metavar="NAME",
         help="A back end, or a method of the policy, by name; auto: the policy's own choice.",
         autocompletion=completing.BACKENDS,
     ),
@@ -41,6 +43,7 @@ PropertyNames = Annotated[
     list[str] | None,
     typer.Option(
         "--property",
+        metavar="NAME",
         help="A property by name; all by default. May be repeated.",
         autocompletion=completing.PROPERTIES,
     ),
@@ -50,14 +53,14 @@ PropertyNames = Annotated[
 def policy_option(what: str, problem: type) -> Any:
     """Return the option --policy of a command whose policies decide on ``problem``."""
     about = f"{what} by name; `fairopt policies` lists them."
-    return typer.Option(help=about, autocompletion=completing.policies(problem))
+    return typer.Option(metavar="NAME", help=about, autocompletion=completing.policies(problem))
 
 
 def policies(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="A policy: all about it, its options too.", autocompletion=completing.policies()
+            metavar="NAME", help="A policy: all about it, its options too.", autocompletion=completing.policies()
         ),
     ] = None,
     json_: AsJson = False,

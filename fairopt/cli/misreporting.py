@@ -43,10 +43,10 @@ def lie(
         bool, typer.Option("--shrink", help="Go on to the smallest market found on which such a lie pays.")
     ] = False,
     evaluations: Annotated[
-        int, typer.Option(help="Misreports to try, a third of each kind.", min=1)
+        int, typer.Option(metavar="N", help="Misreports to try, a third of each kind.", min=1)
     ] = Effort.evaluations,
-    seed: Annotated[int, typer.Option(help="Seed of the search.", min=0)] = 0,
-    markets: Annotated[int, typer.Option(help="Smaller markets to look at.", min=1)] = 1000,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.", min=0)] = 0,
+    markets: Annotated[int, typer.Option(metavar="N", help="Smaller markets to look at.", min=1)] = 1000,
     certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the proof here.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the market of the lie here.")] = None,
     json_: AsJson = False,

@@ -25,9 +25,10 @@ from fairopt.proofs.verifier.reading import one_line
 
 
 def check(
-    files: Annotated[list[Path], input_file("FILE...", "Certificates, runs or schedules (JSON), or folders of them.")],
+    files: Annotated[list[Path], input_file("FILE", "Certificates, runs or schedules (JSON), or folders of them.")],
     tolerance: Annotated[
-        str | None, typer.Option(help="What numbers of runs (0) and schedules (1e-9) in floats may be off by.")
+        str | None,
+        typer.Option(metavar="NUMBER", help="What numbers of runs (0) and schedules (1e-9) in floats may be off by."),
     ] = None,
     json_: AsJson = False,
 ) -> None:
@@ -56,13 +57,20 @@ _STATUSES: Mapping[int, str] = MappingProxyType(
 
 
 def claims(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Rows by id; all by default.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Rows by id; all by default.")] = None,
     run: Annotated[
         bool, typer.Option("--run", help="Recompute, and fail if a stored verdict no longer follows.")
     ] = False,
     json_: AsJson = False,
-    paper: Annotated[str | None, typer.Option(help="Only the rows of one paper.")] = None,
-    verdict: Annotated[Ruling | None, typer.Option(help="Only the rows with this verdict.")] = None,
+    paper: Annotated[
+        str | None, typer.Option(metavar="PAPER", help="Only the rows of one paper, by its short name: oef, fft ...")
+    ] = None,
+    verdict: Annotated[
+        Ruling | None,
+        typer.Option(
+            metavar="VERDICT", help=f"Only the rows with this verdict: {', '.join(each.value for each in Ruling)}."
+        ),
+    ] = None,
 ) -> None:
     """Show what the papers claim, and what we found ourselves (--paper own), and what a computation says of it.
 

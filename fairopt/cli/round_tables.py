@@ -22,8 +22,8 @@ BETWEEN = 60.0
 def measures(found: Measures, policy: Policy, trace: Trace) -> None:
     """Print the measures of a run, then its tenants, then the jobs that did not complete."""
     say(
-        f"{policy.name}: {found.completed} of {len(trace.jobs)} jobs completed in {found.rounds} rounds; times in the "
-        "trace's unit (seconds in files)"
+        f"{policy.name}: {found.completed} of {len(trace.jobs)} jobs completed in {found.rounds} "
+        f"round{'s' if found.rounds != 1 else ''}; times in the trace's unit (seconds in files)"
     )
     spreads = table_of("of jobs", "jobs", "mean", "median", "90%", "99%", "least", "most")
     for name, spread in (

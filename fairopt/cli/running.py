@@ -44,14 +44,18 @@ def run_command(
     trace: Annotated[Path, input_file("TRACE", "A trace file: .csv, .csv.gz, .toml or .json.", Trace)],
     cluster: Annotated[Path, input_option("A cluster file: .toml or .json.", Cluster)],
     policy: Annotated[str, policy_option("A policy of rounds", Queue)],
-    rounds: Annotated[int | None, typer.Option(help="Stop after so many rounds, counted from here.", min=0)] = None,
-    length: Annotated[str, typer.Option(help="Seconds of a round.")] = "300",
+    rounds: Annotated[
+        int | None, typer.Option(metavar="N", help="Stop after so many rounds, counted from here.", min=0)
+    ] = None,
+    length: Annotated[str, typer.Option(metavar="SECONDS", help="Seconds of a round.")] = "300",
     settings: Settings = None,
     backend: Backend = "auto",
     floats: Annotated[bool, typer.Option("--floats", help="Count in floats, not in fractions: faster.")] = False,
-    restart: Annotated[str, typer.Option(help="Seconds to stop a job and start it again.")] = "0",
-    launch: Annotated[str, typer.Option(help="Seconds to start a job for the first time.")] = "0",
-    spread: Annotated[str, typer.Option(help="Factor on the speed of a gang on several hosts (intra-operator).")] = "1",
+    restart: Annotated[str, typer.Option(metavar="SECONDS", help="Seconds to stop a job and start it again.")] = "0",
+    launch: Annotated[str, typer.Option(metavar="SECONDS", help="Seconds to start a job for the first time.")] = "0",
+    spread: Annotated[
+        str, typer.Option(metavar="FACTOR", help="Factor on the speed of a gang on several hosts (intra-operator).")
+    ] = "1",
     local_data: Annotated[bool, typer.Option("--local-data", help="Copy datasets to hosts before jobs run.")] = False,
     json_: AsJson = False,
     window: Annotated[

@@ -50,10 +50,12 @@ def solve(
         bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
     ] = False,
     error: Error = None,
-    time_limit: Annotated[float | None, typer.Option(help="Most seconds to decide.", min=0)] = None,
-    tolerance: Annotated[float | None, typer.Option(help="The solver's feasibility tolerance.", min=0)] = None,
-    seed: Annotated[int | None, typer.Option(help="The solver's random seed.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Most threads for the solver.")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Most seconds to decide.", min=0)] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="The solver's feasibility tolerance.", min=0)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="The solver's random seed.")] = None,
+    threads: Annotated[int | None, typer.Option(metavar="N", help="Most threads for the solver.")] = None,
     certificate: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the proof here, for `fairopt check FILE`; implies --exact."),
@@ -115,13 +117,15 @@ def verify(
     allocation: Annotated[
         Path | None,
         input_file(
-            "[OUTCOME]", "Of a market, an allocation by anyone, .csv or .json; of a batch, a schedule by anyone, .json."
+            "OUTCOME", "Of a market, an allocation by anyone, .csv or .json; of a batch, a schedule by anyone, .json."
         ),
     ] = None,
     property_names: PropertyNames = None,
     json_: AsJson = False,
     error: Error = None,
-    tolerance: Annotated[float, typer.Option(help="Relative slack that counts as none.", min=0)] = TOLERANCE,
+    tolerance: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Relative slack that counts as none.", min=0)
+    ] = TOLERANCE,
     exact: Annotated[bool, typer.Option("--exact", help="No tolerance, and numbers print as p/q.")] = False,
     certificates: Annotated[
         Path | None,

@@ -20,7 +20,9 @@ Tables = Annotated[
     list[Path] | None,
     typer.Option("--table", metavar="FILE", help="Write the cells as .csv, .parquet or .tex. May be repeated."),
 ]
-Jobs = Annotated[int | None, typer.Option(help="Play in so many processes at once; all cores by default.", min=1)]
+Jobs = Annotated[
+    int | None, typer.Option(metavar="N", help="Play in so many processes at once; all cores by default.", min=1)
+]
 
 
 def _shipped(_: object) -> dict[str, str]:
@@ -69,7 +71,7 @@ def run_command(
 
 @app.command("merge", cls=Once)
 def merge_command(
-    cells: Annotated[list[Path], input_file("CELLS...", "Files that shards wrote.")],
+    cells: Annotated[list[Path], input_file("CELLS", "Files that shards wrote.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The file of all cells to write.")],
     json_: AsJson = False,
 ) -> None:
@@ -84,7 +86,7 @@ def merge_command(
 
 @app.command("report", cls=Once)
 def report_command(
-    cells: Annotated[list[Path], input_file("CELLS...", "Files of cells.")],
+    cells: Annotated[list[Path], input_file("CELLS", "Files of cells.")],
     page: Annotated[Path | None, typer.Option(metavar="FILE", help="The HTML page to write.")] = None,
     table: Tables = None,
     json_: AsJson = False,

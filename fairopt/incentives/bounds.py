@@ -142,7 +142,11 @@ def spread(market: Market) -> Number:
 
 @dataclass(frozen=True)
 class AtMost:
-    """A proved bound on how many times its throughput a report of speedups gives a user, and why it holds."""
+    """A proved bound on how many times its throughput a report of speedups gives a user, and why it holds.
+
+    >>> AtMost(2, "two types").factor
+    2
+    """
 
     factor: Number
     why: str

@@ -222,6 +222,9 @@ def every_kind(market: Market) -> list[LieKind]:
     """Return the kinds of lies that there are on ``market``.
 
     Errors: `BadInput` for a market with entitlements, or with speedups that are not known, about which nobody can lie.
+
+    >>> [kind.name for kind in every_kind(Market.of([[1, 2], [1, 5]], [1, 1]))]
+    ['larger', 'smaller', 'any', 'together', 'split', 'copies', 'weight']
     """
     if market.entitlements is not None:
         remedy = "Leave the entitlements out: `Market.plain()`"

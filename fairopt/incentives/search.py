@@ -59,6 +59,13 @@ class Incentives:
     """What lies pay under one policy on one market: the best found of each kind, None where none was found to pay.
 
     ``bounds`` has for the kinds of reports by one user what is proved of all.
+
+    >>> from fairopt.incentives import incentives
+    >>> from fairopt.models import EqualSplit
+    >>> from fairopt.properties import Effort
+    >>> found = incentives(EqualSplit(), Market.of([[1, 2], [1, 5]], [1, 1]), effort=Effort(evaluations=10))
+    >>> [kind.name for kind, lie in found.lies.items() if lie is not None]
+    ['copies', 'weight']
     """
 
     policy: Policy

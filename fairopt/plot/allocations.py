@@ -47,6 +47,10 @@ def shares(decision: Allocation, users: Sequence[str | int] | None = None, *, ax
 
     At a bar's end stands the user's throughput relative to that on its equal share. ``users`` limits the picture to
     some of them, by name or row, in that order. Errors: `NotInstalled`; `BadInput` for unknown or too many users.
+
+    >>> from fairopt import Market, allocate
+    >>> shares(allocate("max-min", Market.of([[1, 2], [1, 5]], [1, 1]))).axes[0].get_title(loc='left')
+    'Who gets what: max-min'
     """
     rows = _rows(decision.market, users)
     if ax is None:
@@ -64,6 +68,11 @@ def compare_shares(
 
     ``decisions`` are of the same users and types; a dictionary gives the panels' titles, else they are the policies'
     names.
+
+    >>> from fairopt import Market, allocate
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> len(compare_shares([allocate(name, market) for name in ("max-min", "equal-split")]).axes)
+    2
     """
     listed = list(decisions.values() if isinstance(decisions, Mapping) else decisions)
     titles = list(decisions) if isinstance(decisions, Mapping) else [each.policy for each in listed]
@@ -113,6 +122,11 @@ def misreport(
     no answer is a gap.
 
     Errors: `NotInstalled`; `BadInput` for an unknown user or type, or where the truthful throughput is zero.
+
+    >>> from fairopt import Market
+    >>> figure = misreport("max-min", Market.of([[1, 2], [1, 5]], [1, 1], types=["K80", "V100"]), 0, "V100", [1, 2, 3])
+    >>> len(figure.axes[0].lines[0].get_xdata())
+    2
     """
     market, i = market.as_(float), market.index(user)
     if type not in market.types:

@@ -32,6 +32,13 @@ def frontier(found: Frontier) -> Figure:
     """Draw trade-offs: a panel for each curve, a row for each goal; epsilon across, the goal up.
 
     Errors: `NotInstalled`; `BadInput` where there is no curve.
+
+    >>> from fairopt import Market
+    >>> from fairopt.frontier import frontier as followed
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> found = followed(market, "total_efficiency", "envy_freeness", policies=["equal-split"])
+    >>> len(frontier(found).axes)
+    1
     """
     goals = list(dict.fromkeys(curve.goal for curve in found.curves))
     against = list(dict.fromkeys(curve.against for curve in found.curves))

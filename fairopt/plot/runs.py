@@ -34,6 +34,9 @@ def cdf(values: Mapping[str, ArrayLike], what: str, *, level: float | None = Non
     """Draw cumulative distributions: for each value across, the part of the numbers that are at most that.
 
     ``values`` has numbers, or quantiles at even distances, by name; ``level`` is a value to be marked.
+
+    >>> cdf({"fifo": [1, 2, 4], "srtf": [1, 1, 3]}, "hours").axes[0].get_xlabel()
+    'hours'
     """
     ax = _axes(ax)
     found = {name: np.sort(np.asarray(each, dtype=float)) for name, each in values.items()}
@@ -94,7 +97,11 @@ def gantt(bars: Sequence[HostBar], hosts: Sequence[str], *, ax: Axes | None = No
 
 
 def tradeoff(points: Mapping[str, tuple[float, float]], across: str, up: str, *, ax: Axes | None = None) -> Figure:
-    """Draw a point for each policy: one measure across, another up; such as efficiency against fairness."""
+    """Draw a point for each policy: one measure across, another up; such as efficiency against fairness.
+
+    >>> tradeoff({"fifo": (3, 1), "srtf": (2, 2)}, "mean wait", "fairness").axes[0].get_ylabel()
+    'fairness'
+    """
     ax = _axes(ax)
     for number, (name, (x, y)) in enumerate(points.items()):
         ax.plot([x], [y], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=short_name(name))
@@ -107,7 +114,11 @@ def tradeoff(points: Mapping[str, tuple[float, float]], across: str, up: str, *,
 def against_load(
     points: Mapping[str, Sequence[tuple[float, float, float, float]]], what: str, *, ax: Axes | None = None
 ) -> Figure:
-    """Draw a measure over the load, with intervals: (load, value, low, high) by policy; NaN for no interval."""
+    """Draw a measure over the load, with intervals: (load, value, low, high) by policy; NaN for no interval.
+
+    >>> against_load({"fifo": [(0.5, 2, 1, 3), (0.8, 4, 3, 6)]}, "mean wait").axes[0].get_ylabel()
+    'mean wait'
+    """
     ax = _axes(ax)
     for number, (name, each) in enumerate(points.items()):
         load, value, low, high = np.array(each, dtype=float).T

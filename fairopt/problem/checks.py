@@ -34,7 +34,7 @@ def check_size(users: int, types: int) -> None:
 def listed(values: object, place: str) -> list[object]:
     """Return the entries of a list, an array or a tuple; strings, dictionaries and sets are none."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
-        raise BadInput(f"got {type(values).__name__}", place=place, remedy="Give a list of numbers")
+        raise BadInput(f"got {shown(values)}", place=place, remedy="Give a list of numbers")
     try:
         return list(values)
     except TypeError as error:  # an array of no dimensions says so only here

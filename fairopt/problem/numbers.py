@@ -184,6 +184,8 @@ def shown(value: object) -> str:
     if isinstance(value, int | Fraction):  # printing a huge integer is itself refused by Python
         bits = max(value.numerator.bit_length(), value.denominator.bit_length())
         return f"a number with {bits} bits" if bits > 400 else str(value)
+    if isinstance(value, Decimal):
+        return f"{value:.9g}"
     text = repr(value) if isinstance(value, str) and len(value) <= 60 else _SHORT.repr(value)
     return text if len(text) <= 70 else text[:67] + "..."
 

@@ -19,6 +19,10 @@ class Workload(ABC):
 
     ``name`` is that of its entry point (group ``fairopt.workloads``), ``source`` says where it is from. ``home`` is
     the data set of its own cluster, "" where it has none.
+
+    >>> from fairopt.discovery import workload
+    >>> workload("poisson").name
+    'poisson'
     """
 
     name: ClassVar[str]

@@ -24,6 +24,11 @@ class BatchPrivate(Policy):
     nothing.
 
     Source: Astraea (posted prices) Sec. 5.1, baseline BatchSche.
+
+    >>> from fairopt import decide
+    >>> from fairopt.datasets import astraea_example
+    >>> decide(BatchPrivate(), astraea_example())
+    <Plan: batch-private on <Batch: 4 jobs of 2 tenants on 4 servers>: 4 of 4 jobs run>
     """
 
     problem = Batch

@@ -32,6 +32,11 @@ class FirstComeFirstServed(Policy):
     fits nowhere does not run.
 
     Source: Astraea (posted prices) Sec. 5.1 compares with it in kind; static shares as YARN has them.
+
+    >>> from fairopt import decide
+    >>> from fairopt.datasets import astraea_example
+    >>> decide(FirstComeFirstServed(), astraea_example())
+    <Plan: fcfs on <Batch: 4 jobs of 2 tenants on 4 servers>: 4 of 4 jobs run>
     """
 
     problem = Batch

@@ -57,6 +57,11 @@ class PostedPricePacking(Policy):
     arrives before slot 1 counts in the first interval. Jobs are tried in the order of the batch.
 
     Source: Astraea (Wang et al.), IEEE TC 2022, Algorithms 1-5.
+
+    >>> from fairopt import decide
+    >>> from fairopt.datasets import astraea_example
+    >>> decide(PostedPricePacking(), astraea_example())
+    <Plan: posted-prices on <Batch: 4 jobs of 2 tenants on 4 servers>: 3 of 4 jobs run>
     """
 
     problem = Batch

@@ -50,6 +50,11 @@ class AlloX(Policy):
 
     Source: AlloX, EuroSys 2020; ASTRAEA Sec. 6.1.5 (tenants of least progress); FFT Sec. 2.3, 6.1.3-6.1.4 (no
     switching; equal demands).
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(AlloX(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of allox, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

@@ -29,6 +29,11 @@ class EasyBackfilling(FirstInFirstOut):
     Source: Lifka, The ANL/IBM SP Scheduling System, JSSPP 1995; Mu'alem and Feitelson, Utilization, Predictability,
     Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling, IEEE TPDS 12(6), 2001 (shadow time
     and extra nodes).
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(EasyBackfilling(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of easy-backfilling, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     name = "easy-backfilling"

@@ -19,6 +19,10 @@ class EqualSplit(Computed):
     weight, and every user has the types in the same proportions.
 
     Source: Gandiva_fair Sec. 2.1 (inter-user fairness); OEF Sec. 2.3.1 (3).
+
+    >>> from fairopt import allocate
+    >>> print(*allocate(EqualSplit(), Market.of([[1, 2], [1, 5]], [1, 1]), exact=True).utilities)
+    3/2 3
     """
 
     name = "equal-split"

@@ -21,6 +21,11 @@ class FirstInFirstOut(Policy):
     A job that runs is never stopped. Jobs that no working hosts could hold, even if they were free, block nobody.
 
     Source: Lifka, The ANL/IBM SP Scheduling System, JSSPP 1995 (first come, first served, before backfilling).
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(FirstInFirstOut(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of fifo, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

@@ -63,6 +63,11 @@ class FifoQuota(Policy):
     fastest for it among those with room.
 
     Source: ASTRAEA Sec. 6.1.5 (YARN-CS), Eq. (6), 3.2 (first in, first out).
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(FifoQuota(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of fifo-quota, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

@@ -18,6 +18,10 @@ class MaxEfficiency(Formulated):
     get at least their floors and at most their caps (`fairopt.problem.floors`).
 
     Source: OEF Eq. (4).
+
+    >>> from fairopt import allocate
+    >>> print(*allocate(MaxEfficiency(), Market.of([[1, 2], [1, 5]], [1, 1]), exact=True).utilities)
+    1 5
     """
 
     name = "max-efficiency"

@@ -21,6 +21,11 @@ class ShortestRemainingTimeFirst(Policy):
     A job takes the fastest type with room; the cost of moving is ignored.
 
     Source: FFT Sec. 2.2, Fig. 2(a) (the order that ignores what a migration costs).
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(ShortestRemainingTimeFirst(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of srtf, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

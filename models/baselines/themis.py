@@ -60,6 +60,11 @@ class Themis(Policy):
     small jobs run first, to their end.
 
     Source: Themis, NSDI 2020; ASTRAEA Sec. 4.1.2, Fig. 6(b), 6.1.5; FFT Sec. 6.1.5.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(Themis(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of themis, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

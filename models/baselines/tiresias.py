@@ -46,6 +46,11 @@ class LeastAttainedService(Policy):
     the thresholds and the knob.
 
     Source: Tiresias, NSDI 2019, discretised two-dimensional LAS (Tiresias-L); ASTRAEA Sec. 6.1.5.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(LeastAttainedService(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of tiresias, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue
@@ -173,6 +178,11 @@ class ShortestServiceQueues(Policy):
     first. A job that does not fit is skipped. A job that ran before this policy took over keeps its type.
 
     Source: FFT Sec. 6.1.4 (Tiresias).
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(ShortestServiceQueues(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of tiresias-service, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

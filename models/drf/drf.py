@@ -46,6 +46,14 @@ class DominantResourceFairness(Computed):
 
     Source: Ghodsi et al., NSDI 2011, Algorithm 1, Sec. 4.1-4.3; ``counting_next``: Armada,
     docs/scheduling_and_preempting_jobs.md, Job scheduling order, 207cc9e0.
+
+    >>> from fairopt import allocate
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], gangs=gangs)
+    >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> print(*allocate(DominantResourceFairness(), market, exact=True).shares[:, 0])
+    4 0
     """
 
     name = "drf"

@@ -59,6 +59,11 @@ class FFT(Policy):
     `fairopt.evidence.certify_gangs` proves in fractions; a back end solves the program itself.
 
     Source: FFT (ICS 2025), Sec. 4.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(FFT(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of fft, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

@@ -77,6 +77,11 @@ class GandivaFair(Policy):
     moves; the number of ``moves``; the number of ``trades`` in force. Notes say why a job was moved.
 
     Source: Gandiva_fair Sec. 3, Algorithms 1 and 2.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(GandivaFair(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of gandiva-fair, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

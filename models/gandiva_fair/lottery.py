@@ -153,6 +153,11 @@ class LotteryWithBackfilling(Policy):
     Draws depend on ``seed``, the queue's index and the type, and on nothing else.
 
     Source: Gandiva_fair Sec. 3.1 (Small jobs), Table 2.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(LotteryWithBackfilling(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of lottery-backfilling, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue
@@ -211,6 +216,11 @@ class GangAwareLottery(LotteryWithBackfilling):
     would leave GPUs idle, jobs win more than can be served, so at most ``longest`` wins wait on a type.
 
     Source: Gandiva_fair Sec. 3.1 (Small jobs), Table 2.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(GangAwareLottery(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of lottery, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     name = "lottery"

@@ -74,6 +74,11 @@ class SplitStride(Policy):
     * With several types each has a central scheduler; ``assign`` chooses a new job's type.
 
     Source: Gandiva_fair Sec. 3.1 (Large jobs), Fig. 3; Algorithm 2.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(SplitStride(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of split-stride, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

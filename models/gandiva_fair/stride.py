@@ -86,6 +86,11 @@ class GangAwareStride(Policy):
     * Jobs may lie on several hosts and move between rounds, which is why the paper splits the scheduler.
 
     Source: Gandiva_fair Sec. 3.1, Algorithm 1.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(GangAwareStride(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of stride, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

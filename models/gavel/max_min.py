@@ -26,6 +26,10 @@ class MaxMin(Formulated):
     ``normaliser``: what throughputs are compared with, "own-partition", "equal-time" or "isolated" (`Normaliser`).
 
     Source: Gavel, OSDI 2020, Sec. 4.1; OEF Sec. 2.4.
+
+    >>> from fairopt import allocate
+    >>> print(*allocate(MaxMin(), Market.of([[1, 2], [1, 5]], [1, 1]), exact=True).utilities)
+    5/3 10/3
     """
 
     normaliser: Normaliser = Normaliser.OWN_PARTITION

@@ -45,6 +45,10 @@ class GavelProportional(Computed):
 
     Source: scheduler/policies/proportional.py, `ProportionalPolicy._get_allocation` (commit c4fa4009), where it serves
     as the normaliser of max-min (`fairopt.models.gavel.normaliser`).
+
+    >>> from fairopt import allocate
+    >>> print(*allocate(GavelProportional(), Market.of([[1, 2], [1, 5]], [1, 1]), exact=True).utilities)
+    3/2 3
     """
 
     name = "gavel-proportional"

@@ -76,6 +76,11 @@ class GavelRounds(Policy):
     count.
 
     Source: Gavel, OSDI 2020, Sec. 3.1, 4.3 (an entity's weight is divided among its jobs), 5; FFT Sec. 2.3, 2.4, 6.1.4.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(GavelRounds(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of gavel-rounds, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

@@ -98,6 +98,10 @@ class WaterFilling(Formulated):
 
     Source: Gavel, OSDI 2020, Sec. 4.3 (there with a mixed-integer program); Radunovic and Le Boudec, A Unified
     Framework for Max-Min and Min-Max Fairness, 2007.
+
+    >>> from fairopt import allocate
+    >>> print(*allocate(WaterFilling(), Market.of([[1, 2], [1, 5]], [1, 1]), exact=True).utilities)
+    5/3 10/3
     """
 
     normaliser: Normaliser = Normaliser.OWN_PARTITION

@@ -70,6 +70,11 @@ class HiveD(Policy):
     tenant may have to wait then, as in the source.
 
     Source: HiveD, OSDI 2020; github.com/microsoft/hivedscheduler, pkg/algorithm/cell_allocation.go.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(HiveD(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of hived, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

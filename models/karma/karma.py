@@ -44,6 +44,11 @@ class Karma(Policy):
     gang larger than its tenant's guaranteed GPUs and all shared ones waits until others leave enough idle.
 
     Source: Karma, OSDI 2023; resource-disaggregation/karma, algorithm/, 510cdd94 (whose ``alpha`` is 1 - alpha).
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(Karma(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of karma, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

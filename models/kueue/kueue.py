@@ -64,6 +64,14 @@ class Kueue(Computed):
 
     Source: kubernetes-sigs/kueue ff69552e79ad21652c36caa97038382e55625cf7, pkg/scheduler and pkg/cache/scheduler; the
     functions are cited where they are; KEP-1714 (fair sharing), KEP-79 (hierarchical cohorts).
+
+    >>> from fairopt import allocate
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [4], "B": [4]}, gangs=gangs)
+    >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> print(*allocate(Kueue(), market, exact=True).shares[:, 0])
+    4 0
     """
 
     name = "kueue"

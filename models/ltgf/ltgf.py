@@ -197,6 +197,11 @@ class LongTermGpuTimeFairness(Policy):
     room, and others take the type with room that is fastest for them.
 
     Source: ASTRAEA, TPDS 2022, Algorithms 1-2, Sec. 5.1.2, 5.2.1, Eq. (12), (15), (16).
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(LongTermGpuTimeFairness(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of ltgf, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

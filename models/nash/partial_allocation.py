@@ -62,6 +62,10 @@ class PartialAllocation(Policy):
 
     Source: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division: Allocating Divisible Items without Payments,
     EC 2013, Sec. 3.
+
+    >>> from fairopt import allocate
+    >>> print(*allocate(PartialAllocation(), Market.of([[1, 2], [1, 5]], [1, 1]), exact=True).utilities)
+    15/16 15/8
     """
 
     name = "partial-allocation"

@@ -100,6 +100,10 @@ class CooperativeOEF(Formulated):
     on the optimum. Its shares are envy-free up to rounding.
 
     Source: OEF Eq. (10); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
+
+    >>> from fairopt import allocate
+    >>> print(*allocate(CooperativeOEF(), Market.of([[1, 2], [1, 5]], [1, 1]), exact=True).utilities)
+    3/2 15/4
     """
 
     name = "oef-cooperative"

@@ -27,6 +27,10 @@ class NonCooperativeOEF(Formulated):
     allocation with equal throughputs.
 
     Source: OEF Eq. (9); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
+
+    >>> from fairopt import allocate
+    >>> print(*allocate(NonCooperativeOEF(), Market.of([[1, 2], [1, 5]], [1, 1]), exact=True).utilities)
+    15/7 15/7
     """
 
     name = "oef-noncooperative"

@@ -67,6 +67,11 @@ class OEFRounds(Policy):
     placement priority to jobs with more workers" (Sec. 4.3).
 
     Source: OEF, Middleware 2024, Sec. 4.2.4, 4.3, 4.4, 6.1.3.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(OEFRounds(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of oef-rounds, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

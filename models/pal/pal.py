@@ -27,6 +27,11 @@ class PAL(Policy):
     * ``placement``: the placement, with its factor for locality.
 
     Source: PAL, SC 2024; its code, blox-pal/placement/pal.py, `place`; FFT Sec. 6.1.4.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(PAL(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of pal, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

@@ -98,6 +98,11 @@ class Shockwave(Policy):
     repeated. Where a window is planned again, the targets of all jobs are estimated again.
 
     Source: Shockwave, NSDI 2023; its code, scheduler/shockwave.py and configurations/tacc_32gpus.json.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(Shockwave(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of shockwave, 600 to 900: 2 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

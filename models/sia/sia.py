@@ -145,6 +145,11 @@ class Sia(Policy):
     ``placement``.
 
     Source: Sia, SOSP 2023; its code, sia-simulator/sia.py and simulator_config.py (p = -1/2, lambda = 1.1).
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(Sia(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of sia, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

@@ -47,6 +47,11 @@ class SlurmFairTreeRounds(Policy):
 
     Source: Slurm 284c3b95, src/plugins/priority/multifactor/fair_tree.c, fair_tree_decay; priority_multifactor.c,
     _apply_decay and _apply_new_usage; src/slurmctld/job_scheduler.c.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(SlurmFairTreeRounds(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of slurm-fair-tree-rounds, 600 to 900: 1 ran, 0 waited, 1 completed>
     """
 
     problem = Queue

@@ -130,6 +130,14 @@ class SlurmFairTree(SlurmQueue):
     The value of an association is LevelFS.
 
     Source: Slurm 284c3b95, src/plugins/priority/multifactor/fair_tree.c; doc/html/fair_tree.shtml.
+
+    >>> from fairopt import allocate
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], gangs=gangs)
+    >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> print(*allocate(SlurmFairTree(), market, exact=True).shares[:, 0])
+    4 0
     """
 
     ties: Ties = Ties.CODE
@@ -171,6 +179,14 @@ class SlurmMultifactor(SlurmQueue):
 
     Source: Slurm 284c3b95, src/plugins/priority/multifactor/priority_multifactor.c; doc/html/classic_fair_share.shtml,
     doc/html/priority_multifactor.shtml.
+
+    >>> from fairopt import allocate
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], gangs=gangs)
+    >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> print(*allocate(SlurmMultifactor(), market, exact=True).shares[:, 0])
+    4 0
     """
 
     dampening: int = 1

@@ -75,6 +75,14 @@ class VolcanoCapacity(Computed):
     ``ancestor_reclaim_level`` demands that so many groups above a victim hold more than they deserve.
 
     Source: volcano-sh/volcano at ed72c7c8, pkg/scheduler/plugins/capacity/capacity.go.
+
+    >>> from fairopt import allocate
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [4], "B": [4]}, gangs=gangs)
+    >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> print(*allocate(VolcanoCapacity(), market, exact=True).shares[:, 0])
+    4 0
     """
 
     reclaim: bool = False

@@ -161,6 +161,14 @@ class VolcanoHdrf(Computed):
 
     Source: volcano-sh/volcano at ed72c7c8, docs/design/hdrf.md, pkg/scheduler/plugins/drf/drf.go; Bhattacharya et al.,
     Hierarchical Scheduling for Diverse Datacenter Workloads, SoCC 2013.
+
+    >>> from fairopt import allocate
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], gangs=gangs)
+    >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> print(*allocate(VolcanoHdrf(), market, exact=True).shares[:, 0])
+    4 0
     """
 
     saturation: bool = True

@@ -89,6 +89,14 @@ class VolcanoProportion(Computed):
 
     Source: volcano-sh/volcano at ed72c7c8, pkg/scheduler/plugins/proportion/proportion.go; pkg/scheduler/util.go
     (DefaultSchedulerConf).
+
+    >>> from fairopt import allocate
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], gangs=gangs)
+    >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> print(*allocate(VolcanoProportion(), market, exact=True).shares[:, 0])
+    4 0
     """
 
     reclaim: bool = False

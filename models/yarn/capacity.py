@@ -34,6 +34,14 @@ class YarnCapacity(Computed):
 
     Source: Hadoop, PriorityUtilizationQueueOrderingPolicy.java, ParentQueue.java, PreemptableResourceCalculator.java,
     FifoCandidatesSelector.java; defaults of CapacitySchedulerConfiguration.java.
+
+    >>> from fairopt import allocate
+    >>> from fairopt.problem import Entitlements, Gangs
+    >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"])
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [4], "B": [4]}, gangs=gangs)
+    >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
+    >>> print(*allocate(YarnCapacity(), market, exact=True).shares[:, 0])
+    4 0
     """
 
     preemption: bool = False

@@ -116,7 +116,9 @@ def _rests_on(file: str, name: str) -> str:
     proofs`` in a fresh checkout compiles everything.
     """
     if shutil.which("coqtop") is None:
-        raise NotInstalled(f"what {file}.v rests on only Coq can say, and it is not installed: run make proofs")
+        raise NotInstalled(
+            f"only Coq can check {file}.v, and it is not installed: in a checkout, `make proofs` installs it"
+        )
     asked = {file: [name]}  # about all statements of a file it is three times as slow
     try:
         if _up_to_date(file):

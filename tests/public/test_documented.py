@@ -60,6 +60,21 @@ def test_a_public_name_has_an_example_that_runs(path: str) -> None:
     assert not wrong, "".join(wrong)
 
 
+@pytest.mark.parametrize("package", ["models", "plot", "discovery"])
+def test_what_users_name_has_an_example(package: str) -> None:
+    # pytest runs the examples with the modules
+    module = import_module(f"fairopt.{package}")
+    offered = {name: getattr(module, name) for name in getattr(module, "__all__", None) or vars(module)}
+    ours = {name: each for name, each in offered.items() if getattr(each, "__module__", "").startswith(module.__name__)}
+    without = [name for name, each in ours.items() if name[0] != "_" and ">>>" not in (each.__doc__ or "")]
+    assert set(without) <= NEEDS_MORE
+    assert len(ours) > 5
+
+
+#: Examples of these need a run, or a package that is installed for the purpose.
+NEEDS_MORE = {"Plugin", "plugins", "gantt", "over_time", "tenant_share"}
+
+
 def written(path: str) -> tuple[str, ast.ClassDef | ast.FunctionDef]:
     """Return the docstring and the code of a function or class."""
     subject = named(path)

@@ -1,8 +1,9 @@
-"""Rows that contradict each other, found in floats: where an exact proof of infeasibility begins.
+"""Rows that contradict each other, found in floats: an exact proof of infeasibility begins with them.
 
-Few rows are enough for a contradiction. They are gathered: those that a point breaks most are added, and a next point
-is asked for, until there is none. Of few rows HiGHS's simplex has a proof at once. Of all rows it has taken minutes
-where this takes milliseconds, and presolve leaves no proof.
+A contradiction mostly needs few rows, and this finds such rows. It begins with no rows and a point within the bounds of
+the variables. Again and again it adds the rows that the point violates most, and asks HiGHS for a point that keeps all
+rows added so far. Once there is none, HiGHS's simplex proves it from these few rows. Asked about all rows at once,
+HiGHS has taken minutes where this takes milliseconds; and its presolve would leave no proof.
 
 Source: Dantzig, Fulkerson and Johnson, Solution of a large-scale traveling-salesman problem, 1954 (rows when they are
 broken); Gleeson and Ryan, Identifying minimally infeasible subsystems of inequalities, 1990.
@@ -24,16 +25,16 @@ from fairopt.program import INFINITY, Array, Program
 if TYPE_CHECKING:
     import highspy
 
-#: Rows that are added at once, and how often at most.
+#: At most so many rows are added in a round, and at most so many rounds played.
 ADDED, ROUNDS = 100, 30
-#: What a row may be broken by, in units of the length of its coefficients.
+#: A row that is violated by no more than this counts as kept; in units of the length of its coefficients.
 FORGIVEN = 1e-7
 
 
 def gathered(program: Program, deadline: float = INFINITY) -> Array:
-    """Return multipliers (rows,) by which rows of a program in floats contradict each other, 0 where none were found.
+    """Return multipliers (rows,) with which rows of a program in floats contradict each other; all 0 if none are found.
 
-    It ends at ``deadline``, on the clock of `time.perf_counter`.
+    The search stops at ``deadline``, a time of `time.perf_counter`.
     """
     rows = program.rows
     length = np.sqrt(np.bincount(rows.row, weights=rows.value**2, minlength=len(rows)))
@@ -57,14 +58,14 @@ def gathered(program: Program, deadline: float = INFINITY) -> Array:
         highs.addRows(len(new), new.lower, new.upper, len(new.value), start, new.column.astype(np.int32), new.value)
         highs.setOptionValue("time_limit", highs.getRunTime() + left)
         highs.run()
-        if highs.getModelStatus().name != "kOptimal":  # of some it says "unknown", and has a proof
+        if highs.getModelStatus().name != "kOptimal":  # also where it says "unknown": there may be a proof
             return ray_of(highs, kept, len(rows))
         x = np.array(highs.getSolution().col_value)
     return np.zeros(len(rows))
 
 
 def ray_of(highs: highspy.Highs, kept: Array, rows: int) -> Array:
-    """Return HiGHS's proof that the rows ``kept``, which it holds, have no point, as multipliers (rows,), 0 if none."""
+    """Return HiGHS's proof that no point keeps its rows, ``kept``: multipliers (rows,), all 0 if it has none."""
     _, has, ray = highs.getDualRay()
     multipliers = np.zeros(rows)
     if has:

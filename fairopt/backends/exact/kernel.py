@@ -1,8 +1,8 @@
-"""The square matrix of a simplex basis, factored exactly and solved both ways.
+"""The square matrix of a simplex basis, factored exactly; it solves A z = b and A.T y = c.
 
-Rows and columns with at most two entries are eliminated one after the other, in flint's rationals: that never makes
-more entries, and takes nearly all of what sharing programs have. What remains, the nucleus, is scaled to whole numbers
-and solved by flint (p-adic lifting).
+Rows and columns with at most two entries are eliminated one after the other, in rational numbers of flint. This never
+makes the matrix denser, and it eliminates nearly all of the matrices that sharing programs have. What is left is called
+the nucleus: flint scales it to whole numbers and solves it by p-adic lifting.
 
 Source: Markowitz, The elimination form of the inverse and its application to linear programming, 1957; Dixon, Exact
 solution of linear equations using p-adic expansions, 1982.
@@ -26,9 +26,10 @@ NOTHING = fmpq(0)
 
 @dataclass(frozen=True)
 class Pivot:
-    """One step of the elimination: an equation that gives an unknown.
+    """One step of the elimination: the equation ``row`` gives the unknown ``column``, whose entry in it is ``value``.
 
-    ``right`` are the entries of its other unknowns, ``below`` what part of it was taken from other equations.
+    ``right``: the other unknowns of the equation, each with its entry. ``below``: the other equations that had the
+    unknown, each with the multiple of this equation that was subtracted from it.
     """
 
     row: int
@@ -40,7 +41,10 @@ class Pivot:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A square sparse matrix as ``pivots``, in the order in which they were taken, and the nucleus that they leave."""
+    """A square sparse matrix, factored: ``pivots`` in the order in which they were taken, and the nucleus that is left.
+
+    ``rows``: the entries by column that are left in each row. ``left_rows`` and ``left_columns``: those of the nucleus.
+    """
 
     pivots: list[Pivot]
     rows: list[dict[int, Any]]
@@ -49,7 +53,10 @@ class Kernel:
 
     @classmethod
     def of(cls, program: Program, tight: Array, inner: Array) -> Kernel | None:
-        """Return A[tight, inner], factored; None where the elimination shows that it is singular."""
+        """Return the rows ``tight`` and columns ``inner`` of the program's matrix, factored.
+
+        None where the elimination shows that they are singular; where the nucleus is, `solve` says so.
+        """
         row_place, column_place = np.full(len(program.rows), -1), np.full(len(program.cost), -1)
         row_place[tight], column_place[inner] = np.arange(len(tight)), np.arange(len(inner))
         given = program.rows
@@ -68,7 +75,7 @@ class Kernel:
 
     @cached_property
     def nucleus(self) -> Any:
-        """What the pivots leave, as a matrix of flint's."""
+        """What the pivots leave, as a dense matrix of flint's."""
         entries = [self.rows[r].get(j, NOTHING) for r in self.left_rows for j in self.left_columns]
         return fmpq_mat(len(self.left_rows), len(self.left_columns), entries)
 
@@ -79,7 +86,7 @@ class Kernel:
             if (value := rest[pivot.row]) != 0:
                 for row, part in pivot.below:
                     rest[row] -= part * value
-        self._core(self.nucleus, rest, self.left_rows, known, self.left_columns)
+        self._solve_nucleus(self.nucleus, rest, self.left_rows, known, self.left_columns)
         for pivot in reversed(self.pivots):
             total = rest[pivot.row]
             for column, value in pivot.right:
@@ -95,14 +102,16 @@ class Kernel:
             if factor != 0:
                 for column, value in pivot.right:
                     rest[column] -= value * factor
-        self._core(self.nucleus.transpose(), rest, self.left_columns, known, self.left_rows)
+        self._solve_nucleus(self.nucleus.transpose(), rest, self.left_columns, known, self.left_rows)
         for pivot in reversed(self.pivots):
             for row, part in pivot.below:
                 known[pivot.row] -= part * known[row]
         return as_fractions(known)
 
     @staticmethod
-    def _core(matrix: Any, rest: list[Any], equations: list[int], known: list[Any], unknowns: list[int]) -> None:
+    def _solve_nucleus(
+        matrix: Any, rest: list[Any], equations: list[int], known: list[Any], unknowns: list[int]
+    ) -> None:
         if equations:
             found = matrix.solve(fmpq_mat(len(equations), 1, [rest[place] for place in equations])).entries()
             for place, value in zip(unknowns, found, strict=True):
@@ -114,34 +123,40 @@ def _flint(values: Array) -> list[Any]:
 
 
 def _eliminated(rows: list[dict[int, Any]], columns: list[set[int]]) -> list[Pivot]:
-    """Take out rows and columns with at most two entries, those first whose pivot touches the fewest others."""
+    """Eliminate rows and columns with at most two entries, and return the pivots; ``rows`` and ``columns`` change.
+
+    The pivot that changes the fewest other entries is taken first.
+    """
     pivots: list[Pivot] = []
     queue: list[tuple[int, bool, int]] = []
 
-    def look(of_row: bool, index: int) -> tuple[int, int, int] | None:
-        """Return the fewest entries that taking out a row or column changes, and with which pivot."""
+    def cheapest(of_row: bool, index: int) -> tuple[int, int, int] | None:
+        """Return the row and column of a line's cheapest pivot, after the number of other entries that it changes.
+
+        A line is a row or a column. None where it has more than two entries, or none any more.
+        """
         if of_row:
             row = rows[index]
             return min(((len(columns[j]) - 1) * (len(row) - 1), index, j) for j in row) if 0 < len(row) < 3 else None
         column = columns[index]
         return min(((len(rows[r]) - 1) * (len(column) - 1), r, index) for r in column) if 0 < len(column) < 3 else None
 
-    def put(of_row: bool, index: int) -> None:
-        if (seen := look(of_row, index)) is not None:
-            heapq.heappush(queue, (seen[0], of_row, index))
+    def enqueue(of_row: bool, index: int) -> None:
+        if (best := cheapest(of_row, index)) is not None:
+            heapq.heappush(queue, (best[0], of_row, index))
 
     for of_row, lines in ((True, rows), (False, columns)):
         for index in range(len(lines)):
-            put(of_row, index)
+            enqueue(of_row, index)
     while queue:
         cost, of_row, index = heapq.heappop(queue)
-        seen = look(of_row, index)
-        if seen is None:
-            continue  # taken meanwhile
-        if seen[0] > cost:
-            heapq.heappush(queue, (seen[0], of_row, index))
+        best = cheapest(of_row, index)
+        if best is None:
+            continue  # it was eliminated with another line, or has more than two entries now
+        if best[0] > cost:
+            heapq.heappush(queue, (best[0], of_row, index))
             continue
-        _, r, j = seen
+        _, r, j = best
         row, below = rows[r], []
         value = row.pop(j)
         rows[r] = {}
@@ -160,9 +175,9 @@ def _eliminated(rows: list[dict[int, Any]], columns: list[set[int]]) -> list[Piv
                 else:
                     line[column] = changed
                     columns[column].add(other)
-            put(True, other)
+            enqueue(True, other)
         columns[j] = set()
         for column in row:
-            put(False, column)
+            enqueue(False, column)
         pivots.append(Pivot(r, j, value, list(row.items()), below))
     return pivots

@@ -39,7 +39,7 @@ CORRECTIONS, FARTHER, EVEN = 4, 0.3, 10.0
 LEFT, KRYLOV = 1e-9, 8
 #: Added to the diagonal of scaled matrices, and by what it grows where a factor does not exist, up to `GIVE_UP`.
 RIDGE, GROWS, GIVE_UP = 1e-14, 100.0, 1e-2
-#: Up to so many rows, a triangular matrix is inverted in one piece.
+#: A triangular matrix of at most so many rows is inverted in one piece.
 PIECE = 96
 
 
@@ -50,7 +50,7 @@ def interior(users: Users, direction: Array) -> Interior:
     """
     program = InteriorProgram(users, direction)
     point, pairs = program.start()
-    best, since = program.seen(point, pairs, program.slacks(point), 0), 0
+    best, since = program.proved(point, pairs, program.slacks(point), 0), 0
     step = EACH * len(direction) ** 3 * len(users.size)
     with np.errstate(all="ignore"):
         for steps in range(1, MOST_STEPS + 1):
@@ -62,7 +62,7 @@ def interior(users: Users, direction: Array) -> Interior:
             except (np.linalg.LinAlgError, OutOfTime):
                 break
             slacks = program.slacks(point)
-            found, since = program.seen(point, pairs, slacks, steps), since + 1
+            found, since = program.proved(point, pairs, slacks, steps), since + 1
             step = max(step, perf_counter() - begun)
             if found.gap < 0.5 * best.gap:
                 best, since = found, 0
@@ -126,8 +126,8 @@ class _Newton:
         fastest = [
             max((float((-by[there] / now[there]).max(initial=0.0)) for now, by, there in part), default=0.0)
             for part in (
-                zip(self.point[:4], step[:4], self.program.there, strict=True),
-                zip(self.point[4:8], step[4:8], self.program.there, strict=True),
+                zip(self.point[:4], step[:4], self.program.present, strict=True),
+                zip(self.point[4:8], step[4:8], self.program.present, strict=True),
             )
         ]
         primal, dual = (1.0 / max(1.0, each) for each in fastest)
@@ -152,7 +152,7 @@ class _Newton:
                 point[4:8],
                 (self.short_slack, np.zeros(()), self.short_spare, self.short_over),
                 point[:4],
-                program.there,
+                program.present,
                 strict=True,
             )
         ]

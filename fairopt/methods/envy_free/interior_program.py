@@ -1,7 +1,10 @@
 """The program of the interior-point method for envy-free shares: its rows, its points, and what a point proves.
 
-Units are those of `fairopt.methods.envy_free.restricted_lp.Users`. Users whose speedups are in proportion share one
-*direction*: they must value their bundles alike, and rows against envy stand between directions and users.
+Units are those of `fairopt.methods.envy_free.restricted_lp.Users`. Users whose speedups are in proportion have the same
+*direction*. Nobody envies its own direction, so their bundles are worth the same to all of them. The other rows against
+envy say, for a direction and a user, that nobody of the direction envies the user.
+
+Shapes: n users, k types, c directions, p rows against envy that are in the program.
 """
 
 from __future__ import annotations
@@ -14,20 +17,23 @@ import numpy as np
 from fairopt.methods.envy_free.restricted_lp import Users
 from fairopt.program import INFINITY, Array
 
-#: Down to this gap tight rows are added too, and the gap must go on halving.
+#: Above this gap tight rows join the program, besides violated ones. Below it, the gap must keep halving.
 CLOSE = 1e-2
-#: So many of the tightest rows of each user, as envious and as envied.
+#: How many rows of each user count as tight: so many in which it is envious, and so many in which it is envied.
 TIGHTEST = 12
-#: The first products, as a part of what balances the capacities; the least slack at first, as a part of a user's own.
-FIRST, SLACK = 1e-3, 1e-3
+#: The first products of a number and its dual, as a part of a mean product of capacities and prices.
+FIRST = 1e-3
+#: The least slack at first, as a part of what the envious user's own bundle is worth.
+SLACK = 1e-3
 
 
 class Point(NamedTuple):
-    """Numbers, or by how much they change. Each of the first four times its dual below is a product that falls to 0.
+    """A point of the method, or a step: by how much each of its numbers changes.
 
-    ``slack`` (p,) of rows against envy, ``bundle`` (n, k), ``spare`` (n,) of demands, ``over`` (k,) of capacities;
-    ``envy``, ``reduced``, ``demand``, ``price`` are their duals. ``worth`` (c,) is what a direction's users hold to
-    them, ``gain`` (n,) the dual of a user's row that says so.
+    ``slack`` (p,) of rows against envy, ``bundle`` (n, k), ``spare`` (n,) of demands, ``over`` (k,) of capacities.
+    Their duals in this order: ``envy``, ``reduced``, ``demand``, ``price``. At an optimum a number times its dual is 0.
+    ``worth`` (c,): what the bundle of each user of a direction is worth to it. ``gain`` (n,): the dual of the row that
+    says so for one user.
     """
 
     slack: Array
@@ -42,19 +48,19 @@ class Point(NamedTuple):
     gain: Array
 
     def along(self, step: Point, primal: float, dual: float) -> Point:
-        """Return the point after the parts ``primal`` and ``dual`` of a step."""
+        """Return the point after this part of a step: ``primal`` of the numbers, ``dual`` of the duals."""
         parts = (primal,) * 4 + (dual,) * 4 + (primal, dual)
         return Point(*(each + part * by for each, by, part in zip(self, step, parts, strict=True)))
 
     def products(self) -> tuple[Array, ...]:
-        """Return the products."""
+        """Return each number times its dual."""
         return tuple(each * dual for each, dual in zip(self[:4], self[4:8], strict=True))
 
 
 class EnvyPairs:
-    """Rows against envy, by the user that is envied: ``envious`` (p,) directions, ``envied`` (p,) users.
+    """The rows against envy, ordered by the user that is envied: ``envious`` (p,) directions, ``envied`` (p,) users.
 
-    ``rows`` (p, k): the speedups of the envious; those against user i are ``begins[i]`` to ``begins[i + 1]``.
+    ``rows`` (p, k): the speedups of the envious. Rows ``begins[i]`` to ``begins[i + 1]`` are about envy of user i.
     """
 
     def __init__(self, envious: Array, envied: Array, rows: Array, n: int) -> None:
@@ -63,11 +69,11 @@ class EnvyPairs:
         self._some = np.flatnonzero(np.diff(self.begins))
 
     def of_envious(self, amount: Array) -> Array:
-        """Return the sum (c,) of amounts (p,) for each envious direction."""
+        """Return for each direction the sum (c,) of the amounts (p,) of rows in which it is envious."""
         return np.bincount(self.envious, amount, minlength=self.directions)
 
     def of_envied(self, amount: Array) -> Array:
-        """Return the sum (n, k) of amounts (p,) of the envious users' speedups for each user that is envied."""
+        """Return for each user the sum (n, k), over rows in which it is envied, of amount times envious speedups."""
         taken = np.zeros((len(self.begins) - 1, self.rows.shape[1]))
         if len(self._some):
             taken[self._some] = np.add.reduceat(amount[:, None] * self.rows, self.begins[self._some], axis=0)
@@ -82,7 +88,8 @@ class EnvyPairs:
 class Interior:
     """A point after some ``steps``: ``bundle`` (n, k), ``prices`` (k,), ``demand_duals`` (n,), ``envy`` of ``pairs``.
 
-    ``gain`` (n,): what a unit of value counts for each user, with what its direction's users give each other.
+    ``gain`` (n,): what a unit of value counts for each user, after users of one direction have shared it out.
+    ``gap``: the relative distance from the optimum is at most this, but for rounding.
     """
 
     bundle: Array
@@ -96,7 +103,7 @@ class Interior:
 
 
 class InteriorProgram:
-    """The program's numbers: who may hold what, the rows, and what counts."""
+    """The numbers of the program: who may hold what, speedups by direction, demands, and the objective."""
 
     def __init__(self, users: Users, direction: Array) -> None:
         self.users, self.direction = users, direction
@@ -109,26 +116,26 @@ class InteriorProgram:
         part = users.size / np.where(self.limited, users.limit, 1.0)[:, None]
         self.part = np.where(self.limited[:, None] & self.able, part, 0.0)
         self.counts = self.together(users.gain)
-        #: which numbers of the four kinds are there: all slacks of the pairs
-        self.there = (np.array(True), self.able, self.limited, np.array(True))
+        #: which numbers of the four kinds the program has: a bundle only of types that run, a spare only of demands
+        self.present = (np.array(True), self.able, self.limited, np.array(True))
 
     def together(self, amount: Array) -> Array:
         """Return the sum (c,) of amounts (n,) for each direction."""
         return np.bincount(self.direction, amount, minlength=len(self.first))
 
     def mean(self, products: tuple[Array, ...]) -> float:
-        """Return the mean of those products that are there."""
-        there = [each[which] for each, which in zip(products, self.there, strict=True)]
-        return float(sum(each.sum() for each in there) / sum(each.size for each in there))
+        """Return the mean of the products of numbers that the program has."""
+        present = [each[which] for each, which in zip(products, self.present, strict=True)]
+        return float(sum(each.sum() for each in present) / sum(each.size for each in present))
 
     def start(self) -> tuple[Point, EnvyPairs]:
-        """Return a first point: bundles that only their holders would choose, and products that are all alike."""
+        """Return a first point: each bundle is worth most to its holder's direction, and products are about equal."""
         value, weight, k = self.value, self.weight, self.value.shape[1]
         bundle = value / np.sqrt((value * value).sum(axis=1, keepdims=True))
         bundle = bundle / (1.25 * (weight @ bundle).max())
         worth = (self.rows * bundle[self.first]).sum(axis=1)
         bundle = bundle * (worth[self.direction] / (value * bundle).sum(axis=1))[:, None]
-        #: of these bundles; nobody envies its own direction: their bundles are worth the same
+        #: the slacks of these first bundles, in which nobody envies another
         self.strict = self._slacks(bundle)
         envious, envied = self._tightest(self.strict, worth)
         pairs = EnvyPairs(envious, envied, self.rows, len(value))
@@ -138,14 +145,14 @@ class InteriorProgram:
         aim = FIRST * over.mean() / k
         envy = aim / slack
         reduced = np.where(self.able, aim / np.where(self.able, bundle, 1.0), 1.0)
-        bundle = np.where(self.able, bundle, 1.0)  # times a dual of 1 that never changes: left out of everything
+        bundle = np.where(self.able, bundle, 1.0)  # where a user cannot run: 1, as is its dual, and used nowhere
         demand = np.where(self.limited, aim / spare, 0.0)
         price = np.maximum(1 / k, aim / over)
         gain = ((self.counts + pairs.of_envious(envy)) / self.alike)[self.direction]
         return Point(slack, bundle, spare, over, envy, reduced, demand, price, worth, gain), pairs
 
     def slacks(self, point: Point) -> Array:
-        """Return the slack (c, n) that the bundles leave in every row against envy."""
+        """Return the slack (c, n) of every row against envy, in the program or not; infinite for the own direction."""
         return self._slacks(self.held(point))
 
     def _slacks(self, bundle: Array) -> Array:
@@ -155,7 +162,7 @@ class InteriorProgram:
         return slacks
 
     def _tightest(self, slacks: Array, worth: Array) -> tuple[Array, Array]:
-        """Return the tightest rows of each user, as envious and as envied, by the envied."""
+        """Return the `TIGHTEST` rows of each direction as envious and of each user as envied, ordered by the envied."""
         tight = np.zeros(slacks.shape[::-1], dtype=bool)
         relative = slacks.T / worth
         for axis in (0, 1):
@@ -166,7 +173,7 @@ class InteriorProgram:
         return envious, envied
 
     def joined(self, point: Point, pairs: EnvyPairs, slacks: Array, best: float) -> tuple[Point, EnvyPairs]:
-        """Return the point and the pairs with rows that are violated or, until a gap of `CLOSE`, tight."""
+        """Return the point and the pairs with violated rows added, and tight ones too if ``best`` > `CLOSE`."""
         new = slacks < 0
         if best > CLOSE:
             new[self._tightest(slacks, point.worth)] = True
@@ -185,22 +192,22 @@ class InteriorProgram:
         return point, EnvyPairs(envious[order], envied[order], self.rows, len(self.value))
 
     def held(self, point: Point) -> Array:
-        """Return the bundles, nothing where a user does not run."""
+        """Return the bundles (n, k), 0 where a user cannot run."""
         return np.where(self.able, point.bundle, 0.0)
 
-    def seen(self, point: Point, pairs: EnvyPairs, slacks: Array, steps: int) -> Interior:
-        """Return what the point proves, but for rounding: the gap of its total and the bound by its multipliers.
+    def proved(self, point: Point, pairs: EnvyPairs, slacks: Array, steps: int) -> Interior:
+        """Return the point with the gap that it proves, but for rounding: between its total and a bound by its duals.
 
-        Envy is mixed away with the first bundles, whose part is added to the gap.
+        Where users envy, mixing in a part of the first bundles would end that. That part is added to the gap.
         """
         bundle, weight, limited = self.held(point), self.weight, self.limited
-        # what each direction's users count adds up to what its rows say, to the last digit
+        # the gains of a direction's users must add up to exactly what its rows say; what is short is spread evenly
         short = (self.counts + pairs.of_envious(point.envy) - self.together(point.gain)) / self.alike
         gain = point.gain + short[self.direction]
         pays = (self.value * gain[:, None] - pairs.of_envied(point.envy)) / weight[:, None]
         dearest = (pays - (point.demand / weight)[:, None] * self.part).max(axis=0)
         bound = float(np.maximum(dearest, 0.0).sum() + point.demand.sum())
-        # or demand duals are raised, where there are any
+        # a second bound: prices that suffice for users without demands, and larger demand duals for the others
         price = np.maximum(point.price, pays[~limited].max(axis=0, initial=0.0))
         raised = np.where(self.part > 0, (pays - price) / np.where(self.part > 0, self.part, 1.0), 0.0).max(axis=1)
         bound = min(bound, float(price.sum() + (weight * np.maximum(raised, 0.0))[limited].sum()))

@@ -77,7 +77,7 @@ from fairopt.problem.utilities import FORMS, CompletionUtility, Steps, form_of
 def _read_utility(value: Any, place: str) -> CompletionUtility:
     """Return the utility that a table of one key describes: its form, with its numbers."""
     if not isinstance(value, Mapping):
-        raise BadInput(f"got {type(value).__name__}", place=place, remedy="Give a table of keys and values")
+        raise BadInput(f"got {shown(value)}", place=place, remedy="Give a table of keys and values")
     check_keys(value, list(FORMS), [], place)
     if len(value) != 1:
         remedy = f"Give one of {', '.join(FORMS)}: linear = [-2, 100]"

@@ -196,7 +196,7 @@ def tables(table: TableType) -> ValueType:
 def _listed_tables(value: object, place: str, table: TableType) -> Sequence[object]:
     if not isinstance(value, list | tuple):
         remedy = f"Give a list of {table.called}, each a table"
-        raise BadInput(f"got {type(value).__name__}", place=place, remedy=remedy)
+        raise BadInput(f"got {shown(value)}", place=place, remedy=remedy)
     if not value:
         raise BadInput(f"no {table.called}", place=place, remedy="Give at least one")
     if len(value) > table.most:
@@ -208,7 +208,7 @@ def _listed_tables(value: object, place: str, table: TableType) -> Sequence[obje
 def read_table(table: object, place: str, table_type: TableType) -> TableRow:
     """Return what a table of a document holds; `BadInput` for unknown keys, missing ones, and what cannot be read."""
     if not isinstance(table, Mapping):
-        raise BadInput(f"got {type(table).__name__}", place=place, remedy="Give a table of keys and values")
+        raise BadInput(f"got {shown(table)}", place=place, remedy="Give a table of keys and values")
     called = _called(table, place, table_type)
     check_keys(table, table_type.names, table_type.required, called)
     if table_type.one_of is not None:

@@ -161,7 +161,7 @@ def _read_speedups(given: Any, place: str) -> Any:
         return UNKNOWN
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, list | tuple):
         remedy = f"Give a list of numbers, or {UNKNOWN!r}"
-        raise BadInput(f"got {type(given).__name__}", place=place, remedy=remedy)
+        raise BadInput(f"got {shown(given)}", place=place, remedy=remedy)
     return [each if not isinstance(each, list) else _range(each, f"{place} {at}") for at, each in enumerate(given, 1)]
 
 

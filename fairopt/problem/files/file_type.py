@@ -47,7 +47,10 @@ def file_type(path: AnyPath) -> str:
         suffix, text = suffix_of(path, _SUFFIXES), read_text(path)
         if suffix.startswith(".csv"):
             header = next(csv.reader(text.splitlines()[:1], delimiter=separator(text)), [])
-            return next((_COLUMNS[name.strip()] for name in header if name.strip() in _COLUMNS), MARKET)
+            if (found := next((_COLUMNS[name.strip()] for name in header if name.strip() in _COLUMNS), None)) is None:
+                remedy = f"Call the first one {' or '.join(f'{name} (a {kind})' for name, kind in _COLUMNS.items())}"
+                raise BadInput("no column says what the rows are", place="line 1", remedy=remedy)
+            return found
         possible = {key: TYPES[key][0] for key in TYPES if key in text}
         if set(possible.values()) <= {MARKET}:  # so that a large file is not read twice
             return MARKET

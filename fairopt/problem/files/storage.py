@@ -73,6 +73,8 @@ def suffix_of(path: AnyPath, accepted: Mapping[str, object]) -> str:
     name = Path(path).name.lower()
     suffix = next((each for each in accepted if name.endswith(each)), None)
     if suffix is None or name == suffix:
+        if Path(path).is_dir():
+            raise BadInput("this is a directory", remedy=f"Give a file that ends in {', '.join(accepted)}")
         found = f"the suffix {shown(Path(path).suffix.lower())}" if Path(path).suffix else "no suffix"
         raise BadInput(found, place="the file's name", remedy=f"Give a file that ends in {', '.join(accepted)}")
     return suffix
@@ -160,7 +162,8 @@ def _decoded(data: bytes) -> str:
             f"byte 0x{data[error.start]:02x} is not UTF-8 text", place=f"line {line}", remedy="Save the file as UTF-8"
         ) from error
     if not text.strip():
-        raise BadInput("the file is empty", place="line 1", remedy="See the file formats in the documentation")
+        remedy = "`fairopt datasets` lists examples, and writes them to files"
+        raise BadInput("the file is empty", place="line 1", remedy=remedy)
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, repeat, zip_longest
@@ -203,8 +204,8 @@ class MisreportSearch:
             yield from in_turn(*drawn)
 
     def _chunks(self, stream: Iterator[tuple[int, Array]], budget: int) -> Iterator[tuple[Array, Array]]:
-        """Yield ``budget`` reports in chunks as users (cases,) and reports (cases, k)."""
-        stream = islice(stream, budget)
+        """Yield at most ``budget`` reports in chunks as users (cases,) and reports (cases, k)."""
+        stream = islice(stream, min(budget, sys.maxsize))  # islice takes no larger number
         while chunk := list(islice(stream, self.asked.chunk)):
             yield np.array([user for user, _ in chunk]), np.array([report for _, report in chunk])
 
