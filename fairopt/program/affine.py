@@ -99,9 +99,8 @@ class Affine:
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
     def __neg__(self) -> Affine:
-        return Affine(
-            self.owner, np.asarray(-self.constant), self.start, self.column, in_pieces(np.negative, self.coefficient)
-        )
+        constant, coefficient = (in_pieces(np.negative, each) for each in (self.constant, self.coefficient))
+        return Affine(self.owner, constant, self.start, self.column, coefficient)
 
     def __pos__(self) -> Affine:
         return self
@@ -133,7 +132,7 @@ class Affine:
         factor = np.broadcast_to(factor, shape)
         each = np.repeat(factor.ravel(), np.diff(wide.start))
         with np.errstate(invalid="ignore"):  # infinity times 0; `Formulation.program` refuses it by name
-            constant = np.asarray(wide.constant * factor)
+            constant = in_pieces(np.multiply, wide.constant, factor)
             coefficient = in_pieces(np.multiply, wide.coefficient, each)
         return Affine(self.owner, constant, wide.start, wide.column, coefficient)
 

@@ -105,11 +105,26 @@ def in_pieces(change: Callable[..., Array], *arrays: Array) -> Array:
     """
     if arrays[0].size <= PIECE:
         return change(*(array.ravel() for array in arrays)).reshape(arrays[0].shape)
-    pieces = []
+    pieces, flat = [], [array.ravel() for array in arrays]
     for first in range(0, arrays[0].size, PIECE):
         left()
-        pieces.append(change(*(array.ravel()[first : first + PIECE] for array in arrays)))
+        pieces.append(change(*(array[first : first + PIECE] for array in flat)))
     return np.concatenate(pieces).reshape(arrays[0].shape)
+
+
+def at_in_pieces(change: np.ufunc, into: Array, where: Array, values: Array) -> None:
+    """Do ``change.at(into, where, values)``; between the pieces of large arrays the time limit is looked at.
+
+    >>> at_in_pieces(np.add, total := np.zeros(2), np.array([0, 1, 1]), np.ones(3))
+    >>> total
+    array([1., 2.])
+    """
+    if len(where) <= PIECE:
+        change.at(into, where, values)
+        return
+    for first in range(0, len(where), PIECE):
+        left()
+        change.at(into, where[first : first + PIECE], values[first : first + PIECE])
 
 
 def is_exact(array: Array) -> bool:

@@ -148,7 +148,7 @@ class Found:
 
     @property
     def level(self) -> float:
-        """The gain to be compared, without last digits, which depend on the processor: of equal ones the first stays."""
+        """The gain to be compared, without last digits: those depend on the processor. Of equal ones the first stays."""
         return round(self.share / LEVEL, 0)
 
 
