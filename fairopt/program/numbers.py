@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairopt.deadline import left
+from fairopt.errors import BadInput
 
 Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = int | float | Fraction
@@ -125,6 +127,24 @@ def at_in_pieces(change: np.ufunc, into: Array, where: Array, values: Array) -> 
     for first in range(0, len(where), PIECE):
         left()
         change.at(into, where[first : first + PIECE], values[first : first + PIECE])
+
+
+@contextmanager
+def in_range(program: str) -> Iterator[None]:
+    """Refuse a sum, product or quotient of finite numbers that is infinite: as a bound it would look like none.
+
+    >>> with in_range("a"):
+    ...     1 / np.array([1e-310])
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.BadInput: program 'a': a number is beyond floats, overflow encountered in divide. Choose other units
+    """
+    try:
+        with np.errstate(over="raise", divide="raise"):
+            yield
+    except FloatingPointError as error:
+        remedy = "Choose other units"
+        raise BadInput(f"a number is beyond floats, {error}", place=f"program {program!r}", remedy=remedy) from error
 
 
 def is_exact(array: Array) -> bool:

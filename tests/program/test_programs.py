@@ -389,3 +389,27 @@ def test_rationals_of_a_large_program_look_at_the_clock(monkeypatch: pytest.Monk
             step()
     assert program.rows.activity(ones).tolist() == [Fraction(1, 3)] * count
     assert program.reduced_cost(ones, ones).tolist() == [Fraction(2, 3)] * count
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda x: x / 1e-310,
+        lambda x: x / 0.0,
+        lambda x: x * 1e300 * 1e300,
+        lambda x: (x - 1e300) * 1e300,
+        lambda x: (x - 1e308) - 1e308,
+        lambda x: 1.5e308 * x + 1.5e308 * x,
+    ],
+)
+def test_what_is_beyond_floats_is_refused(body) -> None:
+    """A constant of minus infinity would make a row that says nothing."""
+    p = Formulation("far")
+    x = p.variable("x", lower=0)
+
+    def written() -> Program:
+        p.constrain("row", body(x) <= 1)
+        return p.program()
+
+    with pytest.raises(BadInput, match="program 'far': a number is beyond floats"):
+        written()

@@ -148,7 +148,7 @@ class Found:
 
     @property
     def level(self) -> float:
-        """The gain to be compared, without last digits: those depend on the processor. Of equal ones the first stays."""
+        """The gain to be compared, without last digits, as those depend on the processor."""
         return round(self.share / LEVEL, 0)
 
 
