@@ -114,7 +114,7 @@ def asked(solve: Callable[[Program], Solution], program: Program, who: str) -> S
 
 
 def trusted(program: Program, solution: Solution) -> Solution:
-    """Return the solution itself if it is an optimum that its own duals confirm; errors: `NotSolved`.
+    """Return the solution itself if it is an optimum that its own duals confirm; errors: `NotSolved`, `OutOfTime`.
 
     A program with integer variables has no duals: there only the constraints are judged.
     """

@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import gcd, lcm
+from typing import Any
 
-from fairopt.program import Number
+from fairopt.program import Array, Number
 
 #: The largest exponent of `integers_in_proportion`; larger powers would have millions of digits.
 LARGEST_EXPONENT = 64
 #: A root that is not rational is rounded down to a multiple of this.
 GRAIN = Fraction(1, 10**12)
+#: Utilities in floats are right to this part, and a power of one is off by the exponent times as much; what is allowed.
+NOISE, ALLOWED = 1e-14, 1e-6
+#: Decimal digits to which logarithms of Fractions are computed, beside those of their factors.
+DIGITS = 30
+
+
+def beyond_floats(exponent: Any) -> Any:
+    """Whether a product of utilities in floats to powers that add up to ``exponent`` (any shape) is noise.
+
+    >>> beyond_floats(1e6), beyond_floats(1e12)
+    (False, True)
+    """
+    return NOISE * exponent > ALLOWED
+
+
+def sum_of_logarithms(values: Array, times: Array) -> float:
+    """Return the sum of ``times`` the logarithms of ``values``, both Fractions (n,), right but for last digits.
+
+    >>> import numpy as np
+    >>> sum_of_logarithms(np.array([1 + Fraction(1, 10**40)]), np.array([Fraction(10**40)]))
+    1.0
+    """
+    with localcontext() as context:
+        # values near 1 have small logarithms, and large multiples of them
+        context.prec = DIGITS + len(str(int(sum(times))))
+        pairs = zip(values, times, strict=True)
+        return float(sum((_decimal(factor) * _decimal(value).ln() for value, factor in pairs), Decimal(0)))
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 def integers_in_proportion(weights: Iterable[Number]) -> list[int] | None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.program.numbers import Array, ArrayLike, in_pieces, numbers
+from fairopt.program.numbers import Array, ArrayLike, in_pieces, in_range, numbers
 
 
 class Owner(Protocol):
@@ -99,16 +99,16 @@ class Affine:
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
     def __neg__(self) -> Affine:
-        return Affine(
-            self.owner, np.asarray(-self.constant), self.start, self.column, in_pieces(np.negative, self.coefficient)
-        )
+        constant, coefficient = (in_pieces(np.negative, each) for each in (self.constant, self.coefficient))
+        return Affine(self.owner, constant, self.start, self.column, coefficient)
 
     def __pos__(self) -> Affine:
         return self
 
     def __add__(self, other: Affine | ArrayLike) -> Affine:
         if not isinstance(other, Affine):
-            constant = np.asarray(self.constant + numbers(other))
+            with in_range(self.owner.name):
+                constant = np.asarray(self.constant + numbers(other))
             wide = self.broadcast_to(constant.shape)
             return Affine(self.owner, constant, wide.start, wide.column, wide.coefficient)
         if other.owner is not self.owner:
@@ -132,8 +132,8 @@ class Affine:
         wide = self.broadcast_to(shape)
         factor = np.broadcast_to(factor, shape)
         each = np.repeat(factor.ravel(), np.diff(wide.start))
-        with np.errstate(invalid="ignore"):  # infinity times 0; `Formulation.program` refuses it by name
-            constant = np.asarray(wide.constant * factor)
+        with np.errstate(invalid="ignore"), in_range(self.owner.name):  # infinity times 0 is refused with the program
+            constant = in_pieces(np.multiply, wide.constant, factor)
             coefficient = in_pieces(np.multiply, wide.coefficient, each)
         return Affine(self.owner, constant, wide.start, wide.column, coefficient)
 
@@ -143,7 +143,8 @@ class Affine:
         divisor = numbers(other)
         if divisor.dtype.kind in "iu":  # 1/3 stays 1/3; floats stay floats
             divisor = divisor.astype(object) * Fraction(1)
-        return self * (1 / divisor)
+        with in_range(self.owner.name):
+            return self * (1 / divisor)
 
     def __rmatmul__(self, matrix: ArrayLike) -> Affine:
         left = numbers(matrix)
@@ -258,4 +259,5 @@ def _add(left: Affine, right: Affine) -> Affine:
     for part, length, first in ((left, left_length, start[:-1]), (right, right_length, start[:-1] + left_length)):
         place = np.repeat(first - part.start[:-1], length) + np.arange(len(part.column))
         column[place], coefficient[place] = part.column, part.coefficient
-    return Affine(left.owner, np.asarray(left.constant + right.constant), start, column, coefficient)
+    with in_range(left.owner.name):
+        return Affine(left.owner, np.asarray(left.constant + right.constant), start, column, coefficient)

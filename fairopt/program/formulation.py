@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.program.affine import Affine, Comparison
-from fairopt.program.numbers import INFINITY, Array, ArrayLike, numbers
+from fairopt.program.numbers import INFINITY, Array, ArrayLike, in_range, numbers
 from fairopt.program.program import Block, Logarithms, Program, Rows, Sense
 
 
@@ -138,7 +138,9 @@ class Formulation:
         upper = [_side(comparison.upper, comparison.body, INFINITY) for _, comparison in self._constraints]
         for (block, _), body, low, high in zip(self._constraints, bodies, lower, upper, strict=True):
             _refuse(f"constraint {block.name!r}", body.coefficient, low, high)
-        rows, blocks = _rows(bodies, lower, upper), tuple(block for block, _ in self._constraints)
+        with in_range(self.name):
+            rows = _rows(bodies, lower, upper)
+        blocks = tuple(block for block, _ in self._constraints)
         cost, offset, logarithms = self._frozen_objective()
         bounds, integer = (_chain(self._lower), _chain(self._upper)), _chain(self._integer).astype(bool)
         _refuse("a variable's bound", None, *bounds)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairopt.deadline import left
+from fairopt.errors import BadInput
 
 Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = int | float | Fraction
@@ -105,11 +107,44 @@ def in_pieces(change: Callable[..., Array], *arrays: Array) -> Array:
     """
     if arrays[0].size <= PIECE:
         return change(*(array.ravel() for array in arrays)).reshape(arrays[0].shape)
-    pieces = []
+    pieces, flat = [], [array.ravel() for array in arrays]
     for first in range(0, arrays[0].size, PIECE):
         left()
-        pieces.append(change(*(array.ravel()[first : first + PIECE] for array in arrays)))
+        pieces.append(change(*(array[first : first + PIECE] for array in flat)))
     return np.concatenate(pieces).reshape(arrays[0].shape)
+
+
+def at_in_pieces(change: np.ufunc, into: Array, where: Array, values: Array) -> None:
+    """Do ``change.at(into, where, values)``; between the pieces of large arrays the time limit is looked at.
+
+    >>> at_in_pieces(np.add, total := np.zeros(2), np.array([0, 1, 1]), np.ones(3))
+    >>> total
+    array([1., 2.])
+    """
+    if len(where) <= PIECE:
+        change.at(into, where, values)
+        return
+    for first in range(0, len(where), PIECE):
+        left()
+        change.at(into, where[first : first + PIECE], values[first : first + PIECE])
+
+
+@contextmanager
+def in_range(program: str) -> Iterator[None]:
+    """Refuse a sum, product or quotient of finite numbers that is infinite: as a bound it would look like none.
+
+    >>> with in_range("a"):
+    ...     1 / np.array([1e-310])
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.BadInput: program 'a': a number is beyond floats, overflow encountered in divide. Choose other units
+    """
+    try:
+        with np.errstate(over="raise", divide="raise"):
+            yield
+    except FloatingPointError as error:
+        remedy = "Choose other units"
+        raise BadInput(f"a number is beyond floats, {error}", place=f"program {program!r}", remedy=remedy) from error
 
 
 def is_exact(array: Array) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.program.numbers import INFINITY, Array, Number, cast, is_exact, number_text
+from fairopt.program.numbers import INFINITY, Array, Number, at_in_pieces, cast, in_pieces, is_exact, number_text
 
 
 class Sense(enum.Enum):
@@ -95,12 +95,12 @@ class Rows:
         return np.searchsorted(self.row, np.arange(len(self) + 1))
 
     def activity(self, x: Array) -> Array:
-        """Return the value of each row's sum at ``x``."""
-        product = self.value * x[self.column]
-        if product.dtype != object:
-            return np.bincount(self.row, weights=product, minlength=len(self)).astype(float)
+        """Return the value of each row's sum at ``x``; in rationals, where many take seconds, within the time limit."""
+        at = x[self.column]
+        if self.value.dtype != object and at.dtype != object:
+            return np.bincount(self.row, weights=self.value * at, minlength=len(self)).astype(float)
         total = np.zeros(len(self), dtype=object)
-        np.add.at(total, self.row, product)
+        at_in_pieces(np.add, total, self.row, in_pieces(np.multiply, self.value, at))
         return total
 
     def as_(self, number: type) -> Rows:
@@ -203,7 +203,11 @@ class Program:
         """Return the reduced costs that belong to row duals: the gradient at ``x`` minus ``A.T @ dual``."""
         gradient = self.gradient(x)
         reduced = gradient.astype(np.result_type(gradient, dual, self.rows.value))
-        np.subtract.at(reduced, self.rows.column, self.rows.value * dual[self.rows.row])
+        value, each = self.rows.value, dual[self.rows.row]
+        if reduced.dtype != object:
+            np.subtract.at(reduced, self.rows.column, value * each)
+        else:
+            at_in_pieces(np.subtract, reduced, self.rows.column, in_pieces(np.multiply, value, each))
         return reduced
 
     def violations(self, x: Array, tolerance: Number = 0) -> dict[str, Number]:

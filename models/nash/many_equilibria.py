@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairopt.methods.eisenberg_gale.solve import many_maximal_nash_welfare
+from fairopt.methods.roots import beyond_floats
 from fairopt.policy import Allocation
 from fairopt.policy.many import ManyBundles, reported
 from fairopt.problem import Market
@@ -61,6 +62,7 @@ class ManyParts(ManyBundles):
         shares = reported_equilibria(market, users, reports)
         ratio = capped_value(market.speedup, shares, market.demand) / self._utility[users]
         ratio[case, users] = 1.0
-        kept = np.exp(np.log(ratio) @ market.weight / market.weight[users])
-        bundles: Array = np.minimum(kept, 1.0)[:, None] * shares[case, users]
+        logs = np.minimum(np.log(ratio) @ market.weight / market.weight[users], 0.0)
+        unsure = beyond_floats(market.weight.sum() / market.weight[users])
+        bundles: Array = np.where(unsure, np.nan, np.exp(logs))[:, None] * shares[case, users]
         return bundles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from math import prod
+from math import exp, prod
 from time import perf_counter
 from typing import Any
 
@@ -14,8 +14,9 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.deadline import left, only_a_part
+from fairopt.errors import NotSolved
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
-from fairopt.methods.roots import GRAIN, integers_in_proportion, root
+from fairopt.methods.roots import GRAIN, beyond_floats, integers_in_proportion, root, sum_of_logarithms
 from fairopt.models.nash.many_equilibria import ManyParts, equilibria_without_each
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
@@ -185,7 +186,7 @@ def kept_fraction(
     """Return the part of its bundle that one user keeps; ``without`` is the decision among the others.
 
     ``together``: the utilities (n,) with all users. ``powers``: weights as `integers_in_proportion`, None where they
-    are too large.
+    are too large. Errors: `NotSolved` where floats are too coarse for these powers.
     """
     left()
     others = [other for other in range(len(market.users)) if other != user]
@@ -195,6 +196,12 @@ def kept_fraction(
         pairs = [(a, b, powers[o]) for a, b, o in zip(own, alone, others, strict=True)]
         top = prod((a.numerator * b.denominator) ** power for a, b, power in pairs)
         return root(Fraction(top, prod((a.denominator * b.numerator) ** power for a, b, power in pairs)), powers[user])
-    weight = market.weight.astype(object) if market.exact else market.weight
-    logs = np.log((own / alone).astype(float)) @ (weight[others] / weight[user]).astype(float)
-    return min(1.0, float(np.exp(logs)))  # above 1 only by rounding: the others are best off without this user
+    times = market.weight[others] / market.weight[user]
+    if own.dtype == alone.dtype == market.weight.dtype == object:
+        logs = sum_of_logarithms(own / alone, times)
+    elif beyond_floats(float(times.sum())):
+        why = f"what {market.users[user]} keeps is a product of powers up to {float(times.max()):g}"
+        raise NotSolved(f"numerically out of range for floats: {why}; decide exactly")
+    else:
+        logs = float(np.log((own / alone).astype(float)) @ times.astype(float))
+    return exp(min(0.0, logs))  # above 1 only by rounding: the others are best off without this user

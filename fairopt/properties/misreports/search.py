@@ -21,6 +21,9 @@ from fairopt.properties.property import KINDS, Effort
 CLIMBERS = 4
 #: The steps of the improvement, relative to an entry: from the first to the last, each a third of the one before.
 FIRST_STEP, LAST_STEP = 0.3, 1e-4
+#: Gains of one level, in parts of the equal share's throughput, are equal: they differ by rounding only. It is
+#: irrational, so that simple fractions lie on no border between two levels.
+LEVEL = 2**0.5 * 1e-9
 
 Entry = TypeVar("Entry")
 
@@ -144,6 +147,11 @@ class Found:
     gain: float
     share: float
 
+    @property
+    def level(self) -> float:
+        """The gain to be compared, without last digits, as those depend on the processor."""
+        return round(self.share / LEVEL, 0)
+
 
 class MisreportSearch:
     """One search: counts the misreports that it tries of each kind, and returns the best of each."""
@@ -180,14 +188,14 @@ class MisreportSearch:
             return next(iter(candidates), None)
         best: Found | None = None
         for each in candidates:
-            if best is not None and best.share >= each.share:
+            if best is not None and best.level >= each.level:
                 break
             try:
                 gain = self.asked.gain(each.user, each.report)
             except NotSolved:  # a report that the policy cannot answer gains nothing
                 continue
             true = replace(each, gain=gain, share=gain / float(self.asked.fair[each.user]))
-            best = true if best is None or true.share > best.share else best
+            best = true if best is None or true.level > best.level else best
         return best
 
     def _everywhere(self, kind: Misreports, budget: int, structured: bool) -> Iterator[tuple[int, Array]]:
@@ -248,9 +256,9 @@ class MisreportSearch:
 
 
 def _take(best: dict[int, Found], found: Found) -> None:
-    if found.user not in best or found.share > best[found.user].share:
+    if found.user not in best or found.level > best[found.user].level:
         best[found.user] = found
 
 
 def _ranked(best: dict[int, Found]) -> list[Found]:
-    return sorted(best.values(), key=lambda found: (-found.share, found.user))
+    return sorted(best.values(), key=lambda found: (-found.level, found.user))

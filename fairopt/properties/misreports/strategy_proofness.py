@@ -11,7 +11,7 @@ from fairopt.problem import Market
 from fairopt.problem.ranges import in_use
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import ANYTHING, LARGER, SMALLER, Found, Misreports, MisreportSearch
+from fairopt.properties.misreports.search import ANYTHING, LARGER, LEVEL, SMALLER, Found, Misreports, MisreportSearch
 from fairopt.properties.property import Effort, MechanismProperty, nothing_known, unknown_speedups
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 from fairopt.properties.within_bounds import lowest
@@ -82,7 +82,7 @@ class StrategyProofness(MechanismProperty):
         for number, one in enumerate((LARGER, SMALLER)):
             found[one] = search.confirmed(search.best(one, effort.part(number), structured=True))
         # a larger or smaller report is also one of any kind: the search for any starts from the better one
-        start = max(filter(None, found.values()), key=lambda each: each.share, default=None)
+        start = max(filter(None, found.values()), key=lambda each: each.level, default=None)
         found[ANYTHING] = search.confirmed(search.best(ANYTHING, effort.part(2), structured=False, start=start))
         decided = _Decided(search, exactly, self.tolerance)
         witnesses = {kind: decided.witness(each, kind) for kind, each in found.items()}
@@ -159,9 +159,10 @@ class _Decided:
         if exactly.problem.speedup.size > EXACT_UP_TO:
             near = near[-1:]
         gains = self._search.asked.gains(np.full(len(near), found.user), np.array(near).astype(float))
+        levels = gains / self._search.asked.fair[found.user] / LEVEL  # as in `Found.level`
         best: Misreport | None = None
-        for report, gain in zip(near, gains, strict=True) if found.share > self._tolerance else ():
-            if gain * WORTH < found.gain and report is not near[-1]:
+        for report, level in zip(near, levels, strict=True) if found.share > self._tolerance else ():
+            if (level + 1) * WORTH < found.level and report is not near[-1]:
                 continue
             decided = exactly.misreport(found.user, report)
             if decided is None:
@@ -172,7 +173,7 @@ class _Decided:
                     best = decided
             if best is not None and best.every_optimum and best.gain * WORTH >= found.gain:
                 break
-        promising = np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable")[:PROMISING]
+        promising = np.argsort(-np.nan_to_num(levels, nan=-np.inf).round(), kind="stable")[:PROMISING]
         return best or _most(*(exactly.misreport(found.user, near[place]) for place in promising))
 
 

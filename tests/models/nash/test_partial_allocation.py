@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairopt import allocate
-from fairopt.errors import NotCapable
+from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.roots import GRAIN, root, whole_root
 from fairopt.models import NashWelfare, PartialAllocation
 from fairopt.models.gandiva_fair.second_price_trading import OEF_EQUATION_1
@@ -162,3 +162,12 @@ def test_a_single_user_with_a_demand_is_in_floats_and_has_no_certificate():
     assert not decision.exact
     with pytest.raises(NotCapable, match="floats prove nothing"):
         PartialAllocation().certify(decision)
+
+
+def test_weights_far_apart_are_no_matter_of_rounding() -> None:
+    """In floats the lightest user kept all or nothing, where it keeps 1/e of its bundle."""
+    market = Market.of([[3, 1], [1, 2], [5, 7]], capacity=[2, 3], weight=[1, 10**25, 3])
+    kept = allocate("partial-allocation", market).evidence.kept
+    assert kept.astype(float) == pytest.approx([np.exp(-1), 1, np.exp(-1)])
+    with pytest.raises(NotSolved, match="what u1 keeps is a product of powers"):
+        allocate("partial-allocation", market.as_(float))
