@@ -11,6 +11,8 @@ import pytest
 from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
+from fairopt.methods.envy_free.bounds import lower_bound
+from fairopt.methods.envy_free.problem import MergedUsers
 from fairopt.methods.grouping import shared_out, sums
 from fairopt.models import CooperativeOEF
 from fairopt.models.oef.cooperative import MOST_USERS
@@ -51,6 +53,16 @@ def test_numbers_too_far_apart_for_floats_are_refused():
 def test_users_almost_in_proportion_with_other_demands_have_a_lower_bound():
     market = Market.of_arrays([[0.1, 0.3], [1, 3], [3, 1]], [2, 2], demand=[0.5, np.inf, np.inf])
     assert allocate(CooperativeOEF(), market).solution.lower > 0
+
+
+def test_users_almost_alike_who_hold_almost_the_same_lose_almost_nothing():
+    speedup = np.array([[1, 0.5], [1, 0.5 + 1e-5], [1, 4]])
+    users = MergedUsers.of("abc", speedup, np.array([2.0, 1.0]), np.ones(3), None)
+    bundle = np.array([[1 - 2e-12, 4e-12], [1, 0], [0, 1]])
+    lower, mixed, held = lower_bound(users, bundle, np.arange(3))
+    assert 6 * (1 - 1e-10) <= lower <= 6
+    assert mixed <= 1e-10
+    assert np.array_equal(held[0], held[1])
 
 
 def plain(seed: int) -> Market:

@@ -27,8 +27,10 @@ BLOCK = 4_000_000
 #: At most so many users are relieved of a shortfall, those that cost the bound most; each if it costs more than this
 #: part of the bound.
 RELIEVED, COSTS = 100, 1e-11
-#: Bundles that differ by less, as a part of all GPUs per weight, are made the same.
-SAME = 1e-12
+#: Bundles that differ by less, as a part of all GPUs per weight, are made the same: first only those that differ by
+#: rounding, then, where more than `MIXED` of the strict bundles would be needed, those that a method left apart.
+SAME = 1e-12, 1e-10, 1e-8
+MIXED = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +146,24 @@ def lower_bound(users: MergedUsers, bundle: Array, holds: Array) -> tuple[float,
     Users with proportional speedups must all value their bundles the same: where they hold different ones (since
     demands differ), each is made smaller by a rounding error, to the least of their values. Where they are proportional
     up to rounding only, envy between them is left to the mixture, which may then consist of strict bundles alone.
+
+    Users who should hold the same, and do but for what a method left, are all indifferent: strict bundles of users who
+    are nearly alike remove that only in large parts. Their bundles are made the same (`SAME`), which costs as little.
     """
+    best = _total(users, bundle, holds, SAME[0])
+    for same in SAME[1:]:
+        if best[1] <= MIXED or remaining() <= 0:
+            break
+        best = max(best, _total(users, bundle, holds, same), key=lambda each: each[0])
+    return best
+
+
+def _total(users: MergedUsers, bundle: Array, holds: Array, same_below: float) -> tuple[float, float, Array]:
+    """Return what `lower_bound` returns where bundles that differ by less than ``same_below`` are the same."""
     speedup, capacity, weight, direction = users.speedup, users.capacity, users.weight, users.direction
     k = speedup.shape[1]
     per_weight = np.where(capacity > 0, capacity, 1.0) / weight.sum()
-    _, first, same = np.unique(np.round(bundle / per_weight / SAME), axis=0, return_index=True, return_inverse=True)
+    _, first, same = np.unique(np.round(bundle / per_weight / same_below), axis=0, return_index=True, return_inverse=True)
     bundle, holds = bundle[first], same.ravel()[holds]
     bundle = bundle * _fit(users, bundle[holds])
     strict = _strict(users)

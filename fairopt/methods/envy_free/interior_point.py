@@ -28,8 +28,8 @@ from fairopt.program import INFINITY, Array
 SHORT = 0.9
 #: A first step is taken to last at least so many seconds, times users to the third power, times types.
 EACH = 1e-10
-#: Most steps; and most without the gap halving once it is below `CLOSE`.
-MOST_STEPS, STALLED = 250, 12
+#: Most steps; most without the gap halving once it is below `CLOSE`, and once it is below `SMALL`.
+MOST_STEPS, STALLED, ENDING, SMALL = 250, 12, 5, 3e-8
 #: The relative gap that is asked for.
 NEAR = 1e-9
 #: Most corrections of a step towards the central path, each aiming this much farther, at products within `EVEN` times
@@ -66,10 +66,15 @@ def interior(users: Users, direction: Array) -> Interior:
             step = max(step, perf_counter() - begun)
             if found.gap < 0.5 * best.gap:
                 best, since = found, 0
-            if found.gap == INFINITY or best.gap <= NEAR or (since > STALLED and best.gap < CLOSE):
+            if found.gap == INFINITY or best.gap <= NEAR or _stalled(best.gap, since):
                 break
             point, pairs = program.joined(point, pairs, slacks, best.gap)
     return best
+
+
+def _stalled(gap: float, since: int) -> bool:
+    """Return whether the gap is small and has not halved in many steps; the last ones only gather rounding errors."""
+    return gap < CLOSE and since > (ENDING if gap < SMALL else STALLED)
 
 
 class _Newton:
