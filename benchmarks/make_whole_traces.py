@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/make_whole_traces.py ../shared/data FOLDER
 
 It writes philly.csv, philly-cluster.toml, venus.csv and venus-cluster.toml. What is real: jobs, tenants (Philly's),
-submissions, running times, GPUs, and Philly's machines. What is assigned: each job of Philly is of one of ten kinds, and a
-kind's speed on the newer GPUs (24 GB) is drawn once between 1 and 4 times that on the older (12 GB). Venus has no tenants
-in its table, and 133 hosts of 8 GPUs of one type.
+submissions, running times, GPUs, and Philly's machines. What is assigned: each job of Philly is of one of ten kinds,
+and a kind's speed on the newer GPUs (24 GB) is drawn once between 1 and 4 times that on the older (12 GB). Venus has
+no tenants in its table, and 133 hosts of 8 GPUs of one type.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def main() -> None:
         for row in jobs(given.data / "jobs_philly.csv.gz")
     )
     written(given.out / "philly.csv", ",throughput 12 GB,throughput 24 GB", philly)
-    venus = (",".join([row["job_id"], "all", *(row[name] for name in real[2:])]) for row in jobs(given.data / "jobs_venus.csv.gz"))
+    venus = (
+        ",".join([row["job_id"], "all", *(row[name] for name in real[2:])])
+        for row in jobs(given.data / "jobs_venus.csv.gz")
+    )
     written(given.out / "venus.csv", "", venus)
     write_text(given.out / "philly-cluster.toml", PHILLY)
     write_text(given.out / "venus-cluster.toml", VENUS)

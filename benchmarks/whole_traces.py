@@ -1,7 +1,6 @@
 """Processor seconds of policies of rounds over a whole trace, measures and the sparse record included.
 
-    OMP_NUM_THREADS=1 .venv/bin/python benchmarks/whole_traces.py philly.csv philly-cluster.toml --jobs 100000 \\
-        --policy srtf --policy stride
+    OMP_NUM_THREADS=1 .venv/bin/python benchmarks/whole_traces.py philly.csv philly-cluster.toml --policy srtf
 
 `make_whole_traces.py` makes the files. Floats, rounds of 300 s, 30 s for a restart; reading the files is not counted.
 Each line has the seconds, the jobs done, and a hash of all completions, by which two versions of the code are compared.

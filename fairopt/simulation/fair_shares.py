@@ -129,4 +129,6 @@ class FairShares:
 
     def _due(self, row: int) -> Number:
         """Return the fair GPU-time so far of an active job like this one."""
-        return self._tenants[self._owner[row]].alike[self._size[row], self._weight[row]].due
+        alike = self._tenants[self._owner[row]].alike
+        due: Number = alike[self._size[row], self._weight[row]].due
+        return due
