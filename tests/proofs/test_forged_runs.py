@@ -271,7 +271,23 @@ def test_work_left_whose_digits_grow_without_end_is_refused() -> None:
         decide(record(job("j1", 0, 1000), *moves, ends(2), hosts=hosts))
 
 
+@pytest.mark.parametrize("said", ["0" * 64, "f" * 64])
+def test_another_digest_of_the_trace_is_seen(said: str) -> None:
+    head, *lines = record(*ALONE, ends(2)).splitlines()
+    told = json.loads(head)
+    told["run"]["trace"]["sha256"] = said
+    assert "trace: its sha256 is" in decide("\n".join([json.dumps(told), *lines]))[0][0]
+
+
 def test_a_trace_of_another_form_is_refused() -> None:
+    with pytest.raises(Unreadable, match="job 'j1': the name stands twice"):
+        decide(record(J1, job("j1", 0, 1), *ALONE[1:], ends(2)))
+    with pytest.raises(Unreadable, match="line 5: more follows the end of the run"):
+        decide(record(*ALONE, ends(2), {"snapshot": 3}))
+    with pytest.raises(Unreadable, match="schema: 3 is not 2"):
+        decide(record(*ALONE, ends(2)).replace('{"schema": 2', '{"schema": 3'))
+    with pytest.raises(Unreadable, match="job 'j0': the jobs' arrivals are not rising"):
+        decide(record(J1, job("j2", 70, 1), job("j0", 60, 1), *ALONE[1:], ends(2)))
     for traced in (["new", "old"], ["old", "older"]):
         with pytest.raises(Unreadable, match="trace, types: not those of the cluster"):
             decide(record(*JUST_FITS, ends(1), **TWO_TYPES, traced=traced))
