@@ -166,6 +166,10 @@ WRONG: dict[str, tuple[str, str]] = {
         record(*LONG, LONG_STANDS, ends(3), down=[["b", 90, 125]]),
         "round 2 has no line, and host 'b' fails",
     ),
+    "a failure that is seen in the next round, and lasts": (
+        record(*LONG, LONG_STANDS, ends(3), down=[["b", 90, 500]]),
+        "round 2 has no line, and host 'b' fails",
+    ),
     "more GPUs than a host has": (
         record(
             *(job(name, 0, 1000, gpus=2) for name in ("j1", "j2")),
@@ -189,6 +193,16 @@ WRONG: dict[str, tuple[str, str]] = {
             LONG[1] | {"lease": {"j1": 180}},
             {"round": 1, "stop": ["j1"]},
             stands("j1", remaining=940, attained=60, last=[["a", 1]], started=0, running=False, lease=120),
+            ends(2),
+        ),
+        "job 'j1' has a lease until 180 and is not where it was",
+    ),
+    "moved before its lease is over": (
+        record(
+            LONG[0],
+            LONG[1] | {"lease": {"j1": 180}},
+            {"round": 1, "migrate": {"j1": [["b", 1]]}},
+            stands("j1", remaining=880, attained=120, last=[["b", 1]], started=0, lease=120),
             ends(2),
         ),
         "job 'j1' has a lease until 180 and is not where it was",
