@@ -64,8 +64,8 @@ def levels(data: Entry) -> Decision:
     told = data.fields("market allocation rounds")
     market, shares = read_allocation(told)
     fixed: dict[int, Fraction] = {}
-    rounds = told["rounds"].items()
-    within(4 * len(rounds) * len(shares) * len(market.types), MOST_TERMS, told["rounds"].place, "terms")
+    rounds, size = told["rounds"].items(), len(shares) * (len(market.types) + 8)
+    within(len(rounds) * size, 5 * MOST_TERMS, told["rounds"].place, "terms of programs")
     for this in (entry.fields("level fixed duals") for entry in rounds):
         level, duals = this["level"].number(), read_duals(this["duals"])
         x = point_of(shares, Entry({"least_ratio": this["level"].value}))

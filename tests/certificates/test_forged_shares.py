@@ -217,7 +217,12 @@ def test_what_is_forged_is_rejected(what: str) -> None:
 def test_the_second_of_three_bids_is_the_price_and_demands_end_trades() -> None:
     four = [[1, 2], [1, 3], [1, 4], [1, 6]]
     markets = [Market.of(four, [4, 4], demand=demand) for demand in (None, [3, "5/2", 2, "3/2"], [2, 2, 2, 2])]
-    for decided in (*markets, Market.of([[300, 200], [1, 3]], [1, 1])):  # the second type is faster by the mean
+    markets.append(Market.of([[300, 200], [1, 3]], [1, 1]))  # the second type is faster by the mean
+    markets += [Market.of([[0, 2], [0, 3], [1, 2]], [3, 3])]  # two cannot run on the first at all
+    markets += [Market.of([[1, 2], [1, 3]], capacity) for capacity in ([1, 0], [0, 1])]  # there is one type only
+    # the third buys at 5/6 from the first until it holds all that it demands, then the second does
+    markets += [Market.of([[300, 200], [300, 250], [1, 9]], [3, 3], demand=[9, 9, "25/12"])]
+    for decided in markets:
         found = SecondPriceTrading().certify(allocate("second-price-trading", decided, exact=True))
         assert "second-price-trading" in verify(json.loads(json.dumps(found.to_json())))
 

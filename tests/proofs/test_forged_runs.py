@@ -166,6 +166,10 @@ WRONG: dict[str, tuple[str, str]] = {
         record(*LONG, LONG_STANDS, ends(3), down=[["b", 90, 125]]),
         "round 2 has no line, and host 'b' fails",
     ),
+    "a failure that is seen in the next round, and lasts": (
+        record(*LONG, LONG_STANDS, ends(3), down=[["b", 90, 500]]),
+        "round 2 has no line, and host 'b' fails",
+    ),
     "more GPUs than a host has": (
         record(
             *(job(name, 0, 1000, gpus=2) for name in ("j1", "j2")),
@@ -189,6 +193,16 @@ WRONG: dict[str, tuple[str, str]] = {
             LONG[1] | {"lease": {"j1": 180}},
             {"round": 1, "stop": ["j1"]},
             stands("j1", remaining=940, attained=60, last=[["a", 1]], started=0, running=False, lease=120),
+            ends(2),
+        ),
+        "job 'j1' has a lease until 180 and is not where it was",
+    ),
+    "moved before its lease is over": (
+        record(
+            LONG[0],
+            LONG[1] | {"lease": {"j1": 180}},
+            {"round": 1, "migrate": {"j1": [["b", 1]]}},
+            stands("j1", remaining=880, attained=120, last=[["b", 1]], started=0, lease=120),
             ends(2),
         ),
         "job 'j1' has a lease until 180 and is not where it was",
@@ -271,7 +285,23 @@ def test_work_left_whose_digits_grow_without_end_is_refused() -> None:
         decide(record(job("j1", 0, 1000), *moves, ends(2), hosts=hosts))
 
 
+@pytest.mark.parametrize("said", ["0" * 64, "f" * 64])
+def test_another_digest_of_the_trace_is_seen(said: str) -> None:
+    head, *lines = record(*ALONE, ends(2)).splitlines()
+    told = json.loads(head)
+    told["run"]["trace"]["sha256"] = said
+    assert "trace: its sha256 is" in decide("\n".join([json.dumps(told), *lines]))[0][0]
+
+
 def test_a_trace_of_another_form_is_refused() -> None:
+    with pytest.raises(Unreadable, match="job 'j1': the name stands twice"):
+        decide(record(J1, job("j1", 0, 1), *ALONE[1:], ends(2)))
+    with pytest.raises(Unreadable, match="line 5: more follows the end of the run"):
+        decide(record(*ALONE, ends(2), {"snapshot": 3}))
+    with pytest.raises(Unreadable, match="schema: 3 is not 2"):
+        decide(record(*ALONE, ends(2)).replace('{"schema": 2', '{"schema": 3'))
+    with pytest.raises(Unreadable, match="job 'j0': the jobs' arrivals are not rising"):
+        decide(record(J1, job("j2", 70, 1), job("j0", 60, 1), *ALONE[1:], ends(2)))
     for traced in (["new", "old"], ["old", "older"]):
         with pytest.raises(Unreadable, match="trace, types: not those of the cluster"):
             decide(record(*JUST_FITS, ends(1), **TWO_TYPES, traced=traced))

@@ -247,8 +247,8 @@ def test_many_points_of_a_large_market_are_refused_with_a_message(monkeypatch: p
 
 
 def test_many_rounds_of_many_users_are_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decisions, "MOST_TERMS", 47)
-    with pytest.raises(Rejected, match="48 terms are too many to decide; the limit is 47"):
+    monkeypatch.setattr(decisions, "MOST_TERMS", 11)
+    with pytest.raises(Rejected, match="60 terms of programs are too many to decide; the limit is 55"):
         verify(BY_HAND["TWO_LEVELS"])
 
 

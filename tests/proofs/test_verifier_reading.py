@@ -109,6 +109,8 @@ def test_files_are_read_packed_or_not(pack: Callable[[bytes], bytes], tmp_path: 
     path.write_bytes(pack(b'{"a": 1}\n\n{"b": 2}\n'))
     assert list(reading.lines(path)) == [{"a": 1}, {"b": 2}]
     assert reading.first(path) == ({"a": 1}, False)
+    path.write_bytes(pack(b'\n\n{"a": 1}'))
+    assert reading.first(path) == ({"a": 1}, True)
     path.write_bytes(pack(b'{"a": 1}\n\n \n'))
     assert reading.first(path) == ({"a": 1}, True)
 

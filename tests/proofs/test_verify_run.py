@@ -180,7 +180,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     odd.write_text('{"schema": 1, "schema": 1}')
     ran = subprocess.run([sys.executable, "-I", str(FILE), str(right)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0
-    assert "accepted: 9 rounds on 3 hosts (4 old, 2 new)" in ran.stdout
+    assert "accepted: 9 rounds on 3 hosts (4 'old', 2 'new')" in ran.stdout
     assert main([str(right), str(wrong)]) == 1
     assert main([str(wrong), str(odd), str(right)]) == 2
     assert main([str(tmp_path / "none.json")]) == 2
