@@ -142,7 +142,7 @@ SUBJECTS = {
         calls.anew,
         lambda path, _: calls.answer(path),
         PARTS,
-        seconds=1,
+        seconds=0.5,
         slowest=0.1,
     ),
 }

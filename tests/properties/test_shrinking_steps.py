@@ -127,6 +127,7 @@ def in_question(market: Market) -> Iterator[Market]:
         Market.of([[2], [1]], capacity=[2]),
         Market.of([[2], [1]], capacity=[3]),
         Market.of([[1, 0], [2, 2]], capacity=[1, 1]),
+        Market.of([[1], [2]], capacity=["1/2"], weight=[1, 2]),
         Market.of([[1, 2]], capacity=[2, 1]),
     ],
     ids=lambda market: str(market.speedup.tolist()).replace("Fraction", ""),

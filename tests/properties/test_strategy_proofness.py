@@ -193,6 +193,22 @@ def test_the_verdict_for_any_is_that_of_the_lie_that_gains_most() -> None:
     assert verdict.margin == F(-1, 3)
 
 
+def test_a_gain_that_only_floats_see_is_none() -> None:
+    """The float nearest to 21/20 is a little larger: it pays, and 21/20 does not."""
+    policy = Told(lambda row: F(1, 2) + (F(1, 4) if F(1.05) <= F(row[0]) < F(106, 100) else 0))
+    assert F(1.05) > F(21, 20)
+    narrow = Told(lambda row: F(1, 2) + (F(1, 4) if F(1.05) <= F(row[0]) < F(10500001, 10**7) else 0))
+    exact = searched(narrow, TRUTH).by_misreport["larger"]
+    assert (exact.answer, exact.margin, exact.exact, exact.witness) == (Answer.NOT_REFUTED, 0, True, None)
+    assert searched(narrow, TRUTH.as_(float)).answer is Answer.FAILS
+    assert searched(policy, TRUTH).answer is Answer.FAILS
+
+
+def test_a_margin_of_nothing_has_no_sign() -> None:
+    verdict = searched(Told(lambda row: F(1, 2)), TRUTH.as_(float))
+    assert (verdict.answer, str(verdict.margin)) == (Answer.NOT_REFUTED, "0.0")
+
+
 def test_reports_without_a_decision_gain_nothing() -> None:
     def pay(row: Any) -> Any:
         if row[0] >= 3:
