@@ -218,6 +218,16 @@ def test_what_has_no_decision_is_not_among_the_promising() -> None:
     assert 0 <= verdict.margin <= F(5, 10_000)
 
 
+def test_where_lies_have_no_exact_decision_the_witness_is_in_floats() -> None:
+    def pay(row: Any) -> Any:
+        if isinstance(row[0], Fraction) and row[0] > 1:
+            raise NotSolved("not in rationals")
+        return F(1, 2) + (F(1, 4) if row[0] >= 2 else 0)
+
+    verdict = searched(Told(pay), TRUTH)
+    assert (verdict.answer, verdict.margin, verdict.exact) == (Answer.FAILS, -0.25, False)
+
+
 def test_a_margin_of_nothing_has_no_sign() -> None:
     verdict = searched(Told(lambda row: F(1, 2)), TRUTH.as_(float))
     assert (verdict.answer, str(verdict.margin)) == (Answer.NOT_REFUTED, "0.0")
@@ -261,6 +271,11 @@ def test_a_lie_pays_for_all_true_speedups_or_it_is_open() -> None:
         assert unsure.by_misreport["larger"].answer is Answer.UNDECIDED
         none = "at the speedups that are stated, no misreport was found that pays; "
         assert unsure.by_misreport["smaller"].reason == none + "at others in the range this was not decided"
+
+
+def test_what_is_lost_counts_at_its_most() -> None:
+    market = Market.of([[1, 2], [1, 2]], [1, 1], least=[["1/2", 2], [1, 2]], most=[["3/2", 2], [1, 2]])
+    assert searched(Swap(), market).margin == F(-1, 2)
 
 
 def test_another_lie_may_pay_at_all_true_speedups() -> None:
