@@ -154,10 +154,11 @@ class ParetoEfficiency(AllocationProperty):
         effort = f"all feasible allocations (a linear program solved by {solution.backend})"
         dominating = DominatingAllocation(better, gains, market.users)
         verdict = self._by_slack(market, slack, size, tolerance, unit=unit, effort=effort, witness=dominating)
+        untouched = bool((fitted == shares).all())
+        verdict = replace(verdict, exact=verdict.exact and untouched)
         if verdict.answer is Answer.FAILS:
             return verdict
-        untouched = bool((fitted == shares).all())
-        return replace(verdict, evidence=_weights(program, solution, fair), exact=verdict.exact and untouched)
+        return replace(verdict, evidence=_weights(program, solution, fair))
 
     def _within_bounds(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stated = self._check(market, shares, tolerance)
