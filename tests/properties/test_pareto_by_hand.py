@@ -179,6 +179,12 @@ def test_crumbs_are_not_held() -> None:
         assert verdict.margin == clean.margin
 
 
+def test_what_fails_without_the_crumbs_does_not_fail_exactly() -> None:
+    """u2 holds a crumb of the second type; u1 would give nearly all of that for the first."""
+    verdict = PE.check(APART, table([["1/2", "999/1000"], ["1/2", "1/1000"]]), tolerance=F(1, 100))
+    assert (verdict.answer, verdict.exact) == (Answer.FAILS, False)
+
+
 def test_a_trade_that_pays_within_the_tolerance_is_none_but_not_exactly() -> None:
     """At the worst of the speedups u1 gives 1 for what is worth 1.01."""
     market = Market.of([[1, 1], [1, 1]], [1, 1], least=[[1, 1], [1, 1]], most=[[1, "1.01"], [1, 1]])
@@ -227,6 +233,11 @@ def test_trades_that_pay_within_demands_are_not_decided_for_all_speedups() -> No
     even = replace(LIMITED, least=table([[2, 2], [1, 4]]), most=table([[3, 2], [4, 9]]))
     rate = PE.check(even, table(BEST))  # at the worst, 2 for 2 and 4 for 4
     assert (rate.answer, rate.margin) == (Answer.HOLDS, 0)
+
+
+def test_speedups_without_an_end_are_no_corner() -> None:
+    open_ended = replace(LIMITED, most=np.array([[F(3), INFINITY], [F(1), F(9)]], dtype=object))
+    assert PE.check(open_ended, table(BEST)).answer is Answer.UNDECIDED
 
 
 def test_idle_gpus_that_somebody_can_use_leave_it_open_where_demands_bind() -> None:
