@@ -50,7 +50,7 @@ class DominatingAllocation:
 
 @dataclass(frozen=True)
 class Infeasible:
-    """The allocation is not feasible: the type that is overbooked most for its GPUs, or has a negative share."""
+    """The allocation is not feasible: the type that is overbooked most, or has a negative share."""
 
     type: str
 
@@ -136,7 +136,7 @@ class ParetoEfficiency(AllocationProperty):
         fitted = _fit(market, shares, tolerance)
         if fitted is None:
             worst = np.minimum(market.capacity - shares.sum(axis=0), shares.min(axis=0))
-            j = int(np.argmin(worst / sizes(market)))
+            j = int(np.argmin(worst))
             effort = "none: the allocation is not feasible, and only feasible ones are efficient"
             witness = Infeasible(market.types[j])
             return Verdict(self.name, Answer.FAILS, worst[j], "GPUs", market.exact, effort, witness)
