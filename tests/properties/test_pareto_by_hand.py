@@ -125,9 +125,9 @@ def test_what_depends_is_certified_at_its_ends() -> None:
     ("shares", "margin", "where"),
     [
         ([[1, -1], [0, 0]], -1, "T2"),  # the first type is full, and of the second a share is negative
-        ([[2, 5], [0, 0]], -1, "T1"),  # a GPU too many of one, or of four
+        ([[2, 5], [0, 0]], -1, "T1"),  # a GPU too many of either
         ([["5/4", 6], [0, 0]], -2, "T2"),
-        ([[2, -2], [0, 0]], -1, "T1"),
+        ([[2, "-1/2"], [0, 0]], -1, "T1"),
     ],
 )
 def test_the_type_that_is_named_is_the_one_that_is_wrong(shares: Any, margin: int, where: str) -> None:
