@@ -218,6 +218,14 @@ def test_where_bounds_are_open_it_fails_at_what_is_shown(least: Any, most: Any) 
     }
 
 
+def test_where_only_what_is_next_to_nothing_fails_it_is_shown() -> None:
+    """The first speedup may be any from 0 on, and the trade pays below 1, next to nothing of 2 ** 31."""
+    market = Market.of([[2**31, 1], [1, 1]], [1, 1], least=[[0, 1], [1, 1]], most=[[2**31, 1], [1, 1]])
+    verdict = PE.check(market, table(BEST))
+    assert verdict.answer is Answer.DEPENDS
+    assert PE.check(verdict.boundary.ends["fails"], table(BEST)).answer is Answer.FAILS
+
+
 def test_idle_gpus_of_any_speed_above_0_are_better_than_none() -> None:
     market = Market.of([[1, "1/2"]], [1, 1], least=[[1, 0]], most=[[1, "1/2"]])
     verdict = PE.check(market, table([[1, 0]]))
