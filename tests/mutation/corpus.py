@@ -74,6 +74,14 @@ PARTS = {
     "shares/pareto_efficiency.py": ("tests/properties/test_pareto_by_hand.py",),
     "shares/pareto_within_bounds.py": ("tests/properties/test_pareto_by_hand.py",),
 }
+#: Plugins of pytest, some of which take longer to load than the tests, are left out, and its options with them.
+PLUGINS = (
+    "cacheprovider hypothesispytest xdist doctest junitxml unraisableexception threadexception logging faulthandler"
+)
+BARE = (
+    *("-o", "addopts=", "--import-mode=importlib", "--assert=plain", "-m", "not slow"),
+    *(f"-pno:{each}" for each in PLUGINS.split()),
+)
 #: Of a test that gives at most so many files all are kept; of others those that take a line that fewer than so many
 #: files before them take that are decided alike, out of so many that the test gives.
 FEW, KEPT, SAMPLE = 20, 40, 400
@@ -134,7 +142,7 @@ SUBJECTS = {
         calls.anew,
         lambda path, _: calls.answer(path),
         PARTS,
-        seconds=1,
+        seconds=0.5,
         slowest=0.1,
     ),
 }
@@ -145,8 +153,7 @@ def passes(tests: tuple[str, ...]) -> bool:
     for name in [name for name in sys.modules if name.startswith("fairopt.proofs")]:
         del sys.modules[name]
     os.chdir(TOP)
-    unused = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")  # to load the second takes longer than the tests
-    return pytest.main(["-q", "-x", "-n", "0", *unused, *tests]) == pytest.ExitCode.OK
+    return pytest.main(["-q", "-x", *BARE, *tests]) == pytest.ExitCode.OK
 
 
 def collected(subject: Subject, folder: Path) -> list[File]:

@@ -155,3 +155,19 @@ def test_limits_of_a_search_are_positive_and_its_parts_add_up() -> None:
     for wrong in ({"evaluations": 0}, {"seconds": 0}, {"seconds": -1}):
         with pytest.raises(BadInput):
             Effort(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("first", "exact"), [("1/2", True), ("501/1000", False), ("-1/1000", False)])
+def test_what_fails_exactly_was_not_changed_before_and_is_certified(first: str, exact: bool) -> None:
+    """Shares feasible within a tolerance are made feasible first: what dominates these proves nothing of those."""
+    market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    shares = np.array([[Fraction(first), Fraction(1, 2)], [Fraction(1, 2), Fraction(1, 2)]], dtype=object)
+    verdict = ParetoEfficiency().check(market, shares, tolerance=Fraction(1, 100))
+    assert (verdict.answer, verdict.exact) == (Answer.FAILS, exact)
+    if exact:
+        assert verdict.witness.refutes(market, shares)
+        certificate = ParetoEfficiency().certify(market, shares, verdict)
+        assert verify(json.loads(json.dumps(certificate.to_json())))
+    else:
+        with pytest.raises(NotCapable, match="decided in floats"):
+            ParetoEfficiency().certify(market, shares, verdict)

@@ -125,9 +125,9 @@ def test_what_depends_is_certified_at_its_ends() -> None:
     ("shares", "margin", "where"),
     [
         ([[1, -1], [0, 0]], -1, "T2"),  # the first type is full, and of the second a share is negative
-        ([[2, 5], [0, 0]], -1, "T1"),  # a GPU too many of one, or of four
+        ([[2, 5], [0, 0]], -1, "T1"),  # a GPU too many of either
         ([["5/4", 6], [0, 0]], -2, "T2"),
-        ([[2, -2], [0, 0]], -1, "T1"),
+        ([[2, "-1/2"], [0, 0]], -1, "T1"),
     ],
 )
 def test_the_type_that_is_named_is_the_one_that_is_wrong(shares: Any, margin: int, where: str) -> None:
@@ -179,6 +179,12 @@ def test_crumbs_are_not_held() -> None:
         assert verdict.margin == clean.margin
 
 
+def test_what_fails_without_the_crumbs_does_not_fail_exactly() -> None:
+    """u2 holds a crumb of the second type; u1 would give nearly all of that for the first."""
+    verdict = PE.check(APART, table([["1/2", "999/1000"], ["1/2", "1/1000"]]), tolerance=F(1, 100))
+    assert (verdict.answer, verdict.exact) == (Answer.FAILS, False)
+
+
 def test_a_trade_that_pays_within_the_tolerance_is_none_but_not_exactly() -> None:
     """At the worst of the speedups u1 gives 1 for what is worth 1.01."""
     market = Market.of([[1, 1], [1, 1]], [1, 1], least=[[1, 1], [1, 1]], most=[[1, "1.01"], [1, 1]])
@@ -212,6 +218,14 @@ def test_where_bounds_are_open_it_fails_at_what_is_shown(least: Any, most: Any) 
     }
 
 
+def test_where_only_what_is_next_to_nothing_fails_it_is_shown() -> None:
+    """The first speedup may be any from 0 on, and the trade pays below 1, next to nothing of 2 ** 31."""
+    market = Market.of([[2**31, 1], [1, 1]], [1, 1], least=[[0, 1], [1, 1]], most=[[2**31, 1], [1, 1]])
+    verdict = PE.check(market, table(BEST))
+    assert verdict.answer is Answer.DEPENDS
+    assert PE.check(verdict.boundary.ends["fails"], table(BEST)).answer is Answer.FAILS
+
+
 def test_idle_gpus_of_any_speed_above_0_are_better_than_none() -> None:
     market = Market.of([[1, "1/2"]], [1, 1], least=[[1, 0]], most=[[1, "1/2"]])
     verdict = PE.check(market, table([[1, 0]]))
@@ -227,6 +241,11 @@ def test_trades_that_pay_within_demands_are_not_decided_for_all_speedups() -> No
     even = replace(LIMITED, least=table([[2, 2], [1, 4]]), most=table([[3, 2], [4, 9]]))
     rate = PE.check(even, table(BEST))  # at the worst, 2 for 2 and 4 for 4
     assert (rate.answer, rate.margin) == (Answer.HOLDS, 0)
+
+
+def test_speedups_without_an_end_are_no_corner() -> None:
+    open_ended = replace(LIMITED, most=np.array([[F(3), INFINITY], [F(1), F(9)]], dtype=object))
+    assert PE.check(open_ended, table(BEST)).answer is Answer.UNDECIDED
 
 
 def test_idle_gpus_that_somebody_can_use_leave_it_open_where_demands_bind() -> None:

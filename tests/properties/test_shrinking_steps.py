@@ -14,9 +14,9 @@ import pytest
 
 from fairopt.errors import BadInput
 from fairopt.models import MaxEfficiency
-from fairopt.policy import Computed
+from fairopt.policy import Computed, Formulated
 from fairopt.problem import Market
-from fairopt.program import Array
+from fairopt.program import INFINITY, Array, Formulation
 from fairopt.properties import Effort, StrategyProofness
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, simplest
 from fairopt.properties.misreports.search import LARGER, SMALLER, Misreports
@@ -125,7 +125,9 @@ def in_question(market: Market) -> Iterator[Market]:
         Market.of([[1, 0, 3], [1, "30/7", 9]], capacity=[3, 0, 2], demand=["7/2", None]),
         Market.of([["1.27", "2.81"], [31, 1]], capacity=[2, "7/5"], demand=[None, 2]),
         Market.of([[2], [1]], capacity=[2]),
+        Market.of([[2], [1]], capacity=[3]),
         Market.of([[1, 0], [2, 2]], capacity=[1, 1]),
+        Market.of([[1], [2]], capacity=["1/2"], weight=[1, 2]),
         Market.of([[1, 2]], capacity=[2, 1]),
     ],
     ids=lambda market: str(market.speedup.tolist()).replace("Fraction", ""),
@@ -252,7 +254,8 @@ def test_a_gain_with_every_optimum_stays_one(every: bool, right: int) -> None:
     exactly = ExactReports(MaxEfficiency(), market)
     found = exactly.misreport(0, np.array([F(3)], dtype=object))
     assert found is not None
-    small = shrink(MaxEfficiency(), market, replace(exactly.for_every_optimum(found), every_optimum=every))
+    given = replace(exactly.for_every_optimum(found), every_optimum=every)
+    small = shrink(MaxEfficiency(), market, given, effort=Effort(evaluations=30))
     assert small.size == (2, 1, 0, 0, right)
     assert small.witness.every_optimum is every
 
@@ -268,11 +271,28 @@ def test_a_report_in_floats_is_the_fraction_that_it_is_and_kinds_can_be_given() 
     assert small.witness.report[0] < small.witness.truth[0]
 
 
-def test_of_two_entries_both_may_have_to_be_changed() -> None:
-    """MaxEfficiency is screened: all pairs of simple numbers are tried, and the plainest that pays is taken."""
-    market = Market.of([[1, 1], [2, 2]], capacity=[1, 1])
-    found = lie(MaxEfficiency(), market, LARGER)
+class Pair(Formulated):
+    """The first type goes to whose slower type is fastest, the second to nobody; of one type all say the same."""
+
+    name, source = "pair", "these tests"
+
+    def formulate(self, problem: Market, state: Any) -> Any:
+        p = Formulation(self.name)
+        most = np.tile([INFINITY, *[0.0] * (len(problem.types) - 1)], (len(problem.users), 1))
+        share = p.variable("share", problem.shape, lower=0, upper=most, labels=(problem.users, problem.types))
+        p.constrain("capacity", share.sum(axis=0) <= problem.capacity)
+        slower = [row.min() if len(row) > 1 else row[0] * 0 + 1 for row in problem.speedup]
+        p.maximize(sum(share[i, 0] * each for i, each in enumerate(slower)))
+        return p.program()
+
+
+def test_a_lie_in_both_entries_is_found_where_all_pairs_are_tried() -> None:
+    market = Market.of([[1, 1], [3, 2]], capacity=[1, 1])
+    exactly = ExactReports(Pair(), market)
+    found = exactly.misreport(0, np.array([F(5), F(5)], dtype=object))
+    assert found is not None
+    found = exactly.for_every_optimum(found)
     assert found.every_optimum
-    types = shrink(MaxEfficiency(), market, found, effort=Effort(evaluations=1))
-    assert types.market is market
-    assert shrink(MaxEfficiency(), market, found).size == (2, 1, 0, 0, 9)
+    small = shrink(Pair(), market, found, effort=Effort(evaluations=25))
+    assert small.market.speedup.tolist() == [[1, 1], [2, 2]]
+    assert small.witness.report.tolist() == [3, 3]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fairopt import allocate
@@ -193,6 +194,45 @@ def test_the_verdict_for_any_is_that_of_the_lie_that_gains_most() -> None:
     assert verdict.margin == F(-1, 3)
 
 
+def test_a_gain_that_only_floats_see_is_none() -> None:
+    """The float nearest to 21/20 is a little larger: it pays, and 21/20 does not."""
+    policy = Told(lambda row: F(1, 2) + (F(1, 4) if F(1.05) <= F(row[0]) < F(106, 100) else 0))
+    assert F(1.05) > F(21, 20)
+    narrow = Told(lambda row: F(1, 2) + (F(1, 4) if F(1.05) <= F(row[0]) < F(10500001, 10**7) else 0))
+    exact = searched(narrow, TRUTH).by_misreport["larger"]
+    assert (exact.answer, exact.margin, exact.exact, exact.witness) == (Answer.NOT_REFUTED, 0, True, None)
+    assert searched(narrow, TRUTH.as_(float)).answer is Answer.FAILS
+    assert searched(policy, TRUTH).answer is Answer.FAILS
+
+
+def test_what_has_no_decision_is_not_among_the_promising() -> None:
+    """All lies lose, 21/20 the least of those that are decided; nearer to the truth there is no decision."""
+
+    def pay(row: Any) -> Any:
+        if F(102, 100) < F(row[0]) < F(10499, 10000):
+            raise NotSolved("no answer")
+        return F(1, 2) - abs(F(row[0]) - 1) / 100
+
+    verdict = searched(Told(pay), Market.of([[1, 2]], capacity=[1, 1]), evaluations=12).by_misreport["larger"]
+    assert verdict.exact
+    assert 0 <= verdict.margin <= F(5, 10_000)
+
+
+def test_where_lies_have_no_exact_decision_the_witness_is_in_floats() -> None:
+    def pay(row: Any) -> Any:
+        if isinstance(row[0], Fraction) and row[0] > 1:
+            raise NotSolved("not in rationals")
+        return F(1, 2) + (F(1, 4) if row[0] >= 2 else 0)
+
+    verdict = searched(Told(pay), TRUTH)
+    assert (verdict.answer, verdict.margin, verdict.exact) == (Answer.FAILS, -0.25, False)
+
+
+def test_a_margin_of_nothing_has_no_sign() -> None:
+    verdict = searched(Told(lambda row: F(1, 2)), TRUTH.as_(float))
+    assert (verdict.answer, str(verdict.margin)) == (Answer.NOT_REFUTED, "0.0")
+
+
 def test_reports_without_a_decision_gain_nothing() -> None:
     def pay(row: Any) -> Any:
         if row[0] >= 3:
@@ -233,6 +273,11 @@ def test_a_lie_pays_for_all_true_speedups_or_it_is_open() -> None:
         assert unsure.by_misreport["smaller"].reason == none + "at others in the range this was not decided"
 
 
+def test_what_is_lost_counts_at_its_most() -> None:
+    market = Market.of([[1, 2], [1, 2]], [1, 1], least=[["1/2", 2], [1, 2]], most=[["3/2", 2], [1, 2]])
+    assert searched(Swap(), market).margin == F(-1, 2)
+
+
 def test_another_lie_may_pay_at_all_true_speedups() -> None:
     """The second type gains u1 most at what is stated; more of the first gains at all speedups."""
 
@@ -248,6 +293,24 @@ def test_another_lie_may_pay_at_all_true_speedups() -> None:
     assert verdict.by_misreport["any"] is verdict.by_misreport["smaller"]
     assert verdict.by_misreport["larger"].answer is Answer.UNDECIDED
     assert verdict.witness.report[0] < 1
+
+
+@pytest.mark.parametrize("honest", [[1, 0, 0], [1, 1, 0]])
+def test_where_speedups_decide_which_gpus_are_used_it_is_open(honest: list[int]) -> None:
+    """u1 wants one GPU, and has two at the truth or after the lie; which is the faster one is not known."""
+    after = [0, 0, 1] if honest[1] else [1, 1, 0]
+
+    class Between(Swap):
+        def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:
+            shares = 0 * problem.speedup * problem.capacity
+            shares[0] += np.array(after if problem.speedup[0, 1] > 2 else honest)
+            return shares, None
+
+    bounds = {"least": [[1, "1/2", 5], [1, 2, 5]], "most": [[1, 3, 5], [1, 2, 5]], "demand": [1, None]}
+    market = Market.of([[1, 2, 5], [1, 2, 5]], [1, 1, 1], **bounds)
+    unsure = searched(Between(), market)
+    assert unsure.answer is Answer.UNDECIDED
+    assert "instead of" in unsure.reason
 
 
 def test_who_decides_by_ranges_is_not_asked() -> None:

@@ -50,7 +50,7 @@ class DominatingAllocation:
 
 @dataclass(frozen=True)
 class Infeasible:
-    """The allocation is not feasible: the type that is overbooked most for its GPUs, or has a negative share."""
+    """The allocation is not feasible: the type that is overbooked most, or has a negative share."""
 
     type: str
 
@@ -136,7 +136,7 @@ class ParetoEfficiency(AllocationProperty):
         fitted = _fit(market, shares, tolerance)
         if fitted is None:
             worst = np.minimum(market.capacity - shares.sum(axis=0), shares.min(axis=0))
-            j = int(np.argmin(worst / sizes(market)))
+            j = int(np.argmin(worst))
             effort = "none: the allocation is not feasible, and only feasible ones are efficient"
             witness = Infeasible(market.types[j])
             return Verdict(self.name, Answer.FAILS, worst[j], "GPUs", market.exact, effort, witness)
@@ -154,10 +154,11 @@ class ParetoEfficiency(AllocationProperty):
         effort = f"all feasible allocations (a linear program solved by {solution.backend})"
         dominating = DominatingAllocation(better, gains, market.users)
         verdict = self._by_slack(market, slack, size, tolerance, unit=unit, effort=effort, witness=dominating)
+        untouched = bool((fitted == shares).all())
+        verdict = replace(verdict, exact=verdict.exact and untouched)
         if verdict.answer is Answer.FAILS:
             return verdict
-        untouched = bool((fitted == shares).all())
-        return replace(verdict, evidence=_weights(program, solution, fair), exact=verdict.exact and untouched)
+        return replace(verdict, evidence=_weights(program, solution, fair))
 
     def _within_bounds(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stated = self._check(market, shares, tolerance)
