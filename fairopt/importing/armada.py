@@ -36,7 +36,7 @@ class _Found:
     queues: dict[str, ObjectPart] = field(default_factory=dict)
     jobs: dict[str, ArmadaJob] = field(default_factory=dict)
     nodes: dict[str, ObjectPart] = field(default_factory=dict)
-    scheduling: ObjectPart = ObjectPart("scheduling", {})
+    scheduling: ObjectPart = field(default_factory=lambda: ObjectPart("scheduling", {}))
 
     def queue(self, part: ObjectPart) -> None:
         """Take a Queue."""
@@ -202,7 +202,10 @@ def _stock(found: _Found) -> tuple[Stock, dict[str, Fraction]]:
             if not is_gpu(each):
                 amounts[each] = amounts.get(each, Fraction(0)) + amount
     if not types:
-        got, remedy = ("no node has GPUs" if found.nodes else "no nodes"), "Give kubectl get nodes -o json of all clusters"
+        got, remedy = (
+            ("no node has GPUs" if found.nodes else "no nodes"),
+            "Give kubectl get nodes -o json of all clusters",
+        )
         raise BadInput(got, place="Node, status.allocatable", remedy=remedy)
     wanted = found.scheduling.value.get("dominantResourceFairnessResourcesToConsider", list(COUNTED))
     fits = isinstance(wanted, list) and all(isinstance(each, str) for each in wanted)
@@ -247,7 +250,9 @@ def _cap(
         if least >= 1:
             continue
         if len(limits) > 1:
-            places.note("Queue, limits by priority class", part.text("name"), resource, "those of all classes are added up")
+            places.note(
+                "Queue, limits by priority class", part.text("name"), resource, "those of all classes are added up"
+            )
         if resource in stock.others:
             cap[str(Good(resource, POOL))] = least * amounts[resource]
         kinds: Sequence[str] = [kind for kind, name in stock.types.items() if name == resource]

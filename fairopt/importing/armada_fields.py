@@ -46,7 +46,7 @@ _SPEC = (
     _fields(TAKEN, "priority requiredNodeLabels schedulingResourceRequirements created")
     | _fields(TAKEN, "armadaproject.io/gangId armadaproject.io/gangCardinality", "annotations.")
     | {
-        "annotations.armadaproject.io/gangNodeUniformityLabel": "how near each other a gang's nodes are is not modelled",
+        "annotations.armadaproject.io/gangNodeUniformityLabel": "how near a gang's nodes are is not modelled",
         "annotations.armadaproject.io/pool": _POOLS,
         "annotations.armadaproject.io/priceBand": _MARKET,
         "annotations.armadaproject.io/failFast": BOOKKEEPING,
@@ -89,7 +89,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "maximumResourceFractionPerQueueByPool": _POOLS,
         "awayNodeTypes": "running on nodes of other kinds at a lower priority is not modelled",
     },
-    "Node": OBJECT
-    | OF_VOLCANO["Node"]
+    "Node": dict(OBJECT)
+    | dict(OF_VOLCANO["Node"])
     | {"status.capacity": "what is allocatable counts", "status.conditions": "a node counts whatever its conditions"},
 }

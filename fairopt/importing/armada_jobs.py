@@ -82,7 +82,12 @@ def details(part: ObjectPart) -> ArmadaJob:
 
 
 def gangs(
-    jobs: Sequence[ArmadaJob], users: Sequence[str], closed: Sequence[str], stock: Stock, classes: Classes, places: Places
+    jobs: Sequence[ArmadaJob],
+    users: Sequence[str],
+    closed: Sequence[str],
+    stock: Stock,
+    classes: Classes,
+    places: Places,
 ) -> Gangs:
     """Return the jobs as gangs: those with one gangId together, and each other alone.
 

@@ -222,12 +222,20 @@ def test_a_change_is_written_as_the_scheduler_takes_it(name: str, fairopt: Calla
             "hep/bo.weight=4",
             "sacctmgr .* name=bo account=hep set fairshare=4",
         ),
+        "volcano": (CLUSTERS / "volcano" / "capacity.json", "vision.weight=4", '"weight": 4'),
+        "yarn": (
+            CLUSTERS / "yarn" / "absolute.xml",
+            "root.train.default.cap=16",
+            r"root\.train\.maximum-capacity</name><value>\[yarn\.io/gpu=16,memory-mb=204800,vcores=200\]",
+        ),
+        "armada": (CLUSTERS / "armada" / "cluster.json", "students.weight=0.5", "name: students\npriorityFactor: 2.0"),
     }
     file, setting, written = change[name]
-    ran = fairopt("whatif", file, "--set", setting, "--policy", "kueue", "--emit", name)
+    beside = [CLUSTERS / "yarn" / "metrics.json"] if name == "yarn" else []
+    ran = fairopt("whatif", file, *beside, "--set", setting, "--policy", "kueue", "--emit", name)
     assert ran.status == 0, ran.err
     assert re.search(written, ran.out)
-    again = json.loads(fairopt("whatif", file, "--set", setting, "--emit", name, "--json").out)
+    again = json.loads(fairopt("whatif", file, *beside, "--set", setting, "--emit", name, "--json").out)
     assert again["emitted"] == ran.out
 
 

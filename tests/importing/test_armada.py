@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import CHANGES, STRANGE, Spot, answered_or_refused, mutated, spots
 
-from fairopt.errors import BadInput
+from fairopt.audit.settings import read_setting, with_settings
+from fairopt.errors import BadInput, NotCapable
 from fairopt.importing import armada
 from fairopt.importing.armada_fields import FIELDS
+from fairopt.importing.armada_objects import emit
 from fairopt.importing.documents import found_in
 from fairopt.importing.imported import read_with
 from fairopt.problem import Gangs, Market
@@ -79,7 +82,14 @@ def test_a_lower_job_priority_goes_first() -> None:
 
 def test_what_has_no_place_is_named_once() -> None:
     said = [str(each) for each in armada.read(CLUSTER, SCHEDULER, SUBMIT).unplaced]
-    for words in ("affinity", "cordoned", "neither waits nor runs", "awayNodeTypes", "priceBand", "of all types together"):
+    for words in (
+        "affinity",
+        "cordoned",
+        "neither waits nor runs",
+        "awayNodeTypes",
+        "priceBand",
+        "of all types together",
+    ):
         assert sum(words in each for each in said) >= 1, words
     assert not any("no field that is known here" in each for each in said)
     assert len(said) < 40
@@ -145,6 +155,28 @@ def test_a_job_on_a_node_that_is_not_given_is_left_out_by_name(tmp_path: Path) -
     found = armada.read(_edited(tmp_path, edit))
     assert "01j003" not in found.problem.entitlements.gangs.names
     assert sum("the type that it runs on is not known" in str(each) for each in found.unplaced) == 1
+
+
+def test_a_changed_queue_is_written_as_armada_takes_it(tmp_path: Path) -> None:
+    """What `emit` writes, read back with the other files, is the changed market; the rest is said in words."""
+    before = armada.read(CLUSTER, SCHEDULER).problem
+    changes = ["students.weight=1/8", "serving.weight=4"]
+    after = with_settings(before, [read_setting(each, before) for each in changes])
+    written = {each["name"]: each for each in yaml.safe_load_all(emit(before, after))}
+    assert written.keys() == {"students", "serving"}
+
+    def edit(items: list[Any]) -> None:
+        for queue in items[0]["queues"]:
+            queue.update(written.get(queue["name"], {}))
+
+    read = armada.read(_edited(tmp_path, edit), SCHEDULER).problem
+    assert read.entitlements == after.entitlements
+    assert emit(before, before) == ""
+    capped = with_settings(before, [read_setting("serving.A100.cap=4", before)])
+    assert emit(before, capped).startswith("# serving: cap changes; limits are by priority class")
+    third = with_settings(before, [read_setting("serving.weight=3", before)])
+    with pytest.raises(NotCapable, match="no short decimal"):
+        emit(before, third)
 
 
 def _put(*keys: Any, value: Any) -> Callable[[list[Any]], object]:
