@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import yaml
 from ran_command import Ran
 
 from fairopt import allocate, audit, discovery
@@ -237,6 +238,34 @@ def test_a_change_is_written_as_the_scheduler_takes_it(name: str, fairopt: Calla
     assert re.search(written, ran.out)
     again = json.loads(fairopt("whatif", file, *beside, "--set", setting, "--emit", name, "--json").out)
     assert again["emitted"] == ran.out
+
+
+def test_what_volcanos_queues_say_they_hold_is_added_up_again(tmp_path: Path) -> None:
+    document = json.loads((CLUSTERS / "volcano" / "capacity.json").read_text())
+    found = audit(CLUSTERS / "volcano" / "capacity.json", policies=[])
+    known = [each for each in found.declared if each.computed is not None]
+    assert (len(known), [each for each in known if each.differs]) == (19, [])
+    for item in document["items"]:
+        if (item["kind"], item["metadata"]["name"]) == ("Queue", "language"):
+            item["status"]["allocated"]["nvidia.com/a100"] = "7"
+    (tmp_path / "now.json").write_text(json.dumps(document))
+    [wrong] = [each for each in audit(tmp_path / "now.json", policies=[]).declared if each.differs]
+    said = "language, status.allocated nvidia.com/a100: the file says 7, the sum of the gangs that run computes 6"
+    assert str(wrong) == said
+
+
+def test_what_kais_queues_say_they_hold_is_added_up_again(tmp_path: Path) -> None:
+    text = (CLUSTERS / "kai" / "cluster.yaml").read_text()
+    found = audit(CLUSTERS / "kai" / "cluster.yaml", policies=[])
+    known = [each for each in found.declared if each.computed is not None]
+    assert (len(known), [each for each in known if each.differs]) == (10, [])
+    document = yaml.safe_load(text)
+    for item in document["items"]:
+        if (item["kind"], item["metadata"]["name"]) == ("Queue", "vision"):
+            item["status"]["allocated"]["nvidia.com/gpu"] = "12"
+    (tmp_path / "now.yaml").write_text(yaml.safe_dump(document))
+    [wrong] = [each for each in audit(tmp_path / "now.yaml", policies=[]).declared if each.differs]
+    assert str(wrong) == "vision, allocated h100: the file says 12, the sum of what runs computes 14"
 
 
 def test_values_that_a_file_states_are_computed_again(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_what_has_no_place_is_named_once() -> None:
     ):
         assert sum(words in each for each in said) == 1, words
     assert len(said) < 40
-    assert found.declared["vision"]["allocated"]["nvidia.com/a100"] == 16
+    assert found.declared["vision"]["status.allocated nvidia.com/a100"] == 16
     assert found.declared["vision"]["running"] == 3
 
 
