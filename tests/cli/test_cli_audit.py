@@ -278,3 +278,13 @@ def test_values_that_a_file_states_are_computed_again(tmp_path: Path) -> None:
     other.write_text(text.replace("0.555556", "0.777778"))
     [wrong] = [each for each in audit(other).declared if each.differs]
     assert str(wrong) == "hep/ada, FairShare: the file says 0.777778, slurm-fair-tree computes 0.555556"
+
+
+def test_that_a_mend_counts_gpus_only_is_said_where_the_file_counts_more(fairopt: Callable[..., Ran]) -> None:
+    words = "GPUs only: whether there is enough cpu, memory was not looked at"
+    assert words in fairopt("audit", KUEUE).out
+    assert words in fairopt("explain", KUEUE, "search").out
+    assert json.loads(fairopt("audit", KUEUE, "--json").out)["mends_leave_aside"] == words
+    owed = Entitlements.of(["a"], ["T"], gangs=Gangs.of(["a"], [1], users=["a"], types=["T"]))
+    bare = audit(Market.of([[1]], [1], users=["a"], types=["T"], entitlements=owed), policies=[])
+    assert bare.unlooked == ""
