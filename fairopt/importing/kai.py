@@ -291,7 +291,7 @@ def _row(amounts: Mapping[str, Any], own: str) -> dict[str, Any]:
 
 def _stated(status: Mapping[str, Mapping[str, Fraction]], own: str) -> dict[str, Fraction]:
     """Return what a queue's status says, by what it is and the name of the column."""
-    found = {}
+    found: dict[str, Fraction] = {}
     for key, amounts in status.items():
         row = _row({"gpu" if each in GPUS else each: amount for each, amount in amounts.items()}, own)
         found |= {f"{key} {column}": amount for column, amount in row.items()}
