@@ -84,6 +84,15 @@ class Audit(Tabular):
         return bool(self.violations)
 
     @property
+    def unlooked(self) -> str:
+        """What mends and loans leave aside, in words; "" where only GPUs are counted.
+
+        They free GPUs: whether the gangs then find CPU and memory is not asked.
+        """
+        resources = ", ".join(dict.fromkeys(good.resource for good in self.books.said.goods))
+        return f"GPUs only: whether there is enough {resources} was not looked at" if resources else ""
+
+    @property
     def undecided(self) -> bool:
         """Whether a property, or what a policy would give, could not be decided."""
         open_ = (Answer.UNDECIDED, Answer.DEPENDS)
@@ -141,6 +150,7 @@ class Audit(Tabular):
             ],
             "broken_caps": [plain(each, exact=exact) | {"says": str(each)} for each in self.caps],
             "mends": [plain(each, exact=exact) | {"says": str(each)} for each in self.mends],
+            "mends_leave_aside": self.unlooked,
             "past_use": {
                 each.name: plain({"owed": each.owed, "used": each.used}, exact=exact) for each in books.past_use
             },

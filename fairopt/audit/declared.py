@@ -63,12 +63,15 @@ def compared(
 ) -> Iterator[DeclaredValue]:
     """Yield every declared number of users and groups of the market, computed where a rule's values are called so.
 
-    The rules see the market as it stands, without what is pending, so that they only say what its shares are.
+    KAI's ``allocated`` is compared with what its pods hold, Volcano's with its running gangs. The rules see the market
+    as it stands, without what is pending, so that they only say what its shares are.
     """
     known = {name: own for name, own in declared.items() if name in books.said.nodes}
     if not known:
         return
-    rules: dict[str, list[tuple[str, Mapping[str, Number]]]] = {}
+    rules: dict[str, list[tuple[str, Mapping[str, Number]]]] = {
+        what: [(rule, values)] for what, rule, values in _usage(books)
+    }
     for policy in policies:
         found = alternative(_as_it_stands(books), policy)
         for what, values in found.grounds.stated.items() if found.grounds is not None else ():
@@ -81,6 +84,19 @@ def compared(
         ]
         # a file does not say which of a scheduler's rules it runs under
         yield from min(sides, key=lambda rows: sum(row.differs for row in rows))
+
+
+def _usage(books: Books) -> Iterator[tuple[str, str, Mapping[str, Number]]]:
+    """Yield what users and groups hold, by column: what the files call it, what adds it up, and the sums by name."""
+    owed = books.said
+    for called, rule, of_users in (
+        ("allocated", "the sum of what runs", owed.held),
+        ("allocatedNonPreemptible", "the sum of what runs and stays", owed.fixed),
+        ("status.allocated", "the sum of the gangs that run", owed.running_gangs[0]),
+    ):
+        sums = owed.total(of_users)
+        for at, column in enumerate(owed.columns):
+            yield f"{called} {column}", rule, dict(zip(owed.nodes, sums[:, at].tolist(), strict=True))
 
 
 def _as_it_stands(books: Books) -> Market:

@@ -130,6 +130,8 @@ def _broken(found: Audit, *, in_full: bool) -> None:
             say(f"  Smallest mend: {cap.mend}")
     for mend in found.mends:
         say(f"  Smallest mend: {mend}")
+    if found.unlooked and (found.mends or any(cap.mend is not None for cap in found.caps)):
+        say(f"  {found.unlooked}")
     if not found.violated and not found.books.by_weight:
         say("No guarantee is broken by others' borrowing, and no cap is broken.")
 
@@ -214,6 +216,8 @@ def explanation(found: Explanation) -> None:
         say("What would let it run:")
         for loan in found.loans:
             say(f"  {loan}")
+    if found.found.unlooked and (found.mends or found.loans):
+        say(found.found.unlooked)
     for each in found.found.alternatives:
         for gang, words in islice(found.why(each).items(), REASONS):
             say(f"{each.policy}, {gang}: {words}")

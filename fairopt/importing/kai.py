@@ -85,7 +85,7 @@ class _Cluster:
         self.queues: dict[str, _Queue] = {}
         self.nodes: dict[str, _Node] = {}
         self.workloads = Workloads(self.places)
-        self.declared: dict[str, dict[str, Any]] = {}
+        self.declared: dict[str, dict[str, dict[str, Fraction]]] = {}
 
     # -- reading ---------------------------------------------------------------------------------------------------
     def take(self, document: Document) -> None:
@@ -151,13 +151,10 @@ class _Cluster:
             {each: _quantity(part, "limit", UNITS[each]) for each, part in parts.items()},
             weight,
         )
-        status = {
-            f"{key} {resource}": found
-            for key in ("allocated", "requested", "allocatedNonPreemptible")
-            for resource, found in queue.part("status").amounts(key).items()
+        status = queue.part("status")
+        self.declared[name] = {
+            key: status.amounts(key) for key in ("allocated", "requested", "allocatedNonPreemptible")
         }
-        if status:
-            self.declared[name] = status
 
     def _node(self, name: str, node: ObjectPart) -> None:
         require(name not in self.nodes, shown(name), "Node, metadata, name", "Give each node once")
@@ -223,7 +220,8 @@ class _Cluster:
                 gangs=_gangs(gangs, users, types, own),
             ),
         )
-        return Imported(market, self.places.unplaced, {k: v for k, v in self.declared.items() if k in named})
+        stated = {name: _stated(said, own[name]) for name, said in self.declared.items() if name in named}
+        return Imported(market, self.places.unplaced, {name: said for name, said in stated.items() if said})
 
     def _there(self) -> dict[str, dict[str, Fraction]]:
         """Return how much each pool has of each resource, without what pods of other schedulers take."""
@@ -289,6 +287,15 @@ def _quantity(part: ObjectPart, key: str, unit: Fraction | int, *, least: int = 
 def _row(amounts: Mapping[str, Any], own: str) -> dict[str, Any]:
     """Return amounts by the names of columns: of the type ``own``, and of its goods."""
     return {own if resource == "gpu" else f"{resource}:{own}": found for resource, found in amounts.items()}
+
+
+def _stated(status: Mapping[str, Mapping[str, Fraction]], own: str) -> dict[str, Fraction]:
+    """Return what a queue's status says, by what it is and the name of the column."""
+    found: dict[str, Fraction] = {}
+    for key, amounts in status.items():
+        row = _row({"gpu" if each in GPUS else each: amount for each, amount in amounts.items()}, own)
+        found |= {f"{key} {column}": amount for column, amount in row.items()}
+    return found
 
 
 def _gangs(gangs: list[PodGang], users: list[str], types: tuple[str, ...], own: Mapping[str, str]) -> Gangs:

@@ -129,7 +129,7 @@ def _row(part: ObjectPart, columns: Columns, places: Places) -> _Row:
         allocated,
         spec.whole("weight", 1) or 1,
         spec.whole("priority", 0),
-        counts | ({"allocated": allocated} if "allocated" in status.value else {}),
+        counts | ({f"status.allocated {each}": amount for each, amount in allocated.items()}),
     )
 
 
@@ -148,7 +148,7 @@ def _held(name: str, row: _Row, running: Mapping[str, Fraction], places: Places)
     """Return what a queue holds: what its status says, and at least what its running gangs take."""
     for column, runs in running.items():
         said = row.held.get(column, _NONE)
-        if runs > said and "allocated" in row.declared:
+        if runs > said and f"status.allocated {column}" in row.declared:
             got = f"{said} {column}, and its running pod groups take {runs}"
             places.note("Queue, status.allocated", name, got, "less than what runs; what runs is taken")
     return {column: max(runs, row.held.get(column, _NONE)) for column, runs in running.items()}

@@ -156,13 +156,13 @@ def _of_job(job: ObjectPart) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
     for (task, replicas), start in zip(tasks, first, strict=True):
         more = min(replicas - start, left)
         left -= more
-        for name, amount in _of_pod(task.part("template").part("spec")).items():
+        for name, amount in of_pod(task.part("template").part("spec")).items():
             whole[name] = whole.get(name, Fraction(0)) + amount * replicas
             least[name] = least.get(name, Fraction(0)) + amount * (start + more)
     return whole, least
 
 
-def _of_pod(spec: ObjectPart) -> dict[str, Fraction]:
+def of_pod(spec: ObjectPart) -> dict[str, Fraction]:
     """Return what a pod asks for: the sum of its containers, at least the largest of those that come first."""
     takes: dict[str, Fraction] = {}
     for container in spec.parts("containers"):

@@ -92,8 +92,8 @@ class CohortQuotas:
         self.times = [self._times(node, self.children[over] if over != TOP else ()) for node, over in enumerate(parent)]
         self.usage = [[0] * self.width for _ in nodes]
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
-        #: Of each column and tree (its root), the ClusterQueues that use more of it than their quota; and of each column
-        #: and node, the children that do.
+        #: Of each column: by tree (its root) the ClusterQueues that use more of it than their quota, by node the
+        #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._orders: dict[int, tuple[bool, int]] = {}

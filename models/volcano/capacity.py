@@ -176,7 +176,9 @@ class _Reclaiming:
             return False
         mine = job.queue
         level = self.level
-        nodes = (mine, *(node for node in self._groups(mine) if node not in self._same(queue, mine))) if level else (mine,)
+        nodes = (
+            (mine, *(node for node in self._groups(mine) if node not in self._same(queue, mine))) if level else (mine,)
+        )
         for node in nodes:
             if self._relevant(has, node) and not self._exceeds(left.get(node, self.cluster.held[node]), has, node):
                 return False

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import yaml
 from ran_command import Ran
 
 from fairopt import allocate, audit, discovery
@@ -222,13 +223,49 @@ def test_a_change_is_written_as_the_scheduler_takes_it(name: str, fairopt: Calla
             "hep/bo.weight=4",
             "sacctmgr .* name=bo account=hep set fairshare=4",
         ),
+        "volcano": (CLUSTERS / "volcano" / "capacity.json", "vision.weight=4", '"weight": 4'),
+        "yarn": (
+            CLUSTERS / "yarn" / "absolute.xml",
+            "root.train.default.cap=16",
+            r"root\.train\.maximum-capacity</name><value>\[yarn\.io/gpu=16,memory-mb=204800,vcores=200\]",
+        ),
+        "armada": (CLUSTERS / "armada" / "cluster.json", "students.weight=0.5", "name: students\npriorityFactor: 2.0"),
     }
     file, setting, written = change[name]
-    ran = fairopt("whatif", file, "--set", setting, "--policy", "kueue", "--emit", name)
+    beside = [CLUSTERS / "yarn" / "metrics.json"] if name == "yarn" else []
+    ran = fairopt("whatif", file, *beside, "--set", setting, "--policy", "kueue", "--emit", name)
     assert ran.status == 0, ran.err
     assert re.search(written, ran.out)
-    again = json.loads(fairopt("whatif", file, "--set", setting, "--emit", name, "--json").out)
+    again = json.loads(fairopt("whatif", file, *beside, "--set", setting, "--emit", name, "--json").out)
     assert again["emitted"] == ran.out
+
+
+def test_what_volcanos_queues_say_they_hold_is_added_up_again(tmp_path: Path) -> None:
+    document = json.loads((CLUSTERS / "volcano" / "capacity.json").read_text())
+    found = audit(CLUSTERS / "volcano" / "capacity.json", policies=[])
+    known = [each for each in found.declared if each.computed is not None]
+    assert (len(known), [each for each in known if each.differs]) == (19, [])
+    for item in document["items"]:
+        if (item["kind"], item["metadata"]["name"]) == ("Queue", "language"):
+            item["status"]["allocated"]["nvidia.com/a100"] = "7"
+    (tmp_path / "now.json").write_text(json.dumps(document))
+    [wrong] = [each for each in audit(tmp_path / "now.json", policies=[]).declared if each.differs]
+    said = "language, status.allocated nvidia.com/a100: the file says 7, the sum of the gangs that run computes 6"
+    assert str(wrong) == said
+
+
+def test_what_kais_queues_say_they_hold_is_added_up_again(tmp_path: Path) -> None:
+    text = (CLUSTERS / "kai" / "cluster.yaml").read_text()
+    found = audit(CLUSTERS / "kai" / "cluster.yaml", policies=[])
+    known = [each for each in found.declared if each.computed is not None]
+    assert (len(known), [each for each in known if each.differs]) == (10, [])
+    document = yaml.safe_load(text)
+    for item in document["items"]:
+        if (item["kind"], item["metadata"]["name"]) == ("Queue", "vision"):
+            item["status"]["allocated"]["nvidia.com/gpu"] = "12"
+    (tmp_path / "now.yaml").write_text(yaml.safe_dump(document))
+    [wrong] = [each for each in audit(tmp_path / "now.yaml", policies=[]).declared if each.differs]
+    assert str(wrong) == "vision, allocated h100: the file says 12, the sum of what runs computes 14"
 
 
 def test_values_that_a_file_states_are_computed_again(tmp_path: Path) -> None:
@@ -241,3 +278,13 @@ def test_values_that_a_file_states_are_computed_again(tmp_path: Path) -> None:
     other.write_text(text.replace("0.555556", "0.777778"))
     [wrong] = [each for each in audit(other).declared if each.differs]
     assert str(wrong) == "hep/ada, FairShare: the file says 0.777778, slurm-fair-tree computes 0.555556"
+
+
+def test_that_a_mend_counts_gpus_only_is_said_where_the_file_counts_more(fairopt: Callable[..., Ran]) -> None:
+    words = "GPUs only: whether there is enough cpu, memory was not looked at"
+    assert words in fairopt("audit", KUEUE).out
+    assert words in fairopt("explain", KUEUE, "search").out
+    assert json.loads(fairopt("audit", KUEUE, "--json").out)["mends_leave_aside"] == words
+    owed = Entitlements.of(["a"], ["T"], gangs=Gangs.of(["a"], [1], users=["a"], types=["T"]))
+    bare = audit(Market.of([[1]], [1], users=["a"], types=["T"], entitlements=owed), policies=[])
+    assert bare.unlooked == ""

@@ -32,6 +32,8 @@ BESIDE = {
     "absolute.xml": ("metrics.json",),
     "scheduler.json": ("capacity-scheduler.xml",),
     "metrics.json": ("capacity-scheduler.xml",),
+    "scheduler.yaml": ("cluster.json",),
+    "submit.yaml": ("cluster.json",),
 }
 
 

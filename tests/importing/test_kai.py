@@ -127,7 +127,7 @@ def test_parts_of_gpus_and_other_things_without_a_place_are_named() -> None:
         ("Node", "gpu-3"),
     ):
         assert word in said(found, place)
-    assert found.declared["vision"]["allocated nvidia.com/gpu"] == 14
+    assert found.declared["vision"]["allocated h100"] == 14
 
 
 def test_the_samples_have_every_field_of_the_types() -> None:

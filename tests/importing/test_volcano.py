@@ -13,9 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import CHANGES, STRANGE, Spot, answered_or_refused, mutated, spots
 
-from fairopt.errors import BadInput
+from fairopt.audit.settings import read_setting, with_settings
+from fairopt.errors import BadInput, NotCapable
 from fairopt.importing import volcano
 from fairopt.importing.volcano_fields import FIELDS
+from fairopt.importing.volcano_objects import emit
 from fairopt.program import INFINITY
 
 SAMPLES = Path(str(files("fairopt.datasets") / "clusters" / "volcano"))
@@ -82,7 +84,7 @@ def test_what_has_no_place_is_named_once() -> None:
     ):
         assert sum(words in each for each in said) == 1, words
     assert len(said) < 40
-    assert found.declared["vision"]["allocated"]["nvidia.com/a100"] == 16
+    assert found.declared["vision"]["status.allocated nvidia.com/a100"] == 16
     assert found.declared["vision"]["running"] == 3
 
 
@@ -159,6 +161,48 @@ def test_bad_values_are_named_with_place_and_remedy(
 def test_the_same_object_twice_is_refused() -> None:
     with pytest.raises(BadInput, match="stands twice"):
         volcano.read(CAPACITY, CAPACITY)
+
+
+def test_a_changed_queue_is_written_as_the_scheduler_takes_it(tmp_path: Path) -> None:
+    """What `emit` writes, merged into the files as kubectl does, is read as the changed market."""
+    before = volcano.read(CAPACITY).problem
+    h100, a100 = (f"nvidia.com/{kind}" for kind in ("h100", "a100"))
+    changes = [f"vision.{h100}.quota=2", f"vision.{a100}.cap=20", "serving.weight=3", "vision.priority=7",
+               f"vision.{a100}.reserve=0", f"research.{h100}.cap=12"]  # fmt: skip
+    after = with_settings(before, [read_setting(each, before) for each in changes])
+    written = {each["metadata"]["name"]: each["spec"] for each in json.loads(emit(before, after))["items"]}
+    assert set(written) <= {"research", "serving", "vision"}
+    assert written["vision"]["guarantee"]["resource"][a100] is None
+
+    def merge(own: dict[str, Any], new: dict[str, Any]) -> None:
+        for key, value in new.items():
+            if isinstance(value, dict):
+                merge(own.setdefault(key, {}), value)
+            elif value is None:
+                own.pop(key, None)
+            else:
+                own[key] = value
+
+    def edit(item: dict[str, Any]) -> list[dict[str, Any]]:
+        merge(item["spec"], written.get(item["metadata"]["name"], {}))
+        return [item]
+
+    assert volcano.read(_edited(tmp_path, "Queue", edit)).problem.entitlements == after.entitlements
+    assert json.loads(emit(before, before))["items"] == []
+
+
+def test_what_volcano_cannot_be_told_is_refused() -> None:
+    before, hdrf = volcano.read(CAPACITY).problem, volcano.read(HDRF).problem
+    half = with_settings(before, [read_setting("serving.weight=1/2", before)])
+    with pytest.raises(BadInput, match="whole numbers"):
+        emit(before, half)
+    third = with_settings(before, [read_setting("vision.nvidia.com/a100.quota=37/3", before)])
+    with pytest.raises(NotCapable, match="no quantity"):
+        emit(before, third)
+    with pytest.raises(NotCapable, match="hierarchical DRF"):
+        emit(hdrf, hdrf)
+    with pytest.raises(BadInput, match="not the same queues"):
+        emit(before, hdrf)
 
 
 WHOLE = json.loads(CAPACITY.read_text())

@@ -13,9 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import CHANGES, STRANGE, Spot, answered_or_refused, mutated, spots
 
-from fairopt.errors import BadInput
+from fairopt.audit.settings import read_setting, with_settings
+from fairopt.errors import BadInput, NotCapable
 from fairopt.importing import yarn
+from fairopt.importing.yarn_config import PREFIX, properties
 from fairopt.importing.yarn_fields import METRICS, PROPERTIES, QUEUE, SCHEDULER
+from fairopt.importing.yarn_objects import emit
+from fairopt.problem import Market
 
 SAMPLES = Path(str(files("fairopt.datasets") / "clusters" / "yarn"))
 CONFIG, SCHEDULED, MEASURED = (SAMPLES / name for name in ("capacity-scheduler.xml", "scheduler.json", "metrics.json"))
@@ -41,6 +45,50 @@ def _cluster(tmp_path: Path, memory: int, cores: int, gpus: int) -> Path:
     path = tmp_path / "metrics.json"
     path.write_text(json.dumps({"clusterMetrics": {"totalClusterResourcesAcrossPartition": whole}}))
     return path
+
+
+AMOUNTS = {
+    "root.queues": "train,infer",
+    "root.train.queues": "a,b",
+    "root.train.capacity": "[memory=600,vcores=60,yarn.io/gpu=12]",
+    "root.train.maximum-capacity": "[memory=900,vcores=90,yarn.io/gpu=14]",
+    "root.train.a.capacity": "[memory=400,vcores=40,yarn.io/gpu=8]",
+    "root.train.b.capacity": "[memory=200,vcores=20,yarn.io/gpu=2]",
+    "root.infer.capacity": "[memory=400,vcores=40,yarn.io/gpu=2]",
+}
+
+
+def test_a_change_is_written_as_properties(tmp_path: Path) -> None:
+    """What `emit` writes, in the place of the properties of those names, is read as the changed market."""
+    cluster = _cluster(tmp_path, 1000, 100, 16)
+    before = yarn.read(_config(tmp_path, AMOUNTS), cluster).problem
+    changes = ["root.train.b.default.quota=4", "root.infer.default.cap=6", "root.infer.priority=3"]
+    after = with_settings(before, [read_setting(each, before) for each in changes])
+    written = tmp_path / "change.xml"
+    written.write_text(emit(before, after))
+    merged = AMOUNTS | {name.removeprefix(PREFIX): value for name, value in properties(written).items()}
+    assert merged["root.train.b.capacity"] == "[yarn.io/gpu=4,memory-mb=200,vcores=20]"
+    assert merged["root.train.capacity"] == "[yarn.io/gpu=14,memory-mb=600,vcores=60]"  # it has what its queues have
+    changed = {name for name in merged if merged[name] != AMOUNTS.get(name)}
+    assert changed == {
+        *(f"root.{name}.capacity" for name in ("train", "train.a", "train.b", "infer")),
+        *("root.infer.maximum-capacity", "root.infer.priority"),
+    }
+    assert yarn.read(_config(tmp_path, merged), cluster).problem.entitlements == after.entitlements
+    assert emit(before, before) == ""
+
+
+def test_what_yarn_cannot_be_told_is_refused_or_said(tmp_path: Path) -> None:
+    before = yarn.read(_config(tmp_path, AMOUNTS), _cluster(tmp_path, 1000, 100, 16)).problem
+
+    def changed(setting: str) -> Market:
+        return with_settings(before, [read_setting(setting, before)])
+
+    with pytest.raises(NotCapable, match="not whole"):
+        emit(before, changed("root.infer.default.quota=7/2"))
+    assert "<!-- root.infer: borrow weight changes; YARN has none -->" in emit(before, changed("root.infer.weight=2"))
+    with pytest.raises(BadInput, match="not the same queues"):
+        emit(before, before.plain())
 
 
 def test_a_leaf_queue_is_a_user_and_a_partition_is_a_type() -> None:

@@ -241,10 +241,11 @@ def imported(name: str) -> dict[str, bytes]:
 
 
 def beside(name: str, file: str) -> list[Path]:
-    """Return the samples that are read together with one of YARN's."""
+    """Return the samples that are read together with one of YARN's or Armada's."""
     others = {"metrics.json": ("capacity-scheduler.xml",), "scheduler.json": ("capacity-scheduler.xml",)}
     others |= dict.fromkeys(("capacity-scheduler.xml", "absolute.xml"), ("metrics.json",))
-    return [DATA / "clusters" / name / each for each in others.get(file, ())] if name == "yarn" else []
+    others |= dict.fromkeys(("scheduler.yaml", "submit.yaml"), ("cluster.json",))
+    return [DATA / "clusters" / name / each for each in others.get(file, ())] if name in ("armada", "yarn") else []
 
 
 def import_with(name: str, path: Path) -> Any:
