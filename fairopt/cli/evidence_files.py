@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairopt.certificates import Certificate, Infeasibility
-from fairopt.compare import AllocationRow
 from fairopt.errors import BadInput, NotSolved
 from fairopt.policy import Formulated, Policy
 from fairopt.problem import Market
@@ -16,6 +14,8 @@ from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Property, Verdict
 
 if TYPE_CHECKING:
+    from fairopt.certificates import Certificate
+    from fairopt.compare import AllocationRow
     from fairopt.evidence import EvidenceItem
 
 
@@ -43,6 +43,7 @@ def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) ->
     nothing = solution is None or (solution.x is None and solution.farkas is None)
     if solution is None or nothing or not isinstance(policy, Formulated):
         return
+    from fairopt.certificates import Infeasibility
     from fairopt.evidence import certify_bound  # here, so that help comes sooner
 
     found = certify_bound(policy, market, solution)
