@@ -97,10 +97,16 @@ class Once(TyperCommand):
             if value is not None and str(value) not in error.message:
                 error.message = f"got {value}. {error.message}"
             elif value is None and not error.message:
+                error.param = self._missing(error.param)
                 error.message = getattr(error.param, "help", None) or ""
             raise
         self._keep_what_is_read(ctx)
         return rest
+
+    def _missing(self, parameter: Any) -> Any:
+        """Return the argument that is missing: behind one that takes any number of words, the last was taken for it."""
+        behind = [each for each in self.params[self.params.index(parameter) + 1 :] if is_argument(each)]
+        return behind[-1] if is_argument(parameter) and parameter.nargs != 1 and behind else parameter
 
     def _keep_what_is_read(self, ctx: Any) -> None:
         """Refuse an option that names the file of an argument: what is written would replace what was read."""

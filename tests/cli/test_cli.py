@@ -220,6 +220,8 @@ def test_version(fairopt: Callable[..., Ran]) -> None:
         (["solve", MARKET], 2, "'--policy'. A policy by name; `fairopt policies` lists them."),
         (["solve", str(Path(MARKET).parent), "--policy", "max-min"], 2, "this is a directory. Give a file that ends"),
         (["audit", MARKET.removesuffix(".toml")], 2, "Did you mean 'oef_example.toml'?"),
+        (["explain", MARKET], 2, "Missing argument 'USER'. A user or a group."),
+        (["import", "slurm", "--out", "m.toml"], 2, "Missing argument 'FILE'. Files, or a folder"),
         (["whatif", MARKET], 2, "nothing says what is to change"),
         (["audit", MARKET], 2, "oef_example.toml: entitlements: the market says nothing of entitlements"),
         (["frontier", MARKET, "--out", MARKET], 2, "--out: "),
