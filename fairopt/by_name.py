@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from numbers import Integral
 from time import perf_counter
 from typing import Any, TypeAlias, Unpack, overload
 
 from fairopt import discovery
 from fairopt.backends import Method, Options, Solver
 from fairopt.deadline import only_a_part
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, type_of
 from fairopt.policy import Allocation, Decision, Plan, Policy, Schedule, Uniqueness
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
@@ -152,6 +153,8 @@ def run(
     chosen = discovery.policy_of(policy, Queue)
     if not isinstance(trace, Trace):
         remedy = "Give a Trace; for one market after another there is fairopt.policy.decide_each"
-        raise BadInput(f"got a {type(trace).__name__}", place="trace", remedy=remedy)
+        raise BadInput(f"got {type_of(trace)}", place="trace", remedy=remedy)
+    if rounds is not None and not (isinstance(rounds, Integral) and rounds >= 0):
+        raise BadInput(f"got {rounds}", place="rounds", remedy="Give a whole number, or None to play all of them")
     how: dict[str, Any] = {"mechanics": mechanics, "exact": exact, "rounds": rounds, "after": after}
     return run_with(chosen, trace, cluster, length=length, backend=discovery.solver_of(chosen, backend), **how)

@@ -22,7 +22,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairopt.backends import Method, Solver
-from fairopt.errors import BadInput, NotInstalled
+from fairopt.errors import BadInput, NotInstalled, type_of
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
@@ -79,20 +79,25 @@ def policy_of(given: str | type[Policy] | Policy, problem: type | None = None) -
     made = given() if isinstance(given, type) else given
     if not isinstance(made, Policy):
         remedy = "Give a policy, its class, or a name that `fairopt policies` lists"
-        raise BadInput(f"got a {type(made).__name__}", place="policy", remedy=remedy)
+        raise BadInput(f"got {type_of(made)}", place="policy", remedy=remedy)
     return made
 
 
 def policies(problem: type | None = None) -> list[Policy]:
     """Return the installed policies, with default options: all, or those that decide on a `Market`, `Queue` or `Batch`.
 
-    Errors: `NotInstalled` where one cannot be loaded, `BadInput` for an entry point that gives no policy.
+    Errors: `NotInstalled` where one cannot be loaded, `BadInput` for an entry point that gives no policy, and a
+    ``problem`` that is no class.
 
     Source: each policy names its own in ``source``.
 
     >>> [each.name for each in policies(Batch)][:2]
     ['batch-private', 'fcfs']
     """
+    if not (problem is None or isinstance(problem, type)):
+        raise BadInput(
+            f"got {type_of(problem)}", place="problem", remedy="Give Market, Queue or Batch, or leave it out"
+        )
     made: list[Policy] = [_made(POLICIES, name, Policy) for name in names(POLICIES)]
     return [each for each in made if problem is None or issubclass(each.problem, problem)]
 
@@ -136,7 +141,7 @@ def solver_of(policy: Policy, given: Any) -> Solver | Method | None:
     made = given() if isinstance(given, type) else given
     if not isinstance(made, Solver | Method | None):
         remedy = "Give a back end, its class, or a name that `fairopt backends` lists; None for the policy's best way"
-        raise BadInput(f"got a {type(made).__name__}", place="backend", remedy=remedy)
+        raise BadInput(f"got {type_of(made)}", place="backend", remedy=remedy)
     return made
 
 
@@ -152,7 +157,7 @@ def property_of(given: str | type[Property] | Property) -> Property:
     made = given() if isinstance(given, type) else given
     if not isinstance(made, Property):
         remedy = "Give a property, its class, or a name that `fairopt properties` lists"
-        raise BadInput(f"got a {type(made).__name__}", place="property", remedy=remedy)
+        raise BadInput(f"got {type_of(made)}", place="property", remedy=remedy)
     return made
 
 

@@ -46,6 +46,16 @@ class BadInput(FairoptError, ValueError):
         return f"{text}. {self.remedy}" if self.remedy else text
 
 
+def type_of(value: object) -> str:
+    """Return of what type a value is, as a message says it.
+
+    >>> type_of(3), type_of("x"), type_of(None)
+    ('an int', 'a str', 'None')
+    """
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
+
+
 def require(fits: bool, value: object, place: str, remedy: str) -> None:
     """Raise `BadInput` for ``value`` unless it ``fits``.
 
@@ -62,7 +72,7 @@ class WrongReturn(FairoptError, TypeError):
 def require_returned(fits: bool, value: object, method: str, wanted: str) -> None:
     """Raise `WrongReturn` unless ``value`` fits, which ``method`` returned; ``wanted`` is what it must return."""
     if not fits:
-        raise WrongReturn(f"{method} returned a {type(value).__name__}; it must return {wanted}")
+        raise WrongReturn(f"{method} returned {type_of(value)}; it must return {wanted}")
 
 
 class NotInstalled(FairoptError, ImportError):

@@ -15,7 +15,7 @@ from fairopt.datasets import astraea_example, philly_cluster, philly_trace
 from fairopt.models import MaxMin
 from fairopt.models import ShortestRemainingTimeFirst as SRTF
 from fairopt.policy import decide as decide_with
-from fairopt.properties import EnvyFreeness
+from fairopt.properties import EnvyFreeness, StrategyProofness
 from fairopt.simulation import Setting
 from fairopt.testing.policy_suite import installed
 
@@ -99,11 +99,11 @@ def test_lists_are_verified_with_all_properties_of_allocations() -> None:
     [
         (lambda: allocate("max-mn", MARKET), "Did you mean max-min"),
         (lambda: allocate("fcfs", MARKET), "`fairopt schedule` takes it"),
-        (lambda: allocate(3, MARKET), "policy: got a int. Give a policy"),
+        (lambda: allocate(3, MARKET), "policy: got an int. Give a policy"),
         (lambda: allocate("max-min", MARKET, "hihgs"), "Did you mean highs"),
-        (lambda: allocate("max-min", MARKET, 3), "backend: got a int. Give a back end, its class, or a name"),  # type: ignore[arg-type]
+        (lambda: allocate("max-min", MARKET, 3), "backend: got an int. Give a back end, its class, or a name"),  # type: ignore[arg-type]
         (lambda: compare(MARKET, ["max-min"], ["envy"]), "there is no 'envy' among the properties"),
-        (lambda: compare(MARKET, ["max-min"], 3), "property: got a int. Give a property, its class, or a name"),
+        (lambda: compare(MARKET, ["max-min"], 3), "property: got an int. Give a property, its class, or a name"),
         (lambda: compare(MARKET, effort=3), "effort: got 3. Give an Effort("),
         (lambda: next(compare(MARKET, limit=float("nan"))), "time limit: got nan. Give seconds, or None"),
         (lambda: compare("market.toml"), "problem: got a str. Give a Market, a Setting or a Batch"),  # type: ignore[call-overload]
@@ -116,8 +116,16 @@ def test_lists_are_verified_with_all_properties_of_allocations() -> None:
         (lambda: uniqueness("max-min", MARKET), "decision: got a Market. Give an allocation"),  # type: ignore[arg-type]
         (lambda: run("max-min", TRACE, CLUSTER, length=300), "`fairopt solve` takes it"),
         (lambda: run("srtf", [MARKET], CLUSTER, length=300), "Give a Trace; for one market after another"),
+        (lambda: run("srtf", TRACE, CLUSTER, length=300, rounds=-1), "rounds: got -1. Give a whole number"),
+        (lambda: run("srtf", TRACE, CLUSTER, length=300, rounds=1.5), "rounds: got 1.5. Give a whole number"),  # type: ignore[arg-type]
+        (lambda: fairopt.policies("Market"), "problem: got a str. Give Market, Queue or Batch"),  # type: ignore[arg-type]
+        (lambda: fairopt.write_market("m", "m.toml"), "market: got a str. Give a Market"),  # type: ignore[arg-type]
+        (lambda: StrategyProofness().search("max-min", MARKET), "policy: got the name 'max-min'. Give a policy"),  # type: ignore[arg-type]
+        (lambda: plot.shares(MARKET), "decision: got a Market. Give what fairopt.allocate returns"),  # type: ignore[arg-type]
+        (lambda: plot.cdf({}, "hours"), "values: got a dict. Give numbers by name"),
+        (lambda: discovery.workload("poisson").trace(1, TRACE), "cluster: got a Trace. Give a Cluster"),  # type: ignore[arg-type]
         (lambda: verify(astraea_example(), [[1, 0]]), "outcome: got a list. Of a Batch, give a Plan"),
-        (lambda: verify(Setting(CLUSTER, TRACE), 3), "outcome: got a int. Of a Setting, give a History"),
+        (lambda: verify(Setting(CLUSTER, TRACE), 3), "outcome: got an int. Of a Setting, give a History"),
         (lambda: verify(MARKET, [[1, 0], [0, 1]], ["strategy_proofness"]), "`compare` asks it of a policy"),
     ],
 )
@@ -137,6 +145,6 @@ def test_the_version_is_that_of_the_package() -> None:
 
 
 def test_who_decides_takes_policies_and_says_who_takes_names() -> None:
-    for given, says in (("max-min", "the name 'max-min'"), (MaxMin, "a MaxMin")):
-        with pytest.raises(BadInput, match=f"policy: got {says}. Give a policy; fairopt.decide takes names"):
+    for given, says in (("max-min", "the name 'max-min'"), (MaxMin, "the class MaxMin")):
+        with pytest.raises(BadInput, match=f"policy: got {says}. Give a policy; fairopt.discovery.policy_of makes one"):
             decide_with(given, MARKET)  # type: ignore[call-overload]

@@ -20,7 +20,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn, TypeGuard
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -73,6 +73,10 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
 PLAIN: Mapping[str, Any] = MappingProxyType({"add_completion": False, "rich_markup_mode": None})
 
 
+#: Where a command's context keeps the names of the parameters that are files to read.
+READ = "fairopt.read"
+
+
 class Once(TyperCommand):
     """A command that refuses an option given twice where it takes one value, instead of forgetting the first.
 
@@ -93,19 +97,25 @@ class Once(TyperCommand):
             if value is not None and str(value) not in error.message:
                 error.message = f"got {value}. {error.message}"
             elif value is None and not error.message:
+                error.param = self._missing(error.param)
                 error.message = getattr(error.param, "help", None) or ""
             raise
         self._keep_what_is_read(ctx)
         return rest
 
+    def _missing(self, parameter: Any) -> Any:
+        """Return the argument that is missing: behind one that takes any number of words, the last was taken for it."""
+        behind = [each for each in self.params[self.params.index(parameter) + 1 :] if is_argument(each)]
+        return behind[-1] if is_argument(parameter) and parameter.nargs != 1 and behind else parameter
+
     def _keep_what_is_read(self, ctx: Any) -> None:
         """Refuse an option that names the file of an argument: what is written would replace what was read."""
         named = [(each, path) for each in self.params for path in _paths(ctx.params.get(each.name))]
-        read = {path.resolve(): each for each, path in named if is_argument(each)}
+        read = {path.resolve(): each.display_name_raw for each, path in named if is_argument(each)}
         for each, path in named:
             taken = read.get(path.resolve())
-            if taken is not None and not is_argument(each):
-                problem = f"{path} is the file of {taken.display_name_raw} as well"
+            if taken is not None and not is_argument(each) and each.name not in ctx.meta.get(READ, ()):
+                problem = f"{path} is the file of {taken} as well"
                 raise BadInput(problem, place=each.opts[0], remedy="Name another file")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -125,7 +135,7 @@ def _paths(value: Any) -> list[Path]:
     return [each for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, Path)]
 
 
-def is_argument(parameter: Any) -> bool:
+def is_argument(parameter: Any) -> TypeGuard[TyperArgument]:
     """Return whether a parameter is an argument: it is given by its place, not by its name."""
     return isinstance(parameter, TyperArgument)
 

@@ -8,10 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from fairopt import discovery
-from fairopt.audit import audit as audited
-from fairopt.audit import explain as explained
-from fairopt.audit import whatif as what_if
-from fairopt.cli import audit_tables, completing, evidence_files, tables
+from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file, input_option
 from fairopt.cli.listing import AsJson, print_json, show
@@ -75,6 +72,9 @@ def audit(
 
     Exit status: 1 a guarantee is broken by others' borrowing, or a cap is; 4 neither, and a property is undecided.
     """
+    from fairopt.audit import audit as audited  # here, so that help comes sooner
+    from fairopt.cli import audit_tables
+
     require_place(html, "--html")
     evidence_files.require_empty(certificates)
     if speedups is not None and rates is not None:
@@ -103,6 +103,9 @@ def explain(
     json_: AsJson = False,
 ) -> None:
     """Say how one user or group stands and why, what would let its gangs run, and what one GPU more would give it."""
+    from fairopt.audit import explain as explained  # here, so that help comes sooner
+    from fairopt.cli import audit_tables
+
     with tables.working("reading") as watch:
         found = explained(files, user, importer=importer, policies=policies, watch=watch)
     show(json_, found.to_json(), lambda: audit_tables.explanation(found))
@@ -135,6 +138,9 @@ def whatif(
 
     Exit status: 1 a guarantee or a cap is broken after it that was not before.
     """
+    from fairopt.audit import whatif as what_if  # here, so that help comes sooner
+    from fairopt.cli import audit_tables
+
     emitter = discovery.load(discovery.EMITTERS, emit) if emit else None
     if not settings and len(files) != 2:
         raise BadInput("nothing says what is to change", place="--set", remedy="Give --set, or two files to compare")

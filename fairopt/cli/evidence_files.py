@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fairopt.certificates import Certificate, Infeasibility
-from fairopt.compare import AllocationRow
 from fairopt.errors import BadInput, NotSolved
-from fairopt.evidence import EvidenceItem, certify_bound, evidence, evidence_of_verdicts
 from fairopt.policy import Formulated, Policy
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Property, Verdict
+
+if TYPE_CHECKING:
+    from fairopt.certificates import Certificate
+    from fairopt.compare import AllocationRow
+    from fairopt.evidence import EvidenceItem
 
 
 def require_empty(folder: Path | None) -> None:
@@ -40,6 +43,9 @@ def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) ->
     nothing = solution is None or (solution.x is None and solution.farkas is None)
     if solution is None or nothing or not isinstance(policy, Formulated):
         return
+    from fairopt.certificates import Infeasibility
+    from fairopt.evidence import certify_bound  # here, so that help comes sooner
+
     found = certify_bound(policy, market, solution)
     write(found, path)
     says = "that no point satisfies all constraints"
@@ -50,6 +56,8 @@ def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) ->
 
 def write_certificates(rows: list[AllocationRow], properties: list[Property], folder: Path) -> None:
     """Write the evidence of each row as ``folder/POLICY/WHAT.json``, and say what has none, and why."""
+    from fairopt.evidence import evidence  # here, so that help comes sooner
+
     items = ((f"{row.policy.name}/{item.name}", item) for row in rows for item in evidence(row, properties))
     write_items(items, folder)
 
@@ -58,6 +66,8 @@ def write_verdicts(
     market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: list[AllocationProperty], folder: Path
 ) -> None:
     """Write the evidence of verdicts on an allocation as ``folder/WHAT.json``."""
+    from fairopt.evidence import evidence_of_verdicts  # here, so that help comes sooner
+
     items = evidence_of_verdicts(market, shares, verdicts, properties)
     write_items(((item.name, item) for item in items), folder)
 

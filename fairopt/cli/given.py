@@ -17,6 +17,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from fairopt import discovery
+from fairopt.cli.app import READ
 from fairopt.cli.completing import files_and
 from fairopt.errors import BadInput
 from fairopt.problem import Market
@@ -83,6 +84,7 @@ def resolving(kinds: Sequence[type] = ()) -> dict[str, Any]:
     def resolve(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
         if context.resilient_parsing or value is None:
             return value
+        context.meta.setdefault(READ, set()).add(parameter.name)
         if isinstance(value, list | tuple):
             return [_file(context, each, parameter, kinds) for each in value]
         return _file(context, value, parameter, kinds)

@@ -18,7 +18,6 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, policy_option, print_json
 from fairopt.errors import NotCapable
-from fairopt.evidence import certify_misreport
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import FORMATS, read_market, require_writable, write_market
@@ -81,6 +80,8 @@ def lie(
     if out is not None:
         write_market(problem, out)
     if certificate is not None:
+        from fairopt.evidence import certify_misreport  # here, so that help comes sooner
+
         write(certify_misreport(rule, problem, witness), certificate)
     raise typer.Exit(Exit.FAILS)
 

@@ -18,7 +18,7 @@ from fairopt.backends import Method, Solver
 from fairopt.by_name import AnyPolicy, AnySolver
 from fairopt.compare.rows import AllocationRow, Compared, PlanRow, Row, RunRow
 from fairopt.deadline import time_limit
-from fairopt.errors import BadInput, FairoptError, require
+from fairopt.errors import BadInput, FairoptError, require, type_of
 from fairopt.metrics import metrics
 from fairopt.policy import Plan, Policy, decide, unheeded, uniqueness
 from fairopt.policy.decide import can_be_exact
@@ -57,7 +57,7 @@ def answered(problem: Any, policy: Policy, **how: Any) -> Row:
     >>> answered(oef_example(), MaxMin()).decision.objective
     Fraction(54, 49)
     """
-    raise BadInput(f"got a {type(problem).__name__}", place="problem", remedy="Give a Market, a Setting or a Batch")
+    raise BadInput(f"got {type_of(problem)}", place="problem", remedy="Give a Market, a Setting or a Batch")
 
 
 @answered.register
@@ -239,7 +239,7 @@ def verify(
     """
     for kind, made in ((Setting, History), (Batch, Plan)):
         fits = not isinstance(problem, kind) or isinstance(outcome, made)
-        require(fits, f"a {type(outcome).__name__}", "outcome", f"Of a {kind.__name__}, give a {made.__name__}")
+        require(fits, type_of(outcome), "outcome", f"Of a {kind.__name__}, give a {made.__name__}")
     verdicts, problem = {}, _measured(problem, error)
     for each in _asked(problem, properties):
         if not isinstance(each, OutcomeProperty):
@@ -267,7 +267,7 @@ def _asked(problem: object, given: AnyProperty | Sequence[AnyProperty] | None) -
         if known := discovery.properties(type(problem)):
             return [each for each in known if each.asked_of(problem)]
         remedy = "Give a Market, a Setting or a Batch"
-        raise BadInput(f"got a {type(problem).__name__}", place="problem", remedy=remedy)
+        raise BadInput(f"got {type_of(problem)}", place="problem", remedy=remedy)
     asked = [discovery.property_of(each) for each in _several(given)]
     for each in asked:
         if not isinstance(problem, each.problem):

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fairopt.by_name import AnyPolicy
 from fairopt.certificates import EfficientFrontierProof, FrontierProof
 from fairopt.compare import AllocationRow, compare
 from fairopt.deadline import time_limit
 from fairopt.errors import BadInput, FairoptError, NotCapable, OutOfTime, require
-from fairopt.evidence import EvidenceItem
 from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace
 from fairopt.frontier.goals import GOALS, Welfare
 from fairopt.frontier.relaxed import RELAXED, Relaxed
@@ -26,6 +25,9 @@ from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.program import Number
 from fairopt.properties import TOLERANCE
 from fairopt.properties.verdict import plain
+
+if TYPE_CHECKING:
+    from fairopt.evidence import EvidenceItem
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T", Welfare, Relaxed)
@@ -84,6 +86,8 @@ class Frontier(Tabular):
 
     def certificates(self) -> Iterator[EvidenceItem]:
         """Yield the evidence of each curve by a name for its file; for each efficient face a further one."""
+        from fairopt.evidence import EvidenceItem  # here, so that who only draws curves begins sooner
+
         for curve in self.curves:
             name, alone = f"{curve.goal}/{curve.against}", curve.against == "pareto_efficiency"
             if not alone:

@@ -18,7 +18,7 @@ import numpy as np
 
 from fairopt import discovery
 from fairopt.by_name import AnyPolicy, AnySolver, allocate
-from fairopt.errors import BadInput, NotSolved
+from fairopt.errors import BadInput, NotSolved, type_of
 from fairopt.plot.figures import COLOURS, HATCHES, LINES, figure_of, short_name, with_legend
 from fairopt.policy import Allocation, Policy
 from fairopt.policy.decide import Chosen
@@ -52,6 +52,8 @@ def shares(decision: Allocation, users: Sequence[str | int] | None = None, *, ax
     >>> shares(allocate("max-min", Market.of([[1, 2], [1, 5]], [1, 1]))).axes[0].get_title(loc='left')
     'Who gets what: max-min'
     """
+    if not isinstance(decision, Allocation):
+        raise BadInput(f"got {type_of(decision)}", place="decision", remedy="Give what fairopt.allocate returns")
     rows = _rows(decision.market, users)
     if ax is None:
         ax = figure_of(7.5, _height(len(rows))).subplots()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fairopt.errors import BadInput, type_of
 from fairopt.plot.figures import COLOURS, HATCHES, LINES, figure_of, short_name, with_legend
 from fairopt.studies.lines import HostBar, Timeline
 
@@ -38,6 +39,8 @@ def cdf(values: Mapping[str, ArrayLike], what: str, *, level: float | None = Non
     >>> cdf({"fifo": [1, 2, 4], "srtf": [1, 1, 3]}, "hours").axes[0].get_xlabel()
     'hours'
     """
+    if not isinstance(values, Mapping) or not values:
+        raise BadInput(f"got {type_of(values)}", place="values", remedy="Give numbers by name, one name at least")
     ax = _axes(ax)
     found = {name: np.sort(np.asarray(each, dtype=float)) for name, each in values.items()}
     for number, (name, each) in enumerate(found.items()):

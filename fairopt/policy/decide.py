@@ -21,7 +21,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.exact.either import MOST_EXACT
 from fairopt.backends.solution import Solution, Status
 from fairopt.deadline import left, remaining, time_limit
-from fairopt.errors import BadInput, NotCapable, NotSolved, OutOfTime, require_returned
+from fairopt.errors import BadInput, NotCapable, NotSolved, OutOfTime, require_returned, type_of
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
 from fairopt.policy.plan import Plan
@@ -35,6 +35,17 @@ from fairopt.program import INFINITY
 _log = logging.getLogger(__name__)
 #: Who may solve: a back end, or one of the policy's methods.
 Chosen = Solver | Method
+
+
+def _require_policy(policy: object) -> None:
+    if not isinstance(policy, Policy):
+        got = f"the class {policy.__name__}" if isinstance(policy, type) else type_of(policy)
+        remedy = (
+            "Give a policy; fairopt.discovery.policy_of makes one of a name or a class, and fairopt.decide takes all"
+        )
+        raise BadInput(
+            f"got {f'the name {policy!r}' if isinstance(policy, str) else got}", place="policy", remedy=remedy
+        )
 
 
 def chosen(
@@ -58,6 +69,7 @@ def chosen(
     >>> chosen(MaxMin()).name, chosen(MaxMin(), exact=True).name, chosen(MaxMin(), Highs()).name
     ('prices', 'exact', 'highs')
     """
+    _require_policy(policy)
     given = (options or Options()).given().keys() - {Capability.TIME_LIMIT}
     if isinstance(solver, str):
         remedy = "Give a back end: Highs(), or discovery.backend(name)"
@@ -165,18 +177,10 @@ def decide(
     >>> decide(MaxMin(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True).utilities.tolist()
     [Fraction(5, 3), Fraction(10, 3)]
     """
-    if not isinstance(policy, Policy):
-        got = (
-            f"the name {policy!r}"
-            if isinstance(policy, str)
-            else f"a {getattr(policy, '__name__', type(policy).__name__)}"
-        )
-        raise BadInput(
-            f"got {got}", place="policy", remedy="Give a policy; fairopt.decide takes names and classes, too"
-        )
+    _require_policy(policy)
     if not isinstance(problem, policy.problem):
         remedy = f"Give a {policy.problem.__name__}, which is what it decides on"
-        raise BadInput(f"got a {type(problem).__name__}", place=policy.name, remedy=remedy)
+        raise BadInput(f"got {type_of(problem)}", place=policy.name, remedy=remedy)
     if unknown := how.keys() - How.__annotations__.keys():
         raise TypeError(f"decide() got an unexpected keyword argument {min(unknown)!r}")
     if why := unheeded(policy, problem):

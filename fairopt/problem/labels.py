@@ -15,9 +15,9 @@ from fairopt.problem.numbers import shown
 def nearest(name: object, known: Iterable[str], kind: str = "name") -> str:
     """Return a remedy for an unknown name: the known one that is closest, else what is known."""
     names = list(known)
-    close = difflib.get_close_matches(str(name)[:200], names[:2000], n=1)
-    if close:
-        return f"Did you mean {close[0]!r}?"
+    alike = {each.casefold(): each for each in names[:2000]}  # small and capital letters count as the same
+    for close in difflib.get_close_matches(str(name)[:200].casefold(), alike, n=1):
+        return f"Did you mean {alike[close]!r}?"
     more = ", ..." if len(names) > 20 else ""
     return f"Known {kind}s: {', '.join(names[:20])}{more}" if names else f"There are no {kind}s"
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from types import MappingProxyType
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, type_of
 from fairopt.problem.numbers import exact
 from fairopt.program import Number
 
@@ -117,5 +117,5 @@ def form_of(utility: object, place: str, why: str) -> str:
     form = next((name for name, kind in FORMS.items() if type(utility) is kind), None)
     if form is None:
         remedy = f"Write it as Steps, slot by slot: {why}"
-        raise BadInput(f"got a {type(utility).__name__}", place=place, remedy=remedy)
+        raise BadInput(f"got {type_of(utility)}", place=place, remedy=remedy)
     return form

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, type_of
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.jobs import MOST_JOBS
 from fairopt.problem.numbers import exact
@@ -67,7 +67,9 @@ class Synthetic(Workload):
         """Return the rate of arrivals over ``span`` thousandths: pairs (how long, the jobs' part that comes then)."""
 
     def trace(self, seed: int, cluster: Cluster) -> Trace:
-        """Return the trace of this seed for ``cluster``."""
+        """Return the trace of this seed for ``cluster``. Errors: `BadInput`."""
+        if not isinstance(cluster, Cluster):
+            raise BadInput(f"got {type_of(cluster)}", place="cluster", remedy="Give a Cluster")
         for_jobs, for_speeds, for_tenants, for_arrivals = streams(seed, 4)
         largest = int(cluster.capacity.max())
         parts = marginals(self.like).up_to(min(self.largest or largest, largest), self.longest_hours)

@@ -360,7 +360,7 @@ def test_what_a_file_cannot_hold(tmp_path: Path) -> None:
     jobs = batch.jobs.take([0])
     odd = Batch(batch.tenants, batch.worker_quota, batch.ps_quota, batch.servers, jobs)
     object.__setattr__(jobs, "utility", (Own(),))
-    with pytest.raises(BadInput, match=r"job 1 \('j11'\), utility: got a Own"):
+    with pytest.raises(BadInput, match=r"job 1 \('j11'\), utility: got an Own"):
         write_batch(odd, tmp_path / "own.toml")
     with pytest.raises(BadInput, match="cannot write"):
         write_batch(batch, tmp_path / "nowhere" / "batch.toml")

@@ -20,6 +20,7 @@ from fairopt.problem.files.batch import batch_schema
 from fairopt.problem.files.cluster import cluster_schema
 from fairopt.problem.files.documents import json_text, toml_text
 from fairopt.problem.files.trace import trace_schema
+from fairopt.problem.labels import nearest
 from fairopt.testing.strategies import markets
 
 CONTRACT = """\
@@ -382,3 +383,8 @@ def test_reading_imports_neither_pandas_nor_a_solver(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(tmp_path / "market.toml")], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(("given_", "meant"), [("GOOD.CSV", "good.csv"), ("k80", "K80"), ("Goood.csv", "good.csv")])
+def test_what_is_meant_is_told_whatever_the_case_of_letters(given_: str, meant: str) -> None:
+    assert nearest(given_, ["good.csv", "K80", "other"]) == f"Did you mean {meant!r}?"

@@ -167,7 +167,7 @@ def test_a_row_may_be_a_number_of_numpy() -> None:
 
 
 def test_a_set_has_no_order() -> None:
-    with pytest.raises(BadInput, match="capacity: got set"):
+    with pytest.raises(BadInput, match=r"capacity: got {1, 2}\. Give a list"):
         Market.of([[1, 2], [1, 3]], {1, 2})
 
 

@@ -236,7 +236,7 @@ def test_broken_tables(tmp_path: Path, old: str, new: str, words: list[str]) -> 
         (
             'types = ["K80", "P100", "V100"]',
             'types = ["K80", "P100", "V10"]',
-            ["'V100'", "a type of the cluster", "0 times"],
+            ["'V100'", "a type of the cluster", "is missing"],
         ),
         ('types = ["K80", "P100", "V100"]', 'types = ["K80", "K80", "V100"]', ["2 times"]),
         ('name = "tune"', 'name = "train"', ["job 2 ('train')", "job 1 has the same name"]),

@@ -373,5 +373,5 @@ class NoBundle(EqualSplit):
 
 
 def test_what_a_shortcut_must_return_is_said() -> None:
-    with pytest.raises(WrongReturn, match="bundle returned a NoneType; it must return an array"):
+    with pytest.raises(WrongReturn, match="bundle returned None; it must return an array"):
         StrategyProofness().search(NoBundle(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]))

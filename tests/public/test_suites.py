@@ -125,11 +125,11 @@ def test_an_error_of_the_plug_in_has_its_traceback(suite: Suite[Any], subject: A
 @pytest.mark.parametrize(
     ("suite", "subject", "wanted"),
     [
-        (policy_suite(), Returns("none", lambda _: None), "Returns.compute returned a NoneType; it must return a pair"),
+        (policy_suite(), Returns("none", lambda _: None), "Returns.compute returned None; it must return a pair"),
         (policy_suite(), Returns("one", lambda it: it.equal_split()), "it must return a pair: shares (n, k), and"),
-        (policy_suite(), NoProgram(), "NoProgram.formulate returned a NoneType; it must return a Program"),
+        (policy_suite(), NoProgram(), "NoProgram.formulate returned None; it must return a Program"),
         (policy_suite(), NoShares(), 'must return a Program: p.program() of a Formulation p, with variables "share"'),
-        (backend_suite(), Solver("none", lambda: None), "Solver._solve returned a NoneType; it must return a Solution"),
+        (backend_suite(), Solver("none", lambda: None), "Solver._solve returned None; it must return a Solution"),
         (property_suite(), Judge("bool", lambda: True), "Judge._check returned a bool; it must return a Verdict"),
     ],
 )

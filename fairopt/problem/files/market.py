@@ -15,7 +15,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, type_of
 from fairopt.problem.files.columns import (
     NAME,
     NAMES,
@@ -126,7 +126,7 @@ def read_market(path: AnyPath, types: Sequence[str] = ()) -> Market:
 def write_market(market: Market, path: AnyPath) -> None:
     """Write a market so that `read_market` gives it back exactly; an existing file is replaced.
 
-    Errors: `BadInput` for another suffix, a path that cannot be written, and job types in CSV.
+    Errors: `BadInput` for what is no market, another suffix, a path that cannot be written, and job types in CSV.
 
     Shapes and units: those of `Market`. Source: the format is ours.
 
@@ -138,6 +138,8 @@ def write_market(market: Market, path: AnyPath) -> None:
     ...     read_market(f"{folder}/market.toml") == market
     True
     """
+    if not isinstance(market, Market):
+        raise BadInput(f"got {type_of(market)}", place="market", remedy="Give a Market")
     write_file(path, market, FORMATS)
 
 

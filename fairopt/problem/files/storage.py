@@ -170,5 +170,6 @@ def _decoded(data: bytes) -> str:
 def _neighbours(path: Path) -> str:
     if not path.parent.is_dir():
         return f"There is no folder {str(path.parent)!r} either"
-    alike = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() == path.suffix.lower())
+    files = [entry for entry in path.parent.iterdir() if entry.is_file()]
+    alike = sorted(each.name for each in files if each.suffix.lower() == path.suffix.lower() or not path.suffix)
     return nearest(path.name, alike, f"{path.suffix} file".strip())

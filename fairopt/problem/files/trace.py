@@ -277,9 +277,9 @@ def _speeds(own: list[str] | None, jobs: Sequence[TableRow], types: Sequence[str
     if own is None:
         raise BadInput("the key 'types' is missing", place=TOP, remedy="Say which types the throughputs are for")
     for name in types:
-        if own.count(name) != 1:
+        if (count := own.count(name)) != 1:
             raise BadInput(
-                f"{shown(name)}, a type of the cluster, stands there {own.count(name)} times",
+                f"{shown(name)}, a type of the cluster, is {f'given {count} times' if count else 'missing'}",
                 place="types",
                 remedy=f"Give each type once; the cluster has {', '.join(types)}",
             )
