@@ -66,7 +66,7 @@ def smoothed_shares(market: Market) -> Iterator[Array]:
             if not temperature:
                 return
             continue
-        # the Hessian (diag(spent) - part diag(weight) part') / temperature + diag(price), then scaled to a diagonal of 1
+        # (diag(spent) - part diag(weight) part') / temperature + diag(price), then scaled to a diagonal of ones
         curved = (part * -weight) @ part.T
         diagonal = curved.reshape(-1)[:: len(price) + 1]
         diagonal += spent
