@@ -77,7 +77,8 @@ class _SmoothedDual:
 def _least(dual: _SmoothedDual) -> Array:
     """Return the variables of the least bound that some accelerated steps meet."""
     n, k = dual.value.shape
-    x = ahead = best = np.zeros_like(dual.scale)
+    x: Array = np.zeros_like(dual.scale)
+    ahead = best = x
     least, curvature, momentum = dual(x)[0], 1.0, 1.0
     for _ in range(min(STEPS, int(ENTRIES / (n * n * k)))):
         _, value, gradient = dual(ahead)
