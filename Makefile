@@ -14,7 +14,8 @@ STUDIES ?= fft-jct fft-ftf fft-starvation fft-migrations fft-fig13b ltgf-lease l
 
 # Kernels of the BLAS with which tests of floats are run, where the processor has them; what is tested with each.
 KERNELS := SkylakeX Haswell Prescott
-NUMERICAL := tests/methods tests/backends tests/certificates tests/models/nash tests/models/gavel tests/properties/test_misreports.py
+NUMERICAL := tests/methods tests/backends tests/certificates tests/models/nash tests/models/gavel tests/properties/test_misreports.py \
+	tests/properties/test_same_witness.py
 
 # One library or more of every dependency is used by these; they take some minutes.
 VERSIONED := tests/backends/test_backends.py tests/test_decide.py tests/test_plot.py tests/test_codec.py tests/problem/test_files.py \

@@ -10,7 +10,10 @@ import pytest
 from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.errors import OutOfTime
+from fairopt.methods.envy_free import envy_free_shares, relaxation
 from fairopt.methods.envy_free import solve as envy_free_solve
+from fairopt.methods.envy_free.restricted_lp import RestrictedLP
 from fairopt.methods.grouping import evened_out, identical_rows, shared_out
 from fairopt.models import CooperativeOEF
 from fairopt.policy import Allocation, follow
@@ -287,3 +290,43 @@ def test_another_program_does_not_inherit_the_algorithm():
     decision = allocate(OnlyCapacities(), market)
     assert decision.backend == "highs"
     assert decision.objective == pytest.approx(6)
+
+
+class _Stops:
+    """Ends the time at one of the restricted programs, or groups, whatever it takes."""
+
+    def __init__(self, after: int) -> None:
+        self.left, self.solve, self.groups = after, RestrictedLP.solve, relaxation.group_multipliers
+
+    def _tick(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise OutOfTime("over")
+
+    def solved(self, program):
+        self._tick()
+        return self.solve(program)
+
+    def priced(self, *given):
+        self._tick()
+        return self.groups(*given)
+
+
+@pytest.mark.parametrize("after", [0, 2])
+@pytest.mark.parametrize("further", ["plain", "weights", "demands"])
+def test_stopped_anywhere_the_bound_is_valid_and_near(after, further, monkeypatch):
+    """Until all groups were priced, the bound was that without envy: 40% above the optimum, with demands 110%."""
+    random = np.random.default_rng(3)
+    speedup, capacity = np.cumsum(random.uniform(0.1, 2, (40, 4)), axis=1), np.array([7.0, 3, 20, 11])
+    weight = random.choice([1.0, 2, 50], 40) if further == "weights" else np.ones(40)
+    demand = random.uniform(0.5, 3, 40) if further == "demands" else None
+    names = [str(number) for number in range(40)]
+    asked = names, speedup, capacity, weight, demand, lambda value, there, weights: np.ones(len(there))
+    best = envy_free_shares(*asked)
+    stops = _Stops(after)
+    monkeypatch.setattr(RestrictedLP, "solve", lambda program: stops.solved(program))
+    monkeypatch.setattr(relaxation, "group_multipliers", stops.priced)
+    stopped = envy_free_shares(*asked)
+    assert stopped.ended == (stops.left >= 0)
+    assert stopped.upper >= best.lower
+    assert stopped.upper <= (1.5 if further == "demands" else 1.03) * best.upper

@@ -54,7 +54,7 @@ def smoothed_shares(market: Market) -> Iterator[Array]:
             continue
         part /= total
         spent = part @ weight
-        if not (np.minimum(spent, price) > TINY).all():
+        if not np.minimum(spent, price).min() > TINY:
             return  # numbers so far apart are for the interior points
         excess = spent - price
         if np.abs(excess).max() <= NEXT * min(0.1, temperature):
@@ -66,9 +66,16 @@ def smoothed_shares(market: Market) -> Iterator[Array]:
             if not temperature:
                 return
             continue
-        curved = (np.diag(spent) - (part * weight) @ part.T) / temperature + np.diag(price)
-        unit = 1 / np.sqrt(np.diag(curved))
-        curved = curved * unit * unit[:, None] + REGULAR * np.eye(len(unit))
+        # (diag(spent) - part diag(weight) part') / temperature + diag(price), then scaled to a diagonal of ones
+        curved = (part * -weight) @ part.T
+        diagonal = curved.reshape(-1)[:: len(price) + 1]
+        diagonal += spent
+        curved /= temperature
+        diagonal += price
+        unit = 1 / np.sqrt(diagonal)
+        curved *= unit
+        curved *= unit[:, None]
+        diagonal += REGULAR
         step = np.linalg.solve(curved, excess * unit) * unit
         before, level = reached, level + step
 

@@ -13,6 +13,7 @@ from fairopt.methods.envy_free.bounds import DualBound, lower_bound, upper_bound
 from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
 from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum, envy_free_optimum, interior_optimum
 from fairopt.methods.envy_free.restricted_lp import RestrictedStart
+from fairopt.methods.envy_free.smoothed_dual import smoothed_multipliers
 from fairopt.methods.grouping import shared_out
 from fairopt.methods.result import SharesResult, StageClock
 from fairopt.program import INFINITY, Array
@@ -29,6 +30,8 @@ LIMITED, MOSTLY, MANY, PROVEN = 50, 0.25, 2000, 1e-7
 STRAINED = 1e-9
 #: After a time limit, what users hold is proved free of envy if there are no more pairs of users and bundles.
 SOON = 300_000
+#: A larger gap after a time limit is closed, as far as it goes, by multipliers that take a moment.
+LOOSE = 0.01
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,6 +95,8 @@ def envy_free_shares(
         for found in known:
             if len(found.bundle) * len(merged.weight) <= SOON:
                 proven = _better(_proven(merged, found), proven)
+        if proven is not None and proven.gap > LOOSE:
+            proven = _bounded(merged, proven)
     assert proven is not None
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
     bundle[:, merged.types] = proven.held[merged.group]
@@ -157,6 +162,13 @@ def _better(one: _Proven, other: _Proven | None) -> _Proven:
     """Return the larger total of two with the lesser bound."""
     most, least = (one, other or one) if other is None or one.lower >= other.lower else (other, one)
     return replace(most, dual=least.dual) if least.dual.bound < most.dual.bound else most
+
+
+def _bounded(merged: MergedUsers, proven: _Proven) -> _Proven:
+    """Return what is proven with the bound of multipliers that take a moment, where that is less; any are valid."""
+    n, k = merged.speedup.shape
+    dual = upper_bound(merged, smoothed_multipliers(merged), np.zeros(k), np.zeros(n))
+    return replace(proven, dual=dual) if dual.bound < proven.dual.bound else proven
 
 
 def _proven(merged: MergedUsers, found: EnvyFreeOptimum) -> _Proven:

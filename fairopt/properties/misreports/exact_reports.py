@@ -133,14 +133,16 @@ def candidates(market: Market, found: Found, kind: Misreports) -> list[Array]:
     """Return rational reports (k,) of the kind, near a float one or between it and the truth, never the truth.
 
     Each entry becomes the simplest fraction in a neighbourhood, or keeps its true value if that lies in it. The
-    simplest reports come first, the one nearest to ``found`` last.
+    simplest reports come first, the one nearest to ``found`` last. Where ``found`` was reached by way of another that
+    gains as much, reports near that one are among them.
     """
     truth = market.speedup[found.user]
     out: dict[tuple[Fraction, ...], Array] = {}
     nearest: Array | None = None
-    for part, width in itertools.product(PARTS, NEIGHBOURHOODS):
+    ways = (found.report,) if found.first is None else (found.first, found.report)
+    for way, part, width in itertools.product(ways, PARTS, NEIGHBOURHOODS):
         report = truth.copy()
-        for j, value in enumerate(found.report.tolist()):
+        for j, value in enumerate(way.tolist()):
             told = truth[j] + part * (Fraction(value) - truth[j])
             low, high = told * Fraction(1 - width), told * Fraction(1 + width)
             if value != float(truth[j]) and not low <= truth[j] <= high:  # else keep it: fewer changes are simpler

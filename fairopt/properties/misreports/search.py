@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +25,8 @@ FIRST_STEP, LAST_STEP = 0.3, 1e-4
 #: Gains of one level, in parts of the equal share's throughput, are equal: they differ by rounding only. It is
 #: irrational, so that simple fractions lie on no border between two levels.
 LEVEL = 2**0.5 * 1e-9
+#: What is farther from the truth than another report, beyond rounding; what a speedup of zero counts as.
+FARTHER, NOTHING = 1e-6, 1e-9
 
 Entry = TypeVar("Entry")
 
@@ -140,17 +143,30 @@ class CandidateReports:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A misreport (k,) and its gain in the user's units; ``share`` is the gain over the equal share's throughput."""
+    """A misreport (k,) and its gain in the user's units; ``share`` is the gain over the equal share's throughput.
+
+    ``first`` is the report by which a climb first gained as much, None where that is ``report``.
+    """
 
     user: int
     report: Array
     gain: float
     share: float
+    first: Array | None = None
 
     @property
     def level(self) -> float:
         """The gain to be compared, without last digits, as those depend on the processor."""
         return round(self.share / LEVEL, 0)
+
+    def leads_on_from(self, other: Found, truth: Array) -> bool:
+        """Whether a climb goes on here: where the gain is larger, or as large and farther from the truth (k,).
+
+        So it crosses a plateau by the reports themselves, and not by the last digits of gains.
+        """
+        if self.level != other.level:
+            return self.level > other.level
+        return _distance(self.report, truth) > _distance(other.report, truth) + FARTHER
 
 
 class MisreportSearch:
@@ -240,7 +256,10 @@ class MisreportSearch:
             before = dict(best)
             if users:
                 for found in self._try(np.array(users[:left]), np.array(reports[:left]), kind):
-                    _take(best, found)
+                    last = best[found.user]
+                    if found.leads_on_from(last, self._moves[found.user].truth):
+                        first = last.report if last.first is None else last.first
+                        best[found.user] = found if found.level > last.level else replace(found, first=first)
             for user in list(step):
                 if best[user] is before[user]:
                     step[user] /= 3
@@ -258,6 +277,11 @@ class MisreportSearch:
 def _take(best: dict[int, Found], found: Found) -> None:
     if found.user not in best or found.level > best[found.user].level:
         best[found.user] = found
+
+
+def _distance(report: Array, truth: Array) -> float:
+    """Return the sum of how many times each entry is changed, in logarithms."""
+    return math.fsum(np.abs(np.log(np.maximum(report, NOTHING) / np.maximum(truth, NOTHING))))
 
 
 def _ranked(best: dict[int, Found]) -> list[Found]:

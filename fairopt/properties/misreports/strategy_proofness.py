@@ -9,9 +9,19 @@ import numpy as np
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 from fairopt.problem.ranges import in_use
+from fairopt.program import Array
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import ANYTHING, LARGER, LEVEL, SMALLER, Found, Misreports, MisreportSearch
+from fairopt.properties.misreports.search import (
+    ANYTHING,
+    CLIMBERS,
+    LARGER,
+    LEVEL,
+    SMALLER,
+    Found,
+    Misreports,
+    MisreportSearch,
+)
 from fairopt.properties.property import Effort, MechanismProperty, nothing_known, unknown_speedups
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 from fairopt.properties.within_bounds import lowest
@@ -78,14 +88,17 @@ class StrategyProofness(MechanismProperty):
         exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact and problem.exact else None
         asked = Reports(policy, problem, None if exactly else truth)
         search = MisreportSearch(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
+        best: dict[Misreports, list[Found]] = {}
         found: dict[Misreports, Found | None] = {}
         for number, one in enumerate((LARGER, SMALLER)):
-            found[one] = search.confirmed(search.best(one, effort.part(number), structured=True))
+            best[one] = search.best(one, effort.part(number), structured=True)
+            found[one] = search.confirmed(best[one])
         # a larger or smaller report is also one of any kind: the search for any starts from the better one
         start = max(filter(None, found.values()), key=lambda each: each.level, default=None)
-        found[ANYTHING] = search.confirmed(search.best(ANYTHING, effort.part(2), structured=False, start=start))
+        best[ANYTHING] = search.best(ANYTHING, effort.part(2), structured=False, start=start)
+        found[ANYTHING] = search.confirmed(best[ANYTHING])
         decided = _Decided(search, exactly, self.tolerance)
-        witnesses = {kind: decided.witness(each, kind) for kind, each in found.items()}
+        witnesses = {kind: decided.witness(each, best[kind], kind) for kind, each in found.items()}
         witnesses[ANYTHING] = _most(*witnesses.values())
         verdicts = {kind.name: self._verdict(search, kind, witness) for kind, witness in witnesses.items()}
         overall = verdicts[ANYTHING.name]
@@ -138,11 +151,14 @@ class _Decided:
     def __init__(self, search: MisreportSearch, exactly: ExactReports | None, tolerance: float) -> None:
         self._search, self._exactly, self._tolerance = search, exactly, tolerance
 
-    def witness(self, found: Found | None, kind: Misreports) -> Misreport | None:
-        """Return the misreport to show for one kind, which may gain nothing; None where none was tried."""
+    def witness(self, found: Found | None, others: list[Found], kind: Misreports) -> Misreport | None:
+        """Return the misreport to show for one kind, which may gain nothing; None where none was tried.
+
+        ``found`` gains most in floats; ``others`` are the best of every user.
+        """
         if found is None:
             return None
-        if self._exactly and (exact := self._exact(self._exactly, found, kind)):
+        if self._exactly and (exact := self._exact(self._exactly, found, others, kind)):
             return exact
         # decided in floats; the truthful decision is the verdict's own, exact or not
         asked = self._search.asked
@@ -151,17 +167,28 @@ class _Decided:
             asked.market, found.user, found.report, truth or asked.truth, asked.misreported(found.user, found.report)
         )
 
-    def _exact(self, exactly: ExactReports, found: Found, kind: Misreports) -> Misreport | None:
+    def _exact(self, exactly: ExactReports, found: Found, others: list[Found], kind: Misreports) -> Misreport | None:
         """Return the simplest that gains half as much, if possible with every optimum; else the one that gains most."""
         near = candidates(exactly.problem, found, kind)
-        if not near:
-            return None
         if exactly.problem.speedup.size > EXACT_UP_TO:
-            near = near[-1:]
-        gains = self._search.asked.gains(np.full(len(near), found.user), np.array(near).astype(float))
-        levels = gains / self._search.asked.fair[found.user] / LEVEL  # as in `Found.level`
+            near, others = near[-1:], []
+        best = self._simplest(exactly, found, near) if near and found.share > self._tolerance else None
+        if best is not None:
+            return best
+        reports = [(found.user, each) for each in near]
+        if found.share <= self._tolerance:  # nobody gains: simple reports of others may pay by themselves
+            more = [each for each in others[:CLIMBERS] if each.user != found.user]
+            reports += [(each.user, report) for each in more for report in candidates(exactly.problem, each, kind)]
+        if not reports:
+            return None
+        levels = self._levels(reports)
+        promising = np.argsort(-np.nan_to_num(levels, nan=-np.inf).round(), kind="stable")[:PROMISING]
+        return _most(*(exactly.misreport(*reports[place]) for place in promising))
+
+    def _simplest(self, exactly: ExactReports, found: Found, near: list[Array]) -> Misreport | None:
         best: Misreport | None = None
-        for report, level in zip(near, levels, strict=True) if found.share > self._tolerance else ():
+        levels = self._levels([(found.user, each) for each in near])
+        for report, level in zip(near, levels, strict=True):
             if (level + 1) * WORTH < found.level and report is not near[-1]:
                 continue
             decided = exactly.misreport(found.user, report)
@@ -173,8 +200,13 @@ class _Decided:
                     best = decided
             if best is not None and best.every_optimum and best.gain * WORTH >= found.gain:
                 break
-        promising = np.argsort(-np.nan_to_num(levels, nan=-np.inf).round(), kind="stable")[:PROMISING]
-        return best or _most(*(exactly.misreport(found.user, near[place]) for place in promising))
+        return best
+
+    def _levels(self, reports: list[tuple[int, Array]]) -> Array:
+        """Return what reports of users gain in floats, as in `Found.level`, but for the rounding."""
+        asked, users = self._search.asked, np.array([user for user, _ in reports])
+        gains = asked.gains(users, np.array([report for _, report in reports]).astype(float))
+        return np.asarray(gains / asked.fair[users] / LEVEL)
 
 
 def _most(*misreports: Misreport | None) -> Misreport | None:
