@@ -29,6 +29,8 @@ REFINED, NEAR = 2, 1e-6
 LOWER, BASIC, UPPER, ZERO = (int(position) for position in Position)
 #: HiGHS's numbers for the ways of its simplex: its own choice, the dual, which is its default, and the primal.
 CHOOSE, DUAL, PRIMAL = 0, 1, 4
+#: HiGHS's number for rows and columns that are divided by their largest entries.
+BY_LARGEST = 4
 #: How many times the non-zeros of the first program those of the last one may be.
 GROWS = 4
 
@@ -136,8 +138,8 @@ class IncrementalLP:
     """A linear program in HiGHS to which rows and columns can be added; each solve goes on from the last basis.
 
     ``strategy``: of the simplex; `PRIMAL` is right where columns are added. ``tolerance``: of the first attempt; a
-    second one, from nothing and with presolve, has ``second``. ``presolve`` costs more than it saves where a program
-    is small or starts from a basis.
+    second one, from nothing and with presolve, has ``second``, and a third one scales the numbers another way.
+    ``presolve`` costs more than it saves where a program is small or starts from a basis.
     """
 
     def __init__(
@@ -153,7 +155,11 @@ class IncrementalLP:
         self._highs.setOptionValue("presolve", "choose" if presolve else "off")
         self._highs.setOptionValue("simplex_strategy", strategy)
         load(self._highs, program)
-        self._program, self._second = program, second
+        self._program = program
+        # a basis from before can mislead, and tolerances can be too small for the numbers: once more from nothing
+        coarser = {"primal_feasibility_tolerance": second, "dual_feasibility_tolerance": second}
+        scaled = {"simplex_strategy": DUAL, "simplex_scale_strategy": BY_LARGEST}
+        self._others = {"presolve": "on", **coarser}, scaled
         self._added: list[tuple[Array, Array, Sparse]] = []
         self.iterations = 0
 
@@ -193,13 +199,13 @@ class IncrementalLP:
         return basis.columns, basis.rows
 
     def solve(self) -> Optimal:
-        """Return an optimal vertex. Errors: `NotSolved` where two attempts come to none, `OutOfTime`."""
+        """Return an optimal vertex. Errors: `NotSolved` where three attempts come to none, `OutOfTime`."""
         found = self._run()
-        if found is None:
-            # a basis from before can mislead, and tolerances can be too small for the numbers: once more from nothing
-            self._highs.setOptionValue("presolve", "on")
-            self._highs.setOptionValue("primal_feasibility_tolerance", self._second)
-            self._highs.setOptionValue("dual_feasibility_tolerance", self._second)
+        for attempt in self._others:
+            if found is not None:
+                break
+            for name, value in attempt.items():
+                self._highs.setOptionValue(name, value)
             self._highs.clearSolver()
             found = self._run()
         if found is None:
@@ -237,7 +243,8 @@ class IncrementalLP:
         row, column, value, sides = self._table()
         at_side = np.where(columns == UPPER, self._program.upper, self._program.lower)
         fixed = np.where(basic | (columns == ZERO), 0.0, at_side)
-        side = np.where(positions == UPPER, sides[1], sides[0]) - np.bincount(row, value * fixed[column], len(positions))
+        held_fixed = np.bincount(row, value * fixed[column], minlength=len(positions))
+        side = np.where(positions == UPPER, sides[1], sides[0]) - held_fixed
         inside = tight[row] & basic[column]
         r, c, entry = row[inside], column[inside], value[inside].astype(np.longdouble)
         gain = self._program.cost

@@ -157,6 +157,17 @@ def test_four_hundred_users_whose_demands_bind_are_proven(speedups):
     check_shares(market, own.shares)
 
 
+@pytest.mark.slow
+def test_a_thousand_users_that_one_number_orders_are_proven():
+    """HiGHS's primal simplex ends a program of these with an error, from a basis and from nothing."""
+    random = np.random.default_rng([1, 1000])
+    speedup = np.linspace(1, 4, 10) ** random.uniform(0.2, 2, 1000)[:, None]
+    market = Market.of_arrays(speedup, (1000 * 10 ** random.uniform(-1.5, 0, 10)).round() + 1)
+    own = allocate(CooperativeOEF(), market)
+    assert own.solution.gap <= GAP
+    check_shares(market, own.shares)
+
+
 def check_bound(market: Market, proven: object) -> None:
     """The duals, by the program's rows, prove the upper bound by weak duality, written here once more."""
     duals = proven.duals

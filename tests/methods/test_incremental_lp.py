@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fairopt.errors import NotSolved
-from fairopt.methods.incremental_lp import Blocks, IncrementalLP, Sparse
+from fairopt.methods.incremental_lp import BY_LARGEST, Blocks, IncrementalLP, Optimal, Sparse
 from fairopt.program import INFINITY
 
 
@@ -25,3 +27,33 @@ def test_a_row_that_is_no_numbers_is_refused() -> None:
     place = np.zeros(1, dtype=np.int32)
     with pytest.raises(NotSolved, match="did not take what was added to some"):
         program.add_rows(np.zeros(1), np.ones(1), Sparse(place, place, np.array([np.inf])))
+
+
+def test_a_third_attempt_scales_the_numbers_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, plain, ways = growing(), IncrementalLP._run, list[int]()
+
+    def run(self: IncrementalLP) -> Optimal | None:
+        ways.append(self._highs.getOptionValue("simplex_scale_strategy")[1])
+        return plain(self) if len(ways) == 3 else None
+
+    monkeypatch.setattr(IncrementalLP, "_run", run)
+    assert program.solve().x.tolist() == [1, 1]
+    assert ways[0] == ways[1] != ways[2] == BY_LARGEST
+
+
+def test_a_polished_vertex_has_no_error_left() -> None:
+    random = np.random.default_rng(0)
+    blocks = Blocks()
+    columns = blocks.columns(random.uniform(1, 2, 12))
+    table = random.uniform(0.1, 1, (8, 12))
+    rows = blocks.rows(-INFINITY, np.ones(8), 8)
+    blocks.entries(np.repeat(rows, 12), np.tile(columns, 8), table.ravel())
+    program = IncrementalLP(blocks.program("some"), tolerance=1e-4)
+    found = program.solve()
+    rough = replace(found, x=found.x + 1e-8)
+    point = program.polished(rough)
+    binds = point.dual > 0
+    assert binds.any()
+    assert np.abs(table[binds] @ point.x - 1).max() <= 4e-16
+    assert np.abs(point.reduced[point.x > 0]).max() <= 1e-15
+    assert program.polished(replace(found, x=found.x + 1e-3)).x.tolist() == (found.x + 1e-3).tolist()

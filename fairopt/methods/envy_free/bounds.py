@@ -158,12 +158,12 @@ def lower_bound(users: MergedUsers, bundle: Array, holds: Array) -> tuple[float,
     return best
 
 
-def _total(users: MergedUsers, bundle: Array, holds: Array, same_below: float) -> tuple[float, float, Array]:
-    """Return what `lower_bound` returns where bundles that differ by less than ``same_below`` are the same."""
+def _total(users: MergedUsers, bundle: Array, holds: Array, apart: float) -> tuple[float, float, Array]:
+    """Return what `lower_bound` returns where bundles that differ by less than ``apart`` are the same."""
     speedup, capacity, weight, direction = users.speedup, users.capacity, users.weight, users.direction
     k = speedup.shape[1]
     per_weight = np.where(capacity > 0, capacity, 1.0) / weight.sum()
-    _, first, same = np.unique(np.round(bundle / per_weight / same_below), axis=0, return_index=True, return_inverse=True)
+    _, first, same = np.unique(np.round(bundle / per_weight / apart), axis=0, return_index=True, return_inverse=True)
     bundle, holds = bundle[first], same.ravel()[holds]
     bundle = bundle * _fit(users, bundle[holds])
     strict = _strict(users)

@@ -29,7 +29,7 @@ from fairopt.methods.incremental_lp import PRIMAL, TOLERANCE, IncrementalLP, Spa
 from fairopt.program import INFINITY, Array
 
 #: Each member's multipliers may go to so many others, and come from so many, before any are priced.
-NEAR = 5
+NEAR = 10
 #: Up to so many pairs, all are there from the start.
 FEW = 400
 #: Reduced costs and duals below this count as zero.
@@ -143,10 +143,23 @@ class _GroupLP:
             worth = (self.speed * self.unit[:, None]) @ (gains / self.scale).T
             own = np.concatenate([np.diagonal(worth), dual[cells:]])
             helps = np.where(self._known, 0.0, worth - own[:, None])
-            best = np.argsort(-helps, axis=1, kind="stable")[:, :ADDED]
-            giver, place = np.nonzero(np.take_along_axis(helps, best, axis=1) > ZERO)
-            if not self.add(giver, best[giver, place]):
+            if not self.add(*_largest(helps)):
                 return x[cells:], x[:cells].reshape(self.q, self.k), gains
+
+
+def _largest(helps: Array) -> tuple[Array, Array]:
+    """Return the places of the `ADDED` largest entries of each row, of those above `ZERO`; changes ``helps``."""
+    rows = np.flatnonzero(helps.max(axis=1, initial=0.0) > ZERO)
+    givers, takers = [], []
+    for _ in range(ADDED):
+        # the first of those that tie, whatever the processor: a part of a sort would not say
+        best = helps[rows].argmax(axis=1)
+        positive = helps[rows, best] > ZERO
+        rows, best = rows[positive], best[positive]
+        helps[rows, best] = 0.0
+        givers.append(rows)
+        takers.append(best)
+    return np.concatenate(givers), np.concatenate(takers)
 
 
 def _known(everyone: Array, q: int, near: tuple[Array, Array]) -> tuple[Array, Array]:
