@@ -33,7 +33,7 @@ def jobs(**columns: Any) -> Jobs:
     ("given", "place", "value", "remedy"),
     [
         ({"gpu_type": []}, "hosts", "no hosts", "at least one"),
-        ({"gpu_type": "old"}, "gpu_type", "str", "list"),
+        ({"gpu_type": "old"}, "gpu_type", "old", "list"),
         ({"gpus": [1]}, "gpus", "1 values for 2 hosts", "one for each host"),
         ({"gpus": [1, 0]}, "host 'h2'", "got 0", "whole number from 1"),
         ({"gpus": [1, -4]}, "host 'h2'", "-4", "whole number from 1"),
@@ -66,7 +66,7 @@ def test_a_cluster_refuses(given: dict[str, Any], place: str, value: str, remedy
     [
         ({"gpus": [1, 0]}, "job 2 ('j2'), gpus", "got 0", "whole number from 1"),
         ({"gpus": [1, "3/2"]}, "job 2 ('j2'), gpus", "3/2", "whole number"),
-        ({"gpus": 3}, "gpus", "int", "list"),
+        ({"gpus": 3}, "gpus", "3", "list"),
         ({"work": [1]}, "work", "1 values for 2 jobs", "one for each job"),
         ({"work": [1, 0]}, "job 2 ('j2'), work", "got 0", "positive"),
         ({"work": [1, None]}, "job 2 ('j2'), work", "None", "number"),
