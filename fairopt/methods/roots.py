@@ -15,7 +15,7 @@ LARGEST_EXPONENT = 64
 #: A root that is not rational is rounded down to a multiple of this.
 GRAIN = Fraction(1, 10**12)
 #: Utilities in floats are right to this part, and a power of one is off by the exponent times as much; what is allowed.
-NOISE, ALLOWED = 1e-14, 1e-6
+NOISE, ALLOWED = 1e-14, 1e-4
 #: Decimal digits to which logarithms of Fractions are computed, beside those of their factors.
 DIGITS = 30
 

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice, repeat, zip_longest
+from itertools import chain, islice, repeat, zip_longest
 from time import monotonic
 from typing import Any, ClassVar, TypeVar
 
@@ -245,17 +245,19 @@ class MisreportSearch:
         waiting = iter([each.user for each in _ranked(best)])
         step = dict.fromkeys(islice(waiting, CLIMBERS), FIRST_STEP)
         while step and (left := budget - self.tried[kind.name]) > 0 and not self._over(kind):
-            users: list[int] = []
-            reports: list[Array] = []
+            # where nobody gains yet, all come to a step, however few are left, in their last types first: the fast ones
+            none_gains = all(best[user].level <= 0 for user in step)
+            streams = []
             for user in step:
                 near = self._moves[user].around(best[user].report, step[user])
                 truth = self._moves[user].truth
                 near = near[kind.allows(truth, near) & (near != truth).any(axis=1)]
-                users += [user] * len(near)
-                reports += list(near)
+                streams.append(zip(repeat(user), near[::-1] if none_gains else near))
+            tried = list(islice(in_turn(*streams) if none_gains else chain(*streams), left))
             before = dict(best)
-            if users:
-                for found in self._try(np.array(users[:left]), np.array(reports[:left]), kind):
+            if tried:
+                users, reports = (np.array(each) for each in zip(*tried, strict=True))
+                for found in self._try(users, reports, kind):
                     last = best[found.user]
                     if found.leads_on_from(last, self._moves[found.user].truth):
                         first = last.report if last.first is None else last.first
