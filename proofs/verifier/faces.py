@@ -67,7 +67,7 @@ def _require_efficient(market: Market, shares: Table, told: Entry) -> None:
 def _require_bounded(market: Market, program: Program, told: Entry) -> None:
     """Follow the tree from the program that goes without nothing; multipliers must bound each end."""
     limit, entries = told["bound"].number(), told["nodes"].items()
-    size = sum(len(row.terms) for row in program.rows.values())
+    size = sum(len(row.terms.items()) for row in program.rows.values())
     within(len(entries) * size, 5 * MOST_TERMS, told["nodes"].place, "terms of programs")
     nodes: dict[Pairs, Entry] = {}
     for each in entries:

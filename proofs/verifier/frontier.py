@@ -107,7 +107,9 @@ def frontier(data: Entry) -> Proved:
     market, entries = read_market(told["market"]), told["points"].items()
     fair = [market.equal_share(i) for i in range(len(market.users))]
     this = Tradeoff(market, fair, goal, name, len(entries))
-    size = 3 * sum(len(row.terms) for row in this.program(ZERO).rows.values())  # of a point and its line
+    size = 3 * sum(
+        len(row.terms.items()) for row in this.program(ZERO).rows.values()
+    )  # of a point and its line
     within(len(entries) * size, MOST_TERMS, told["points"].place, "terms of programs")
     proved = told["weights"].value is not None or name == EFFICIENT
     efficient = programs.priced(told, market) if proved else None

@@ -25,10 +25,24 @@ SENSES = ("maximize", "minimize")
 MOST_TERMS = 4 * 10**6
 
 
+class Envy(NamedTuple):
+    """What a user gets, less what it would get out of another's shares: a name for one of very many rows."""
+
+    market: Market
+    user: int
+    other: int
+
+    def items(self) -> list[tuple[Key, Fraction]]:
+        """Return the variables with their numbers, worked out anew."""
+        scale = -self.market.weight[self.user] / self.market.weight[self.other]
+        theirs = throughput(self.market, self.user, self.other, scale)
+        return [*throughput(self.market, self.user).items(), *theirs.items()]
+
+
 class Row(NamedTuple):
     """The constraint low <= sum of terms <= high."""
 
-    terms: Terms
+    terms: Terms | Envy
     low: Number
     high: Number
 
@@ -101,7 +115,7 @@ class Program:
             yield [terms, exactly(row.low), exactly(row.high)]
 
 
-def total(terms: Terms, x: Point) -> Fraction:
+def total(terms: Terms | Envy, x: Point) -> Fraction:
     """Return a sum of terms at a point."""
     return summed(rate * x[key] for key, rate in terms.items() if x[key])
 
@@ -239,11 +253,12 @@ def oef_cooperative(market: Market) -> Program:
     Where a demand is limited, all GPUs of the other are counted, even beyond what the envious user demands.
     """
     users = range(len(market.users))
-    within(2 * len(users) ** 2 * len(market.types), MOST_TERMS, "oef-cooperative", "terms of its envy rows")
+    within(
+        2 * len(users) ** 2 * len(market.types), 5 * MOST_TERMS, "oef-cooperative", "terms of its envy rows"
+    )
     program = max_efficiency(market)
     for i, other in permutations(users, 2):
-        theirs = throughput(market, i, other, -market.weight[i] / market.weight[other])
-        program.rows["envy_free", i, other] = Row(throughput(market, i) | theirs, 0, inf)
+        program.rows["envy_free", i, other] = Row(Envy(market, i, other), 0, inf)
     return program
 
 

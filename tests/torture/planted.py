@@ -45,7 +45,7 @@ PLANTED = [
     Planted(_V + "decisions.py", "if worth > cost or (share and worth < cost):", "if share and worth < cost:", _CERTIFICATES),
     Planted(_V + "decisions.py", "if min(prices) < 0 or dot(prices, market.left_over(shares)):", "if min(prices) < 0:", _CERTIFICATES),
     Planted(_V + "certificates.py", "if own >= theirs:", "if own > 2 * theirs:", _CERTIFICATES),
-    Planted(_V + "certificates.py", "if not (min(gains) >= 0 and helps):", "if not helps:", _CERTIFICATES),
+    Planted(_V + "certificates.py", "if not (min(gains) >= 0 and any(helps)):", "if not any(helps):", _CERTIFICATES),
     Planted(_V + "certificates.py", 'if dot(weights, market.worths(shares)) != most:', "if False:", _CERTIFICATES),
     Planted(_V + "programs.py", "if any(weight * speed > price + rent for", "if any(speed < 0 for", _CERTIFICATES),
     Planted(_V + "certificates.py", "if reported == market or gain != told[\"gain\"].number() or gain <= unsure:", "if gain <= unsure:", _CERTIFICATES),
