@@ -192,7 +192,7 @@ def test_a_back_end_that_was_named_is_never_replaced() -> None:
 
 def test_rows_of_numbers_far_apart_are_whole_and_their_witnesses_can_be_read() -> None:
     for exact in (True, False):
-        rows = compare(FAR_APART, None, None, exact=exact, effort=Effort(evaluations=6))
+        rows = compare(FAR_APART, None, None, exact=exact, effort=Effort(evaluations=3))
         for row in rows:
             assert row.error is None
             for verdict in row.verdicts.values():

@@ -253,9 +253,8 @@ def oef_cooperative(market: Market) -> Program:
     Where a demand is limited, all GPUs of the other are counted, even beyond what the envious user demands.
     """
     users = range(len(market.users))
-    within(
-        2 * len(users) ** 2 * len(market.types), 5 * MOST_TERMS, "oef-cooperative", "terms of its envy rows"
-    )
+    size = 2 * len(users) ** 2 * max(len(market.types), 5)  # a row takes as much memory as some terms
+    within(size, 5 * MOST_TERMS, "oef-cooperative", "terms of its envy rows")
     program = max_efficiency(market)
     for i, other in permutations(users, 2):
         program.rows["envy_free", i, other] = Row(Envy(market, i, other), 0, inf)

@@ -189,7 +189,7 @@ class Crashing(Mock):
         (Liar, "limit keeps the incumbent"),
         (Optimist, "program: infeasible by rows"),
         (Optimist, "program: unbounded"),
-        (Forgetful, "limit keeps the incumbent"),
+        pytest.param(Forgetful, "limit keeps the incumbent", marks=pytest.mark.slow),  # Liar is the quick one
         (Relaxing, "program: integers"),
         (Accusing, "conflict is irreducible"),
         (Deaf, "option seed"),
