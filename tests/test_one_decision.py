@@ -30,7 +30,7 @@ TOLERANCE = 1e-6
 #: Enough misreports to find one that pays where many do; the search is not what is tested.
 EFFORT = Effort(evaluations=9)
 #: Markets in a normal run, for each policy and number type; a misreport of the last costs n + 1 programs of logarithms.
-COUNT, COUNTS = 4, {"partial-allocation": 2}
+COUNT, COUNTS = 3, {"partial-allocation": 2}
 #: Where cooperative OEF was shown with 25/6 for u1, and beside it a lie that brings u1 25/6 instead of 4.
 TWO_OPTIMA = Market.of([[3, 3], [3, 2], [3, 3]], capacity=[3, 1])
 
