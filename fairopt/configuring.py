@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass, replace
-from functools import partial
-from inspect import signature
+from functools import cache, partial
+from inspect import getmembers, isabstract, isclass, signature
+from pkgutil import iter_modules
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from fairopt import discovery
@@ -26,7 +28,8 @@ def configured(policy: P, settings: Sequence[str], place: str = "--set") -> P:
 
     Each is a text OPTION=VALUE; ``place`` is what messages call where they stand.
     An option of another type may have a reader in its field's metadata: ``read`` (text, place) -> value. Without one,
-    MODULE:NAME names a function, or a class, of which an instance with default options is made.
+    the name of one of its `choices`, or MODULE:NAME, names a class, of which an instance with default options is made;
+    MODULE:NAME may name a function too.
 
     Errors: `BadInput` for an unknown option, a value of another kind, and an option that is given twice.
     """
@@ -45,22 +48,55 @@ def configured(policy: P, settings: Sequence[str], place: str = "--set") -> P:
         called = f"{place} {name}"
         if name in values:
             raise BadInput("it is given twice", place=called, remedy="Give each option once")
-        read = readers.get(name, partial(decode, hints[name], named=_named))
+        read = readers.get(name, partial(decode, hints[name], named=partial(_named, type(policy))))
         values[name] = read(value, called)
     changed: P = replace(policy, **values) if values else policy  # type: ignore[type-var]
     return changed
 
 
-def _named(text: str, kind: Any) -> Any:
-    """Return the object that MODULE:NAME names, or an instance of that class; it must have the methods of ``kind``.
+@cache
+def choices(kind: Any, owner: type) -> Mapping[str, type]:
+    """Return by name the classes that an option of type ``kind`` takes, from the packages of that type and its owner.
 
-    A policy of shares has a name of its own.
+    Each can be made without arguments. There are none for a type that is no class, a function's for instance.
+
+    >>> from fairopt.models.gavel.objectives import Objective
+    >>> from fairopt.models.gavel.rounds import GavelRounds
+    >>> list(choices(Objective, GavelRounds))[:2]
+    ['FinishTimeFairness', 'LeastCost']
+    """
+    if not isinstance(kind, type) or kind is Policy:
+        return MappingProxyType({})
+    packages = dict.fromkeys(each.__module__.rpartition(".")[0] or each.__module__ for each in (kind, owner))
+    found = {made.__name__: made for package in packages for made in _classes(package)}
+    return MappingProxyType({name: found[name] for name in sorted(found) if _fits(found[name](), kind)})
+
+
+def _classes(package: str) -> Iterator[type]:
+    """Yield the classes of a package that can be made without arguments, and are meant to be."""
+    paths = getattr(discovery.named(package), "__path__", ())
+    modules = [each.name for each in iter_modules(paths, f"{package}.") if not each.name.endswith(".__main__")]
+    for module in [package, *modules]:
+        for _, made in getmembers(discovery.named(module), isclass):
+            whole = not isabstract(made) and not getattr(made, "_is_protocol", False)
+            if made.__module__ == module and made.__name__[0] != "_" and whole and _takes(made, 0):
+                yield made
+
+
+def _named(owner: type, text: str, kind: Any) -> Any:
+    """Return an instance of the choice of that name, or what MODULE:NAME names; it must have the methods of ``kind``.
+
+    A policy of shares has a name of its own. ``owner`` is the class that has the option.
     """
     if kind is Policy:
         return discovery.policy(text, Market)
-    called, count = getattr(kind, "__name__", str(kind)), arguments(kind)
+    called, count, known = getattr(kind, "__name__", str(kind)), arguments(kind), choices(kind, owner)
+    if text in known:
+        return known[text]()
     if ":" not in text or not (count is not None or isinstance(kind, type)):
         remedy = "Name a function or class by MODULE:NAME; others can be given in Python only"
+        if known:
+            remedy = f"Name a choice, or a class by MODULE:NAME. {nearest(text, known, 'choice')}"
         raise BadInput(f"got {text!r} for an option of type {called}", remedy=remedy)
     made = discovery.named(text)
     if isinstance(made, type):
@@ -68,22 +104,24 @@ def _named(text: str, kind: Any) -> Any:
             made = made()
         except Exception as error:  # any error of the class
             raise BadInput(f"{text!r} cannot be made: {error!r}", remedy="Name another one") from error
-    if count is not None:
-        fits = _takes(made, count)
-    elif getattr(kind, "_is_protocol", False):
-        methods = {
-            name: of for name, of in vars(kind).items() if callable(of) and (name[0] != "_" or name == "__call__")
-        }
-        # a function's own __call__ takes anything
-        fits = all(
-            _takes(made if name == "__call__" else getattr(made, name, None), len(signature(of).parameters) - 1)
-            for name, of in methods.items()
-        )
-    else:
-        fits = isinstance(made, kind)
-    if not fits:
+    if not _fits(made, kind):
         raise BadInput(f"{text!r} is no {called}", remedy="Name one, as the policy's class says")
     return made
+
+
+def _fits(made: Any, kind: Any) -> bool:
+    """Whether an object is of a class, has the methods of a protocol, or takes the arguments of a function's type."""
+    count = arguments(kind)
+    if count is not None:
+        return _takes(made, count)
+    if not getattr(kind, "_is_protocol", False):
+        return isinstance(made, kind)
+    methods = {name: of for name, of in vars(kind).items() if callable(of) and (name[0] != "_" or name == "__call__")}
+    # a function's own __call__ takes anything
+    return all(
+        _takes(made if name == "__call__" else getattr(made, name, None), len(signature(of).parameters) - 1)
+        for name, of in methods.items()
+    )
 
 
 def _takes(made: Any, count: int) -> bool:

@@ -6,6 +6,7 @@ import re
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
@@ -14,6 +15,7 @@ import typer
 
 from fairopt.cli import completing
 from fairopt.codec import arguments, described
+from fairopt.configuring import choices
 from fairopt.errors import BadInput
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Trace, exact, read_cluster, read_trace
@@ -74,7 +76,7 @@ def options_of(policy: Policy | Workload) -> list[Option]:
     return [
         Option(
             each.name,
-            described(hints[each.name], _named_text),
+            described(hints[each.name], partial(_named_text, type(policy))),
             _default_text(getattr(policy, each.name)),
             _meaning(policy, each.name, hints[each.name]),
         )
@@ -83,9 +85,12 @@ def options_of(policy: Policy | Workload) -> list[Option]:
     ]
 
 
-def _named_text(kind: Any) -> str:
-    what = "function" if arguments(kind) is not None else kind.__name__
-    return "name of a policy" if kind is Policy else f"MODULE:NAME of a {what}"
+def _named_text(owner: type, kind: Any) -> str:
+    if kind is Policy:
+        return "name of a policy"
+    if arguments(kind) is not None:
+        return "MODULE:NAME of a function"
+    return " or ".join([*choices(kind, owner), f"MODULE:NAME of another {kind.__name__}"])
 
 
 def _default_text(value: Any) -> str:

@@ -102,7 +102,7 @@ def test_parquet_needs_pyarrow(
         (("--policy", "srft"), 2, "--policy: it is given twice. Give it once; `fairopt compare` takes several"),
         (("--set", "seed=1"), 2, "srtf has no option 'seed'"),
         (("--set", "seed"), 2, "Write OPTION=VALUE"),
-        (("--set", "placement=best"), 2, "others can be given in Python only"),
+        (("--set", "placement=best"), 2, "Known choices: Consolidated"),
         (("--length", "0"), 2, "length: got 0"),
         (("--length", "soon"), 2, "--length: got 'soon'"),
         (("--spread", "2"), 2, "--spread: got 2"),

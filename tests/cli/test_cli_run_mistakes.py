@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ran_command import Ran
 
-from fairopt.configuring import configured
+from fairopt.configuring import choices, configured
 from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput
 from fairopt.models.fft.fairness import WholeGpusPart
@@ -18,8 +18,9 @@ from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
 from fairopt.models.gandiva_fair.lottery import GangAwareLottery
 from fairopt.models.gandiva_fair.pools import fastest
 from fairopt.models.gandiva_fair.stride import GangAwareStride
-from fairopt.models.gavel.objectives import LeastCost
+from fairopt.models.gavel.objectives import LeastCost, Objective
 from fairopt.models.gavel.rounds import GavelRounds
+from fairopt.simulation.placement import Placement
 
 CLUSTER = """
 schema = 1
@@ -124,6 +125,15 @@ def test_options_that_are_functions_and_classes_are_named_by_module():
     assert configured(FFT(), [f"fair_part={models}.fft.fairness:WholeGpusPart"]).fair_part == WholeGpusPart()
     assert configured(FFT(), [f"usable={models}.fft.program:nothing"]).usable is nothing
     assert configured(GangAwareStride(), [f"assign={models}.gandiva_fair.pools:fastest"]).assign is fastest
+
+
+def test_classes_that_come_with_the_policy_are_named_by_their_name_alone():
+    assert configured(GavelRounds(), ["objective=LeastCost"]) == GavelRounds(LeastCost())
+    assert configured(FFT(), ["fair_part=WholeGpusPart"]).fair_part == WholeGpusPart()
+    assert {"HierarchicalPlacement", "Consolidated"} <= set(choices(Placement, FFT))
+    assert not {"Objective", "LinearObjective", "GavelRounds"} & set(choices(Objective, GavelRounds))
+    with pytest.raises(BadInput, match="Did you mean 'LeastMakespan'"):
+        configured(GavelRounds(), ["objective=leastmakespan"])
 
 
 @pytest.mark.parametrize(

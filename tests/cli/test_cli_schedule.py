@@ -191,7 +191,7 @@ def test_it_is_judged_on_the_batch_that_is_given(fairopt: Callable[..., Ran], tm
         (("schedule", EXAMPLE, "--policy", "posted-prices", "--backend", "highs"), 3, "no program for highs"),
         (("schedule", EXAMPLE, "--policy", "posted-prices", "--set", "theta=1"), 2, "--set theta: got '1'"),
         (("schedule", EXAMPLE, "--policy", "posted-prices", "--set", "round=3"), 2, "Did you mean 'rounds'"),
-        (("schedule", EXAMPLE, "--policy", "posted-prices", "--set", "search=x"), 2, "can be given in Python only"),
+        (("schedule", EXAMPLE, "--policy", "posted-prices", "--set", "search=x"), 2, "Known choices: Fast, Reference"),
         (("schedule", EXAMPLE, "--policy", "posted-prices", "--set", "rounds=0"), 2, "Give a whole number from 1"),
         (("verify", EXAMPLE, "nowhere.json"), 2, "nowhere.json: there is no such file"),
         (("verify", EXAMPLE, EXAMPLE), 2, "not JSON"),
