@@ -28,13 +28,14 @@ from fairopt.certificates import (
     row_duals,
 )
 from fairopt.compare import AllocationRow
+from fairopt.discovery import AnyPolicy, AnyProperty, policy_of, properties_of
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.methods.gang_assignment import GangAssignment, GangResult, prove_gangs
-from fairopt.policy import Allocation, Formulated, Policy
+from fairopt.policy import Allocation, Formulated
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program, Sense, fractions
-from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Property, Verdict
+from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Verdict
 from fairopt.properties.boundary import Reach
 from fairopt.properties.misreports.exact_reports import exact_or_none
 
@@ -48,8 +49,16 @@ class EvidenceItem:
     reason: str = ""
 
 
-def evidence(row: AllocationRow, properties: Sequence[Property]) -> Iterator[EvidenceItem]:
-    """Yield the evidence for a row of the comparison: of the decision first, then of each verdict."""
+def evidence(row: AllocationRow, properties: AnyProperty | Sequence[AnyProperty]) -> Iterator[EvidenceItem]:
+    """Yield the evidence for a row of the comparison: of the decision first, then of each verdict.
+
+    >>> from fairopt import compare
+    >>> from fairopt.datasets import oef_example
+    >>> (row,) = compare(oef_example(), "equal-split", "envy_freeness")
+    >>> [(each.name, each.reason) for each in evidence(row, "envy_freeness")]
+    [('decision', ''), ('envy_freeness', '')]
+    """
+    properties = properties_of(properties)
     decision = row.decision
     if decision is None:
         yield EvidenceItem("decision", reason=f"nothing was decided: {row.error}")
@@ -85,18 +94,19 @@ def _certify_end(asked: AllocationProperty, market: Market, shares: Array, end: 
     return asked.certify(market, shares, verdict)
 
 
-def certify_search(policy: Policy, market: Market, verdict: Verdict) -> MisreportProof:
+def certify_search(policy: AnyPolicy, market: Market, verdict: Verdict) -> MisreportProof:
     """Return the evidence for a search's verdict; `NotCapable` where it found nothing, or nothing exact."""
     if verdict.answer is not Answer.FAILS:
         raise NotCapable("a search that finds nothing proves nothing")
     return certify_misreport(policy, market, verdict.witness)
 
 
-def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> MisreportProof:
+def certify_misreport(policy: AnyPolicy, market: Market, witness: Misreport) -> MisreportProof:
     """Return the evidence that a misreport pays: two certified decisions, or ranges over all optima if it always pays.
 
     Errors: `NotCapable` where the decisions have no exact form or no certificate.
     """
+    policy = policy_of(policy, Market)
     market = replace(market, least=None, most=None)  # the gain is that at the speedups that are stated
     user = market.index(witness.user)
     if witness.report.dtype != object:
@@ -118,11 +128,12 @@ def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> Mis
     return MisreportProof(market, policy.told(market), witness.user, witness.report, gain, *proofs)
 
 
-def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
+def extreme(policy: AnyPolicy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
     """Return the extreme sum of ``weights`` (n, k) times shares over all optima of an exact decision, certified.
 
     Errors: `NotCapable` where the policy has no choice or no certificate; those of the exact back end.
     """
+    policy = policy_of(policy, Market)
     choices = policy.choices(decision)
     if choices is None:
         raise NotCapable(f"{policy.name} leaves no choice to range over")
