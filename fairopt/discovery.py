@@ -206,7 +206,11 @@ def property_(name: str) -> Property:
 
 
 class Plugin(NamedTuple):
-    """What a package other than fairopt registers: in which group, under which name, what, and who."""
+    """What a package other than fairopt registers: in which group, under which name, what, and who.
+
+    >>> Plugin("fairopt.policies", "my-policy", "my_package:MyPolicy", "my-package").name
+    'my-policy'
+    """
 
     group: str
     name: str
@@ -215,7 +219,11 @@ class Plugin(NamedTuple):
 
 
 def plugins() -> list[Plugin]:
-    """Return what other packages register in the groups of fairopt, by group and name."""
+    """Return what other packages register in the groups of fairopt, by group and name.
+
+    >>> all(each.group.startswith("fairopt.") and each.package != "fairopt" for each in plugins())
+    True
+    """
     rows = {
         Plugin(group, point.name, point.value, point.dist.name if point.dist else "")
         for group in entry_points().groups

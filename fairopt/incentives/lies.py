@@ -71,7 +71,12 @@ class LieKind(ABC):
 
 @dataclass(frozen=True)
 class SpeedupReport(LieKind):
-    """One user reports other speedups, of the kind ``misreports``."""
+    """One user reports other speedups, of the kind ``misreports``.
+
+    >>> lie = SpeedupReport().told(Market.of([[1, 2], [1, 5]], [1, 1]), (1,), np.array([1, 2]))
+    >>> lie.told.speedup.tolist()[1]
+    [Fraction(1, 1), Fraction(10, 1)]
+    """
 
     misreports: Misreports = ANYTHING
     words: str = field(default="one user reports other speedups", compare=False)  # type: ignore[misc]
@@ -95,7 +100,11 @@ class SpeedupReport(LieKind):
 
 
 class TwoReports(LieKind):
-    """Two users report other speedups, and neither may lose."""
+    """Two users report other speedups, and neither may lose.
+
+    >>> TwoReports().liars(Market.of([[1, 2], [1, 5], [1, 3]], [1, 1]))
+    [(0, 1), (0, 2), (1, 2)]
+    """
 
     name = "together"
     words = "two users report other speedups, and neither loses; the factor is the smaller of the two"
@@ -124,6 +133,10 @@ class Sybils(LieKind):
     """A user enters as two, with reports of their own. ``whole``: each has all of the user's weight, else a half.
 
     Each says that it can use a half of the user's demand, where there is one.
+
+    >>> lie = Sybils().told(Market.of([[1, 2], [1, 5]], [1, 1]), (0,), np.ones((2, 2)))
+    >>> lie.told.users, [str(weight) for weight in lie.told.weight]
+    (('u1', 'u2', "u1'"), ['1/2', '1', '1/2'])
     """
 
     whole: bool = False
@@ -163,7 +176,12 @@ class Sybils(LieKind):
 
 
 class WeightClaim(LieKind):
-    """A user claims another weight, at most twice its own."""
+    """A user claims another weight, at most twice its own.
+
+    >>> lie = WeightClaim().told(Market.of([[1, 2], [1, 5]], [1, 1]), (0,), np.array(2))
+    >>> [int(weight) for weight in lie.told.weight]
+    [2, 1]
+    """
 
     name = "weight"
     words = "one user claims another weight, at most twice its own"
@@ -182,7 +200,11 @@ class WeightClaim(LieKind):
 
 
 class DemandClaim(LieKind):
-    """A user claims another demand."""
+    """A user claims another demand.
+
+    >>> DemandClaim().liars(Market.of([[1, 2], [1, 5]], [1, 1], demand=[None, 3]))
+    [(1,)]
+    """
 
     name = "demand"
     words = "one user claims another demand"
