@@ -74,7 +74,7 @@ class StrategyProofness(MechanismProperty):
         if nothing_known(problem).any():
             return Verdict.undecided(self.name, unknown_speedups(problem), effort="nothing")
         if not problem.known.all():
-            if not policy.asked_of(problem.plain()):
+            if policy.asked_of(problem) and not policy.asked_of(problem.plain()):
                 reason = f"{policy.name} decides by the ranges; what users would report of these is not modelled"
                 unknown = Verdict.undecided(self.name, reason, effort="nothing")
                 kinds = {each.name: unknown for each in (LARGER, SMALLER, ANYTHING)}
