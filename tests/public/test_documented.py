@@ -120,16 +120,25 @@ def test_every_public_name_is_shown_by_an_example() -> None:
     assert not set(NAMES) - shown()
 
 
-@pytest.mark.parametrize("path", [path for path in NAMES if has_example(path)])
-def test_the_example_of_a_public_name_runs(path: str) -> None:
+def runs_with_its_module(path: str) -> bool:
+    """Whether pytest runs the example with others of its module: not where a decorator of others made the function."""
     subject = named(path)
-    # what a decorator of another package made says that it is from there
-    module = sys.modules.get(getattr(subject, "__module__", path)) or import_module(path.rpartition(".")[0])
-    text = subject.__doc__ or ""
-    example = doctest.DocTestParser().get_doctest(text, dict(vars(module)), path, module.__file__, None)
+    home = vars(sys.modules[subject.__module__]) if isinstance(subject, type) else getattr(subject, "__globals__", {})
+    return isinstance(subject, ModuleType) or str(home.get("__name__")).startswith("fairopt")
+
+
+@pytest.mark.parametrize("path", [path for path in NAMES if has_example(path) and not runs_with_its_module(path)])
+def test_the_example_of_a_public_name_runs(path: str) -> None:
+    subject, module = named(path), import_module(path.rpartition(".")[0])
+    example = doctest.DocTestParser().get_doctest(subject.__doc__, dict(vars(module)), path, module.__file__, None)
     wrong: list[str] = []
-    doctest.DocTestRunner().run(example, out=wrong.append)
+    doctest.DocTestRunner(verbose=False).run(example, out=wrong.append)
     assert not wrong, "".join(wrong)
+
+
+def test_the_other_examples_run_with_their_modules(request: pytest.FixtureRequest) -> None:
+    assert request.config.getoption("doctestmodules")
+    assert "fairopt" in request.config.getini("testpaths")
 
 
 def test_the_reference_lists_every_package_that_offers_names() -> None:
