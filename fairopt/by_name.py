@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral
 from time import perf_counter
-from typing import Any, TypeAlias, Unpack, overload
+from typing import Any, Unpack, overload
 
 from fairopt import discovery
-from fairopt.backends import Method, Options, Solver
+from fairopt.backends import Options
 from fairopt.deadline import only_a_part
+from fairopt.discovery import AnyPolicy, AnySolver
 from fairopt.errors import BadInput, type_of
-from fairopt.policy import Allocation, Decision, Plan, Policy, Schedule, Uniqueness
+from fairopt.policy import Allocation, Decision, Plan, Schedule, Uniqueness
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
 from fairopt.policy.decide import How, within
@@ -24,9 +25,6 @@ from fairopt.simulation import Mechanics, Round, Snapshot
 from fairopt.simulation import run as run_with
 
 _log = logging.getLogger(__name__)
-#: How a policy may be given, and who solves; None is the policy's best way.
-AnyPolicy: TypeAlias = str | type[Policy] | Policy
-AnySolver: TypeAlias = str | type[Solver | Method] | Solver | Method | None
 
 
 def allocate(

@@ -19,6 +19,8 @@ from typing import Any
 
 from fairopt.errors import BadInput, OutOfTime
 
+__all__ = ["left", "remaining", "time_limit"]
+
 INFINITY = float("inf")
 #: When it ends, by `monotonic`, and the seconds that were allowed.
 _end: ContextVar[tuple[float, float]] = ContextVar("end", default=(INFINITY, INFINITY))
@@ -26,7 +28,14 @@ _end: ContextVar[tuple[float, float]] = ContextVar("end", default=(INFINITY, INF
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Stop what runs in the block after so many seconds (None: never) with `OutOfTime`; an earlier end stays."""
+    """Stop what runs in the block after so many seconds (None: never) with `OutOfTime`; an earlier end stays.
+
+    >>> with time_limit(0):
+    ...     left()
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.OutOfTime: the time limit of 0 s is over
+    """
     allowed = INFINITY if seconds is None else seconds
     if not (isinstance(allowed, int | float) and allowed >= 0):
         raise BadInput(f"got {allowed!r}", place="time limit", remedy="Give seconds, or None for no limit")
@@ -38,7 +47,11 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def remaining() -> float:
-    """Return the seconds that are left, negative where the limit is over, infinite where there is none."""
+    """Return the seconds that are left, negative where the limit is over, infinite where there is none.
+
+    >>> remaining()
+    inf
+    """
     return _end.get()[0] - monotonic()
 
 
@@ -46,6 +59,9 @@ def left(asked: float | None = None, *, found: Any = None) -> float | None:
     """Return the seconds that are left, at most those ``asked`` for; None where there is no limit.
 
     Errors: `OutOfTime` where none are left, with the solution that was ``found`` by then.
+
+    >>> left(2.5), left() is None
+    (2.5, True)
     """
     seconds = remaining()
     if seconds <= 0:
@@ -58,7 +74,14 @@ def left(asked: float | None = None, *, found: Any = None) -> float | None:
 
 @contextmanager
 def only_a_part() -> Iterator[None]:
-    """Let `OutOfTime` of the block carry no solution: it would be one of a part of the question."""
+    """Let `OutOfTime` of the block carry no solution: it would be one of a part of the question.
+
+    >>> with time_limit(0), only_a_part():
+    ...     left(found="a part")
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.OutOfTime: the time limit of 0 s is over
+    """
     try:
         yield
     except OutOfTime as over:

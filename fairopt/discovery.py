@@ -14,12 +14,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, NotInstalled, type_of
@@ -38,6 +38,12 @@ DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairop
 EMITTERS = "fairopt.emitters"
 WORKLOADS = "fairopt.workloads"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
+
+#: How a policy, a property and a solver may be given: by name, as a class (with its default options), or as itself.
+#: No solver is the policy's best way.
+AnyPolicy: TypeAlias = str | type[Policy] | Policy
+AnyProperty: TypeAlias = str | type[Property] | Property
+AnySolver: TypeAlias = str | type[Solver | Method] | Solver | Method | None
 
 #: The command that takes a policy, by the type of its problem.
 TAKERS: Mapping[type, str] = {Market: "`fairopt solve`", Queue: "`fairopt run`", Batch: "`fairopt schedule`"}
@@ -67,7 +73,7 @@ def policy(name: str, problem: type | None = None) -> Policy:
     return made
 
 
-def policy_of(given: str | type[Policy] | Policy, problem: type | None = None) -> Policy:
+def policy_of(given: AnyPolicy, problem: type | None = None) -> Policy:
     """Return a policy that is given by name, as a class (with its default options), or as itself.
 
     >>> from fairopt.models import MaxMin
@@ -81,6 +87,25 @@ def policy_of(given: str | type[Policy] | Policy, problem: type | None = None) -
         remedy = "Give a policy, its class, or a name that `fairopt policies` lists"
         raise BadInput(f"got {type_of(made)}", place="policy", remedy=remedy)
     return made
+
+
+def policies_of(given: AnyPolicy | Iterable[AnyPolicy], problem: type | None = None) -> list[Policy]:
+    """Return one or several policies, each as `policy_of` takes it.
+
+    >>> from fairopt.models import MaxMin
+    >>> [each.name for each in policies_of("max-min")], [each.name for each in policies_of([MaxMin, "equal-split"])]
+    (['max-min'], ['max-min', 'equal-split'])
+    """
+    return [policy_of(each, problem) for each in several(given)]
+
+
+def several(given: Any) -> Iterable[Any]:
+    """Return what is given one by one: one thing alone, also a name, serves for several.
+
+    >>> several("max-min"), several(("max-min", "equal-split"))
+    (['max-min'], ('max-min', 'equal-split'))
+    """
+    return given if isinstance(given, Iterable) and not isinstance(given, str | type) else [given]
 
 
 def policies(problem: type | None = None) -> list[Policy]:
@@ -111,16 +136,16 @@ def backend(name: str) -> Any:
     return _made(BACKENDS, name, object)
 
 
-def solver(policy: Policy, name: str) -> Solver | Method | None:
+def solver(policy: AnyPolicy, name: str) -> Solver | Method | None:
     """Return the method of ``policy``, or the back end, of that name; None for "auto", the policy's best way.
 
-    >>> solver(policy("max-min"), "highs").name
+    >>> solver("max-min", "highs").name
     'highs'
-    >>> solver(policy("max-min"), "auto")
+    >>> solver("max-min", "auto")
     """
     if name == "auto":
         return None
-    methods = {each.name: each for each in policy.methods}
+    methods = {each.name: each for each in policy_of(policy).methods}
     if name in methods:
         return methods[name]
     if name not in names(BACKENDS):
@@ -129,11 +154,11 @@ def solver(policy: Policy, name: str) -> Solver | Method | None:
     return found
 
 
-def solver_of(policy: Policy, given: Any) -> Solver | Method | None:
+def solver_of(policy: AnyPolicy, given: AnySolver) -> Solver | Method | None:
     """Return a solver that is given by name, as a class (with its default options), or as itself.
 
     >>> from fairopt.backends import Highs
-    >>> solver_of(policy("max-min"), Highs).name
+    >>> solver_of("max-min", Highs).name
     'highs'
     """
     if given is None or isinstance(given, str):
@@ -145,7 +170,7 @@ def solver_of(policy: Policy, given: Any) -> Solver | Method | None:
     return made
 
 
-def property_of(given: str | type[Property] | Property) -> Property:
+def property_of(given: AnyProperty) -> Property:
     """Return a property that is given by name, as a class, or as itself.
 
     >>> from fairopt.properties import EnvyFreeness
@@ -161,6 +186,15 @@ def property_of(given: str | type[Property] | Property) -> Property:
     return made
 
 
+def properties_of(given: AnyProperty | Iterable[AnyProperty]) -> list[Property]:
+    """Return one or several properties, each as `property_of` takes it.
+
+    >>> [each.name for each in properties_of("envy_freeness")]
+    ['envy_freeness']
+    """
+    return [property_of(each) for each in several(given)]
+
+
 def property_(name: str) -> Property:
     """Return the property registered under ``name``.
 
@@ -172,7 +206,11 @@ def property_(name: str) -> Property:
 
 
 class Plugin(NamedTuple):
-    """What a package other than fairopt registers: in which group, under which name, what, and who."""
+    """What a package other than fairopt registers: in which group, under which name, what, and who.
+
+    >>> Plugin("fairopt.policies", "my-policy", "my_package:MyPolicy", "my-package").name
+    'my-policy'
+    """
 
     group: str
     name: str
@@ -181,7 +219,11 @@ class Plugin(NamedTuple):
 
 
 def plugins() -> list[Plugin]:
-    """Return what other packages register in the groups of fairopt, by group and name."""
+    """Return what other packages register in the groups of fairopt, by group and name.
+
+    >>> all(each.group.startswith("fairopt.") and each.package != "fairopt" for each in plugins())
+    True
+    """
     rows = {
         Plugin(group, point.name, point.value, point.dist.name if point.dist else "")
         for group in entry_points().groups

@@ -66,11 +66,20 @@ def require(fits: bool, value: object, place: str, remedy: str) -> None:
 
 
 class WrongReturn(FairoptError, TypeError):
-    """A method that somebody wrote for fairopt returned something else than it must; the message says what."""
+    """A method that somebody wrote for fairopt returned something else than it must; the message says what.
+
+    >>> require_returned(False, [1, 2], "MyPolicy.formulate", "a Program")
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.WrongReturn: MyPolicy.formulate returned a list; it must return a Program
+    """
 
 
 def require_returned(fits: bool, value: object, method: str, wanted: str) -> None:
-    """Raise `WrongReturn` unless ``value`` fits, which ``method`` returned; ``wanted`` is what it must return."""
+    """Raise `WrongReturn` unless ``value`` fits, which ``method`` returned; ``wanted`` is what it must return.
+
+    >>> require_returned(isinstance("words", str), "words", "MyPolicy.says", "words")
+    """
     if not fits:
         raise WrongReturn(f"{method} returned {type_of(value)}; it must return {wanted}")
 
@@ -112,6 +121,14 @@ class NotSolved(FairoptError, RuntimeError):
 
 
 class OutOfTime(FairoptError, TimeoutError):
-    """The time that `fairopt.deadline.time_limit` allows is over; ``solution`` as of `NotSolved`."""
+    """The time that `fairopt.deadline.time_limit` allows is over; ``solution`` as of `NotSolved`.
+
+    >>> from fairopt.deadline import left, time_limit
+    >>> with time_limit(0):
+    ...     left(found="what is known")
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.OutOfTime: the time limit of 0 s is over
+    """
 
     solution: Any = None

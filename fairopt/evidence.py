@@ -1,6 +1,12 @@
 """Evidence for a row of the comparison: certificates of the decision and of each verdict, or why there is none.
 
 ``proofs/verify.py`` alone decides what these certificates prove.
+
+>>> from fairopt import allocate
+>>> from fairopt.datasets import oef_example
+>>> from fairopt.models import CooperativeOEF
+>>> CooperativeOEF().certify(allocate("oef-cooperative", oef_example(), exact=True)).kind
+'optimality'
 """
 
 from __future__ import annotations
@@ -28,13 +34,14 @@ from fairopt.certificates import (
     row_duals,
 )
 from fairopt.compare import AllocationRow
+from fairopt.discovery import AnyPolicy, AnyProperty, policy_of, properties_of
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.methods.gang_assignment import GangAssignment, GangResult, prove_gangs
-from fairopt.policy import Allocation, Formulated, Policy
+from fairopt.policy import Allocation, Formulated
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program, Sense, fractions
-from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Property, Verdict
+from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Verdict
 from fairopt.properties.boundary import Reach
 from fairopt.properties.misreports.exact_reports import exact_or_none
 
@@ -48,8 +55,16 @@ class EvidenceItem:
     reason: str = ""
 
 
-def evidence(row: AllocationRow, properties: Sequence[Property]) -> Iterator[EvidenceItem]:
-    """Yield the evidence for a row of the comparison: of the decision first, then of each verdict."""
+def evidence(row: AllocationRow, properties: AnyProperty | Sequence[AnyProperty]) -> Iterator[EvidenceItem]:
+    """Yield the evidence for a row of the comparison: of the decision first, then of each verdict.
+
+    >>> from fairopt import compare
+    >>> from fairopt.datasets import oef_example
+    >>> (row,) = compare(oef_example(), "equal-split", "envy_freeness")
+    >>> [(each.name, each.reason) for each in evidence(row, "envy_freeness")]
+    [('decision', ''), ('envy_freeness', '')]
+    """
+    properties = properties_of(properties)
     decision = row.decision
     if decision is None:
         yield EvidenceItem("decision", reason=f"nothing was decided: {row.error}")
@@ -68,7 +83,16 @@ def evidence(row: AllocationRow, properties: Sequence[Property]) -> Iterator[Evi
 def evidence_of_verdicts(
     market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: Sequence[AllocationProperty]
 ) -> Iterator[EvidenceItem]:
-    """Yield the evidence for verdicts on an allocation, however it was made; of one that DEPENDS, for its two ends."""
+    """Yield the evidence for verdicts on an allocation, however it was made; of one that DEPENDS, for its two ends.
+
+    >>> from fairopt import verify
+    >>> from fairopt.properties import EnvyFreeness
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> shares = market.shares([[1, 0], [0, 1]])
+    >>> found = evidence_of_verdicts(market, shares, verify(market, shares), [EnvyFreeness()])
+    >>> [each.certificate.kind for each in found]
+    ['envy']
+    """
     for each in {each.name: each for each in properties}.values():
         if each.name in verdicts:
             verdict = verdicts[each.name]
@@ -85,18 +109,35 @@ def _certify_end(asked: AllocationProperty, market: Market, shares: Array, end: 
     return asked.certify(market, shares, verdict)
 
 
-def certify_search(policy: Policy, market: Market, verdict: Verdict) -> MisreportProof:
-    """Return the evidence for a search's verdict; `NotCapable` where it found nothing, or nothing exact."""
+def certify_search(policy: AnyPolicy, market: Market, verdict: Verdict) -> MisreportProof:
+    """Return the evidence for a search's verdict; `NotCapable` where it found nothing, or nothing exact.
+
+    >>> from fairopt.properties import Effort, StrategyProofness
+    >>> from fairopt.models import MaxEfficiency
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> verdict = StrategyProofness().search(MaxEfficiency(), market, effort=Effort(evaluations=20))
+    >>> proof = certify_search("max-efficiency", market, verdict)
+    >>> proof.kind, proof.user
+    ('misreport', 'u1')
+    """
     if verdict.answer is not Answer.FAILS:
         raise NotCapable("a search that finds nothing proves nothing")
     return certify_misreport(policy, market, verdict.witness)
 
 
-def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> MisreportProof:
+def certify_misreport(policy: AnyPolicy, market: Market, witness: Misreport) -> MisreportProof:
     """Return the evidence that a misreport pays: two certified decisions, or ranges over all optima if it always pays.
 
     Errors: `NotCapable` where the decisions have no exact form or no certificate.
+
+    >>> from fairopt.properties import Effort, StrategyProofness
+    >>> from fairopt.models import MaxEfficiency
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> lie = StrategyProofness().search(MaxEfficiency(), market, effort=Effort(evaluations=20)).witness
+    >>> certify_misreport("max-efficiency", market, lie).gain == lie.gain
+    True
     """
+    policy = policy_of(policy, Market)
     market = replace(market, least=None, most=None)  # the gain is that at the speedups that are stated
     user = market.index(witness.user)
     if witness.report.dtype != object:
@@ -118,11 +159,19 @@ def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> Mis
     return MisreportProof(market, policy.told(market), witness.user, witness.report, gain, *proofs)
 
 
-def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
+def extreme(policy: AnyPolicy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
     """Return the extreme sum of ``weights`` (n, k) times shares over all optima of an exact decision, certified.
 
     Errors: `NotCapable` where the policy has no choice or no certificate; those of the exact back end.
+
+    >>> from fairopt import allocate
+    >>> market = Market.of([[1, 2], [1, 2]], [1, 1])
+    >>> decision = allocate("max-efficiency", market, exact=True)
+    >>> own = throughput_of(market, 0)
+    >>> [extreme("max-efficiency", decision, own, sense).value for sense in (Sense.MINIMIZE, Sense.MAXIMIZE)]
+    [Fraction(0, 1), Fraction(3, 1)]
     """
+    policy = policy_of(policy, Market)
     choices = policy.choices(decision)
     if choices is None:
         raise NotCapable(f"{policy.name} leaves no choice to range over")
@@ -134,6 +183,11 @@ def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibil
 
     An exact optimum gives a bound with gap 0, a point in floats that is exactly feasible a bound and the remaining gap,
     an infeasible program multipliers that contradict it. Errors: `NotCapable` where nothing is proved.
+
+    >>> from fairopt.models import MaxEfficiency
+    >>> program = MaxEfficiency().formulate(Market.of([[1, 2], [1, 5]], [1, 1]), None)
+    >>> certify_solution(program, Exact().solve(program)).gap
+    Fraction(0, 1)
     """
     if solution.status is Status.INFEASIBLE and solution.farkas is not None:
         return Infeasibility(program, bare_duals(-solution.farkas))
@@ -141,7 +195,14 @@ def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibil
 
 
 def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bound | MarketBound | Infeasibility:
-    """Return the exact certificate of a ``solution`` of the policy's program; `NotCapable` where nothing is proved."""
+    """Return the exact certificate of a ``solution`` of the policy's program; `NotCapable` where nothing is proved.
+
+    >>> from fairopt.models import MaxEfficiency
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> solution = Exact().solve(MaxEfficiency().formulate(market, None))
+    >>> certify_bound(MaxEfficiency(), market, solution).bound
+    Fraction(6, 1)
+    """
     program = policy.formulate(market.as_(Fraction), policy.start(market))
     if not policy.verifier_knows(market) or solution.x is None:
         return certify_solution(program, solution)
@@ -169,7 +230,11 @@ def _worth(program: Program, solution: Solution) -> tuple[Array, Fraction, Fract
 
 
 def throughput_of(market: Market, user: int) -> Array:
-    """Return the weights (n, k) on shares whose sum is a user's throughput."""
+    """Return the weights (n, k) on shares whose sum is a user's throughput.
+
+    >>> throughput_of(Market.of([[1, 2], [1, 5]], [1, 1]), 1).tolist()
+    [[Fraction(0, 1), Fraction(0, 1)], [Fraction(1, 1), Fraction(5, 1)]]
+    """
     weights = np.full(market.shape, Fraction(0), dtype=object)
     weights[user] = market.speedup[user]
     return weights

@@ -133,7 +133,11 @@ class Finding:
 
 
 def measured(number: float, form: str = "") -> str:
-    """Return a number, formatted, as it stands in the text for `Finding.measuring`."""
+    """Return a number, formatted, as it stands in the text for `Finding.measuring`.
+
+    >>> Finding.measuring(Ruling.REPRODUCED, f"It takes {measured(0.251, '.2f')} s.").evidence
+    'It takes 0.25 s.'
+    """
     return f"{OPEN}{number:{form}}{CLOSE}"
 
 
@@ -204,7 +208,11 @@ def ledger() -> list[Entry]:
 
 
 def read_package(package: str) -> Iterator[Entry]:
-    """Yield the rows of the ledger in one package and the packages in it, by the names of folders and files."""
+    """Yield the rows of the ledger in one package and the packages in it, by the names of folders and files.
+
+    >>> {each.paper for each in read_package("fairopt.proofs.claims.oef")}
+    {'oef'}
+    """
     known = {field.name for field in fields(Entry)} - {"package"}
     for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
         if file.is_dir() and file.name.isidentifier() and file.name != "__pycache__":

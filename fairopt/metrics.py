@@ -79,7 +79,11 @@ def metrics(market: Market, shares: Shares) -> Metrics:
 
 
 def largest_efficiency(market: Market) -> Number:
-    """Return the largest total throughput of any allocation, OEF Eq. (4); a program is solved only if demands bind."""
+    """Return the largest total throughput of any allocation, OEF Eq. (4); a program is solved only if demands bind.
+
+    >>> largest_efficiency(Market.of([[1, 2], [1, 5]], [1, 1]))
+    Fraction(6, 1)
+    """
     if market.demand is None:
         largest: Number = (market.capacity * market.speedup.max(axis=0)).sum()
         return largest

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairopt.compare import DECISION, compare
+from fairopt.compare import DECISION, asked_of, compare
 from fairopt.deadline import left, time_limit
 from fairopt.errors import OutOfTime
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
@@ -130,3 +130,11 @@ def test_one_lie_to_partial_allocation_costs_one_equilibrium(monkeypatch: pytest
     [_] = compare(market, [PartialAllocation()], ["strategy_proofness"], effort=effort)
     truth_and_witnesses = 4 * 11
     assert len(counted) <= effort.evaluations + truth_and_witnesses
+
+
+def test_what_may_take_minutes_is_compared_only_where_it_is_named() -> None:
+    small, large = (
+        Market.of([[Fraction(i + j * j + 1) for j in range(k)] for i in range(k)], [1] * k) for k in (10, 11)
+    )
+    assert asked_of("oef-efficient", small)
+    assert not asked_of("oef-efficient", large)

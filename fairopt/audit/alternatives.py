@@ -12,6 +12,7 @@ import numpy as np
 from fairopt import discovery
 from fairopt.audit.books import Books
 from fairopt.compare import verify
+from fairopt.discovery import AnyPolicy
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.methods.whole_gpus import whole
 from fairopt.policy import Allocation, Policy, Trait, decide
@@ -76,13 +77,13 @@ def own_rules(source: str) -> list[str]:
     return [name for name in discovery.names(discovery.POLICIES) if name == source or name.startswith(f"{source}-")]
 
 
-def chosen(market: Market, named: Sequence[str | Policy] | None, source: str) -> list[Policy]:
+def chosen(market: Market, named: AnyPolicy | Sequence[AnyPolicy] | None, source: str) -> list[Policy]:
     """Return the named policies, else those that decide by entitlements and heed all that the market says.
 
     On a market of many users or gangs these are the rules of its own scheduler only. Errors: `BadInput` for no policy.
     """
     if named is not None:
-        return [discovery.policy_of(each, Market) for each in named]
+        return discovery.policies_of(named, Market)
     own = own_rules(source)
     said = market.entitlements
     assert said is not None

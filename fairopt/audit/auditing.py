@@ -17,6 +17,7 @@ from fairopt.audit.reading import Audited, read_source, with_rates, with_speedup
 from fairopt.audit.reasons import Reason, Reasons
 from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
 from fairopt.compare import verify
+from fairopt.discovery import AnyPolicy, AnyProperty
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, Unplaced
 from fairopt.policy import Policy
@@ -178,8 +179,8 @@ def audit(
     given: Market | Imported | AnyPath | Sequence[AnyPath],
     *,
     importer: str = "",
-    policies: Sequence[str | Policy] | None = None,
-    properties: Sequence[str | AllocationProperty] | None = None,
+    policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
+    properties: AnyProperty | Sequence[AnyProperty] | None = None,
     speedups: AnyPath | None = None,
     rates: AnyPath | None = None,
     watch: Callable[[str], None] = lambda doing: None,
@@ -189,7 +190,8 @@ def audit(
     ``importer`` names who reads the files, "" for whoever can. ``policies``: who is asked what it would give; None for
     those that decide by entitlements (of many users only the scheduler's own). ``properties``: those that are decided
     of what is held; None for those that are asked of entitlements (of many users none), and with ``speedups`` (a table
-    of users and types) or ``rates`` (a number by type) all. ``watch`` is told what is being done.
+    of users and types) or ``rates`` (a number by type) all. Both are names, classes or objects, one or several.
+    ``watch`` is told what is being done.
 
     Errors: `BadInput` for files that nobody can read, a market without entitlements, and unknown names.
 
@@ -259,10 +261,10 @@ def _paths(given: Any) -> list[AnyPath]:
 
 
 def _asked(
-    market: Market, named: Sequence[str | AllocationProperty] | None, *, speeds: bool
+    market: Market, named: AnyProperty | Sequence[AnyProperty] | None, *, speeds: bool
 ) -> tuple[AllocationProperty, ...]:
     """Return the named properties, else those that are asked of entitlements; with ``speeds``, all that are asked."""
-    made = discovery.properties(Market) if named is None else [discovery.property_of(each) for each in named]
+    made = discovery.properties(Market) if named is None else discovery.properties_of(named)
     found = tuple(each for each in made if isinstance(each, AllocationProperty))
     if named is not None:
         if len(found) < len(made):

@@ -16,8 +16,8 @@ from fairopt.audit.footing import NodeFooting
 from fairopt.audit.reasons import Reason, Reasons
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.violations import Mend, mends
+from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
-from fairopt.policy import Policy
 from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties.verdict import plain
@@ -134,7 +134,7 @@ def explain(
     name: str,
     *,
     importer: str = "",
-    policies: Sequence[str | Policy] | None = None,
+    policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
     sensitivities: bool | None = None,
     watch: Callable[[str], None] = lambda doing: None,
     **how: Any,

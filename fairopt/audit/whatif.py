@@ -12,8 +12,8 @@ import numpy as np
 from fairopt.audit.auditing import Audit, audit, reason_json
 from fairopt.audit.footing import Footing
 from fairopt.audit.settings import SetTo, read_setting, with_settings
+from fairopt.discovery import AnyPolicy
 from fairopt.importing.imported import Imported
-from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number, number_text
@@ -165,7 +165,7 @@ def whatif(
     *,
     after: Any = None,
     importer: str = "",
-    policies: Sequence[str | Policy] | None = None,
+    policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
     **how: Any,
 ) -> WhatIf:
     """Return what changes if ``settings`` were made (``team-a.H100.quota=8``), or between two files or markets.

@@ -23,15 +23,31 @@ MOST_ENTRIES = 500_000
 
 
 class TimedOut(FairoptError):
-    """A contender stopped at its time limit; what it had found is not an answer."""
+    """A contender stopped at its time limit; what it had found is not an answer.
+
+    >>> raise TimedOut("the time limit of 10 s has passed")
+    Traceback (most recent call last):
+        ...
+    fairopt.bench.kinds.TimedOut: the time limit of 10 s has passed
+    """
 
 
 class NoAnswer(FairoptError):
-    """A contender ended without an answer; the message is its own status, word by word."""
+    """A contender ended without an answer; the message is its own status, word by word.
+
+    >>> raise NoAnswer("solver status: INFEASIBLE_OR_UNBOUNDED")
+    Traceback (most recent call last):
+        ...
+    fairopt.bench.kinds.NoAnswer: solver status: INFEASIBLE_OR_UNBOUNDED
+    """
 
 
 class NotWritten(NotCapable):
-    """No file is written of one instance; of others of its task there may be."""
+    """No file is written of one instance; of others of its task there may be.
+
+    >>> issubclass(NotWritten, NotCapable)
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +56,11 @@ class Instance:
 
     ``size`` is the number that growth is fitted over (users, jobs); ``name`` says family, parameters and seed;
     ``digest`` is the hash of its content, so that two runs can tell whether they answered the same question.
+
+    >>> from fairopt.discovery import FAMILIES, load
+    >>> instance = load(FAMILIES, "ties")().draw(0, {"users": 3})
+    >>> instance.size, instance.problem
+    (3, <Market: 3 users, 10 types (T1, T2, T3, T4, T5 and 5 more), 363 GPUs>)
     """
 
     family: str
@@ -52,7 +73,13 @@ class Instance:
 
 
 class Family(ABC):
-    """A set of instances: a seeded generator, or real tables."""
+    """A set of instances: a seeded generator, or real tables.
+
+    >>> from fairopt.discovery import FAMILIES, load
+    >>> ties = load(FAMILIES, "ties")()
+    >>> ties.draw(7, {"users": 3}).digest == ties.draw(7, {"users": 3}).digest != ties.draw(8, {"users": 3}).digest
+    True
+    """
 
     name: ClassVar[str]
     source: ClassVar[str]
@@ -73,6 +100,9 @@ class Judgement:
     that is proven possible, as a part of it; ``accepted`` whether both are small enough for the task. ``note`` says
     which constraint, or what was compared with what. ``proven`` is False where the answer keeps every constraint and
     the bound on the best is too loose to tell: that is neither solved nor wrong.
+
+    >>> Judgement(accepted=False, violation=0.25, gap=0, objective=3.5, note="capacity of V100").note
+    'capacity of V100'
     """
 
     accepted: bool
@@ -85,7 +115,11 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Interval:
-    """An optimum is proven to lie from ``lower`` to ``upper``; ``by`` says who proved it."""
+    """An optimum is proven to lie from ``lower`` to ``upper``; ``by`` says who proved it.
+
+    >>> Interval(3.4999, 3.5001, "prices").by
+    'prices'
+    """
 
     lower: float
     upper: float
@@ -93,7 +127,12 @@ class Interval:
 
 
 class Task(ABC):
-    """What is asked of contenders, and how an answer is judged, by code that shares nothing with them."""
+    """What is asked of contenders, and how an answer is judged, by code that shares nothing with them.
+
+    >>> from fairopt.discovery import TASKS, load
+    >>> load(TASKS, "max-min")().program(load("fairopt.instances", "ties")().draw(0, {"users": 3}).problem).shape
+    (13, 31)
+    """
 
     name: ClassVar[str]
     #: Largest violation and gap with which an answer counts as solved, both relative.
@@ -125,7 +164,14 @@ class Task(ABC):
 
 
 def require_small(entries: int) -> None:
-    """Refuse a program that is too large for files. Errors: `NotWritten`."""
+    """Refuse a program that is too large for files. Errors: `NotWritten`.
+
+    >>> require_small(20_000)
+    >>> require_small(MOST_ENTRIES + 1)
+    Traceback (most recent call last):
+        ...
+    fairopt.bench.kinds.NotWritten: its program has 500,001 entries or more; files are written up to 500,000
+    """
     if entries > MOST_ENTRIES:
         raise NotWritten(f"its program has {entries:,} entries or more; files are written up to {MOST_ENTRIES:,}")
 
@@ -136,6 +182,11 @@ class Contender(ABC):
     The harness calls `build`, `solve` and `certify` in a process of its own and times each apart. ``tasks`` are the
     names of the tasks that it can answer. A contender is configured by its dataclass fields, which a specification
     may set; they are recorded as its settings.
+
+    >>> from fairopt.discovery import CONTENDERS, load
+    >>> highs = load(CONTENDERS, "highs")()
+    >>> highs.missing() is None
+    True
     """
 
     name: ClassVar[str]

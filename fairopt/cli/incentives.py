@@ -14,8 +14,8 @@ from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
-from fairopt.errors import BadInput, NotCapable, NotSolved
-from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, every_kind, incentives
+from fairopt.errors import NotCapable, NotSolved
+from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, every_kind, incentives, kind_of
 from fairopt.problem import Market, market_to_dict, read_market
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Effort
@@ -44,7 +44,8 @@ def incentives_command(
     3 a policy could not be decided; else 0.
     """
     problem = read_market(market, types or ())
-    kinds = _wanted(kind_names, problem)
+    every = every_kind(problem)
+    kinds = [kind_of(name, problem, "--kind") for name in dict.fromkeys(kind_names)] if kind_names else every
     effort = Effort(evaluations=evaluations, seed=seed)
     rows: list[Incentives] = []
     left_out: list[str] = []
@@ -68,14 +69,6 @@ def incentives_command(
             print("\n".join((head, *(f"  {why}" for why in whys))), file=sys.stderr)
     if failed:
         raise typer.Exit(Exit.NOT_SOLVED)
-
-
-def _wanted(names: list[str] | None, market: Market) -> list[LieKind]:
-    every = {kind.name: kind for kind in every_kind(market)}
-    if strange := [name for name in names or () if name not in every]:
-        problem = "nobody states a demand" if strange[0] == "demand" else f"got {strange[0]!r}"
-        raise BadInput(problem, place="--kind", remedy=f"Here: {', '.join(every)}")
-    return [every[name] for name in dict.fromkeys(names or every)]
 
 
 def _print(rows: Sequence[Incentives], kinds: Sequence[LieKind], market: Market) -> None:

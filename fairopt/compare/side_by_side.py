@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from time import perf_counter
-from typing import Any, TypeAlias, overload
+from typing import Any, overload
 
 from fairopt import discovery
 from fairopt.backends import Method, Solver
-from fairopt.by_name import AnyPolicy, AnySolver
 from fairopt.compare.rows import AllocationRow, Compared, PlanRow, Row, RunRow
 from fairopt.deadline import time_limit
+from fairopt.discovery import AnyPolicy, AnyProperty, AnySolver
 from fairopt.errors import BadInput, FairoptError, require, type_of
 from fairopt.metrics import metrics
 from fairopt.policy import Plan, Policy, decide, unheeded, uniqueness
@@ -38,29 +38,31 @@ from fairopt.simulation.measures import measure
 from fairopt.simulation.measures_finish_time import Ideal
 
 _log = logging.getLogger(__name__)
-#: How a property may be given.
-AnyProperty: TypeAlias = str | type[Property] | Property
 #: How long misreports are searched for under each policy, where nobody says.
 SEARCH = Effort(seconds=60.0)
 #: The first cell of a row.
 DECISION = "decision"
 
 
-@singledispatch
-def answered(problem: Any, policy: Policy, **how: Any) -> Row:
-    """Return a row without verdicts; each kind of problem registers how it is decided, and errors stand in the row.
+def answered(problem: Any, policy: AnyPolicy, **how: Any) -> Row:
+    """Return a row without verdicts; how each kind of problem is decided stands in `compare`, errors in the row.
 
-    Errors: `BadInput` for what is no problem.
+    ``policy`` and ``backend`` may be names. Errors: `BadInput` for what is no problem, policy or back end.
 
     >>> from fairopt.datasets import oef_example
-    >>> from fairopt.models import MaxMin
-    >>> answered(oef_example(), MaxMin()).decision.objective
+    >>> answered(oef_example(), "max-min").decision.objective
     Fraction(54, 49)
     """
+    chosen = discovery.policy_of(policy)
+    return _row_of(problem, chosen, **how | {"backend": discovery.solver_of(chosen, how.get("backend"))})
+
+
+@singledispatch
+def _row_of(problem: Any, policy: Policy, **how: Any) -> Row:
     raise BadInput(f"got {type_of(problem)}", place="problem", remedy="Give a Market, a Setting or a Batch")
 
 
-@answered.register
+@_row_of.register
 def _on_market(
     problem: Market,
     policy: Policy,
@@ -80,7 +82,7 @@ def _on_market(
         return replace(row, error=error)
 
 
-@answered.register
+@_row_of.register
 def _on_setting(
     problem: Setting,
     policy: Policy,
@@ -101,7 +103,7 @@ def _on_setting(
     return RunRow(policy=policy, history=history, measures=measure(history, ideal=ideal), error=stopped)
 
 
-@answered.register
+@_row_of.register
 def _on_batch(problem: Batch, policy: Policy, *, backend: Solver | Method | None = None, exact: bool = False) -> Row:
     try:
         return PlanRow(policy=policy, plan=decide(policy, problem, backend, exact=exact))
@@ -157,7 +159,7 @@ def compare(
     problem = _measured(problem, error)
     if policies is None:
         policies = [each for each in discovery.policies(decided) if asked_of(each, problem)]
-    chosen = [discovery.policy_of(each, decided) for each in _several(policies)]
+    chosen = discovery.policies_of(policies, decided)
     solvers = [discovery.solver_of(each, backend) for each in chosen]
     asked = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
     require(isinstance(effort, Effort), effort, "effort", "Give an Effort(evaluations=..., seconds=...)")
@@ -166,15 +168,15 @@ def compare(
     return Compared(problem, _rows(problem, zip(chosen, solvers, strict=True), asked, effort, limit, watch, **how))
 
 
-def asked_of(policy: Policy, problem: Any) -> bool:
-    """Whether a policy is compared on a problem where nobody names it.
+def asked_of(policy: AnyPolicy, problem: Any) -> bool:
+    """Whether a policy, which may be a name, is compared on a problem where nobody names it.
 
     >>> from fairopt.datasets import oef_example
-    >>> from fairopt.models import MaxMin
-    >>> asked_of(MaxMin(), oef_example())
+    >>> asked_of("max-min", oef_example())
     True
     """
-    return not unheeded(policy, problem) and policy.asked_of(problem)
+    made = discovery.policy_of(policy)
+    return not unheeded(made, problem) and made.asked_of(problem)
 
 
 def _measured(problem: Any, error: object) -> Any:
@@ -199,7 +201,7 @@ def _rows(
         watch(policy, DECISION)
         began = perf_counter()
         with time_limit(limit):
-            row = answered(problem, policy, backend=solver, **how)
+            row = _row_of(problem, policy, backend=solver, **how)
         seconds = {DECISION: perf_counter() - began}
         _log.debug("%r in %.3f s", row.outcome, seconds[DECISION])
         for each in ordered if row.outcome is not None else ():
@@ -256,11 +258,6 @@ def verify(
     return verdicts
 
 
-def _several(given: Any) -> Iterable[Any]:
-    """Return several policies or properties; one alone serves too."""
-    return given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-
-
 def _asked(problem: object, given: AnyProperty | Sequence[AnyProperty] | None) -> list[Property]:
     """Return the properties that are asked for: all on such a problem where none is given."""
     if given is None:
@@ -268,7 +265,7 @@ def _asked(problem: object, given: AnyProperty | Sequence[AnyProperty] | None) -
             return [each for each in known if each.asked_of(problem)]
         remedy = "Give a Market, a Setting or a Batch"
         raise BadInput(f"got {type_of(problem)}", place="problem", remedy=remedy)
-    asked = [discovery.property_of(each) for each in _several(given)]
+    asked = discovery.properties_of(given)
     for each in asked:
         if not isinstance(problem, each.problem):
             kind = each.problem.__name__

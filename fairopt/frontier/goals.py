@@ -39,6 +39,10 @@ class Welfare(ABC):
     """A goal. ``near``: the part of its largest value up to which its curve is followed; 0 where it is exact.
 
     ``finest``: the least such part that can be asked for.
+
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> [(each.name, each.value(market, np.array([Fraction(1), Fraction(5)]))) for each in GOALS[:2]]
+    [('total_efficiency', Fraction(6, 1)), ('nash_welfare', Fraction(1054092553389, 1000000000000))]
     """
 
     name: ClassVar[str]

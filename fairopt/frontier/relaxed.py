@@ -55,6 +55,10 @@ class EnvyWithin(Relaxed):
 
     Source: additive envy, Lipton, Markakis, Mossel and Saberi, On approximately fair allocations of indivisible goods,
     2004; weights, OEF Sec. 4.2.3.
+
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> EnvyWithin().epsilon(market, np.array([[1, 0], [0, 1]]))
+    Fraction(2, 3)
     """
 
     name, short = "envy_freeness", "EF"
@@ -80,6 +84,10 @@ class SharingWithin(Relaxed):
     """Everybody gets at least 1 - epsilon of what its equal share is worth to it.
 
     Source: OEF Sec. 2.3.1 (3).
+
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> SharingWithin().epsilon(market, np.array([[1, 0], [0, 1]]))
+    Fraction(1, 3)
     """
 
     name, short = "sharing_incentive", "SI"
@@ -100,6 +108,10 @@ class ThroughputWithin(Relaxed):
     """Throughputs per weight differ by at most epsilon of their mean in an equal split.
 
     Source: OEF Eq. (9c), Sec. 4.2.3.
+
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> ThroughputWithin().epsilon(market, np.array([[1, 0], [0, 1]]))
+    Fraction(16, 9)
     """
 
     name, short = "equal_throughput", "ET"
@@ -130,6 +142,12 @@ class EfficiencyWithin(Relaxed):
     property therefore costs nothing, and the curve is level; epsilon says how far a policy is from it.
 
     Source: OEF Sec. 2.3.1 (4).
+
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> EfficiencyWithin().epsilon(market, np.array([[0, 1], [1, 0]]))
+    Fraction(1, 2)
+    >>> EfficiencyWithin().epsilon(market, market.equal_split())
+    Fraction(1, 4)
     """
 
     name, short = "pareto_efficiency", "PE"

@@ -1,15 +1,15 @@
 """How much lies pay: kinds of lies, the search for the one that pays most, and proved bounds on all of one kind.
 
->>> from fairopt.models import NonCooperativeOEF
 >>> from fairopt.problem import Market
 >>> from fairopt.properties import Effort
->>> found = incentives(NonCooperativeOEF(), Market.of([[1, 1], [1, 5]], [1, 1]), effort=Effort(evaluations=60))
+>>> found = incentives("oef-noncooperative", Market.of([[1, 1], [1, 5]], [1, 1]), effort=Effort(evaluations=60))
 >>> print(*(f"{kind.name}: {bound.factor}" for kind, bound in found.bounds.items()), sep=", ")
 larger: 1, smaller: 18/5, any: 18/5
 """
 
 from fairopt.incentives.bounds import AtMost, at_most
 from fairopt.incentives.lies import (
+    AnyLieKind,
     DemandClaim,
     Lie,
     LieKind,
@@ -18,10 +18,12 @@ from fairopt.incentives.lies import (
     TwoReports,
     WeightClaim,
     every_kind,
+    kind_of,
 )
 from fairopt.incentives.search import Incentives, PaidLie, best_lie, incentives
 
 __all__ = [
+    "AnyLieKind",
     "AtMost",
     "DemandClaim",
     "Incentives",
@@ -36,4 +38,5 @@ __all__ = [
     "best_lie",
     "every_kind",
     "incentives",
+    "kind_of",
 ]

@@ -58,6 +58,7 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound
+from fairopt.discovery import AnyPolicy, policy_of
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
@@ -152,18 +153,18 @@ class AtMost:
     why: str
 
 
-def at_most(policy: Policy, market: Market, truth: Allocation, misreport: str = "any") -> AtMost:
+def at_most(policy: AnyPolicy, market: Market, truth: Allocation, misreport: str = "any") -> AtMost:
     """Return a bound for all reports of one kind by any one user, from what the policy is proved to do.
 
-    ``market`` has no entitlements, ``truth`` is the policy's decision on it. In floats the bound is that of the floats
-    as they are; the decision's own error is not counted.
+    ``policy`` may be a name. ``market`` has no entitlements, ``truth`` is the policy's decision on it. In floats the
+    bound is that of the floats as they are; the decision's own error is not counted.
 
     >>> from fairopt import allocate
-    >>> from fairopt.models import CooperativeOEF
     >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
-    >>> print(at_most(CooperativeOEF(), market, allocate(CooperativeOEF(), market, exact=True)).factor)
+    >>> print(at_most("oef-cooperative", market, allocate("oef-cooperative", market, exact=True)).factor)
     6/5
     """
+    policy = policy_of(policy, Market)
     proved = {claim.property: claim for claim in policy.claims if _holds(policy, claim, market, misreport)}
     if "strategy_proofness" in proved:
         return AtMost(1, f"{policy.name} is proved to be truthful for such reports")

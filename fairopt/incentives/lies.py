@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require, type_of
 from fairopt.problem import Market
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number
@@ -71,9 +71,14 @@ class LieKind(ABC):
 
 @dataclass(frozen=True)
 class SpeedupReport(LieKind):
-    """One user reports other speedups, of the kind ``misreports``."""
+    """One user reports other speedups, of the kind ``misreports``.
 
-    misreports: Misreports
+    >>> lie = SpeedupReport().told(Market.of([[1, 2], [1, 5]], [1, 1]), (1,), np.array([1, 2]))
+    >>> lie.told.speedup.tolist()[1]
+    [Fraction(1, 1), Fraction(10, 1)]
+    """
+
+    misreports: Misreports = ANYTHING
     words: str = field(default="one user reports other speedups", compare=False)  # type: ignore[misc]
 
     @property
@@ -95,7 +100,11 @@ class SpeedupReport(LieKind):
 
 
 class TwoReports(LieKind):
-    """Two users report other speedups, and neither may lose."""
+    """Two users report other speedups, and neither may lose.
+
+    >>> TwoReports().liars(Market.of([[1, 2], [1, 5], [1, 3]], [1, 1]))
+    [(0, 1), (0, 2), (1, 2)]
+    """
 
     name = "together"
     words = "two users report other speedups, and neither loses; the factor is the smaller of the two"
@@ -124,6 +133,10 @@ class Sybils(LieKind):
     """A user enters as two, with reports of their own. ``whole``: each has all of the user's weight, else a half.
 
     Each says that it can use a half of the user's demand, where there is one.
+
+    >>> lie = Sybils().told(Market.of([[1, 2], [1, 5]], [1, 1]), (0,), np.ones((2, 2)))
+    >>> lie.told.users, [str(weight) for weight in lie.told.weight]
+    (('u1', 'u2', "u1'"), ['1/2', '1', '1/2'])
     """
 
     whole: bool = False
@@ -163,7 +176,12 @@ class Sybils(LieKind):
 
 
 class WeightClaim(LieKind):
-    """A user claims another weight, at most twice its own."""
+    """A user claims another weight, at most twice its own.
+
+    >>> lie = WeightClaim().told(Market.of([[1, 2], [1, 5]], [1, 1]), (0,), np.array(2))
+    >>> [int(weight) for weight in lie.told.weight]
+    [2, 1]
+    """
 
     name = "weight"
     words = "one user claims another weight, at most twice its own"
@@ -182,7 +200,11 @@ class WeightClaim(LieKind):
 
 
 class DemandClaim(LieKind):
-    """A user claims another demand."""
+    """A user claims another demand.
+
+    >>> DemandClaim().liars(Market.of([[1, 2], [1, 5]], [1, 1], demand=[None, 3]))
+    [(1,)]
+    """
 
     name = "demand"
     words = "one user claims another demand"
@@ -206,6 +228,9 @@ class DemandClaim(LieKind):
         return bool(self.liars(market))
 
 
+#: How a kind of lie may be given: by its name, as a class, or as itself.
+AnyLieKind: TypeAlias = str | type[LieKind] | LieKind
+
 _EVERY: tuple[LieKind, ...] = (
     SpeedupReport(LARGER, "one user reports other speedups, none below the truth"),
     SpeedupReport(SMALLER, "one user reports other speedups, none above the truth"),
@@ -226,6 +251,7 @@ def every_kind(market: Market) -> list[LieKind]:
     >>> [kind.name for kind in every_kind(Market.of([[1, 2], [1, 5]], [1, 1]))]
     ['larger', 'smaller', 'any', 'together', 'split', 'copies', 'weight']
     """
+    require(isinstance(market, Market), type_of(market), "market", "Give a Market")
     if market.entitlements is not None:
         remedy = "Leave the entitlements out: `Market.plain()`"
         raise BadInput("lies about entitlements are not looked for", place="the market", remedy=remedy)
@@ -233,3 +259,21 @@ def every_kind(market: Market) -> list[LieKind]:
         user = market.users[int(np.flatnonzero(~market.known)[0])]
         raise BadInput("its speedups are not known exactly", place=f"user {user!r}", remedy="State its true speedups")
     return [kind for kind in _EVERY if kind.asked_of(market)]
+
+
+def kind_of(given: AnyLieKind, market: Market, place: str = "kind") -> LieKind:
+    """Return a kind of lie that is given by name, as a class, or as itself; ``place`` is what messages call its place.
+
+    Errors: `BadInput` for a name of which there is none on this market, and what is no kind; those of `every_kind`.
+
+    >>> kind_of("copies", Market.of([[1, 2], [1, 5]], [1, 1]))
+    Sybils(whole=True)
+    """
+    made = given() if isinstance(given, type) and issubclass(given, LieKind) else given
+    if isinstance(made, LieKind):
+        return made
+    known = {kind.name: kind for kind in every_kind(market)}
+    if isinstance(given, str) and given in known:
+        return known[given]
+    got = "nobody states a demand" if given == DemandClaim.name else f"got {given!r}"
+    raise BadInput(got, place=place, remedy=f"Here: {', '.join(known)}")

@@ -13,9 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairopt.discovery import AnyPolicy, policy_of, several
 from fairopt.errors import NotSolved
 from fairopt.incentives.bounds import AtMost, at_most
-from fairopt.incentives.lies import Liars, Lie, LieKind, SpeedupReport, every_kind
+from fairopt.incentives.lies import AnyLieKind, Liars, Lie, LieKind, SpeedupReport, every_kind, kind_of
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
 from fairopt.program import Array, Number
@@ -61,9 +62,8 @@ class Incentives:
     ``bounds`` has for the kinds of reports by one user what is proved of all.
 
     >>> from fairopt.incentives import incentives
-    >>> from fairopt.models import EqualSplit
     >>> from fairopt.properties import Effort
-    >>> found = incentives(EqualSplit(), Market.of([[1, 2], [1, 5]], [1, 1]), effort=Effort(evaluations=10))
+    >>> found = incentives("equal-split", Market.of([[1, 2], [1, 5]], [1, 1]), effort=Effort(evaluations=10))
     >>> [kind.name for kind, lie in found.lies.items() if lie is not None]
     ['copies', 'weight']
     """
@@ -74,19 +74,25 @@ class Incentives:
 
 
 def incentives(
-    policy: Policy, market: Market, kinds: Iterable[LieKind] | None = None, effort: Effort | None = None
+    policy: AnyPolicy,
+    market: Market,
+    kinds: AnyLieKind | Iterable[AnyLieKind] | None = None,
+    effort: Effort | None = None,
 ) -> Incentives:
     """Return the best lies of each kind (all by default) and the proved bounds; ``effort`` is for each kind.
 
-    Errors: `BadInput` for a market with entitlements or with speedups that are not known; those of `fairopt.decide`.
+    ``policy`` may be a name, a class or an object; so may ``kinds``, one or several of `every_kind`.
 
-    >>> from fairopt.models import NonCooperativeOEF
+    Errors: `BadInput` for unknown names, and for a market with entitlements or with speedups that are not known; those
+    of `fairopt.decide`. Source: ours.
+
     >>> market = Market.of([[1, 1], [1, 5]], capacity=[1, 1])
-    >>> found = incentives(NonCooperativeOEF(), market, effort=Effort(evaluations=60))
+    >>> found = incentives("oef-noncooperative", market, ["larger", "smaller"], Effort(evaluations=60))
     >>> [kind.name for kind, lie in found.lies.items() if lie is None]
-    ['larger', 'together']
+    ['larger']
     """
-    kinds = every_kind(market) if kinds is None else list(kinds)
+    policy, every = policy_of(policy, Market), every_kind(market)
+    kinds = every if kinds is None else list(dict.fromkeys(kind_of(each, market) for each in several(kinds)))
     truth = truthful(policy, market)
     lies = {kind: best_lie(policy, market, kind, effort, truth=truth) for kind in kinds}
     reports = [kind for kind in kinds if isinstance(kind, SpeedupReport)]
@@ -105,18 +111,23 @@ def truthful(policy: Policy, market: Market) -> Allocation:
 
 
 def best_lie(
-    policy: Policy, market: Market, kind: LieKind, effort: Effort | None = None, *, truth: Allocation | None = None
+    policy: AnyPolicy,
+    market: Market,
+    kind: AnyLieKind,
+    effort: Effort | None = None,
+    *,
+    truth: Allocation | None = None,
 ) -> PaidLie | None:
     """Return the lie of a kind that pays most of those found; None where none pays.
 
-    Among several liars none may lose; the factor is that of the one who gains least.
+    ``policy`` and ``kind`` may be names. Among several liars none may lose; the factor is that of the one who gains
+    least. Errors: as `incentives`.
 
-    >>> from fairopt.incentives.lies import Sybils
-    >>> from fairopt.models import EqualSplit
-    >>> found = best_lie(EqualSplit(), Market.of([[1, 2], [1, 5]], [1, 1]), Sybils(whole=True), Effort(evaluations=10))
+    >>> found = best_lie("equal-split", Market.of([[1, 2], [1, 5]], [1, 1]), "copies", Effort(evaluations=10))
     >>> str(found.factor)
     '4/3'
     """
+    policy, kind = policy_of(policy, Market), kind_of(kind, market)
     effort, truth = effort or Effort(), truth or truthful(policy, market)
     trial = _Trial(policy, market.as_(float), kind, truth.utilities.astype(float))
     own = trial.reports(effort) if isinstance(kind, SpeedupReport) else trial.searched(effort)

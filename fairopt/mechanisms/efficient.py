@@ -121,6 +121,13 @@ def fewest(profiles: Profiles, impossible: Callable[[Profiles], bool]) -> Profil
 
     Each is left out in turn, and stays out where the rest is impossible already (a deletion filter). Errors: `BadInput`
     where all together are not impossible.
+
+    >>> chain = Profiles.of([[[2, 1], [1, 1]], [[2, 1], [1, 3]], [[1, 2], [1, 3]]])
+    >>> def ask(design):
+    ...     design.strategy_proof()
+    ...     design.sharing_incentive()
+    >>> len(fewest(chain, lambda some: refute(some, ask) is not None).told)
+    3
     """
     if not impossible(profiles):
         raise BadInput("what is asked is possible at these profiles", remedy="Give more profiles, or ask for more")

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt import discovery
-from fairopt.by_name import AnyPolicy, AnySolver, allocate
+from fairopt.by_name import allocate
+from fairopt.discovery import AnyPolicy, AnySolver
 from fairopt.errors import BadInput, NotSolved, type_of
 from fairopt.plot.figures import COLOURS, HATCHES, LINES, figure_of, short_name, with_legend
 from fairopt.policy import Allocation, Policy
@@ -134,8 +135,7 @@ def misreport(
     if type not in market.types:
         raise BadInput(f"there is no type {type!r}", remedy=nearest(type, market.types, "type"))
     j = market.types.index(type)
-    asked = policy if isinstance(policy, Sequence) and not isinstance(policy, str) else [policy]
-    policies = [discovery.policy_of(each, Market) for each in asked]
+    policies = discovery.policies_of(policy, Market)
     told = _sweep(market, i, j) if reports is None else np.sort(np.array([float(value) for value in reports]))
     solvers = [discovery.solver_of(each, backend if each.has_program else None) for each in policies]
     gains = [true_gains(each, market, i, j, told, by) for each, by in zip(policies, solvers, strict=True)]

@@ -54,7 +54,13 @@ def cdf(values: Mapping[str, ArrayLike], what: str, *, level: float | None = Non
 
 
 def over_time(lines: Mapping[str, Timeline], what: str, *, ax: Axes | None = None) -> Figure:
-    """Draw something over time, as the means of equal parts of it, a line for each name; hours across."""
+    """Draw something over time, as the means of equal parts of it, a line for each name; hours across.
+
+    >>> from fairopt.studies import Timeline
+    >>> figure = over_time({"srtf": Timeline(0, 7200, (3, 5)), "fft": Timeline(0, 7200, (2, 2))}, "jobs in the queue")
+    >>> figure.axes[0].get_xlabel()
+    'hours'
+    """
     ax = _axes(ax)
     for number, (name, each) in enumerate(lines.items()):
         ax.stairs(each.values, _hours(each), baseline=None, label=short_name(name), **_line(number))
@@ -63,7 +69,13 @@ def over_time(lines: Mapping[str, Timeline], what: str, *, ax: Axes | None = Non
 
 
 def tenant_share(held: Timeline, entitled: Timeline, tenant: str, *, ax: Axes | None = None) -> Figure:
-    """Draw the GPUs that a tenant holds over time, beside those that are its own."""
+    """Draw the GPUs that a tenant holds over time, beside those that are its own.
+
+    >>> from fairopt.studies import Timeline
+    >>> figure = tenant_share(Timeline(0, 7200, (3, 5)), Timeline(0, 7200, (4, 4)), "vision")
+    >>> figure.axes[0].get_title(loc="left")
+    'GPUs of vision over time'
+    """
     ax = _axes(ax)
     edges = _hours(held)
     ax.stairs(held.values, edges, fill=True, color=COLOURS[0], alpha=0.35, linewidth=0, label="held")
@@ -76,6 +88,11 @@ def gantt(bars: Sequence[HostBar], hosts: Sequence[str], *, ax: Axes | None = No
     """Draw what ran on which host: a row for each, as high as the GPUs that a job held, a colour for each tenant.
 
     Jobs that share a host lie above each other, in the order in which they come.
+
+    >>> from fairopt.studies.lines import HostBar
+    >>> figure = gantt([HostBar(0, 0, 3600, 2, "vision"), HostBar(1, 900, 1800, 1, "speech")], ["node-1", "node-2"])
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ['node-1', 'node-2']
     """
     stacks = {host: _slotted([bar for bar in bars if bar.host == host]) for host in sorted({bar.host for bar in bars})}
     ax = _axes(ax, height=1.4 + 0.42 * max(len(stacks), 3))

@@ -25,7 +25,7 @@ from fairopt.errors import BadInput, NotCapable, NotSolved, OutOfTime, require_r
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
 from fairopt.policy.plan import Plan
-from fairopt.policy.policy import Policy, Trait
+from fairopt.policy.policy import Policy, Trait, require_policy
 from fairopt.policy.schedule import Schedule
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
@@ -35,17 +35,6 @@ from fairopt.program import INFINITY
 _log = logging.getLogger(__name__)
 #: Who may solve: a back end, or one of the policy's methods.
 Chosen = Solver | Method
-
-
-def _require_policy(policy: object) -> None:
-    if not isinstance(policy, Policy):
-        got = f"the class {policy.__name__}" if isinstance(policy, type) else type_of(policy)
-        remedy = (
-            "Give a policy; fairopt.discovery.policy_of makes one of a name or a class, and fairopt.decide takes all"
-        )
-        raise BadInput(
-            f"got {f'the name {policy!r}' if isinstance(policy, str) else got}", place="policy", remedy=remedy
-        )
 
 
 def chosen(
@@ -69,7 +58,7 @@ def chosen(
     >>> chosen(MaxMin()).name, chosen(MaxMin(), exact=True).name, chosen(MaxMin(), Highs()).name
     ('prices', 'exact', 'highs')
     """
-    _require_policy(policy)
+    require_policy(policy)
     given = (options or Options()).given().keys() - {Capability.TIME_LIMIT}
     if isinstance(solver, str):
         remedy = "Give a back end: Highs(), or discovery.backend(name)"
@@ -177,7 +166,7 @@ def decide(
     >>> decide(MaxMin(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True).utilities.tolist()
     [Fraction(5, 3), Fraction(10, 3)]
     """
-    _require_policy(policy)
+    require_policy(policy)
     if not isinstance(problem, policy.problem):
         remedy = f"Give a {policy.problem.__name__}, which is what it decides on"
         raise BadInput(f"got {type_of(problem)}", place=policy.name, remedy=remedy)
@@ -239,6 +228,7 @@ def unheeded(policy: Policy, problem: Any) -> str:
     >>> unheeded(MaxMin(), Market.of([[1, 2]], capacity=[1, 1]))
     ''
     """
+    require_policy(policy)
     needs_some = Trait.ENTITLED in policy.traits
     if not isinstance(problem, Market):
         return ""

@@ -21,7 +21,7 @@ from fairopt.backends.solution import Status, not_negative
 from fairopt.certificates.decisions import on_shares
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.policy.allocation import Allocation
-from fairopt.policy.policy import Policy
+from fairopt.policy.policy import Policy, require_policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Block, Number, Program, Rows, Sense
 
@@ -185,13 +185,14 @@ class Optima:
 def uniqueness(policy: Policy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
     """Say whether all optima of a decision have the same utilities, and the same shares.
 
-    Errors: `NotSolved`.
+    Errors: `BadInput` for the name of a policy.
 
     >>> from fairopt.models import MaxEfficiency
     >>> from fairopt.policy import decide
     >>> uniqueness(MaxEfficiency(), decide(MaxEfficiency(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])))
     Uniqueness(utilities=False, shares=False)
     """
+    require_policy(policy)
     try:
         optima = Optima.of(policy, decision)
         return Uniqueness() if optima is None else optima.unique(seed=seed)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairopt.backends import Capability, Method, Options, Session
 from fairopt.certificates import Certificate
-from fairopt.errors import NotCapable
+from fairopt.errors import BadInput, NotCapable, type_of
 from fairopt.policy.allocation import Allocation, same_utilities
 from fairopt.policy.decision import Decision
 from fairopt.problem import Entitled, Market
@@ -215,3 +215,13 @@ class Policy(ABC):
     def _require_exact(self, decision: Allocation, otherwise: str = "decide with the exact back end") -> None:
         if not decision.exact:
             raise NotCapable(f"this decision of {self.name} is in floats, and floats prove nothing: {otherwise}")
+
+
+def require_policy(policy: object) -> None:
+    """Raise `BadInput` unless ``policy`` is one: what policies are made with takes no names, and says who does."""
+    if isinstance(policy, Policy):
+        return
+    got = f"the class {policy.__name__}" if isinstance(policy, type) else type_of(policy)
+    got = f"the name {policy!r}" if isinstance(policy, str) else got
+    remedy = "Give a policy; fairopt.discovery.policy_of makes one of a name or a class, and fairopt.decide takes all"
+    raise BadInput(f"got {got}", place="policy", remedy=remedy)

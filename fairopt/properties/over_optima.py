@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from fairopt.errors import NotCapable
+from fairopt.errors import BadInput, NotCapable, type_of
 from fairopt.policy import Allocation, Optima, Policy
 from fairopt.policy.optima import Terms, extended
+from fairopt.policy.policy import require_policy
 from fairopt.program import INFINITY, Array, Program
 from fairopt.properties.property import AllocationProperty, OverOptima
 from fairopt.properties.verdict import Answer
@@ -29,8 +30,8 @@ MOST_FACES = 2000
 def over_optima(policy: Policy, decision: Allocation, property: AllocationProperty) -> OverOptima:
     """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen as ``decision``.
 
-    Errors: `NotCapable` where the decision is in floats, or stands for an irrational one; `NotSolved` where the exact
-    back end finds no optimum.
+    Errors: `BadInput` for names; `NotCapable` where the decision is in floats, or stands for an irrational one;
+    `NotSolved` where the exact back end finds no optimum.
 
     >>> from fairopt.backends.exact import Exact
     >>> from fairopt import allocate
@@ -42,6 +43,11 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
     >>> found.some.answer.value, found.every.answer.value
     ('HOLDS', 'FAILS')
     """
+    require_policy(policy)
+    if not isinstance(property, AllocationProperty):
+        got = f"the name {property!r}" if isinstance(property, str) else type_of(property)
+        remedy = "Give a property of allocations; fairopt.discovery.property_of makes one of a name or a class"
+        raise BadInput(f"got {got}", place="property", remedy=remedy)
     if not decision.exact:
         raise NotCapable(f"this decision of {policy.name} is in floats, and floats prove nothing; decide exactly")
     if decision.error:

@@ -1,4 +1,10 @@
-"""Scheduling over time slots, batch by batch and without preemption: plans as documents, and price bases."""
+"""Scheduling over time slots, batch by batch and without preemption: plans as documents, and price bases.
+
+>>> from fairopt import decide
+>>> from fairopt.datasets import astraea_example
+>>> isinstance(decide("fcfs", astraea_example()), Plan)
+True
+"""
 
 from dataclasses import dataclass
 
@@ -13,6 +19,9 @@ class Bases:
 
     ``interval``: l, from 1. ``rounds``: lambda. ``slots``: tau_l of each; round i begins after (lambda + i - 1) tau_l.
     Source: Astraea (posted prices) Eq. (8), Algorithm 2.
+
+    >>> Bases(interval=1, rounds=0, slots=24, workers=(1.5,), ps=(1.0,)).workers
+    (1.5,)
     """
 
     interval: int

@@ -58,7 +58,17 @@ class JobMeasures(NamedTuple):
 
 
 class JobTable(Tabular):
-    """The measured jobs that arrived and fit some type, a row each, by rising arrival: for quantiles and pictures."""
+    """The measured jobs that arrived and fit some type, a row each, by rising arrival: for quantiles and pictures.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> measuring = Measuring(trace, cluster)
+    >>> for changes in differences(trace, cluster, run("srtf", trace, cluster, length=300, rounds=3)):
+    ...     measuring.add(changes)
+    >>> measuring.jobs(), [round(each) for each in measuring.jobs().column("jct")[:3]]
+    (<JobTable: 9 of 1000 jobs>, [79, 82, 232])
+    """
 
     def __init__(self, trace: Trace, rows: list[JobMeasures]) -> None:
         self.trace, self.rows = trace, rows
@@ -325,7 +335,11 @@ class Measuring:
 
 
 def measured_window(window: Window, number: type, place: str = "window") -> Window:
-    """Return a window in the numbers of a run. Errors: `BadInput` for one that is empty."""
+    """Return a window in the numbers of a run. Errors: `BadInput` for one that is empty.
+
+    >>> [int(each) for each in measured_window(Window(300, 900), Fraction)]
+    [300, 900]
+    """
     begin, end = (each if each == INFINITY else number(exact(each, place)) for each in window)
     if not begin < end:
         remedy = "Give a window that ends after it begins"
@@ -334,7 +348,14 @@ def measured_window(window: Window, number: type, place: str = "window") -> Wind
 
 
 def measure(history: History, *, ideal: Ideal | None = None, window: Window | None = None) -> Measures:
-    """Return the measures of a history from its beginning; ``window`` and ``ideal`` as `Measuring` has them."""
+    """Return the measures of a history from its beginning; ``window`` and ``ideal`` as `Measuring` has them.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> measure(History.of(trace, cluster, run("srtf", trace, cluster, length=300, rounds=3)))
+    <Measures: 9 of 9 jobs completed in 3 rounds, jct_mean ≈105.466, finish_time_mean ≈2.69874, utilisation ≈0.00866662>
+    """
     measuring = Measuring(history.trace, history.cluster, window=window, ideal=ideal)
     for changes in differences(history.trace, history.cluster, history.rounds):
         measuring.skip(changes.index)

@@ -16,6 +16,7 @@ import numpy as np
 from fairopt.backends import Method, Session, Solver
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
+from fairopt.policy.policy import require_policy
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.queue import Queue, Spots
@@ -67,6 +68,7 @@ def run(
     >>> len(record.ran), record.waiting
     (1, ())
     """
+    require_policy(policy)
     number: type = Fraction if trace.jobs.exact else float
     step = length_of(length)
     check_matches(trace, cluster)

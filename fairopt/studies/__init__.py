@@ -2,6 +2,10 @@
 
 `spec` reads what is asked, `traces` makes the traces, `playing` plays one cell of the grid and measures it, `running`
 plays all of them on an executor, `statistics` compares, `results` puts cells in order for tables and the page.
+
+>>> spec = StudySpec.read("first-look")
+>>> spec.title, len(spec.seeds)
+("Five schedulers on random jobs like Philly's", 8)
 """
 
 from fairopt.studies.lines import Timeline

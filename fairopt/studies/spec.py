@@ -146,6 +146,10 @@ class StudySpec:
     ``length`` is that of a round in seconds, ``rounds`` the most that are played, None for all. Without ``loads`` each
     trace has its own. ``source`` is the text
     that it was read from.
+
+    >>> spec = StudySpec.read("first-look")
+    >>> [each.label for each in spec.policies]
+    ['srtf', 'tiresias', 'themis', 'ltgf', 'fifo-quota']
     """
 
     name: str

@@ -27,6 +27,8 @@ from fairopt.testing.backend_programs import CASES as CASES
 from fairopt.testing.backend_programs import Case, hard
 from fairopt.testing.suite import Check, Suite, Traits, checks_of, requires
 
+__all__ = ["backend_suite"]
+
 #: Relative accuracy demanded of floats, of every back end alike.
 ACCURACY = 1e-6
 #: With logarithms the error of the point, and of the gradient, is the root of the objective's error.
@@ -36,7 +38,11 @@ B = TypeVar("B", Program, Rows)
 
 
 def backend_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = None) -> Suite[Backend]:
-    """Return the suite; ``expected_failures`` maps a back end's name to {check: measured reason}."""
+    """Return the suite; ``expected_failures`` maps a back end's name to {check: measured reason}.
+
+    >>> len(backend_suite().checks) > 20
+    True
+    """
     known = expected_failures or {}
 
     def traits(backend: Backend) -> Traits:

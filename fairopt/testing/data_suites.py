@@ -25,6 +25,8 @@ from fairopt.problem.files.storage import AnyPath
 from fairopt.testing.suite import Suite, Traits, checks_of
 from fairopt.workloads import Workload
 
+__all__ = ["Drawn", "Import", "dataset_suite", "importer_suite", "workload_suite"]
+
 #: How a problem is read again from the file that it was written to.
 READERS: Mapping[type, Callable[[Path, Any], Any]] = {
     Market: lambda path, _: read_market(path),
@@ -35,31 +37,54 @@ READERS: Mapping[type, Callable[[Path, Any], Any]] = {
 
 
 class Import(NamedTuple):
-    """An importer, and a file that it can read."""
+    """An importer, and a file that it can read.
+
+    >>> from fairopt.datasets import dataset_path
+    >>> Import(read_market, dataset_path("oef_example.toml")).example.name
+    'oef_example.toml'
+    """
 
     importer: Callable[[AnyPath], Any]
     example: AnyPath
 
 
 class Drawn(NamedTuple):
-    """A generator of traces, and a cluster that it suits."""
+    """A generator of traces, and a cluster that it suits.
+
+    >>> from fairopt.datasets import philly_cluster
+    >>> from fairopt.discovery import workload
+    >>> Drawn(workload("poisson"), philly_cluster()).workload.name
+    'poisson'
+    """
 
     workload: Workload
     cluster: Cluster
 
 
 def dataset_suite() -> Suite[Callable[[], Any]]:
-    """Return the suite of data sets: functions without arguments that return a problem."""
+    """Return the suite of data sets: functions without arguments that return a problem.
+
+    >>> from fairopt.datasets import oef_example
+    >>> dataset_suite().run([oef_example]).require_complete()
+    """
     return Suite("data sets", checks_of(DataSetChecks()), lambda made: Traits(_name(made)))
 
 
 def importer_suite() -> Suite[Import]:
-    """Return the suite of importers: functions of a path that return a problem."""
+    """Return the suite of importers: functions of a path that return a problem.
+
+    >>> [each.name for each in importer_suite().checks]
+    ['says what it reads', 'reads its example', 'refuses a missing file', 'refuses noise']
+    """
     return Suite("importers", checks_of(ImporterChecks()), lambda each: Traits(_name(each.importer)))
 
 
 def workload_suite() -> Suite[Drawn]:
-    """Return the suite of generators: frozen dataclasses derived from `Workload`."""
+    """Return the suite of generators: frozen dataclasses derived from `Workload`.
+
+    >>> [each.name for each in workload_suite().checks]
+    ['says what it is', 'depends on its seed only', 'survives a file', 'has a load']
+    """
     return Suite("workloads", checks_of(WorkloadChecks()), lambda each: Traits(each.workload.name))
 
 

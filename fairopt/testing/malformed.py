@@ -325,6 +325,12 @@ def malformed_market_texts(draw: DrawFn) -> tuple[str, bytes]:
     huge numbers, text for numbers, other shapes, names that are missing or stand twice, rows and capacities of zeros,
     another version, and files that are empty, cut off, nested too deeply, noise, or not UTF-8. A reader must refuse
     each with a `BadInput` that names the file and a place.
+
+    >>> from hypothesis import given
+    >>> @given(malformed_market_texts())
+    ... def a_reader_refuses_it(broken):
+    ...     suffix, content = broken
+    ...     assert suffix in (".toml", ".json", ".csv")
     """
     suffix = _one(draw, *sorted(_FORMATS))
     form = _FORMATS[suffix]

@@ -37,6 +37,8 @@ from fairopt.testing.policy_checks import AGREE, Known, PolicyChecks, check_agre
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.suite import Suite, requires
 
+__all__ = ["policy_suite"]
+
 #: A market of so many users is to be decided in `LIMIT` seconds, at most `LATE` seconds of processor too late.
 MANY, LIMIT, LATE = (100, 100), 0.2, 1.0
 #: After so many looks at the clock a decision is stopped.
@@ -47,6 +49,9 @@ def policy_suite(expected_failures: Known | None = None, *, searches: int = 4) -
     """Return the suite; ``expected_failures`` maps a policy's name to {check: measured reason}.
 
     ``searches`` is the number of markets on which misreports are searched for, for each claim about them.
+
+    >>> [each.name for each in policy_suite().checks][:2]
+    ['says what it is', 'claims hold']
     """
     return suite_of("policies", ShareChecks(searches), expected_failures)
 

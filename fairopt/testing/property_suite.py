@@ -24,14 +24,24 @@ from fairopt.properties.lattice import contradictions
 from fairopt.testing.samples import entitled_markets, sample_markets
 from fairopt.testing.suite import Suite, Traits, checks_of
 
+__all__ = ["mechanism_suite", "property_suite"]
+
 
 def property_suite() -> Suite[AllocationProperty]:
-    """Return the suite of properties of allocations."""
+    """Return the suite of properties of allocations.
+
+    >>> [each.name for each in property_suite().checks][:2]
+    ['says what it is', 'instances hold and fail']
+    """
     return Suite("properties of allocations", checks_of(AllocationChecks()), lambda each: Traits(each.name))
 
 
 def mechanism_suite() -> Suite[MechanismProperty]:
-    """Return the suite of properties of policies."""
+    """Return the suite of properties of policies.
+
+    >>> [each.name for each in mechanism_suite().checks][:2]
+    ['finds a known misreport', 'does not refute what ignores reports']
+    """
     return Suite("properties of policies", checks_of(MechanismChecks()), lambda each: Traits(each.name))
 
 

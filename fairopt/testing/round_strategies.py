@@ -22,7 +22,13 @@ AMOUNTS = st.sampled_from((Fraction(0), *NUMBERS))
 
 
 def clusters(*, max_types: int = 3, max_hosts: int = 5, max_gpus: int = 8) -> SearchStrategy[Cluster]:
-    """Return a strategy for valid, exact clusters: every type has a host; memory and bandwidth may be unlimited."""
+    """Return a strategy for valid, exact clusters: every type has a host; memory and bandwidth may be unlimited.
+
+    >>> from hypothesis import given
+    >>> @given(clusters(max_hosts=2))
+    ... def every_type_has_a_host(cluster):
+    ...     assert set(cluster.gpu_type) == set(range(len(cluster.types)))
+    """
 
     @st.composite
     def build(draw: DrawFn) -> Cluster:
@@ -46,6 +52,12 @@ def traces(
     """Return a strategy for valid, exact traces on a cluster.
 
     ``misfits``: whether jobs may fit no type (throughput, memory, GPUs). ``outages``: whether hosts fail.
+
+    >>> from hypothesis import given
+    >>> from fairopt.datasets import philly_cluster
+    >>> @given(traces(philly_cluster()))
+    ... def jobs_come_in_order(trace):
+    ...     assert list(trace.jobs.arrival) == sorted(trace.jobs.arrival)
     """
 
     @st.composite
@@ -57,7 +69,13 @@ def traces(
 
 
 def queues(*, max_jobs: int = 6, leases: bool = True) -> SearchStrategy[Queue]:
-    """Return a strategy for queues in the middle of a run: some jobs ran, some hold ``leases``, hosts may be down."""
+    """Return a strategy for queues in the middle of a run: some jobs ran, some hold ``leases``, hosts may be down.
+
+    >>> from hypothesis import given
+    >>> @given(queues(max_jobs=3))
+    ... def jobs_have_arrived(queue):
+    ...     assert (queue.jobs.arrival <= queue.now).all()
+    """
 
     @st.composite
     def build(draw: DrawFn) -> Queue:
@@ -89,7 +107,13 @@ def queues(*, max_jobs: int = 6, leases: bool = True) -> SearchStrategy[Queue]:
 
 @st.composite
 def placements(draw: DrawFn, queue: Queue) -> dict[int, Spots]:
-    """Draw, for some jobs of a queue, GPUs of one type that are free and that they can run on."""
+    """Draw, for some jobs of a queue, GPUs of one type that are free and that they can run on.
+
+    >>> from hypothesis import given
+    >>> @given(queues().flatmap(lambda queue: placements(queue)))
+    ... def no_job_runs_in_parts(spots):
+    ...     assert all(sum(gpus for _, gpus in each) > 0 for each in spots.values())
+    """
     left = queue.free()
     out: dict[int, Spots] = {}
     for row in draw(st.permutations(range(len(queue)))):

@@ -43,6 +43,8 @@ from fairopt.testing.round_changes import check_engine
 from fairopt.testing.round_samples import played, sample_settings
 from fairopt.testing.suite import Suite, requires
 
+__all__ = ["round_suite"]
+
 #: What replays a run's document and returns the violations with a statement, within a tolerance.
 Judge = Callable[[str, Fraction], tuple[Sequence[str], str]]
 #: No policy needed more than 40 rounds for a sampled setting; one that needs this many makes no progress.
@@ -56,6 +58,10 @@ def round_suite(judge: Judge, *, settings: int = 20, expected_failures: Known | 
 
     ``judge`` replays a run by itself, knowing nothing of policies: `fairopt.proofs.verifier.runs.decide`.
     ``expected_failures`` maps a policy's name to {check: measured reason}.
+
+    >>> from fairopt.proofs.verifier import runs
+    >>> len(round_suite(runs.decide).checks) > 10
+    True
     """
     return suite_of("policies of rounds", RoundChecks(judge, settings), expected_failures)
 

@@ -27,9 +27,15 @@ from fairopt.testing.policy_checks import Known, PolicyChecks, suite_of
 from fairopt.testing.samples import entitled_markets
 from fairopt.testing.suite import Suite, requires
 
+__all__ = ["rule_suite"]
+
 
 def rule_suite(expected_failures: Known | None = None) -> Suite[Policy]:
-    """Return the suite; ``expected_failures`` maps a policy's name to {check: measured reason}."""
+    """Return the suite; ``expected_failures`` maps a policy's name to {check: measured reason}.
+
+    >>> [each.name for each in rule_suite().checks][:2]
+    ['says what it is', 'claims hold']
+    """
     return suite_of("rules", RuleChecks(), expected_failures)
 
 

@@ -21,6 +21,8 @@ from fairopt.testing.property_suite import VerdictChecks
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.suite import Suite, Traits, checks_of
 
+__all__ = ["run_property_suite"]
+
 #: Exact and float margins are compared where the exact one is further from 0 than this.
 AWAY = Fraction(1, 1000)
 #: Runs over sampled settings end before that.
@@ -28,7 +30,11 @@ MOST_ROUNDS = 300
 
 
 def run_property_suite() -> Suite[RunProperty]:
-    """Return the suite of properties of runs."""
+    """Return the suite of properties of runs.
+
+    >>> [each.name for each in run_property_suite().checks][:3]
+    ['says what it is', 'instances hold and fail', 'witness refutes by the bare definition']
+    """
     return Suite("properties of runs", checks_of(RunChecks()), lambda each: Traits(each.name))
 
 

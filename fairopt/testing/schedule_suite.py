@@ -35,6 +35,8 @@ from fairopt.testing.policy_checks import (
 )
 from fairopt.testing.suite import Suite, requires
 
+__all__ = ["schedule_suite"]
+
 #: What judges a plan's document and returns the violations with a statement.
 Judge = Callable[[str], tuple[Sequence[str], str]]
 
@@ -44,6 +46,10 @@ def schedule_suite(judge: Judge, *, batches: int = 12, expected_failures: Known 
 
     ``judge`` checks a plan by itself, knowing nothing of policies: `fairopt.proofs.verifier.schedules.decide`.
     ``expected_failures`` maps a policy's name to {check: measured reason}.
+
+    >>> from fairopt.proofs.verifier import schedules
+    >>> len(schedule_suite(schedules.decide).checks) > 5
+    True
     """
     return suite_of("policies of schedules", ScheduleChecks(judge, batches), expected_failures)
 

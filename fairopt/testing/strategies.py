@@ -55,6 +55,11 @@ def markets(
       faster for some users than for others, no two alike.
 
     Errors: `hypothesis.errors.InvalidArgument` for bounds that cannot be met.
+
+    >>> from hypothesis import given
+    >>> @given(markets(max_users=3, demands=True))
+    ... def equal_shares_fit(market):
+    ...     assert (market.equal_split().sum(axis=0) <= market.capacity).all()
     """
     _check_range(min_users, max_users, "min_users and max_users", 100)
     _check_range(min_types, max_types, "min_types and max_types", 100)
@@ -122,6 +127,11 @@ def allocations(market: Market, feasible: bool = True) -> SearchStrategy[Array]:
     more than there is.
 
     Errors: `hypothesis.errors.InvalidArgument` where ``market`` is no market in Fractions.
+
+    >>> from hypothesis import given
+    >>> @given(allocations(Market.of([[1, 2], [1, 5]], [1, 1])))
+    ... def nothing_is_given_out_twice(shares):
+    ...     assert (shares.sum(axis=0) <= 1).all()
     """
     if not isinstance(market, Market) or not market.exact:
         raise InvalidArgument(f"expected an exact Market, got {market!r}")

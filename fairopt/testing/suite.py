@@ -40,11 +40,28 @@ F = TypeVar("F", bound=Callable[..., None])
 
 
 class Skip(Exception):  # it is no error of the check
-    """Raised by a check that finds it cannot run; the report counts it as missing, not as fine."""
+    """Raised by a check that finds it cannot run; the report counts it as missing, not as fine.
+
+    >>> def needs_a_gpu(subject):
+    ...     '''Guards against kernels that give other answers.'''
+    ...     raise Skip("no GPU here")
+    >>> Suite("things", [check(needs_a_gpu)], lambda it: Traits("it")).run([1]).rows[0].outcome
+    <Outcome.MISSING: 'MISSING'>
+    """
 
 
 class SuiteFailed(AssertionError):
-    """A report that contradicts the subjects' declarations."""
+    """A report that contradicts the subjects' declarations.
+
+    >>> def is_even(number):
+    ...     '''Guards against odd numbers.'''
+    ...     assert number % 2 == 0
+    >>> try:
+    ...     Suite("numbers", [check(is_even)], lambda it: Traits(str(it))).run([3]).require_complete()
+    ... except SuiteFailed as failed:
+    ...     print("3 x is even" in str(failed))
+    True
+    """
 
 
 class Outcome(enum.Enum):
@@ -76,6 +93,9 @@ class Check(Generic[S]):
     """One check: raises AssertionError (or anything) when ``subject`` is wrong; its docstring names the bug.
 
     ``requires`` are the capabilities, of whatever type the subjects declare, without which it makes no sense.
+
+    >>> Check("is even", lambda number: None, guards="odd numbers").documentation
+    'odd numbers'
     """
 
     name: str
@@ -94,12 +114,26 @@ class Check(Generic[S]):
 
 
 def check(function: Callable[[S], None], *requires: Any) -> Check[S]:
-    """Make a check of a documented function, named like it."""
+    """Make a check of a documented function, named like it.
+
+    >>> def is_even(number):
+    ...     '''Guards against odd numbers.'''
+    >>> check(is_even).name
+    'is even'
+    """
     return Check(function.__name__.replace("_", " "), function, frozenset(requires))
 
 
 def requires(*capabilities: Any) -> Callable[[F], F]:
-    """Say of a method which is a check what a subject must declare, without which it makes no sense."""
+    """Say of a method which is a check what a subject must declare, without which it makes no sense.
+
+    >>> class Checks:
+    ...     @requires("ordered")
+    ...     def has_a_first(self, subject):
+    ...         '''Guards against empty lists.'''
+    >>> checks_of(Checks())[0].requires
+    frozenset({'ordered'})
+    """
 
     def said(function: F) -> F:
         function.requires = frozenset(capabilities)  # type: ignore[attr-defined]
@@ -109,7 +143,14 @@ def requires(*capabilities: Any) -> Callable[[F], F]:
 
 
 def checks_of(holder: object) -> list[Check[Any]]:
-    """Make a check of every public method of an object, in the order of writing, inherited ones first."""
+    """Make a check of every public method of an object, in the order of writing, inherited ones first.
+
+    >>> class Checks:
+    ...     def has_a_first(self, subject):
+    ...         '''Guards against empty lists.'''
+    >>> [each.name for each in checks_of(Checks())]
+    ['has a first']
+    """
     found = {name: None for kind in reversed(type(holder).__mro__) for name in vars(kind) if not name.startswith("_")}
     methods = [method for name in found if inspect.ismethod(method := getattr(holder, name))]
     return [check(method, *getattr(method, "requires", ())) for method in methods]
@@ -121,6 +162,9 @@ class Traits:
 
     ``absent`` says why it cannot be run here at all (not installed); ``expected_failures`` gives, by the name of a
     check, the measured reason why it fails.
+
+    >>> Traits("my solver", absent="not installed").absent
+    'not installed'
     """
 
     name: str
@@ -142,7 +186,15 @@ class CheckResult:
 
 @dataclass(frozen=True, eq=False)
 class Suite(Generic[S]):
-    """Checks for one kind of thing; ``traits`` reads a subject's name and declarations."""
+    """Checks for one kind of thing; ``traits`` reads a subject's name and declarations.
+
+    >>> def is_even(number):
+    ...     '''Guards against odd numbers.'''
+    ...     assert number % 2 == 0
+    >>> numbers = Suite("numbers", [check(is_even)], lambda number: Traits(str(number)))
+    >>> [row.outcome.value for row in numbers.run([2, 3]).rows]
+    ['ran', 'FAILED']
+    """
 
     title: str
     checks: Sequence[Check[S]]

@@ -65,6 +65,14 @@ class Exact(Backend):
     Source: Dhiflaoui et al., Certifying and repairing solutions to large LPs: how good are LP-solvers?, 2003;
     Applegate, Cook, Dash and Espinoza, Exact solutions to linear programming problems, 2007; Gleixner, Steffy and
     Wolter, Iterative refinement for linear programming, 2016.
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("thirds")
+    >>> x = p.variable("x", (2,), lower=0)
+    >>> p.constrain("scarce", 3 * x.sum() <= 1)
+    >>> p.maximize(x[0] + x[1])
+    >>> Exact().solve(p.program()).objective
+    Fraction(1, 3)
     """
 
     name = "exact"

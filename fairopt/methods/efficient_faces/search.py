@@ -128,7 +128,14 @@ def best_efficient(
 
 
 def giving_out_all(program: Program, speedup: Array) -> Program:
-    """Return the program with all GPUs given out that somebody can use: its rows "capacity" become equations."""
+    """Return the program with all GPUs given out that somebody can use: its rows "capacity" become equations.
+
+    >>> from fairopt.models import MaxMin
+    >>> from fairopt.problem import Market
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> giving_out_all(MaxMin().formulate(market, None), market.speedup).rows.lower.tolist()
+    [Fraction(1, 1), Fraction(1, 1), Fraction(0, 1), Fraction(0, 1)]
+    """
     rows = program.rows
     lower, block = rows.lower.copy(), program.row_block("capacity")
     lower[block.span] = np.where((speedup > 0).any(axis=0), rows.upper[block.span], lower[block.span])

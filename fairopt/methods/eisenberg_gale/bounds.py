@@ -141,6 +141,11 @@ def nash_bound(
     themselves, each by half a unit in the last place.
 
     Source: the dual of Eisenberg and Gale 1959.
+
+    >>> ones, prices = np.ones(2), np.array([0.6, 1.4])
+    >>> speedup, shares = np.array([[1.0, 2], [1, 5]]), np.array([[1.0, 0.25], [0, 0.75]])
+    >>> round(nash_bound(speedup, ones, ones, np.full(2, np.inf), shares, prices, None).gap, 3)
+    0.032
     """
     k = len(capacity)
     factor = 1 + (k + 16) * ROUNDING  # more than all that one chain of operations over the types can lose

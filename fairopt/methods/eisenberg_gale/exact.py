@@ -181,6 +181,10 @@ def exact_equilibrium(market: Market, shares: Array, *, rounded: bool = False) -
     from an equilibrium, and decide comparisons that no rounding can change.
 
     Source: the structure is that of Devanur, Papadimitriou, Saberi and Vazirani, J. ACM 2008, Sec. 3.
+
+    >>> equilibrium, shares = exact_equilibrium(Market.of([[1, 2], [1, 5]], [1, 1]), np.array([[1.0, 0.2], [0.0, 0.8]]))
+    >>> shares.tolist()
+    [[Fraction(1, 1), Fraction(1, 4)], [Fraction(0, 1), Fraction(3, 4)]]
     """
     floats = market.as_(float)
     for edges in edges_of(floats, shares):

@@ -88,6 +88,10 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
     type (a k x k Schur complement), O(n k^2) a step.
 
     Source: Eisenberg and Gale 1959; Wright, Primal-Dual Interior-Point Methods, 1997, Ch. 10 (predictor, corrector).
+
+    >>> (found,) = maximal_nash_welfare(Market.of([[1, 2], [1, 5]], [1, 1]))
+    >>> found.shares.round(3).tolist()
+    [[1.0, 0.25], [0.0, 0.75]]
     """
     market = market.as_(float)
     columns = np.flatnonzero((market.capacity > 0) & (market.speedup > 0).any(axis=0))

@@ -67,6 +67,11 @@ def envy_free_shares(
     `EnvyFreeResult.warm_start` of a market of the same types with some of the same ``users``, by name. ``begin`` is
     asked for prices where there are many users and no start of use. Where time is over, the best by then is returned,
     as far as its proof takes no seconds. Errors: `NotSolved` where HiGHS fails on a part of the program.
+
+    >>> ones, speedup = np.ones(2), np.array([[1.0, 2], [1, 5]])
+    >>> found = envy_free_shares(["A", "B"], speedup, ones, ones, None, lambda direction, there, weights: ones)
+    >>> found.shares.round(3).tolist()
+    [[1.0, 0.25], [0.0, 0.75]]
     """
     clock = StageClock()
     merged = MergedUsers.of(users, speedup, capacity, weight, demand)

@@ -32,6 +32,11 @@ class GangAssignment:
     (n, k). ``least``: the GPUs that must be busy. Errors: `BadInput` names the place.
 
     Source: FFT (2025), Eq. (1), (6), (7).
+
+    >>> free = np.ones((2, 2), dtype=bool)
+    >>> problem = GangAssignment(np.array([[1.0, 3], [2, 2]]), np.array([1, 2]), np.array([2, 2]), 3, free)
+    >>> problem.violations(np.array([0, 0]))
+    ('type 0 has 2 GPUs, 3 are asked of it',)
     """
 
     cost: Array
@@ -236,6 +241,9 @@ def usable_gpus(gangs: Array, allowed: Array, capacity: Array, *, time_limit: fl
     decides. Errors: `NotSolved` where the MILP does not end within ``time_limit`` seconds.
 
     Source: FFT (2025), Sec. 4.2.4, K(t) of Eq. (7).
+
+    >>> usable_gpus(np.array([2, 3]), np.ones((2, 1), dtype=bool), np.array([4]))  # one of the gangs, not both
+    3
     """
     capacity = np.asarray(capacity, dtype=np.int64)
     classes = gang_classes(np.asarray(gangs), np.asarray(allowed, dtype=bool), capacity)

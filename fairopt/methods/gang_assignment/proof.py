@@ -141,6 +141,13 @@ def prove_gangs(problem: GangAssignment, found: GangResult, *, time_limit: float
     cost. ``time_limit``: seconds for the search; after it, cases stay unsplit and a gap is left. The exact bounds of
     the cases come on top.
     Errors: `NotSolved` where there is no assignment, or HiGHS ends without an answer; `BadInput` for another problem's.
+
+    >>> from fairopt.methods.gang_assignment import solve_gangs
+    >>> free = np.ones((2, 2), dtype=bool)
+    >>> problem = GangAssignment(np.array([[1.0, 3], [2, 2]]), np.array([1, 2]), np.array([2, 2]), 3, free)
+    >>> proved = prove_gangs(problem, solve_gangs(problem))
+    >>> proved.bound == proved.value
+    True
     """
     if found.type_of is None or found.multipliers is None:
         raise NotSolved(f"there is no assignment to prove anything of ({found.status.value})")

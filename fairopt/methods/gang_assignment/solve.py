@@ -70,6 +70,12 @@ def solve_gangs(
     dual bound) + rounding of the dual's sums (2^-50 of their terms' sizes). The bound holds in floats: rounding is
     subtracted from the dual's part, and from the deviations' part the tolerance of the program that decided them.
     Errors: `BadInput` for options.
+
+    >>> free = np.ones((2, 2), dtype=bool)
+    >>> problem = GangAssignment(np.array([[1.0, 3], [2, 2]]), np.array([1, 2]), np.array([2, 2]), 3, free)
+    >>> found = solve_gangs(problem)
+    >>> found.type_of.tolist(), found.upper
+    ([0, 1], 3.0)
     """
     if not gap >= 0 or (time_limit is not None and not time_limit >= 0):
         raise BadInput(f"got gap {gap}, time_limit {time_limit}", place="options", remedy="Give numbers from 0")

@@ -65,6 +65,10 @@ def raise_level(
     of the work. Where they mislead, prices are found anew.
     Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`; `OutOfTime`, with the result of
     the best prices by then, if there were any.
+
+    >>> found = raise_level(np.array([[1.0, 2], [1, 5]]), np.ones(2), np.ones(2))
+    >>> round(found.lower, 6), round(found.upper, 6)
+    (2.142857, 2.142857)
     """
     clock, asked = StageClock(), AskedLevel(speedup, capacity, rate, floor, demand)
     problem, units = without_units(asked)

@@ -95,6 +95,10 @@ def fill(speedup: Array, capacity: Array, fair: Array, demand: Array | None = No
 
     Shapes: ``speedup`` (n, k), ``capacity`` (k,); ``demand`` (n,), infinity for no limit. Errors: `NotSolved`;
     `OutOfTime`, with the result of the rounds by then, if there were any: later levels may be larger.
+
+    >>> found = fill(np.array([[1.0, 2], [1, 5]]), np.ones(2), np.array([1.5, 3]))
+    >>> len(found.rounds)
+    1
     """
     filling = _Filling(speedup, capacity, fair, demand)
     begun = perf_counter()

@@ -18,6 +18,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.policy import Policy
+from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, simplest
@@ -316,6 +317,7 @@ def shrinking_misreports(
     >>> next(smaller).market.shape
     (3, 2)
     """
+    require_policy(policy)
     truth = market.speedup[market.index(misreport.user)]
     told = np.array([Fraction(value) for value in misreport.report.tolist()], dtype=object)
     if kind is None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairopt.policy import Allocation, Policy
+from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.problem.ranges import in_use
 from fairopt.program import Array
@@ -69,10 +70,11 @@ class StrategyProofness(MechanismProperty):
         self, policy: Policy, problem: Market, *, effort: Effort | None = None, truth: Allocation | None = None
     ) -> Verdict:
         """Search kind by kind in floats; the best are then decided like the truth, exactly as rational reports."""
+        require_policy(policy)
         if nothing_known(problem).any():
             return Verdict.undecided(self.name, unknown_speedups(problem), effort="nothing")
         if not problem.known.all():
-            if not policy.asked_of(problem.plain()):
+            if policy.asked_of(problem) and not policy.asked_of(problem.plain()):
                 reason = f"{policy.name} decides by the ranges; what users would report of these is not modelled"
                 unknown = Verdict.undecided(self.name, reason, effort="nothing")
                 kinds = {each.name: unknown for each in (LARGER, SMALLER, ANYTHING)}
