@@ -164,8 +164,8 @@ def together() -> Finding:
         "e) for reports of e, by hand: as if they wanted different types, nothing is withheld from them. With n "
         "users alike, on n types, all together gain (n / (n - 1))^(n - 1), which tends to e. Where two users are "
         "all there are, no Pareto-efficient rule lets both gain. The largest found on small markets, each of the "
-        f"two gaining at least so much: {listed(map(str, others))}. Every decision is certified; above, nothing is "
-        "proved.",
+        f"two gaining at least so much: {listed(map(str, others))}. Every decision is certified; what is proved above: "
+        "own-lies-coalitions.",
     )
 
 
@@ -185,7 +185,8 @@ def sybils() -> Finding:
         "one report stand: those of rules without envy, of Nash welfare, of max-min and of equal throughput speak "
         "of what the parts hold together, and that of trading of what the others keep (proofs in words: "
         "fairopt/incentives/bounds.py). Partial allocation, truthful for one report, is not so for parts. Found: "
-        f"{listed(map(str, SPLIT))}. Every decision is certified; for partial allocation nothing is proved above.",
+        f"{listed(map(str, SPLIT))}. Every decision is certified. Under partial allocation a user of n of equal weight "
+        "has at most (2 - 1/n) (n / (n - 1))^(n - 1) times its throughput, below 2 e (proof in words: coalitions.py).",
     )
 
 
