@@ -149,7 +149,8 @@ def _largest_least(n: int, c: int, spread: Fraction) -> Fraction:
     """Return g: each liar gives up some of its own type, less if it seems to like it by 1 + NEAR only."""
 
     def kept(worth: Fraction, fair: Fraction) -> Fraction:
-        level = worth * n / (c * fair + worth * (n - c))  # which the others reach by what is given up: 1 + c z / (n - c)
+        # each liar gives up z, by which the others reach the level 1 + c z / (n - c)
+        level = worth * n / (c * fair + worth * (n - c))
         return 1 - (level - 1) * (n - c) / c
 
     truth = kept(spread, (spread + c - 1 + (n - c) / spread) / n)
