@@ -155,6 +155,164 @@ by move: (#|S|%:R : R) => c; ring.
 Qed.
 
 End NoEnvy.
+(** ** Equal throughput, speedups from 1 to [r]
+
+    The liars keep a part of what the lie gave them, and hand the rest to the others, to whom each GPU is worth 1 or
+    more: all then reach a level that the truth's is not below. *)
+
+Lemma reached_level t tau x y : largest_level m t x -> feasible m y -> reaches m tau y -> 0 <= tau -> tau <= t.
+Proof. by move=> [_ [_ best]] fy reach tau0; have [z fz lev] := hold_down fy reach tau0; apply: best fz lev. Qed.
+
+Lemma count_le_value (w : market R n k) l b :
+  (forall j, 1 <= speedup w l j) -> (forall j, 0 <= b j) -> \sum_j b j <= value w l b.
+Proof. by move=> one b0; apply: ler_sum => j _; rewrite ler_pemull. Qed.
+
+(** [h] is what all in [S] reach in y for each unit of weight, [t'] what the others do. *)
+Lemma level_kept r t t' h x y i :
+  i \in S -> 1 <= r -> (forall l j, 1 <= speedup m l j) -> (forall s, s \in S -> forall j, speedup m s j <= r) ->
+  largest_level m t x -> feasible m y -> (forall l, l \notin S -> utility m y l = weight m l * t') ->
+  \sum_(s in S) \sum_j y s j <= (\sum_(s in S) weight m s) * t' -> 0 <= h ->
+  (forall s, s \in S -> weight m s * h <= utility m y s) ->
+  h <= (r * (1 - part_of) + part_of) * t.
+Proof.
+move=> iS r1 one most opt fy atl told h0 gain; have [y0 yc] := fy; set P := part_of; set F := r * (1 - P) + P.
+have P1 : P <= 1 by apply: (part_of_le1 i).
+have F1 : 1 <= F by rewrite /F -[X in X <= _](subrK P) ler_add2r ler_pemull ?subr_ge0.
+have W0 : 0 < total_weight m by apply: (total_weight_gt0 m i).
+pose held j := \sum_(s in S) y s j.
+pose A := \sum_j held j.
+pose wS := \sum_(s in S) weight m s.
+have wS0 : 0 < wS by rewrite /wS (bigD1 i) //= ltr_paddr ?weight_gt0 // sumr_ge0 // => s _; apply: weight_ge0.
+have held0 j : 0 <= held j by apply: sumr_ge0 => s _.
+have A0 : 0 <= A by apply: sumr_ge0.
+have AE : A = \sum_(s in S) \sum_j y s j by rewrite /A exchange_big.
+have At : A <= wS * t' by rewrite AE.
+have hA : wS * h <= r * A.
+  rewrite AE /wS mulr_suml mulr_sumr; apply: ler_sum => s sS; apply: le_trans (gain s sS) _.
+  by rewrite /utility /value mulr_sumr; apply: ler_sum => j _; rewrite ler_wpmul2r ?most.
+have t0 : 0 <= t.
+  have [[x0 _] [at_t _]] := opt; have := @utility_ge0 _ _ _ m x i (x0 i).
+  by rewrite at_t pmulr_rge0 ?weight_gt0.
+case: (boolP ((h <= t') || (others == 0))) => [simple|].
+  apply: (@le_trans _ _ t); last by rewrite ler_pemull.
+  apply: (reached_level opt fy) => // l; case: (boolP (l \in S)) => [|out]; first exact: gain.
+  case/orP: simple => [ht|/eqP r0]; last by have := others_gt0 out; rewrite r0 ltxx.
+  by rewrite atl // ler_wpmul2l ?weight_ge0.
+rewrite negb_or -ltNge => /andP[th restn0].
+have rest0 : 0 < others by rewrite lt_neqAle eq_sym restn0 others_ge0.
+pose c := A / others.
+have c0 : 0 <= c by rewrite divr_ge0 // ltW.
+have t'0 : 0 <= t' by rewrite -(pmulr_rge0 _ wS0); apply: le_trans At.
+have hpos : 0 < h by apply: le_lt_trans th.
+have hc0 : 0 < h + c by rewrite ltr_paddr.
+pose tau := (t' + c) / (h + c).
+have tauE : tau * (h + c) = t' + c by rewrite /tau divfK // gt_eqF.
+have tauh : tau * h = t' + (1 - tau) * c by apply: (addIr (tau * c)); rewrite -mulrDr tauE; ring.
+have tau0 : 0 <= tau by rewrite divr_ge0 ?addr_ge0 // ltW.
+have tau1 : tau <= 1 by rewrite ler_pdivr_mulr // mul1r ler_add2r ltW.
+pose z l j := if l \in S then tau * y l j else y l j + (1 - tau) * (weight m l / others) * held j.
+have give0 l : 0 <= (1 - tau) * (weight m l / others).
+  by rewrite mulr_ge0 ?subr_ge0 // divr_ge0 ?weight_ge0 // ltW.
+have fz : feasible m z.
+  split=> [l j|j]; rewrite /z.
+    by case: ifP => _; [exact: mulr_ge0 | apply: addr_ge0; [exact: y0 | apply: mulr_ge0]].
+  apply: le_trans (yc j); rewrite /given (members_and_others _) [leRHS](members_and_others _).
+  rewrite (eq_bigr (fun s => tau * y s j)) => [|s ->] //.
+  rewrite [X in _ + X <= _](eq_bigr (fun l => y l j + (1 - tau) * (weight m l / others) * held j)); last first.
+    by move=> l /negbTE->.
+  rewrite big_split /= addrCA [leRHS]addrC ler_add2l -mulr_sumr -mulr_suml -mulr_sumr -mulr_suml -/(others).
+  by rewrite divff // mulr1 -/(held j) -mulrDl addrC subrK mul1r.
+have level : tau * h <= t.
+  apply: (reached_level opt fz) => [l|]; last exact: mulr_ge0.
+  rewrite /utility /z; case: (boolP (l \in S)) => [lS|out].
+    by rewrite valueZ mulrCA; apply: ler_wpmul2l => //; apply: gain.
+  rewrite valueD valueZ -/(utility m y l) atl //.
+  apply: (@le_trans _ _ (weight m l * t' + (1 - tau) * (weight m l / others) * A)); last first.
+    by rewrite ler_add2l ler_wpmul2l // count_le_value.
+  by apply: le_of_eq; rewrite tauh /c; field.
+have Apos : 0 < A.
+  by rewrite -(pmulr_rgt0 _ (lt_le_trans ltr01 r1)); apply: lt_le_trans hA; apply: mulr_gt0.
+have tc0 : 0 < t' + c by rewrite ltr_paddl // divr_gt0.
+have bound : h + c <= F * (t' + c).
+  have least : A / wS <= t' by rewrite ler_pdivr_mulr // mulrC.
+  apply: (@le_trans _ _ (F * (A / wS + c))); last by rewrite ler_wpmul2l ?ler_add2r // (le_trans ler01).
+  have -> : F * (A / wS + c) = r * A / wS + c.
+    have PE : P = wS / total_weight m by rewrite /P /part_of /wS mulr_suml.
+    have QE : 1 - P = others / total_weight m by apply: part_ofE.
+    have TE : total_weight m = wS + others by rewrite /total_weight (members_and_others _).
+    have T0 : wS + others != 0 by rewrite -TE lt0r_neq0.
+    rewrite /F QE PE TE /c; field.
+    by rewrite T0 restn0 lt0r_neq0.
+  by rewrite ler_add2r ler_pdivl_mulr // mulrC.
+rewrite -(ler_pmul2r tc0); apply: (@le_trans _ _ (t * (h + c))).
+  by rewrite -tauE mulrA [h * tau]mulrC; apply: ler_wpmul2r; [apply: ltW | apply: level].
+by rewrite [F * t]mulrC -mulrA; apply: ler_wpmul2l.
+Qed.
+
+(** ** Max-min
+
+    [h] is what all in [S] have in y, over their fair shares, of which the others have at least one.  All keep the part
+    tau of their bundles, and 1 - tau of the whole cluster is divided among the others. *)
+Lemma ratio_kept t h x y (i : 'I_n) :
+  gavel m t x -> feasible m y -> (forall l, l \notin S -> fair_share m l <= utility m y l) -> 0 <= h ->
+  (forall s, s \in S -> h * fair_share m s <= utility m y s) ->
+  h <= ((1 - part_of) * h + part_of) * t.
+Proof.
+move=> [fx [ratio best]] fy fair_others h0 gain; have [y0 yc] := fy; set P := part_of.
+have W0 : 0 < total_weight m by apply: (total_weight_gt0 m i).
+have q0 : 0 <= 1 - P by rewrite subr_ge0 /P (part_of_le1 i).
+have P0 : 0 <= P by apply: part_of_ge0.
+have t1 : 1 <= t.
+  by apply: best (equal_split_feasible m) _ => l; rewrite mul1r.
+have t0 : 0 <= t by apply: le_trans t1.
+have d0 : 0 <= (1 - P) * h + P by rewrite addr_ge0 // mulr_ge0.
+case: (lerP h 1) => [h1|h1].
+  apply: (@le_trans _ _ ((1 - P) * h + P)); last by rewrite ler_pemulr.
+  rewrite -subr_ge0; have -> : (1 - P) * h + P - h = P * (1 - h) by ring.
+  by rewrite mulr_ge0 ?subr_ge0.
+pose d := (1 - P) * h + P.
+have d1 : 1 <= d.
+  by rewrite /d -[X in X <= _](subrK P) ler_add2r ler_pemulr // ltW.
+have dpos : 0 < d by apply: lt_le_trans d1.
+pose tau := d^-1.
+have tau0 : 0 <= tau by rewrite invr_ge0 ltW.
+have tau1 : tau <= 1 by rewrite invf_le1.
+have taud : tau * d = 1 by rewrite mulVf // gt_eqF.
+pose z l j := if l \in S then tau * y l j else tau * y l j + (1 - tau) * (weight m l / others) * capacity m j.
+have rest0 : 0 <= others by apply: others_ge0.
+have give0 l : 0 <= (1 - tau) * (weight m l / others) by rewrite mulr_ge0 ?subr_ge0 // divr_ge0 ?weight_ge0.
+have fz : feasible m z.
+  split=> [l j|j]; rewrite /z.
+    case: ifP => _; first exact: mulr_ge0.
+    by apply: addr_ge0; apply: mulr_ge0 => //; apply: capacity_ge0.
+  rewrite /given (members_and_others _) (eq_bigr (fun s => tau * y s j)) => [|s ->] //.
+  rewrite [X in _ + X <= _](eq_bigr (fun l => tau * y l j + (1 - tau) * (weight m l / others) * capacity m j));
+    last by move=> l /negbTE->.
+  rewrite big_split /= addrA -!mulr_sumr -mulrDr -(members_and_others (fun l => y l j)) -!mulr_suml -mulr_sumr.
+  apply: (@le_trans _ _ (tau * capacity m j + (1 - tau) * capacity m j)); last by rewrite -mulrDl addrC subrK mul1r.
+  apply: ler_add; first by apply: ler_wpmul2l => //; apply: yc.
+  rewrite -mulr_suml -/(others); have [->|rn0] := eqVneq (others) 0.
+    by rewrite invr0 mulr0 mulr0 mul0r mulr_ge0 ?subr_ge0 ?capacity_ge0.
+  by rewrite divff // mulr1.
+have level : tau * h <= t.
+  apply: best fz _ => l; rewrite /utility /z; case: (boolP (l \in S)) => [lS|out].
+    by rewrite valueZ -mulrA; apply: ler_wpmul2l => //; apply: gain.
+  have rpos := others_gt0 out.
+  rewrite valueD !valueZ -/(utility m y l).
+  apply: (@le_trans _ _ (tau * fair_share m l + (1 - tau) * (weight m l / others) * value m l (capacity m)));
+    last by rewrite ler_add2r; apply: ler_wpmul2l => //; apply: fair_others.
+  have QE : 1 - P = others / total_weight m by apply: (part_ofE i).
+  have qn0 : 1 - P != 0 by rewrite QE mulf_neq0 ?invr_eq0 ?lt0r_neq0.
+  have -> : tau * h = tau + (1 - tau) / (1 - P).
+    apply: (mulIf qn0); rewrite [RHS]mulrDl [X in _ = _ + X]divfK //.
+    have -> : tau * h * (1 - P) = tau * d - tau * P by rewrite /d; ring.
+    by rewrite taud; ring.
+  apply: le_of_eq; rewrite [LHS]mulrDl; congr (_ + _); rewrite fair_shareE /part QE; field.
+  by rewrite !lt0r_neq0.
+have : d * (tau * h) <= d * t by apply: ler_wpmul2l => //; apply: ltW.
+by rewrite mulrA [d * tau]mulrC taud mul1r.
+Qed.
+
 End Coalition.
 
 Section Lies.
@@ -185,19 +343,7 @@ apply: (envy_free_coalition_ratio r1 low0 range iS some g0 p0 least (told_feasib
 exact: fair.
 Qed.
 
-(** ** Equal throughput, speedups from 1 to [r]
-
-    The liars keep a part of what the lie gave them, and hand the rest to the others, to whom each GPU is worth 1 or
-    more: all then reach a level that the truth's is not below. *)
-
-Lemma reached_level t tau x y : largest_level m t x -> feasible m y -> reaches m tau y -> 0 <= tau -> tau <= t.
-Proof. by move=> [_ [_ best]] fy reach tau0; have [z fz lev] := hold_down fy reach tau0; apply: best fz lev. Qed.
-
-Lemma count_le_value (w : market R n k) l (b : bundle R k) :
-  (forall j, 1 <= speedup w l j) -> (forall j, 0 <= b j) -> \sum_j b j <= value w l b.
-Proof. by move=> one b0; apply: ler_sum => j _; rewrite ler_pemull. Qed.
-
-(** [h] is what all liars reach by their true speedups after the lie, for each unit of weight. *)
+(** Non-cooperative OEF: [h] is what all liars reach by their true speedups, for each unit of weight. *)
 Theorem noncooperative_oef_coalition_ratio r t t' h x y i :
   i \in S -> 1 <= r -> (forall l j, 1 <= speedup m l j) -> (forall s, s \in S -> forall j, speedup m s j <= r) ->
   (forall s, s \in S -> forall j, 1 <= speedup m' s j) ->
@@ -205,151 +351,29 @@ Theorem noncooperative_oef_coalition_ratio r t t' h x y i :
   (forall s, s \in S -> weight m s * h <= utility m y s) ->
   h <= (r * (1 - part_of m S) + part_of m S) * t.
 Proof.
-move=> iS r1 one most told opt [fy' [lev _]] h0 gain; have fy := told_feasible fy'; have [y0 yc] := fy.
-have [sameW _ _] := lie; set P := part_of m S; set F := r * (1 - P) + P.
-have P1 : P <= 1 by apply: part_of_le1.
-have F1 : 1 <= F by rewrite /F -[X in X <= _](subrK P) ler_add2r ler_pemull ?subr_ge0.
-have atl l : l \notin S -> utility m y l = weight m l * t'.
-  by move=> out; rewrite /utility -(honest_worth _ out) -sameW; apply: lev.
-have W0 : 0 < total_weight m by apply: (total_weight_gt0 m i).
-pose held j := \sum_(s in S) y s j.
-pose A := \sum_j held j.
-pose wS := \sum_(s in S) weight m s.
-have wS0 : 0 < wS by rewrite /wS (bigD1 i) //= ltr_paddr ?weight_gt0 // sumr_ge0 // => s _; apply: weight_ge0.
-have held0 j : 0 <= held j by apply: sumr_ge0 => s _.
-have A0 : 0 <= A by apply: sumr_ge0.
-have AE : A = \sum_(s in S) \sum_j y s j by rewrite /A exchange_big.
-have At : A <= wS * t'.
-  rewrite AE /wS mulr_suml; apply: ler_sum => s sS; rewrite -sameW -lev; apply: count_le_value => //; exact: told.
-have hA : wS * h <= r * A.
-  rewrite AE /wS mulr_suml mulr_sumr; apply: ler_sum => s sS; apply: le_trans (gain s sS) _.
-  by rewrite /utility /value mulr_sumr; apply: ler_sum => j _; rewrite ler_wpmul2r ?most.
-have t0 : 0 <= t.
-  have [[x0 _] [at_t _]] := opt; have := @utility_ge0 _ _ _ m x i (x0 i).
-  by rewrite at_t pmulr_rge0 ?weight_gt0.
-case: (boolP ((h <= t') || (others m S == 0))) => [simple|].
-  apply: (@le_trans _ _ t); last by rewrite ler_pemull.
-  apply: (reached_level opt fy) => // l; case: (boolP (l \in S)) => [|out]; first exact: gain.
-  case/orP: simple => [ht|/eqP r0]; last by have := others_gt0 m out; rewrite r0 ltxx.
-  by rewrite atl // ler_wpmul2l ?weight_ge0.
-rewrite negb_or -ltNge => /andP[th restn0].
-have rest0 : 0 < others m S by rewrite lt_neqAle eq_sym restn0 others_ge0.
-pose c := A / others m S.
-have c0 : 0 <= c by rewrite divr_ge0 // ltW.
-have t'0 : 0 <= t' by rewrite -(pmulr_rge0 _ wS0); apply: le_trans At.
-have hpos : 0 < h by apply: le_lt_trans th.
-have hc0 : 0 < h + c by rewrite ltr_paddr.
-pose tau := (t' + c) / (h + c).
-have tauE : tau * (h + c) = t' + c by rewrite /tau divfK // gt_eqF.
-have tauh : tau * h = t' + (1 - tau) * c by apply: (addIr (tau * c)); rewrite -mulrDr tauE; ring.
-have tau0 : 0 <= tau by rewrite divr_ge0 ?addr_ge0 // ltW.
-have tau1 : tau <= 1 by rewrite ler_pdivr_mulr // mul1r ler_add2r ltW.
-pose z l j := if l \in S then tau * y l j else y l j + (1 - tau) * (weight m l / others m S) * held j.
-have give0 l : 0 <= (1 - tau) * (weight m l / others m S).
-  by rewrite mulr_ge0 ?subr_ge0 // divr_ge0 ?weight_ge0 // ltW.
-have fz : feasible m z.
-  split=> [l j|j]; rewrite /z.
-    by case: ifP => _; [exact: mulr_ge0 | apply: addr_ge0; [exact: y0 | apply: mulr_ge0]].
-  apply: le_trans (yc j); rewrite /given (members_and_others S) [leRHS](members_and_others S).
-  rewrite (eq_bigr (fun s => tau * y s j)) => [|s ->] //.
-  rewrite [X in _ + X <= _](eq_bigr (fun l => y l j + (1 - tau) * (weight m l / others m S) * held j)); last first.
-    by move=> l /negbTE->.
-  rewrite big_split /= addrCA [leRHS]addrC ler_add2l -mulr_sumr -mulr_suml -mulr_sumr -mulr_suml -/(others m S).
-  by rewrite divff // mulr1 -/(held j) -mulrDl addrC subrK mul1r.
-have level : tau * h <= t.
-  apply: (reached_level opt fz) => [l|]; last exact: mulr_ge0.
-  rewrite /utility /z; case: (boolP (l \in S)) => [lS|out].
-    by rewrite valueZ mulrCA; apply: ler_wpmul2l => //; apply: gain.
-  rewrite valueD valueZ -/(utility m y l) atl //.
-  apply: (@le_trans _ _ (weight m l * t' + (1 - tau) * (weight m l / others m S) * A)); last first.
-    by rewrite ler_add2l ler_wpmul2l // count_le_value.
-  by apply: le_of_eq; rewrite tauh /c; field.
-have Apos : 0 < A.
-  by rewrite -(pmulr_rgt0 _ (lt_le_trans ltr01 r1)); apply: lt_le_trans hA; apply: mulr_gt0.
-have tc0 : 0 < t' + c by rewrite ltr_paddl // divr_gt0.
-have bound : h + c <= F * (t' + c).
-  have least : A / wS <= t' by rewrite ler_pdivr_mulr // mulrC.
-  apply: (@le_trans _ _ (F * (A / wS + c))); last by rewrite ler_wpmul2l ?ler_add2r // (le_trans ler01).
-  have -> : F * (A / wS + c) = r * A / wS + c.
-    have PE : P = wS / total_weight m by rewrite /P /part_of /wS mulr_suml.
-    have QE : 1 - P = others m S / total_weight m by apply: part_ofE.
-    have TE : total_weight m = wS + others m S by rewrite /total_weight (members_and_others S).
-    have T0 : wS + others m S != 0 by rewrite -TE lt0r_neq0.
-    rewrite /F QE PE TE /c; field.
-    by rewrite T0 restn0 lt0r_neq0.
-  by rewrite ler_add2r ler_pdivl_mulr // mulrC.
-rewrite -(ler_pmul2r tc0); apply: (@le_trans _ _ (t * (h + c))).
-  by rewrite -tauE mulrA [h * tau]mulrC; apply: ler_wpmul2r; [apply: ltW | apply: level].
-by rewrite [F * t]mulrC -mulrA; apply: ler_wpmul2l.
+move=> iS r1 one most told opt [fy' [lev _]] h0 gain; have fy := told_feasible fy'; have [sameW _ _] := lie.
+apply: (level_kept iS r1 one most opt fy _ _ h0 gain) => [l out|].
+  by rewrite /utility -(honest_worth _ out) -sameW; apply: lev.
+rewrite mulr_suml; apply: ler_sum => s sS; rewrite -sameW -lev; apply: count_le_value; first exact: told.
+exact: fy.1.
 Qed.
 
-(** ** Max-min
+(** The others have their fair shares by what they tell. *)
+Lemma others_fair t' y l : gavel m' t' y -> l \notin S -> fair_share m l <= utility m y l.
+Proof.
+move=> [_ [ratio best]] out; have [sameW sameC _] := lie.
+have -> : fair_share m l = fair_share m' l.
+  rewrite !fair_shareE /part same_total sameW honest_worth //; congr (_ * _).
+  by apply: eq_bigr => j _; rewrite sameC.
+by rewrite /utility -honest_worth //; apply: gavel_sharing_incentive ratio best l.
+Qed.
 
-    [h] is what all liars have after the lie, over their fair shares.  The liars keep the part tau of their bundles, the
-    others of theirs, and 1 - tau of the whole cluster is divided among the others. *)
+(** Max-min: [h] is what all liars have after the lie, over their fair shares. *)
 Theorem gavel_coalition_ratio t t' h x y (i : 'I_n) :
   gavel m t x -> gavel m' t' y -> 0 <= h -> (forall s, s \in S -> h * fair_share m s <= utility m y s) ->
   h <= ((1 - part_of m S) * h + part_of m S) * t.
 Proof.
-move=> [fx [ratio best]] [fy' [ratio' best']] h0 gain; have fy := told_feasible fy'; have [y0 yc] := fy.
-have [sameW sameC _] := lie; set P := part_of m S.
-have W0 : 0 < total_weight m by apply: (total_weight_gt0 m i).
-have q0 : 0 <= 1 - P by rewrite subr_ge0 /P (part_of_le1 m S i).
-have P0 : 0 <= P by apply: part_of_ge0.
-have t1 : 1 <= t.
-  by apply: best (equal_split_feasible m) _ => l; rewrite mul1r.
-have t0 : 0 <= t by apply: le_trans t1.
-have d0 : 0 <= (1 - P) * h + P by rewrite addr_ge0 // mulr_ge0.
-case: (lerP h 1) => [h1|h1].
-  apply: (@le_trans _ _ ((1 - P) * h + P)); last by rewrite ler_pemulr.
-  rewrite -subr_ge0; have -> : (1 - P) * h + P - h = P * (1 - h) by ring.
-  by rewrite mulr_ge0 ?subr_ge0.
-have fair_others l : l \notin S -> fair_share m l <= utility m y l.
-  move=> out; have -> : fair_share m l = fair_share m' l.
-    rewrite !fair_shareE /part same_total sameW honest_worth //; congr (_ * _).
-    by apply: eq_bigr => j _; rewrite sameC.
-  by rewrite /utility -honest_worth //; apply: gavel_sharing_incentive ratio' best' l.
-pose d := (1 - P) * h + P.
-have d1 : 1 <= d.
-  by rewrite /d -[X in X <= _](subrK P) ler_add2r ler_pemulr // ltW.
-have dpos : 0 < d by apply: lt_le_trans d1.
-pose tau := d^-1.
-have tau0 : 0 <= tau by rewrite invr_ge0 ltW.
-have tau1 : tau <= 1 by rewrite invf_le1.
-have taud : tau * d = 1 by rewrite mulVf // gt_eqF.
-pose z l j := if l \in S then tau * y l j else tau * y l j + (1 - tau) * (weight m l / others m S) * capacity m j.
-have rest0 : 0 <= others m S by apply: others_ge0.
-have give0 l : 0 <= (1 - tau) * (weight m l / others m S) by rewrite mulr_ge0 ?subr_ge0 // divr_ge0 ?weight_ge0.
-have fz : feasible m z.
-  split=> [l j|j]; rewrite /z.
-    case: ifP => _; first exact: mulr_ge0.
-    by apply: addr_ge0; apply: mulr_ge0 => //; apply: capacity_ge0.
-  rewrite /given (members_and_others S) (eq_bigr (fun s => tau * y s j)) => [|s ->] //.
-  rewrite [X in _ + X <= _](eq_bigr (fun l => tau * y l j + (1 - tau) * (weight m l / others m S) * capacity m j));
-    last by move=> l /negbTE->.
-  rewrite big_split /= addrA -!mulr_sumr -mulrDr -(members_and_others S (fun l => y l j)) -!mulr_suml -mulr_sumr.
-  apply: (@le_trans _ _ (tau * capacity m j + (1 - tau) * capacity m j)); last by rewrite -mulrDl addrC subrK mul1r.
-  apply: ler_add; first by apply: ler_wpmul2l => //; apply: yc.
-  rewrite -mulr_suml -/(others m S); have [->|rn0] := eqVneq (others m S) 0.
-    by rewrite invr0 mulr0 mulr0 mul0r mulr_ge0 ?subr_ge0 ?capacity_ge0.
-  by rewrite divff // mulr1.
-have level : tau * h <= t.
-  apply: best fz _ => l; rewrite /utility /z; case: (boolP (l \in S)) => [lS|out].
-    by rewrite valueZ -mulrA; apply: ler_wpmul2l => //; apply: gain.
-  have rpos := others_gt0 m out.
-  rewrite valueD !valueZ -/(utility m y l).
-  apply: (@le_trans _ _ (tau * fair_share m l + (1 - tau) * (weight m l / others m S) * value m l (capacity m)));
-    last by rewrite ler_add2r; apply: ler_wpmul2l => //; apply: fair_others.
-  have QE : 1 - P = others m S / total_weight m by apply: (part_ofE m S i).
-  have qn0 : 1 - P != 0 by rewrite QE mulf_neq0 ?invr_eq0 ?lt0r_neq0.
-  have -> : tau * h = tau + (1 - tau) / (1 - P).
-    apply: (mulIf qn0); rewrite [RHS]mulrDl [X in _ = _ + X]divfK //.
-    have -> : tau * h * (1 - P) = tau * d - tau * P by rewrite /d; ring.
-    by rewrite taud; ring.
-  apply: le_of_eq; rewrite [LHS]mulrDl; congr (_ + _); rewrite fair_shareE /part QE; field.
-  by rewrite !lt0r_neq0.
-have : d * (tau * h) <= d * t by apply: ler_wpmul2l => //; apply: ltW.
-by rewrite mulrA [d * tau]mulrC taud mul1r.
+move=> opt opt' h0 gain; apply: (ratio_kept i opt (told_feasible opt'.1) _ h0 gain) => l; exact: others_fair opt'.
 Qed.
 
 (** With p the part of a liar, P that of all liars, (1 - P) / p + P at most. *)
