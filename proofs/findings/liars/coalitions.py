@@ -241,7 +241,7 @@ def _asked() -> dict[str, Fraction]:
         return min(weights[:2]), weights[:2].sum()
 
     def normalised(truth: Market, told: Market) -> Fraction:
-        return max(truth.speedup.max(), told.speedup.max())
+        return Fraction(max(truth.speedup.max(), told.speedup.max()))
 
     bounds: list[tuple[Policy, Callable[[Market, Market], Any]]] = [
         (CooperativeOEF(), lambda truth, told: no_envy(*parts(truth), 2, Fraction(spread(truth)))),

@@ -187,9 +187,9 @@ def sybils() -> Finding:
         f"even under equal-split, for n users ({listed(copied)}). With the weight divided among them, the bounds on "
         "one report stand: those of rules without envy, of Nash welfare, of max-min and of equal throughput speak "
         f"of what the parts hold together ({listed(proofs)}), and that of trading of what the others keep (proof in "
-        "words: fairopt/incentives/bounds.py). Partial allocation, truthful for one report, is not so for parts. Found: "
-        f"{listed(map(str, SPLIT))}. Every decision is certified. Under partial allocation a user of n of equal weight "
-        "has at most (2 - 1/n) (n / (n - 1))^(n - 1) times its throughput, below 2 e (proof in words: coalitions.py).",
+        "words: fairopt/incentives/bounds.py). Partial allocation, truthful for one report, is not so for parts. "
+        f"Found: {listed(map(str, SPLIT))}. Every decision is certified. Under partial allocation a user of n of equal "
+        "weight has at most (2 - 1/n) (n / (n - 1))^(n - 1) times its throughput, below 2 e (proof in words: coalitions.py).",
     )
 
 
