@@ -189,7 +189,8 @@ def sybils() -> Finding:
         f"of what the parts hold together ({listed(proofs)}), and that of trading of what the others keep (proof in "
         "words: fairopt/incentives/bounds.py). Partial allocation, truthful for one report, is not so for parts. "
         f"Found: {listed(map(str, SPLIT))}. Every decision is certified. Under partial allocation a user of n of equal "
-        "weight has at most (2 - 1/n) (n / (n - 1))^(n - 1) times its throughput, below 2 e (proof in words: coalitions.py).",
+        "weight has at most (2 - 1/n) (n / (n - 1))^(n - 1) times its throughput, below 2 e (proof in words: "
+        "coalitions.py).",
     )
 
 
