@@ -27,6 +27,7 @@ from fairopt.models import (
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.citing import theorem
 from fairopt.proofs.ledger.measuring import decide
 from fairopt.proofs.ledger.wording import both, listed, rows
 from fairopt.properties import Effort
@@ -164,8 +165,8 @@ def together() -> Finding:
         "e) for reports of e, by hand: as if they wanted different types, nothing is withheld from them. With n "
         "users alike, on n types, all together gain (n / (n - 1))^(n - 1), which tends to e. Where two users are "
         "all there are, no Pareto-efficient rule lets both gain. The largest found on small markets, each of the "
-        f"two gaining at least so much: {listed(map(str, others))}. Every decision is certified; above, nothing is "
-        "proved.",
+        f"two gaining at least so much: {listed(map(str, others))}. Every decision is certified; what is proved above: "
+        "own-lies-coalitions.",
     )
 
 
@@ -178,14 +179,18 @@ def sybils() -> Finding:
         ratio = lie.reached(truth, decide(EqualSplit(), lie.told).shares)[0] / truth.fair_utility()[0]
         require(ratio == Fraction(2 * n, n + 1), "2 n / (n + 1)")
         copied.append(f"{both(ratio)} for n = {n}")
+    rules = ("envy_free", "cooperative_oef", "noncooperative_oef", "gavel", "nash_welfare")
+    proofs = [theorem("Sybils", f"{each}_sybils_ratio") for each in rules]
     return Finding(
         Ruling.QUALIFIED,
         "Each with all of the user's weight, so that nobody checks who is who: 2 n / (n + 1) times the throughput "
         f"even under equal-split, for n users ({listed(copied)}). With the weight divided among them, the bounds on "
         "one report stand: those of rules without envy, of Nash welfare, of max-min and of equal throughput speak "
-        "of what the parts hold together, and that of trading of what the others keep (proofs in words: "
-        "fairopt/incentives/bounds.py). Partial allocation, truthful for one report, is not so for parts. Found: "
-        f"{listed(map(str, SPLIT))}. Every decision is certified; for partial allocation nothing is proved above.",
+        f"of what the parts hold together ({listed(proofs)}), and that of trading of what the others keep (proof in "
+        "words: fairopt/incentives/bounds.py). Partial allocation, truthful for one report, is not so for parts. "
+        f"Found: {listed(map(str, SPLIT))}. Every decision is certified. Under partial allocation a user of n of equal "
+        "weight has at most (2 - 1/n) (n / (n - 1))^(n - 1) times its throughput, below 2 e (proof in words: "
+        "coalitions.py).",
     )
 
 
