@@ -6,22 +6,13 @@ preemption/classical (candidate_generator.go, hierarchical_preemption.go).
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fairopt.models.kueue.fair_preemption import IN_QUEUE, RECLAIMED, fill_back, has_room
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Target, first_to_go
+from fairopt.models.kueue.state import Place, Preempts, QueuedWork, Rules, State, Target
 
 WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
-
-
-class _Candidate(NamedTuple):
-    """Who may go; the common ancestor; whether it may go while the preemptor borrows; and the reason."""
-
-    work: QueuedWork
-    ancestor: int
-    while_borrowing: bool
-    reason: str
+#: Who may go, in order; the common ancestor; whether it may go while the preemptor borrows; and the reason.
+_Candidate = tuple[Place, QueuedWork, int, bool, str]
 
 
 def classic_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
@@ -34,40 +25,59 @@ def classic_targets(state: State, work: QueuedWork, needs: Needs, columns: set[i
     under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
     above, equal = _from_cohorts(state, work, needs, columns, only_better=forbidden and not under)
     yielding = state.candidates(work.queue, rules.within, work, columns)
-    own = [_Candidate(each, work.queue, True, IN_QUEUE) for each in yielding]
+    own = [(place, each, work.queue, True, IN_QUEUE) for place, each in yielding]
     if not (above or equal) or (forbidden and not under):
         attempts: tuple[bool, ...] = (True,)
     else:
         attempts = (False, True) if forbidden and not above else (True, False)
-    order = first_to_go(work.queue)
-    candidates = [each for kind in (above, equal, own) for each in sorted(kind, key=lambda one: order(one.work))]
+    candidates = [*sorted(above), *sorted(equal), *own]
     for borrowing in attempts:
-        targets: list[Target] = []
-        fits = False
-        for each in candidates:
-            if not _valid(state, work, each, columns, borrowing):
-                continue
-            state.remove(each.work)
-            targets.append(Target(each.work, each.reason))
-            fits = has_room(state, work, needs, borrowing=borrowing)
-            if fits:
-                targets = fill_back(state, work, needs, targets, borrowing=borrowing)
-                break
-        for target in targets:
-            state.add(target.work)
-        if fits:
-            return targets
+        if borrowing or _may_be_nominal(state, work, needs, [each for _, each in yielding]):
+            targets = _attempt(state, work, needs, columns, candidates, borrowing)
+            if targets:
+                return targets
     return []
 
 
-def _valid(state: State, work: QueuedWork, each: _Candidate, columns: set[int], borrowing: bool) -> bool:
+def _attempt(
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], candidates: list[_Candidate], borrowing: bool
+) -> list[Target]:
+    """Return who goes, in order, until there is room; nobody where there is none with all of them gone."""
+    quotas = state.quotas
+    targets: list[Target] = []
+    closed: set[int] = set()  # ClusterQueues that borrow no more, or below a cohort that does not: nor will they again
+    fits = False
+    for _, each, ancestor, while_borrowing, reason in candidates:
+        if each.queue != work.queue:
+            if (borrowing and not while_borrowing) or each.queue in closed:
+                continue
+            if not _valid(state, each.queue, ancestor, columns):
+                closed.add(each.queue)
+                continue
+        quotas.remove(each.queue, each.usage)
+        targets.append(Target(each, reason))
+        fits = has_room(state, work, needs, borrowing=borrowing)
+        if fits:
+            targets = fill_back(state, work, needs, targets, borrowing=borrowing)
+            break
+    for target in targets:
+        quotas.add(target.work.queue, target.work.usage)
+    return targets if fits else []
+
+
+def _may_be_nominal(state: State, work: QueuedWork, needs: Needs, yielding: list[QueuedWork]) -> bool:
+    """Return whether needs would be within the quota if all of the own ClusterQueue that may go went."""
+    going: dict[int, int] = {}
+    for each in yielding:
+        for column, amount in each.usage:
+            going[column] = going.get(column, 0) + amount
+    return not any(state.quotas.over(work.queue, column, amount - going.get(column, 0)) for column, amount in needs)
+
+
+def _valid(state: State, queue: int, ancestor: int, columns: set[int]) -> bool:
     """Return whether all up to the common ancestor still borrow: candidateIsValid."""
-    if each.work.queue == work.queue:
-        return True
-    if borrowing and not each.while_borrowing:
-        return False
-    for node in state.quotas.paths[each.work.queue]:
-        if node == each.ancestor:
+    for node in state.quotas.paths[queue]:
+        if node == ancestor:
             break
         if not state.quotas.over_any(node, columns):
             return False
@@ -92,22 +102,24 @@ def _from_cohorts(
     below = work.queue
     for ancestor in quotas.paths[work.queue][1:]:
         for queue in quotas.reclaimable(ancestor, below, columns) if right or not only_better else ():
-            for each in state.candidates(queue, rules.reclaim, work, columns):
-                (better if right else others).append(_candidate(work, each, ancestor, right, rules))
+            found = state.candidates(queue, rules.reclaim, work, columns)
+            if right:
+                better += [(place, each, ancestor, True, RECLAIMED) for place, each in found]
+            else:
+                others += [(place, each, ancestor, *_variant(work, each, rules)) for place, each in found]
         below = ancestor
         fits, left = _within(state, ancestor, left)
         right = right or fits
     return better, others
 
 
-def _candidate(work: QueuedWork, each: QueuedWork, ancestor: int, right: bool, rules: Rules) -> _Candidate:
-    """Source: classifyPreemptionVariant, isAboveBorrowingThreshold."""
-    if right:
-        return _Candidate(each, ancestor, True, RECLAIMED)
+def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:
+    """Return whether one over whom there is no better right may go while the preemptor borrows, and the reason.
+
+    Source: classifyPreemptionVariant, isAboveBorrowingThreshold.
+    """
     above = each.priority >= work.priority or (rules.threshold is not None and each.priority > rules.threshold)
-    if rules.borrow_within is Preempts.NEVER or above:
-        return _Candidate(each, ancestor, False, RECLAIMED)
-    return _Candidate(each, ancestor, True, WHILE_BORROWING)
+    return (False, RECLAIMED) if rules.borrow_within is Preempts.NEVER or above else (True, WHILE_BORROWING)
 
 
 def _within(state: State, node: int, needs: Needs) -> tuple[bool, Needs]:

@@ -130,11 +130,12 @@ class CohortQuotas:
         """Add usage, at the node and above it beyond what is local: `addUsage`."""
         for column, amount in needs:
             for at in self.paths[node]:
-                room = max(0, self.local[at][column] - self.usage[at][column])
+                room = self.local[at][column] - self.usage[at][column]
                 self._use(at, column, amount)
-                if amount <= room:
-                    break
-                amount -= room
+                if room > 0:
+                    amount -= room
+                    if amount <= 0:
+                        break
 
     def remove(self, node: int, needs: Needs) -> None:
         """Take usage away: `removeUsage`."""
@@ -144,22 +145,25 @@ class CohortQuotas:
                 self._use(at, column, -amount)
                 if above <= 0:
                     break
-                amount = min(amount, above)
+                amount = above if above < amount else amount
 
     def _use(self, node: int, column: int, amount: int) -> None:
-        usage, quota = self.usage[node], self.subtree[node][column]
-        before = usage[column] - quota
+        usage = self.usage[node]
+        before = usage[column] - self.subtree[node][column]
         after = before + amount
         usage[column] += amount
-        if (after > 0) != (before > 0):
-            places = [self._above_below[column].setdefault(self.parent[node], set())]
-            if not self.children[node]:
-                places.append(self._above[column].setdefault(self.paths[node][-1], set()))
-            for own in places:
-                (own.add if after > 0 else own.discard)(node)
-        if after > 0 or before > 0:
-            self.borrowed[node][self.resource[column]] += max(0, after) - max(0, before)
-            self._orders.pop(node, None)
+        if after <= 0 and before <= 0:
+            return
+        self._orders.pop(node, None)
+        if after > 0 and before > 0:
+            self.borrowed[node][self.resource[column]] += amount
+            return
+        self.borrowed[node][self.resource[column]] += after if after > 0 else -before
+        places = [self._above_below[column].setdefault(self.parent[node], set())]
+        if not self.children[node]:
+            places.append(self._above[column].setdefault(self.paths[node][-1], set()))
+        for own in places:
+            (own.add if after > 0 else own.discard)(node)
 
     def above_quota(self, node: int, columns: Iterable[int]) -> list[int]:
         """Return the ClusterQueues of a node's tree that use more than their quota of any of the columns."""
@@ -178,13 +182,21 @@ class CohortQuotas:
                 yield child
 
     # -- asking --------------------------------------------------------------------------------------------------
-    def available(self, node: int, column: int) -> int:
-        """Return how much more a node may take without preemption: `Available`, at least 0."""
+    def available(self, node: int, column: int, counted: int = 0) -> int:
+        """Return how much more a node may take without preemption: `Available`, at least 0.
+
+        ``counted``: what of its usage is not.
+        """
         path = self.paths[node]
-        free = self.subtree[path[-1]][column] - self.usage[path[-1]][column]
-        for at in path[-2::-1]:
-            used, local = self.usage[at][column], self.local[at][column]
-            limit = self.borrowing[at][column]
+        uses = [self.usage[at][column] for at in path]
+        for step, at in enumerate(path):
+            if counted <= 0:
+                break
+            uses[step], counted = uses[step] - counted, min(counted, uses[step] - self.local[at][column])
+        free = self.subtree[path[-1]][column] - uses[-1]
+        for step in range(len(path) - 2, -1, -1):
+            at, used = path[step], uses[step]
+            local, limit = self.local[at][column], self.borrowing[at][column]
             if limit is not None:
                 most = self.subtree[at][column] - local + limit - (used - local if used > local else 0)
                 free = most if most < free else free
@@ -192,9 +204,9 @@ class CohortQuotas:
                 free += local - used
         return free if free > 0 else 0
 
-    def fits(self, node: int, needs: Needs) -> bool:
-        """Return whether all of it is available."""
-        return all(amount <= self.available(node, column) for column, amount in needs)
+    def fits(self, node: int, needs: Needs, *, counted: bool = False) -> bool:
+        """Return whether all of it is available, or (``counted``) would be if it were not in use there already."""
+        return all(amount <= self.available(node, column, amount if counted else 0) for column, amount in needs)
 
     def over(self, node: int, column: int, more: int = 0) -> bool:
         """Return whether usage, with ``more``, is above the quota: `BorrowingWith`."""
@@ -202,18 +214,21 @@ class CohortQuotas:
 
     def over_any(self, node: int, columns: Iterable[int]) -> bool:
         """Return whether usage is above the quota in any of the columns: not `IsWithinNominalInResources`."""
-        return any(self.usage[node][column] > self.subtree[node][column] for column in columns)
+        usage, quota = self.usage[node], self.subtree[node]
+        for column in columns:
+            if usage[column] > quota[column]:
+                return True
+        return False
 
     def _with(self, node: int, more: Needs) -> list[int]:
-        """Return what a node borrows of each resource, with ``more`` in use there."""
+        """Return what a node borrows of each resource, with ``more`` (may be negative) in use there."""
         borrowed = self.borrowed[node]
         if more:
             borrowed = borrowed[:]
             usage, quota = self.usage[node], self.subtree[node]
             for column, amount in more:
                 before = usage[column] - quota[column]
-                if before + amount > 0:
-                    borrowed[self.resource[column]] += amount if before > 0 else before + amount
+                borrowed[self.resource[column]] += max(0, before + amount) - max(0, before)
         return borrowed
 
     def order(self, node: int, more: Needs = ()) -> tuple[bool, int]:
@@ -228,6 +243,17 @@ class CohortQuotas:
         if not more:
             self._orders[node] = found
         return found
+
+    def order_without(self, node: int, queue: int, needs: Needs) -> tuple[bool, int]:
+        """Return `order` of a node above a ClusterQueue, or of itself, as if that used ``needs`` less."""
+        less = []
+        for column, amount in needs:
+            for at in self.paths[queue]:
+                if at == node or amount <= 0:
+                    break
+                amount = min(amount, max(0, self.usage[at][column] - self.local[at][column]))
+            less.append((column, -amount))
+        return self.order(node, less)
 
     def borrows(self, node: int) -> bool:
         """Return whether a node uses more than its quota of anything; a root never does."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 
-_Place = tuple[int, int, int]
+Place = tuple[int, int, int]
 #: So many workloads that preempt without end are enough to say that preemption does not end on this cluster.
 MANY = 8
 
@@ -90,8 +90,12 @@ class QueuedWork:
     flavor: int | None = None
 
     @property
-    def place(self) -> _Place:
-        """Its place among those of its ClusterQueue that may be preempted: lowest priority, most recently admitted."""
+    def place(self) -> Place:
+        """Its place among those that may be preempted: lowest priority, most recently admitted.
+
+        Those of the preemptor's ClusterQueue come last. Source: common/ordering.go, CandidatesOrdering; without
+        workloads that are being evicted, and LocalQueues.
+        """
         return self.priority, -self.admitted, self.number
 
     @property
@@ -100,6 +104,10 @@ class QueuedWork:
         assert self.flavor is not None
         own, apart = self.needs[self.flavor]
         return (*own, *apart) if apart else own
+
+
+#: A workload that may be preempted, after its place among those of all ClusterQueues but the preemptor's.
+Candidate = tuple[Place, QueuedWork]
 
 
 class Target(NamedTuple):
@@ -125,7 +133,7 @@ class State:
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
 
     #: Those that may be preempted, by ClusterQueue and column, in the order in which they go.
-    _going: dict[tuple[int, int], list[tuple[_Place, QueuedWork]]] = field(default_factory=dict)
+    _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
 
     def enter(self, work: QueuedWork) -> None:
         """List a workload as running; its usage is counted already."""
@@ -148,7 +156,7 @@ class State:
                 going = self._going[work.queue, column]
                 del going[bisect_left(going, work.place, key=itemgetter(0))]
 
-    def candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[QueuedWork]:
+    def candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
         """Return whom of a ClusterQueue a workload may preempt to get room in some columns, in order.
 
         Source: preemption_policy.go, SatisfiesPreemptionPolicy; WorkloadUsesResources.
@@ -161,16 +169,21 @@ class State:
         else:
             own = lists[0] if lists else []
         if policy is Preempts.ANY:
-            return [work for _, work in own]
+            return own[:]
         lower = bisect_left(own, (preemptor.priority,), key=itemgetter(0))
-        found = [work for _, work in own[:lower]]
+        found = own[:lower]
         if policy is Preempts.LOWER_OR_NEWER:
-            for _, work in own[lower:]:
-                if work.priority > preemptor.priority:
+            for each in own[lower:]:
+                if each[1].priority > preemptor.priority:
                     break
-                if preemptor.since < work.since:
-                    found.append(work)
+                if preemptor.since < each[1].since:
+                    found.append(each)
         return found
+
+    def has_candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> bool:
+        """Return whether there are `candidates`, for Any and LowerPriority."""
+        least = [own[0][0][0] for column in columns if (own := self._going.get((queue, column)))]
+        return bool(least) and (policy is Preempts.ANY or min(least) < preemptor.priority)
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork]) -> Iterator[None]:
@@ -181,11 +194,3 @@ class State:
         yield
         for work in reversed(gone):
             self.quotas.add(work.queue, work.usage)
-
-
-def first_to_go(queue: int) -> Callable[[QueuedWork], tuple[bool, int, int, int]]:
-    """Return the order of candidates: other ClusterQueues' first, lowest priority, most recently admitted.
-
-    Source: common/ordering.go, CandidatesOrdering; without workloads that are being evicted, and LocalQueues.
-    """
-    return lambda work: (work.queue == queue, *work.place)
