@@ -25,7 +25,7 @@ def fair_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]
     candidates = _candidates(state, work, columns)
     if not candidates.queues:
         return []
-    quotas = state.quotas
+    quotas, stamp = state.quotas, state.quotas.stamp
     quotas.add(work.queue, needs)  # shares are those with the workload in
     fits, targets, retry = _first(state, work, needs, columns, candidates, state.strategies[0])
     if not fits and len(state.strategies) > 1:
@@ -35,6 +35,7 @@ def fair_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]
         targets = fill_back(state, work, needs, targets)
     for target in targets:
         quotas.add(target.work.queue, target.work.usage)
+    quotas.undone(stamp)
     return targets if fits else []
 
 
@@ -59,11 +60,7 @@ def _candidates(state: State, work: QueuedWork, columns: set[int]) -> _Candidate
     own = state.candidates(work.queue, rules.within, work, columns)
     found = [work.queue] if own else []
     if rules.reclaim is not Preempts.NEVER:
-        found += [
-            queue
-            for queue in state.quotas.above_quota(work.queue, columns)
-            if queue != work.queue and state.has_candidates(queue, rules.reclaim, work, columns)
-        ]
+        found += state.queues_above(rules.reclaim, work, columns)
     return _Candidates(
         found, lambda queue: state.candidates(queue, rules.reclaim, work, columns), {work.queue: own} if own else {}
     )
@@ -105,13 +102,28 @@ class _Offenders:
                 yield found
                 self._changed(found)
 
-    def _next(self, cohort: int) -> int | None:
-        """Return the ClusterQueue below a cohort; None where that pruned something: nextTarget."""
+    def rest(self, cohort: int) -> Iterator[int]:
+        """Yield the ClusterQueues that are left below a cohort, in order, where nothing changes meanwhile; prune it."""
+        heap = self._heap(cohort)
+        while heap:
+            _, version, child = heapq.heappop(heap)
+            if version == self.version.get(child, 0) and not self._prunes(child):
+                if child in self.below:
+                    yield from self.rest(child)
+                else:
+                    yield child
+        self.pruned.add(cohort)
+
+    def _heap(self, cohort: int) -> list[tuple[_Key, int, int]]:
         if cohort not in self.heaps:
             children = enumerate(self.below.get(cohort, ()))
             self.heaps[cohort] = [(self._key(child, at), 0, child) for at, child in children]
             heapq.heapify(self.heaps[cohort])
-        heap = self.heaps[cohort]
+        return self.heaps[cohort]
+
+    def _next(self, cohort: int) -> int | None:
+        """Return the ClusterQueue below a cohort; None where that pruned something: nextTarget."""
+        heap = self._heap(cohort)
         while heap:
             _, version, child = heap[0]
             if version == self.version.get(child, 0) and not self._prunes(child):
@@ -151,14 +163,14 @@ class _Offenders:
             self.version[child] = version = self.version.get(child, 0) + 1
             heapq.heappush(self.heaps[over], (self._key(child, self.below[over].index(child)), version, child))
 
-    def sides(self, target: int) -> tuple[int, int]:
-        """Return the nodes below the lowest common ancestor: of the preemptor, and of a target."""
+    def sides(self, target: int) -> tuple[int, int, int]:
+        """Return the lowest common ancestor, and the nodes below it: of the preemptor, and of a target."""
         paths = self.state.quotas.paths
         below = target
         for over in paths[target][1:]:
             if over in self.own_path:
                 mine = paths[self.queue][paths[self.queue].index(over) - 1]
-                return mine, below
+                return over, mine, below
             below = over
         raise AssertionError("they are in one tree")
 
@@ -186,20 +198,24 @@ def _first(
             if quotas.fits(work.queue, needs, counted=True):
                 return True, targets, {}
             continue
-        mine, theirs = offenders.sides(queue)
+        ancestor, mine, theirs = offenders.sides(queue)
         new_share, old_share = quotas.order(mine), quotas.order(theirs)
-        if new_share > old_share:  # taking something away only lowers theirs, so neither rule lets any of them go
-            retry.setdefault(queue, []).extend(own)
-            own.clear()
+        if new_share > old_share:
+            # Taking something away only lowers theirs, so neither rule lets any of them go; nor of any other below the
+            # ancestor: theirs is the highest share there, so nobody on the preemptor's side is left whom to ask.
+            for each in offenders.rest(ancestor):
+                retry.setdefault(each, []).extend(candidates.of(each))
+                candidates.of(each).clear()
+            continue
         while own:
-            each = own.pop(0)
-            gone = each[1]
+            first = own.pop(0)
+            gone = first[1]
             if strategy is Strategy.INITIAL_SHARE:
                 passed = new_share < old_share
             else:
                 passed = new_share <= quotas.order_without(theirs, queue, gone.usage)
             if not passed:
-                retry.setdefault(queue, []).append(each)
+                retry.setdefault(queue, []).append(first)
                 continue
             quotas.remove(queue, gone.usage)
             targets.append(Target(gone, FAIR))
@@ -217,7 +233,9 @@ def _second(
     offenders = _Offenders(state, work.queue, _Candidates(list(retry), lambda _: [], retry))
     for queue in offenders:
         gone = retry[queue].pop(0)[1]
-        mine, theirs = offenders.sides(queue)
+        ancestor, mine, theirs = offenders.sides(queue)
+        if quotas.order(mine) > quotas.order(theirs):  # nobody else below the ancestor has a higher share
+            offenders.pruned.add(ancestor)
         if quotas.order(mine) < quotas.order(theirs):
             quotas.remove(queue, gone.usage)
             targets.append(Target(gone, FAIR))

@@ -69,20 +69,23 @@ def assign(state: State, work: QueuedWork, flavors: Iterable[int] | None = None)
 
 
 def _try(state: State, work: QueuedWork, flavor: int, rules: Rules) -> tuple[Assignment, tuple[Mode, int]]:
-    """Return what a flavor would be like, and its level: the worst of its resources."""
+    """Return what a flavor would be like, and its level: the worst of its resources.
+
+    Where preemption is preferred to borrowing, that may be one that fits and borrows, while another does not fit.
+    """
     own = work.needs[flavor][0]
     level = (Mode.FIT, 0)
     made = Assignment(Mode.FIT, flavor, 0, own)
     for column, amount in own:
         one = _quota(state, work, column, amount, rules, made)
         made.borrows = max(made.borrows, one[1])
+        made.mode = min(made.mode, one[0])
         if _better(level, one, rules):
             level = one
         if one[0] is Mode.NO_FIT:
             break
         if one[0] is not Mode.FIT:
             made.lacks.add(column)
-    made.mode = level[0]
     return made, level
 
 

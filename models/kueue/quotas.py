@@ -97,6 +97,8 @@ class CohortQuotas:
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._orders: dict[int, tuple[bool, int]] = {}
+        #: A number of the state of usage: another one, until `undone`, wherever anything was added or taken away.
+        self.stamp = self._stamps = 0
 
     def _up(self, node: int) -> Iterable[int]:
         while node != TOP:
@@ -127,25 +129,31 @@ class CohortQuotas:
 
     # -- usage ---------------------------------------------------------------------------------------------------
     def add(self, node: int, needs: Needs) -> None:
-        """Add usage, at the node and above it beyond what is local: `addUsage`."""
+        """Add usage, at the node and above it beyond what is local: `addUsage`. A negative amount stays at the node."""
+        self.stamp = self._stamps = self._stamps + 1
         for column, amount in needs:
             for at in self.paths[node]:
                 room = self.local[at][column] - self.usage[at][column]
                 self._use(at, column, amount)
                 if room > 0:
                     amount -= room
-                    if amount <= 0:
-                        break
+                if amount <= 0:
+                    break
 
     def remove(self, node: int, needs: Needs) -> None:
         """Take usage away: `removeUsage`."""
+        self.stamp = self._stamps = self._stamps + 1
         for column, amount in needs:
             for at in self.paths[node]:
                 above = self.usage[at][column] - self.local[at][column]
                 self._use(at, column, -amount)
-                if above <= 0:
+                if above <= 0 or amount <= 0:
                     break
                 amount = above if above < amount else amount
+
+    def undone(self, stamp: int) -> None:
+        """Say that the usage is again what it was under a stamp."""
+        self.stamp = stamp
 
     def _use(self, node: int, column: int, amount: int) -> None:
         usage = self.usage[node]
@@ -170,16 +178,19 @@ class CohortQuotas:
         root = self.paths[node][-1]
         return sorted(set().union(*(self._above[column].get(root, ()) for column in columns)))
 
-    def reclaimable(self, node: int, besides: int, columns: Iterable[int]) -> Iterable[int]:
-        """Yield the ClusterQueues below a node, not below its child ``besides``, that use more than their quota.
+    def above_below(self, node: int, columns: Iterable[int]) -> set[int]:
+        """Return the children of a node that use more than their quota of any of the columns."""
+        return set().union(*(self._above_below[column].get(node, ()) for column in columns))
 
-        So does every cohort between; each more of any of the columns.
+    def reclaimable(self, node: int, columns: Iterable[int]) -> Iterable[int]:
+        """Yield the ClusterQueues below a node, or itself, that use more than their quota of any of the columns.
+
+        So does every cohort between.
         """
-        for child in set().union(*(self._above_below[column].get(node, ()) for column in columns)) - {besides}:
-            if self.children[child]:
-                yield from self.reclaimable(child, TOP, columns)
-            else:
-                yield child
+        if not self.children[node]:
+            yield node
+        for child in self.above_below(node, columns):
+            yield from self.reclaimable(child, columns)
 
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int, counted: int = 0) -> int:
@@ -189,10 +200,11 @@ class CohortQuotas:
         """
         path = self.paths[node]
         uses = [self.usage[at][column] for at in path]
-        for step, at in enumerate(path):
-            if counted <= 0:
-                break
-            uses[step], counted = uses[step] - counted, min(counted, uses[step] - self.local[at][column])
+        if counted > 0:
+            for step, at in enumerate(path):
+                uses[step], counted = uses[step] - counted, min(counted, uses[step] - self.local[at][column])
+                if counted <= 0:
+                    break
         free = self.subtree[path[-1]][column] - uses[-1]
         for step in range(len(path) - 2, -1, -1):
             at, used = path[step], uses[step]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 
@@ -118,6 +118,21 @@ class Target(NamedTuple):
 
 
 @dataclass
+class _Known:
+    """What was found under a stamp of the quotas, forgotten with it."""
+
+    stamp: int = -1
+    found: dict[tuple[Any, ...], list[Any]] = field(default_factory=dict)
+
+    def at(self, stamp: int) -> dict[tuple[Any, ...], list[Any]]:
+        """Return what is known under a stamp, by what was asked."""
+        if stamp != self.stamp:
+            self.stamp = stamp
+            self.found.clear()
+        return self.found
+
+
+@dataclass
 class State:
     """Who runs where; quotas with the usage of those; and each ClusterQueue's rules."""
 
@@ -134,6 +149,7 @@ class State:
 
     #: Those that may be preempted, by ClusterQueue and column, in the order in which they go.
     _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
+    _known: _Known = field(default_factory=_Known)
 
     def enter(self, work: QueuedWork) -> None:
         """List a workload as running; its usage is counted already."""
@@ -180,17 +196,48 @@ class State:
                     found.append(each)
         return found
 
-    def has_candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> bool:
-        """Return whether there are `candidates`, for Any and LowerPriority."""
-        least = [own[0][0][0] for column in columns if (own := self._going.get((queue, column)))]
-        return bool(least) and (policy is Preempts.ANY or min(least) < preemptor.priority)
+    def below(self, node: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
+        """Return the `candidates` of all ClusterQueues below a node that are `CohortQuotas.reclaimable`, in order.
+
+        ``policy``: Any or LowerPriority.
+        """
+        found = self._known.at(self.quotas.stamp)
+        key = (node, *columns)
+        if key not in found:
+            queues = self.quotas.reclaimable(node, columns)
+            own = (self.candidates(queue, Preempts.ANY, preemptor, columns) for queue in queues)
+            found[key] = sorted(chain.from_iterable(own))
+        if policy is Preempts.ANY:
+            return found[key]
+        return found[key][: bisect_left(found[key], ((preemptor.priority,),))]
+
+    def queues_above(self, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[int]:
+        """Return the other ClusterQueues of the tree that use more than their quota and have `candidates`.
+
+        ``policy``: Any or LowerPriority.
+        """
+        found = self._known.at(self.quotas.stamp)
+        key = (self.quotas.paths[preemptor.queue][-1], *columns, "above")
+        if key not in found:
+            found[key] = [
+                (queue, min(least))
+                for queue in self.quotas.above_quota(preemptor.queue, columns)
+                if (least := [own[0][0][0] for column in columns if (own := self._going.get((queue, column)))])
+            ]
+        anybody = policy is Preempts.ANY
+        return [
+            queue
+            for queue, least in found[key]
+            if queue != preemptor.queue and (anybody or least < preemptor.priority)
+        ]
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork]) -> Iterator[None]:
         """Leave the usage of some running workloads out for a while: `SimulateWorkloadUsageRemoval`."""
-        gone = list(works)
+        gone, stamp = list(works), self.quotas.stamp
         for work in gone:
             self.quotas.remove(work.queue, work.usage)
         yield
         for work in reversed(gone):
             self.quotas.add(work.queue, work.usage)
+        self.quotas.undone(stamp)
