@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Candidate, Preempts, QueuedWork, State, Strategy, Target
@@ -159,7 +160,7 @@ class _Offenders:
     def _changed(self, queue: int) -> None:
         """Enter a ClusterQueue that was yielded, and the cohorts above it, with their shares now."""
         path = self.state.quotas.paths[queue]
-        for child, over in zip(path, path[1:], strict=False):
+        for child, over in pairwise(path):
             self.version[child] = version = self.version.get(child, 0) + 1
             heapq.heappush(self.heaps[over], (self._key(child, self.below[over].index(child)), version, child))
 

@@ -227,10 +227,7 @@ class CohortQuotas:
     def over_any(self, node: int, columns: Iterable[int]) -> bool:
         """Return whether usage is above the quota in any of the columns: not `IsWithinNominalInResources`."""
         usage, quota = self.usage[node], self.subtree[node]
-        for column in columns:
-            if usage[column] > quota[column]:
-                return True
-        return False
+        return any(usage[column] > quota[column] for column in columns)
 
     def _with(self, node: int, more: Needs) -> list[int]:
         """Return what a node borrows of each resource, with ``more`` (may be negative) in use there."""

@@ -226,9 +226,7 @@ class State:
             ]
         anybody = policy is Preempts.ANY
         return [
-            queue
-            for queue, least in found[key]
-            if queue != preemptor.queue and (anybody or least < preemptor.priority)
+            queue for queue, least in found[key] if queue != preemptor.queue and (anybody or least < preemptor.priority)
         ]
 
     @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from fairopt.models.kueue.classic_preemption import WHILE_BORROWING, _within
 from fairopt.models.kueue.fair_preemption import FAIR, IN_QUEUE, RECLAIMED
@@ -27,8 +28,7 @@ def _yielding(state: State, queue: int, policy: Preempts, work: QueuedWork, colu
         own = [
             each
             for each in own
-            if each.priority < work.priority
-            or (newer and each.priority == work.priority and work.since < each.since)
+            if each.priority < work.priority or (newer and each.priority == work.priority and work.since < each.since)
         ]
     return sorted(own, key=lambda each: each.place)
 
@@ -61,7 +61,7 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
     kinds: dict[bool, list[tuple[QueuedWork, int, bool, str]]] = {True: [], False: []}
     right, left = _within(state, work.queue, needs)
     path = quotas.paths[work.queue]
-    for below, ancestor in zip(path, path[1:], strict=False):
+    for below, ancestor in pairwise(path):
         for queue in range(len(quotas.parent)):
             between = quotas.paths[queue]
             if quotas.children[queue] or ancestor not in between or below in between:

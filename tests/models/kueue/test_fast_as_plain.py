@@ -61,15 +61,15 @@ def cluster(dice: Random) -> Market:
         types,
         group=group,
         guarantee=quota,
-        cap={name: [most + dice.choice([0, 1, 3, 99]) for most in quota[name]] for name in inner if dice.random() < 0.3},
+        cap={
+            name: [most + dice.choice([0, 1, 3, 99]) for most in quota[name]] for name in inner if dice.random() < 0.3
+        },
         reserve={name: [dice.randint(0, most) for most in quota[name]] for name in inner if dice.random() < 0.3},
         borrow_weight={name: dice.choice([0, 1, 1, 2, "1/3"]) for name in nodes if dice.random() < 0.4},
         goods={Good("cpu", flavor): 20 for flavor in flavors_of_cpu},
         gangs=gangs,
     )
-    return Market.of(
-        [[1] * len(types)] * len(users), [100] * len(types), users=users, types=types, entitlements=owed
-    )
+    return Market.of([[1] * len(types)] * len(users), [100] * len(types), users=users, types=types, entitlements=owed)
 
 
 def options(dice: Random) -> Kueue:
