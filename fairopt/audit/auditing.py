@@ -237,7 +237,7 @@ def audit(
         guarantees=guarantees,
         caps=caps,
         mends=needed,
-        declared=tuple(compared(books, source.imported.declared, rules)),
+        declared=tuple(compared(books, source.imported.declared, rules, source.imported.counted)),
         alternatives=tuple(alternatives(books, rules, asked, watch)),
         properties=asked,
         verdicts=verdicts,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isclose
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,16 @@ def _text(value: Any) -> str:
 
 
 def compared(
-    books: Books, declared: Mapping[str, Mapping[str, Any]], policies: list[Policy]
+    books: Books,
+    declared: Mapping[str, Mapping[str, Any]],
+    policies: list[Policy],
+    counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({}),
 ) -> Iterator[DeclaredValue]:
     """Yield every declared number of users and groups of the market, computed where a rule's values are called so.
 
-    KAI's ``allocated`` is compared with what its pods hold, Volcano's with its running gangs. The rules see the market
-    as it stands, without what is pending, so that they only say what its shares are.
+    KAI's ``allocated`` is compared with what its pods hold, Volcano's with its running gangs, and what an importer
+    ``counted`` of the file's objects with that. The rules see the market as it stands, without what is pending, so that
+    they only say what its shares are.
     """
     known = {name: own for name, own in declared.items() if name in books.said.nodes}
     if not known:
@@ -72,6 +77,9 @@ def compared(
     rules: dict[str, list[tuple[str, Mapping[str, Number]]]] = {
         what: [(rule, values)] for what, rule, values in _usage(books)
     }
+    for what in dict.fromkeys(what for own in counted.values() for what in own):
+        by_name = {name: own[what] for name, own in counted.items() if what in own}
+        rules.setdefault(what, []).append(("the sum of the file's objects", by_name))
     for policy in policies:
         found = alternative(_as_it_stands(books), policy)
         for what, values in found.grounds.stated.items() if found.grounds is not None else ():

@@ -67,7 +67,8 @@ class Explanation(Tabular):
     ``waits``: its waiting gangs by reason. ``mends``: the smallest reclaim for its own starving gangs. ``loans``: what
     would have to be given to its first waiting gang, type by type. ``sensitivities``: what one more GPU of quota, cap
     or capacity, or one more of weight, gives it, and where that gives nothing, as many GPUs as its first waiting gang
-    takes: each was computed by the policy anew.
+    takes: each was computed by the policy anew, a difference of two decisions and no dual: rules of whole gangs have
+    none, and twice as much more need not give twice as much.
     """
 
     found: Audit

@@ -60,7 +60,7 @@ def import_(
 
 def _write(make: Callable[[], Imported], out: Path, place: str, json_: bool) -> None:
     with tables.working(f"writing {out}"):
-        problem, unplaced, _ = make()
+        problem, unplaced = make()[:2]
         kind = kind_of(problem, place)
         kind.write(problem, out)
     said = {"schema": as_json.SCHEMA, "file": str(out), "kind": kind.name, "holds": repr(problem)}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.problem.files.storage import AnyPath, naming
+from fairopt.program import Number
 
 
 class Unplaced(NamedTuple):
@@ -26,12 +27,14 @@ class Imported(NamedTuple):
     """A problem of a file of another tool, and what it could not take over.
 
     ``declared``: what the file itself says that a rule computes, such as a queue's share in its status, by the name of
-    the user or group and then by what it is; an audit computes it again.
+    the user or group and then by what it is; an audit computes it again. ``counted``: the same, as the objects of the
+    file add up to it, where the problem does not hold what it takes.
     """
 
     problem: Any
     unplaced: tuple[Unplaced, ...] = ()
     declared: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({})
 
 
 def read_with(importer: Callable[..., Any], paths: Sequence[AnyPath]) -> Imported:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -190,7 +190,7 @@ class _Cluster:
                 "Add what kubectl get queues.scheduling.run.ai -o json prints, and nodes with the label of their pool"
             )
             raise BadInput("no queue in a node pool that has GPUs", place="queues and nodes", remedy=remedy)
-        held, fixed, gangs = self.workloads.of({queue.name: called[queue.pool] for queue in leaves})
+        held, fixed, asked, gangs = self.workloads.of({queue.name: called[queue.pool] for queue in leaves})
         types, users = tuple(called.values()), [queue.name for queue in leaves]
         own = {queue.name: called[queue.pool] for queue in queues}
         named = {queue.name: queue for queue in queues}
@@ -221,7 +221,8 @@ class _Cluster:
             ),
         )
         stated = {name: _stated(said, own[name]) for name, said in self.declared.items() if name in named}
-        return Imported(market, self.places.unplaced, {name: said for name, said in stated.items() if said})
+        requested = _requested(asked, self.workloads.sliced, {queue.name: queue.parent for queue in queues}, own)
+        return Imported(market, self.places.unplaced, {name: said for name, said in stated.items() if said}, requested)
 
     def _there(self) -> dict[str, dict[str, Fraction]]:
         """Return how much each pool has of each resource, without what pods of other schedulers take."""
@@ -295,6 +296,32 @@ def _stated(status: Mapping[str, Mapping[str, Fraction]], own: str) -> dict[str,
     for key, amounts in status.items():
         row = _row({"gpu" if each in GPUS else each: amount for each, amount in amounts.items()}, own)
         found |= {f"{key} {column}": amount for column, amount in row.items()}
+    return found
+
+
+def _requested(
+    asked: Mapping[str, Mapping[str, Fraction]],
+    sliced: Collection[str],
+    parents: Mapping[str, str],
+    own: Mapping[str, str],
+) -> dict[str, dict[str, Fraction]]:
+    """Return what the pods of each queue and of those below it ask for, those that run and parts of GPUs too.
+
+    GPUs are left out where some are ``sliced``.
+    """
+    found: dict[str, dict[str, Fraction]] = {}
+    uncounted = set()
+    for queue in parents:
+        at = queue
+        while at:
+            row = found.setdefault(at, {})
+            if queue in sliced:
+                uncounted.add(at)
+            for column, amount in _row(asked.get(queue, dict.fromkeys(UNITS, Fraction(0))), own[queue]).items():
+                row[f"requested {column}"] = row.get(f"requested {column}", Fraction(0)) + amount
+            at = parents.get(at, "")
+    for queue in uncounted:
+        del found[queue][f"requested {own[queue]}"]
     return found
 
 

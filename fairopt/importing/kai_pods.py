@@ -55,6 +55,8 @@ class Workloads:
         self._bound: dict[tuple[str, str], str] = {}
         self._groups: dict[tuple[str, str], ObjectPart] = {}
         self._pods: dict[tuple[str, str], ObjectPart] = {}
+        #: Queues with pods that ask for slices of GPUs or for their memory: how many GPUs that is, nobody says.
+        self.sliced: set[str] = set()
         #: The node, and what a pod of another scheduler takes there.
         self.others: list[tuple[str, Mapping[str, Fraction]]] = []
 
@@ -74,8 +76,8 @@ class Workloads:
             require(key not in known, shown(name), f"{kind}, metadata, name", "Give each object once")
             known[key] = part
 
-    def of(self, types: Mapping[str, str]) -> tuple[_Amounts, _Amounts, list[PodGang]]:
-        """Return what each queue holds, the part of it that is not preemptible, and the gangs.
+    def of(self, types: Mapping[str, str]) -> tuple[_Amounts, _Amounts, _Amounts, list[PodGang]]:
+        """Return what each queue holds, the part of it that is not preemptible, what its pods ask for, and the gangs.
 
         ``types`` are the GPU types by queue; what is of no such queue has no place.
         """
@@ -89,6 +91,7 @@ class Workloads:
                     self._places.note("Pod, pod-group-name", pod.name, owner[1], "no such pod group")
         held: dict[str, dict[str, Fraction]] = {}
         fixed: dict[str, dict[str, Fraction]] = {}
+        asked: dict[str, dict[str, Fraction]] = {}
         gangs: list[PodGang] = []
         for (space, name), group in groups.items():
             if group.queue not in types:
@@ -97,12 +100,14 @@ class Workloads:
                 continue
             pods = members[space, name]
             for pod in pods:
-                for table in ([held] if group.preemptible else [held, fixed]) if pod.runs else ():
+                if pod.part and not pod.takes["gpu"]:
+                    self.sliced.add(group.queue)
+                for table in [asked] + ([held] + [fixed] * (not group.preemptible)) * pod.runs:
                     row = table.setdefault(group.queue, dict.fromkeys(pod.takes, Fraction(0)))
                     for resource, found in pod.takes.items():
                         row[resource] += found
             gangs += self._split(f"{space}/{name}" if space else name, group, pods)
-        return held, fixed, gangs
+        return held, fixed, asked, gangs
 
     def _split(self, name: str, group: PodGroup, pods: list[_Pod]) -> Iterator[PodGang]:
         """Yield the gangs of a group: its first pods together, and each of the others by itself."""

@@ -11,6 +11,7 @@ from fairopt.errors import BadInput
 from fairopt.importing.documents import found_in
 from fairopt.importing.fields import ObjectPart, Places
 from fairopt.importing.imported import Imported
+from fairopt.importing.kueue_counted import counted
 from fairopt.importing.kueue_fields import KINDS
 from fairopt.importing.kueue_quotas import FlavorColumns, QuotaOwner, read_owner
 from fairopt.importing.kueue_workloads import Amounts, Flavor, PodSet, ReadWorkload, read_workload, whole_gpus
@@ -53,7 +54,8 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
     with naming(", ".join(str(path) for path in paths)):
         market = _market(found, places, resource)
     declared = {found.called(owner): owner.declared for owner in found.owners if owner.declared}
-    return Imported(market, places.unplaced, declared)
+    added = counted(found.queues, found.works.values(), found.local) if found.workloads else {}
+    return Imported(market, places.unplaced, declared, added)
 
 
 @dataclass

@@ -53,7 +53,7 @@ class PodSet(NamedTuple):
 
 
 class ReadWorkload(NamedTuple):
-    """A Workload: whose it is, what it takes and where it is."""
+    """A Workload: whose it is, what it takes and where it is; ``let_run``: no admission check holds it any more."""
 
     name: str
     local_queue: tuple[str, str]
@@ -61,6 +61,7 @@ class ReadWorkload(NamedTuple):
     priority: int
     since: int
     pod_sets: tuple[PodSet, ...]
+    let_run: bool = True
 
 
 def read_workload(part: ObjectPart) -> ReadWorkload | str:
@@ -104,6 +105,7 @@ def read_workload(part: ObjectPart) -> ReadWorkload | str:
         spec.whole("priority", 0, least=-(2**31)),
         metadata.seconds("creationTimestamp"),
         tuple(found),
+        all(each.text("status") == "True" for each in status.parts("conditions") if each.text("type") == "Admitted"),
     )
 
 

@@ -11,7 +11,7 @@ from fairopt.importing.documents import found_in
 from fairopt.importing.fields import OBJECT, ObjectPart, Places, in_files
 from fairopt.importing.imported import Imported
 from fairopt.importing.volcano_fields import FIELDS, KINDS
-from fairopt.importing.volcano_jobs import Columns, called, gangs
+from fairopt.importing.volcano_jobs import Columns, called, gangs, phases
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.storage import AnyPath, naming
@@ -97,7 +97,8 @@ def _read(paths: Sequence[AnyPath], resource: str | None) -> Imported:
         most=[[None] * width for _ in users],
         entitlements=entitlements,
     )
-    return Imported(market, places.unplaced, {name: row.declared for name, row in rows.items()})
+    declared = {name: row.declared for name, row in rows.items()}
+    return Imported(market, places.unplaced, declared, _counted(phases(found), declared))
 
 
 class _Row(NamedTuple):
@@ -120,7 +121,8 @@ def _row(part: ObjectPart, columns: Columns, places: Places) -> _Row:
         if not columns.has(each):
             places.note(f"Queue, quota of {each}", called(part), each, "no node has it")
     owed = {each: max(deserved.get(each, _NONE), reserve.get(each, _NONE)) for each in {**deserved, **reserve}}
-    counts = {each: count for each in _COUNTS if (count := status.whole(each, 0))}
+    counts = {each: status.whole(each, 0) for each in _COUNTS}  # a status leaves numbers of 0 out
+    counts = counts if any(counts.values()) else {}
     allocated = _named(held, columns)
     return _Row(
         _named(owed, columns),
@@ -131,6 +133,21 @@ def _row(part: ObjectPart, columns: Columns, places: Places) -> _Row:
         spec.whole("priority", 0),
         counts | ({f"status.allocated {each}": amount for each, amount in allocated.items()}),
     )
+
+
+def _counted(
+    phases: Sequence[tuple[str, str]], declared: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Fraction]]:
+    """Return how many pod groups each queue has in each phase; nothing where the files have none.
+
+    Completed ones are deleted with their jobs, so that a file need not have all that were counted. Source: Volcano
+    ed72c7c8, pkg/controllers/queue/queue_controller_action.go, syncQueue.
+    """
+    found = {name: dict.fromkeys(_COUNTS[:-1], Fraction(0)) for name in declared if phases}
+    for queue, phase in phases:
+        if phase.lower() in found.get(queue, ()):
+            found[queue][phase.lower()] += 1
+    return found
 
 
 def _total(each: Sequence[Mapping[str, Fraction]]) -> dict[str, Fraction]:

@@ -54,8 +54,7 @@ def gangs(
     rows: list[Wanted] = []
     for part, job in _pod_groups(found):
         kind, name, spec = part.text("kind"), called(part), part.part("spec")
-        state = part.part("status").part("state") if part is job else part.part("status")
-        phase, queue = state.text("phase", "Pending"), spec.text("queue", "default")
+        queue, phase = _where(part, job)
         if phase not in _WAITS + _RUNS:
             places.note(f"{kind}, phase {phase}", name, phase, "it neither waits nor runs")
             continue
@@ -94,6 +93,16 @@ def gangs(
         since=[row.since for row in rows],
         other={each: [row.other.get(each, Fraction(0)) for row in rows] for each in columns.others},
     )
+
+
+def phases(found: Mapping[str, list[ObjectPart]]) -> list[tuple[str, str]]:
+    """Return the queue and the phase of every pod group."""
+    return [_where(part, None) for part in found["PodGroup"]]
+
+
+def _where(part: ObjectPart, job: ObjectPart | None) -> tuple[str, str]:
+    state = part.part("status").part("state") if part is job else part.part("status")
+    return part.part("spec").text("queue", "default"), state.text("phase", "Pending")
 
 
 def called(part: ObjectPart) -> str:

@@ -155,7 +155,36 @@ def _market(
         most=[[None] * width for _ in users],
         entitlements=entitlements,
     )
-    return Imported(market, places.unplaced, {path: usage.declared for path, usage in said.items() if path in found})
+    declared = {path: usage.declared for path, usage in said.items() if path in found}
+    default = "Default" in given.get(f"{PREFIX}resource-calculator", "")
+    used = {path: said[path].used for path in users if path in said}
+    counts = ("memory-mb",) if default else ()
+    return Imported(market, places.unplaced, declared, _counted(declared, used, stock, counts))
+
+
+def _counted(
+    declared: Mapping[str, object],
+    used: Mapping[str, Mapping[str, Mapping[str, Fraction]]],
+    stock: Mapping[str, Mapping[str, Fraction]],
+    resources: tuple[str, ...],
+) -> dict[str, dict[str, Fraction]]:
+    """Return by queue what its leaf queues use of each partition, in per cent: of the dominant resource.
+
+    ``resources``: those that the scheduler counts, () for all. Source: YARN, CSQueueUtils.updateUsedCapacity;
+    DefaultResourceCalculator counts memory, DominantResourceCalculator all.
+    """
+    found: dict[str, dict[str, Fraction]] = {}
+    for path in declared:
+        inside = [row for leaf, row in used.items() if f"{leaf}.".startswith(f"{path}.")]
+        for label, there in stock.items():
+            parts = [
+                sum((row.get(label, {}).get(each, _NOTHING) for row in inside), _NOTHING) / amount
+                for each, amount in there.items()
+                if amount and (not resources or each in resources)
+            ]
+            name = f"absoluteUsedCapacity of {label or DEFAULT}"
+            found.setdefault(path, {})[name] = 100 * max(parts, default=_NOTHING)
+    return found
 
 
 def _row(amounts: Mapping[str, Mapping[str, Fraction]], resource: str) -> dict[str, Fraction]:

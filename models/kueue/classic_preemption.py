@@ -6,22 +6,30 @@ preemption/classical (candidate_generator.go, hierarchical_preemption.go).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import merge
 
 from fairopt.models.kueue.fair_preemption import IN_QUEUE, RECLAIMED, fill_back, has_room
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Target, first_to_go
+from fairopt.models.kueue.state import Candidate, Preempts, QueuedWork, Rules, State, Target
 
 WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
 
-class _Candidate(NamedTuple):
-    """Who may go; the common ancestor; whether it may go while the preemptor borrows; and the reason."""
+@dataclass
+class _Candidates:
+    """Who may go, in lists that are in order: those over whom the preemptor has the better right, others, its own."""
 
-    work: QueuedWork
-    ancestor: int
-    while_borrowing: bool
-    reason: str
+    better: list[list[Candidate]]
+    others: list[list[Candidate]]
+    own: list[Candidate]
+
+    def __iter__(self) -> Iterator[tuple[QueuedWork, bool]]:
+        """Yield who may go, in order, and whether the preemptor has the better right."""
+        yield from ((work, True) for _, work in merge(*self.better))
+        yield from ((work, False) for _, work in merge(*self.others))
+        yield from ((work, True) for _, work in self.own)
 
 
 def classic_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
@@ -32,51 +40,73 @@ def classic_targets(state: State, work: QueuedWork, needs: Needs, columns: set[i
     quotas, rules = state.quotas, state.rules(work.queue)
     forbidden = rules.borrow_within is Preempts.NEVER
     under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
-    above, equal = _from_cohorts(state, work, needs, columns, only_better=forbidden and not under)
-    yielding = state.candidates(work.queue, rules.within, work, columns)
-    own = [_Candidate(each, work.queue, True, IN_QUEUE) for each in yielding]
-    if not (above or equal) or (forbidden and not under):
+    better, others = _from_cohorts(state, work, needs, columns, only_better=forbidden and not under)
+    own = state.candidates(work.queue, rules.within, work, columns)
+    if not (better or others) or (forbidden and not under):
         attempts: tuple[bool, ...] = (True,)
     else:
-        attempts = (False, True) if forbidden and not above else (True, False)
-    order = first_to_go(work.queue)
-    candidates = [each for kind in (above, equal, own) for each in sorted(kind, key=lambda one: order(one.work))]
+        attempts = (False, True) if forbidden and not better else (True, False)
     for borrowing in attempts:
-        targets: list[Target] = []
-        fits = False
-        for each in candidates:
-            if not _valid(state, work, each, columns, borrowing):
-                continue
-            state.remove(each.work)
-            targets.append(Target(each.work, each.reason))
-            fits = has_room(state, work, needs, borrowing=borrowing)
-            if fits:
-                targets = fill_back(state, work, needs, targets, borrowing=borrowing)
-                break
-        for target in targets:
-            state.add(target.work)
-        if fits:
-            return targets
+        if borrowing or _may_be_nominal(state, work, needs, own):
+            targets = _attempt(state, work, needs, columns, _Candidates(better, others, own), borrowing=borrowing)
+            if targets:
+                return targets
     return []
 
 
-def _valid(state: State, work: QueuedWork, each: _Candidate, columns: set[int], borrowing: bool) -> bool:
-    """Return whether all up to the common ancestor still borrow: candidateIsValid."""
-    if each.work.queue == work.queue:
-        return True
-    if borrowing and not each.while_borrowing:
-        return False
-    for node in state.quotas.paths[each.work.queue]:
-        if node == each.ancestor:
+def _attempt(
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], candidates: _Candidates, *, borrowing: bool
+) -> list[Target]:
+    """Return who goes, in order, until there is room; nobody where there is none with all of them gone."""
+    quotas, rules, stamp = state.quotas, state.rules(work.queue), state.quotas.stamp
+    targets: list[Target] = []
+    closed: set[int] = set()  # ClusterQueues that borrow no more, or below a cohort that does not: nor will they again
+    fits = False
+    for each, right in candidates:
+        reason = IN_QUEUE
+        if each.queue != work.queue:
+            while_borrowing, reason = (True, RECLAIMED) if right else _variant(work, each, rules)
+            if (borrowing and not while_borrowing) or each.queue in closed:
+                continue
+            if not _valid(state, work, each.queue, columns):
+                closed.add(each.queue)
+                continue
+        quotas.remove(each.queue, each.usage)
+        targets.append(Target(each, reason))
+        fits = has_room(state, work, needs, borrowing=borrowing)
+        if fits:
+            targets = fill_back(state, work, needs, targets, borrowing=borrowing)
             break
-        if not state.quotas.over_any(node, columns):
+    for target in targets:
+        quotas.add(target.work.queue, target.work.usage)
+    quotas.undone(stamp)
+    return targets if fits else []
+
+
+def _may_be_nominal(state: State, work: QueuedWork, needs: Needs, own: list[Candidate]) -> bool:
+    """Return whether needs would be within the quota if all of the own ClusterQueue that may go went."""
+    going: dict[int, int] = {}
+    for _, each in own:
+        for column, amount in each.usage:
+            going[column] = going.get(column, 0) + amount
+    return not any(state.quotas.over(work.queue, column, amount - going.get(column, 0)) for column, amount in needs)
+
+
+def _valid(state: State, work: QueuedWork, queue: int, columns: set[int]) -> bool:
+    """Return whether all up to the common ancestor still borrow: candidateIsValid."""
+    quotas = state.quotas
+    own = quotas.paths[work.queue]
+    for node in quotas.paths[queue]:
+        if node in own:
+            break
+        if not quotas.over_any(node, columns):
             return False
     return True
 
 
 def _from_cohorts(
     state: State, work: QueuedWork, needs: Needs, columns: set[int], *, only_better: bool
-) -> tuple[list[_Candidate], list[_Candidate]]:
+) -> tuple[list[list[Candidate]], list[list[Candidate]]]:
     """Return the candidates over whom the preemptor has the better right, and the others.
 
     Those are in ClusterQueues that borrow, below cohorts that do, up to the common ancestor. With ``only_better`` the
@@ -84,30 +114,29 @@ def _from_cohorts(
     collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree, QuantitiesFitInQuota.
     """
     quotas, rules = state.quotas, state.rules(work.queue)
-    better: list[_Candidate] = []
-    others: list[_Candidate] = []
+    better: list[list[Candidate]] = []
+    others: list[list[Candidate]] = []
     if rules.reclaim is Preempts.NEVER:
         return better, others
     right, left = _within(state, work.queue, needs)
     below = work.queue
     for ancestor in quotas.paths[work.queue][1:]:
-        for queue in quotas.reclaimable(ancestor, below, columns) if right or not only_better else ():
-            for each in state.candidates(queue, rules.reclaim, work, columns):
-                (better if right else others).append(_candidate(work, each, ancestor, right, rules))
+        for child in quotas.above_below(ancestor, columns) - {below} if right or not only_better else ():
+            if found := state.below(child, rules.reclaim, work, columns):
+                (better if right else others).append(found)
         below = ancestor
         fits, left = _within(state, ancestor, left)
         right = right or fits
     return better, others
 
 
-def _candidate(work: QueuedWork, each: QueuedWork, ancestor: int, right: bool, rules: Rules) -> _Candidate:
-    """Source: classifyPreemptionVariant, isAboveBorrowingThreshold."""
-    if right:
-        return _Candidate(each, ancestor, True, RECLAIMED)
+def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:
+    """Return whether one over whom there is no better right may go while the preemptor borrows, and the reason.
+
+    Source: classifyPreemptionVariant, isAboveBorrowingThreshold.
+    """
     above = each.priority >= work.priority or (rules.threshold is not None and each.priority > rules.threshold)
-    if rules.borrow_within is Preempts.NEVER or above:
-        return _Candidate(each, ancestor, False, RECLAIMED)
-    return _Candidate(each, ancestor, True, WHILE_BORROWING)
+    return (False, RECLAIMED) if rules.borrow_within is Preempts.NEVER or above else (True, WHILE_BORROWING)
 
 
 def _within(state: State, node: int, needs: Needs) -> tuple[bool, Needs]:

@@ -28,7 +28,10 @@ class Mode(enum.IntEnum):
 
 @dataclass
 class Assignment:
-    """A flavor for a workload: the mode, how far it borrows, what it takes, and what lacks room."""
+    """A flavor for a workload: the mode, how far it borrows, what it takes, and what lacks room.
+
+    ``simulated``: who would go for one resource alone, by its column.
+    """
 
     mode: Mode = Mode.NO_FIT
     flavor: int = -1
@@ -36,6 +39,7 @@ class Assignment:
     needs: Needs = ()
     lacks: set[int] = field(default_factory=set)
     targets: list[Target] = field(default_factory=list)
+    simulated: dict[int, list[Target]] = field(default_factory=dict)
 
 
 def targets_of(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
@@ -59,32 +63,36 @@ def assign(state: State, work: QueuedWork, flavors: Iterable[int] | None = None)
         return Assignment()
     _elsewhere(state, work, best, rules)
     if best.mode not in (Mode.FIT, Mode.NO_FIT) and _preempts(state, work, rules):
-        best.targets = targets_of(state, work, best.needs, best.lacks)
+        one = len(best.needs) == 1 and best.simulated.get(best.needs[0][0])  # the same question again
+        best.targets = one or targets_of(state, work, best.needs, best.lacks)
     return best
 
 
 def _try(state: State, work: QueuedWork, flavor: int, rules: Rules) -> tuple[Assignment, tuple[Mode, int]]:
-    """Return what a flavor would be like, and its level: the worst of its resources."""
+    """Return what a flavor would be like, and its level: the worst of its resources.
+
+    Where preemption is preferred to borrowing, that may be one that fits and borrows, while another does not fit.
+    """
     own = work.needs[flavor][0]
     level = (Mode.FIT, 0)
     made = Assignment(Mode.FIT, flavor, 0, own)
     for column, amount in own:
-        one = _quota(state, work, column, amount, rules)
+        one = _quota(state, work, column, amount, rules, made)
         made.borrows = max(made.borrows, one[1])
+        made.mode = min(made.mode, one[0])
         if _better(level, one, rules):
             level = one
         if one[0] is Mode.NO_FIT:
             break
         if one[0] is not Mode.FIT:
             made.lacks.add(column)
-    made.mode = level[0]
     return made, level
 
 
 def _elsewhere(state: State, work: QueuedWork, made: Assignment, rules: Rules) -> None:
     """Add the resources of other resource groups, which have one flavor each."""
     for column, amount in work.needs[made.flavor][1]:
-        mode, borrows = _quota(state, work, column, amount, rules)
+        mode, borrows = _quota(state, work, column, amount, rules, made)
         made.borrows = max(made.borrows, borrows)
         made.mode = min(made.mode, mode)
         if mode not in (Mode.FIT, Mode.NO_FIT):
@@ -92,7 +100,9 @@ def _elsewhere(state: State, work: QueuedWork, made: Assignment, rules: Rules) -
     made.needs = (*made.needs, *work.needs[made.flavor][1])
 
 
-def _quota(state: State, work: QueuedWork, column: int, amount: int, rules: Rules) -> tuple[Mode, int]:
+def _quota(
+    state: State, work: QueuedWork, column: int, amount: int, rules: Rules, made: Assignment
+) -> tuple[Mode, int]:
     """Return how an amount of one resource can be had, and how far it borrows: fitsResourceQuota."""
     quotas, queue = state.quotas, work.queue
     if amount > quotas.potential[queue][column]:
@@ -105,7 +115,7 @@ def _quota(state: State, work: QueuedWork, column: int, amount: int, rules: Rule
         return Mode.NO_FIT, borrows
     if not _preempts(state, work, rules):
         return Mode.NO_CANDIDATES, borrows
-    targets = targets_of(state, work, [(column, amount)], {column})  # SimulatePreemption
+    targets = made.simulated[column] = targets_of(state, work, [(column, amount)], {column})  # SimulatePreemption
     if not targets:
         return Mode.NO_CANDIDATES, borrows
     with state.without([target.work for target in targets]):

@@ -127,7 +127,8 @@ class Kueue(Computed):
         owed = owed.as_(Fraction)
         quotas, units = quotas_of(owed)
         works = works_of(owed, units)
-        cluster = State(quotas, self._rules, self.fair_sharing, self.strategies,
+        rules = self._rules()
+        cluster = State(quotas, lambda _: rules, self.fair_sharing, self.strategies,
                         self.preempt_within_nominal, self.prioritize_non_borrowing)  # fmt: skip
         for work in works:
             if work.flavor is not None:
@@ -138,7 +139,7 @@ class Kueue(Computed):
         shares = owed.held[:, :k] + objects(gangs.held(n).ravel() - owed.gangs.held(n).ravel()).reshape(n, k)
         return shares if problem.exact else shares.astype(float), _grounds(owed, gangs, quotas, units, works, outcome)
 
-    def _rules(self, queue: int) -> Rules:
+    def _rules(self) -> Rules:
         return Rules(
             self.within_cluster_queue,
             self.reclaim_within_cohort,

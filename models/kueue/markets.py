@@ -80,9 +80,10 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
     moments = {moment: place for place, moment in enumerate(sorted(set(gangs.since)))}
     kinds: dict[object, tuple[int, Mapping[int, tuple[Needs, Needs]]]] = {}
     works = []
-    for number, name in enumerate(gangs.names):
-        gpus, other = int(gangs.gpus[number]), gangs.other[number]
-        same = (int(gangs.user[number]), gpus, tuple(other), gangs.allowed[number].tobytes())
+    columns = (gangs.user, gangs.gpus, gangs.other, gangs.on, gangs.tier, gangs.preemptible)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for number, (user, gpus, other, on, tier, preemptible) in enumerate(rows):
+        same = (user, gpus, tuple(other), gangs.allowed[number].tobytes())
         if same not in kinds:
             needs = {}
             for kind in np.flatnonzero(gangs.allowed[number]).tolist():
@@ -94,17 +95,17 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
                         (apart if elsewhere else own).append((column, int(amount * units[column])))
                 needs[kind] = (own, apart)
             kinds[same] = len(kinds), needs
-        on, since = int(gangs.on[number]), moments[gangs.since[number]]
+        since = moments[gangs.since[number]]
         works.append(
             QueuedWork(
-                name,
-                int(gangs.user[number]),
-                int(gangs.tier[number]),
+                gangs.names[number],
+                user,
+                tier,
                 since,
                 number,
                 kinds[same][1],
                 kind=kinds[same][0],
-                preemptible=bool(gangs.preemptible[number]),
+                preemptible=preemptible,
                 admitted=since,
                 flavor=on if on >= 0 else None,
             )

@@ -97,6 +97,8 @@ class CohortQuotas:
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._orders: dict[int, tuple[bool, int]] = {}
+        #: A number of the state of usage: another one, until `undone`, wherever anything was added or taken away.
+        self.stamp = self._stamps = 0
 
     def _up(self, node: int) -> Iterable[int]:
         while node != TOP:
@@ -127,64 +129,86 @@ class CohortQuotas:
 
     # -- usage ---------------------------------------------------------------------------------------------------
     def add(self, node: int, needs: Needs) -> None:
-        """Add usage, at the node and above it beyond what is local: `addUsage`."""
+        """Add usage, at the node and above it beyond what is local: `addUsage`. A negative amount stays at the node."""
+        self.stamp = self._stamps = self._stamps + 1
         for column, amount in needs:
             for at in self.paths[node]:
-                room = max(0, self.local[at][column] - self.usage[at][column])
+                room = self.local[at][column] - self.usage[at][column]
                 self._use(at, column, amount)
-                if amount <= room:
+                if room > 0:
+                    amount -= room
+                if amount <= 0:
                     break
-                amount -= room
 
     def remove(self, node: int, needs: Needs) -> None:
         """Take usage away: `removeUsage`."""
+        self.stamp = self._stamps = self._stamps + 1
         for column, amount in needs:
             for at in self.paths[node]:
                 above = self.usage[at][column] - self.local[at][column]
                 self._use(at, column, -amount)
-                if above <= 0:
+                if above <= 0 or amount <= 0:
                     break
-                amount = min(amount, above)
+                amount = above if above < amount else amount
+
+    def undone(self, stamp: int) -> None:
+        """Say that the usage is again what it was under a stamp."""
+        self.stamp = stamp
 
     def _use(self, node: int, column: int, amount: int) -> None:
-        usage, quota = self.usage[node], self.subtree[node][column]
-        before = usage[column] - quota
+        usage = self.usage[node]
+        before = usage[column] - self.subtree[node][column]
         after = before + amount
         usage[column] += amount
-        if (after > 0) != (before > 0):
-            places = [self._above_below[column].setdefault(self.parent[node], set())]
-            if not self.children[node]:
-                places.append(self._above[column].setdefault(self.paths[node][-1], set()))
-            for own in places:
-                (own.add if after > 0 else own.discard)(node)
-        if after > 0 or before > 0:
-            self.borrowed[node][self.resource[column]] += max(0, after) - max(0, before)
-            self._orders.pop(node, None)
+        if after <= 0 and before <= 0:
+            return
+        self._orders.pop(node, None)
+        if after > 0 and before > 0:
+            self.borrowed[node][self.resource[column]] += amount
+            return
+        self.borrowed[node][self.resource[column]] += after if after > 0 else -before
+        places = [self._above_below[column].setdefault(self.parent[node], set())]
+        if not self.children[node]:
+            places.append(self._above[column].setdefault(self.paths[node][-1], set()))
+        for own in places:
+            (own.add if after > 0 else own.discard)(node)
 
     def above_quota(self, node: int, columns: Iterable[int]) -> list[int]:
         """Return the ClusterQueues of a node's tree that use more than their quota of any of the columns."""
         root = self.paths[node][-1]
         return sorted(set().union(*(self._above[column].get(root, ()) for column in columns)))
 
-    def reclaimable(self, node: int, besides: int, columns: Iterable[int]) -> Iterable[int]:
-        """Yield the ClusterQueues below a node, not below its child ``besides``, that use more than their quota.
+    def above_below(self, node: int, columns: Iterable[int]) -> set[int]:
+        """Return the children of a node that use more than their quota of any of the columns."""
+        return set().union(*(self._above_below[column].get(node, ()) for column in columns))
 
-        So does every cohort between; each more of any of the columns.
+    def reclaimable(self, node: int, columns: Iterable[int]) -> Iterable[int]:
+        """Yield the ClusterQueues below a node, or itself, that use more than their quota of any of the columns.
+
+        So does every cohort between.
         """
-        for child in set().union(*(self._above_below[column].get(node, ()) for column in columns)) - {besides}:
-            if self.children[child]:
-                yield from self.reclaimable(child, TOP, columns)
-            else:
-                yield child
+        if not self.children[node]:
+            yield node
+        for child in self.above_below(node, columns):
+            yield from self.reclaimable(child, columns)
 
     # -- asking --------------------------------------------------------------------------------------------------
-    def available(self, node: int, column: int) -> int:
-        """Return how much more a node may take without preemption: `Available`, at least 0."""
+    def available(self, node: int, column: int, counted: int = 0) -> int:
+        """Return how much more a node may take without preemption: `Available`, at least 0.
+
+        ``counted``: what of its usage is not.
+        """
         path = self.paths[node]
-        free = self.subtree[path[-1]][column] - self.usage[path[-1]][column]
-        for at in path[-2::-1]:
-            used, local = self.usage[at][column], self.local[at][column]
-            limit = self.borrowing[at][column]
+        uses = [self.usage[at][column] for at in path]
+        if counted > 0:
+            for step, at in enumerate(path):
+                uses[step], counted = uses[step] - counted, min(counted, uses[step] - self.local[at][column])
+                if counted <= 0:
+                    break
+        free = self.subtree[path[-1]][column] - uses[-1]
+        for step in range(len(path) - 2, -1, -1):
+            at, used = path[step], uses[step]
+            local, limit = self.local[at][column], self.borrowing[at][column]
             if limit is not None:
                 most = self.subtree[at][column] - local + limit - (used - local if used > local else 0)
                 free = most if most < free else free
@@ -192,9 +216,9 @@ class CohortQuotas:
                 free += local - used
         return free if free > 0 else 0
 
-    def fits(self, node: int, needs: Needs) -> bool:
-        """Return whether all of it is available."""
-        return all(amount <= self.available(node, column) for column, amount in needs)
+    def fits(self, node: int, needs: Needs, *, counted: bool = False) -> bool:
+        """Return whether all of it is available, or (``counted``) would be if it were not in use there already."""
+        return all(amount <= self.available(node, column, amount if counted else 0) for column, amount in needs)
 
     def over(self, node: int, column: int, more: int = 0) -> bool:
         """Return whether usage, with ``more``, is above the quota: `BorrowingWith`."""
@@ -202,18 +226,18 @@ class CohortQuotas:
 
     def over_any(self, node: int, columns: Iterable[int]) -> bool:
         """Return whether usage is above the quota in any of the columns: not `IsWithinNominalInResources`."""
-        return any(self.usage[node][column] > self.subtree[node][column] for column in columns)
+        usage, quota = self.usage[node], self.subtree[node]
+        return any(usage[column] > quota[column] for column in columns)
 
     def _with(self, node: int, more: Needs) -> list[int]:
-        """Return what a node borrows of each resource, with ``more`` in use there."""
+        """Return what a node borrows of each resource, with ``more`` (may be negative) in use there."""
         borrowed = self.borrowed[node]
         if more:
             borrowed = borrowed[:]
             usage, quota = self.usage[node], self.subtree[node]
             for column, amount in more:
                 before = usage[column] - quota[column]
-                if before + amount > 0:
-                    borrowed[self.resource[column]] += amount if before > 0 else before + amount
+                borrowed[self.resource[column]] += max(0, before + amount) - max(0, before)
         return borrowed
 
     def order(self, node: int, more: Needs = ()) -> tuple[bool, int]:
@@ -228,6 +252,17 @@ class CohortQuotas:
         if not more:
             self._orders[node] = found
         return found
+
+    def order_without(self, node: int, queue: int, needs: Needs) -> tuple[bool, int]:
+        """Return `order` of a node above a ClusterQueue, or of itself, as if that used ``needs`` less."""
+        less = []
+        for column, amount in needs:
+            for at in self.paths[queue]:
+                if at == node or amount <= 0:
+                    break
+                amount = min(amount, max(0, self.usage[at][column] - self.local[at][column]))
+            less.append((column, -amount))
+        return self.order(node, less)
 
     def borrows(self, node: int) -> bool:
         """Return whether a node uses more than its quota of anything; a root never does."""

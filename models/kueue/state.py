@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 
-_Place = tuple[int, int, int]
+Place = tuple[int, int, int]
 #: So many workloads that preempt without end are enough to say that preemption does not end on this cluster.
 MANY = 8
 
@@ -90,8 +90,12 @@ class QueuedWork:
     flavor: int | None = None
 
     @property
-    def place(self) -> _Place:
-        """Its place among those of its ClusterQueue that may be preempted: lowest priority, most recently admitted."""
+    def place(self) -> Place:
+        """Its place among those that may be preempted: lowest priority, most recently admitted.
+
+        Those of the preemptor's ClusterQueue come last. Source: common/ordering.go, CandidatesOrdering; without
+        workloads that are being evicted, and LocalQueues.
+        """
         return self.priority, -self.admitted, self.number
 
     @property
@@ -102,11 +106,30 @@ class QueuedWork:
         return (*own, *apart) if apart else own
 
 
+#: A workload that may be preempted, after its place among those of all ClusterQueues but the preemptor's.
+Candidate = tuple[Place, QueuedWork]
+
+
 class Target(NamedTuple):
     """A workload to be preempted, and why, in the source's words."""
 
     work: QueuedWork
     reason: str
+
+
+@dataclass
+class _Known:
+    """What was found under a stamp of the quotas, forgotten with it."""
+
+    stamp: int = -1
+    found: dict[tuple[Any, ...], list[Any]] = field(default_factory=dict)
+
+    def at(self, stamp: int) -> dict[tuple[Any, ...], list[Any]]:
+        """Return what is known under a stamp, by what was asked."""
+        if stamp != self.stamp:
+            self.stamp = stamp
+            self.found.clear()
+        return self.found
 
 
 @dataclass
@@ -125,7 +148,8 @@ class State:
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
 
     #: Those that may be preempted, by ClusterQueue and column, in the order in which they go.
-    _going: dict[tuple[int, int], list[tuple[_Place, QueuedWork]]] = field(default_factory=dict)
+    _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
+    _known: _Known = field(default_factory=_Known)
 
     def enter(self, work: QueuedWork) -> None:
         """List a workload as running; its usage is counted already."""
@@ -148,7 +172,7 @@ class State:
                 going = self._going[work.queue, column]
                 del going[bisect_left(going, work.place, key=itemgetter(0))]
 
-    def candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[QueuedWork]:
+    def candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
         """Return whom of a ClusterQueue a workload may preempt to get room in some columns, in order.
 
         Source: preemption_policy.go, SatisfiesPreemptionPolicy; WorkloadUsesResources.
@@ -161,31 +185,57 @@ class State:
         else:
             own = lists[0] if lists else []
         if policy is Preempts.ANY:
-            return [work for _, work in own]
+            return own[:]
         lower = bisect_left(own, (preemptor.priority,), key=itemgetter(0))
-        found = [work for _, work in own[:lower]]
+        found = own[:lower]
         if policy is Preempts.LOWER_OR_NEWER:
-            for _, work in own[lower:]:
-                if work.priority > preemptor.priority:
+            for each in own[lower:]:
+                if each[1].priority > preemptor.priority:
                     break
-                if preemptor.since < work.since:
-                    found.append(work)
+                if preemptor.since < each[1].since:
+                    found.append(each)
         return found
+
+    def below(self, node: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
+        """Return the `candidates` of all ClusterQueues below a node that are `CohortQuotas.reclaimable`, in order.
+
+        ``policy``: Any or LowerPriority.
+        """
+        found = self._known.at(self.quotas.stamp)
+        key = (node, *columns)
+        if key not in found:
+            queues = self.quotas.reclaimable(node, columns)
+            own = (self.candidates(queue, Preempts.ANY, preemptor, columns) for queue in queues)
+            found[key] = sorted(chain.from_iterable(own))
+        if policy is Preempts.ANY:
+            return found[key]
+        return found[key][: bisect_left(found[key], ((preemptor.priority,),))]
+
+    def queues_above(self, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[int]:
+        """Return the other ClusterQueues of the tree that use more than their quota and have `candidates`.
+
+        ``policy``: Any or LowerPriority.
+        """
+        found = self._known.at(self.quotas.stamp)
+        key = (self.quotas.paths[preemptor.queue][-1], *columns, "above")
+        if key not in found:
+            found[key] = [
+                (queue, min(least))
+                for queue in self.quotas.above_quota(preemptor.queue, columns)
+                if (least := [own[0][0][0] for column in columns if (own := self._going.get((queue, column)))])
+            ]
+        anybody = policy is Preempts.ANY
+        return [
+            queue for queue, least in found[key] if queue != preemptor.queue and (anybody or least < preemptor.priority)
+        ]
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork]) -> Iterator[None]:
         """Leave the usage of some running workloads out for a while: `SimulateWorkloadUsageRemoval`."""
-        gone = list(works)
+        gone, stamp = list(works), self.quotas.stamp
         for work in gone:
             self.quotas.remove(work.queue, work.usage)
         yield
         for work in reversed(gone):
             self.quotas.add(work.queue, work.usage)
-
-
-def first_to_go(queue: int) -> Callable[[QueuedWork], tuple[bool, int, int, int]]:
-    """Return the order of candidates: other ClusterQueues' first, lowest priority, most recently admitted.
-
-    Source: common/ordering.go, CandidatesOrdering; without workloads that are being evicted, and LocalQueues.
-    """
-    return lambda work: (work.queue == queue, *work.place)
+        self.quotas.undone(stamp)

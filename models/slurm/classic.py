@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fairopt.models.slurm.priority import Exponential
-from fairopt.models.slurm.tree import ROOT, AssociationTree, quotient
+from fairopt.models.slurm.tree import ROOT, AssociationTree
 from fairopt.program import INFINITY
 
 
@@ -16,11 +16,12 @@ def effective_usage(tree: AssociationTree) -> list[Fraction]:
     U_A) x S / S of all siblings; priority_multifactor.c, _set_assoc_usage_efctv and _set_usage_efctv.
     """
     found: list[Fraction | None] = [None] * len(tree.above)
+    usage = tree.machine_usage()
 
     def effective(node: int) -> Fraction:
         own = found[node]
         if own is None:
-            used = min(Fraction(quotient(tree.usage[node], tree.total)) if tree.total else Fraction(0), Fraction(1))
+            used = usage[node]
             above, share = tree.above[node], tree.share[node]
             siblings = tree.level_shares(node)
             if above == ROOT:

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt.errors import require
-from fairopt.models.slurm.classic import classic_factors
+from fairopt.models.slurm.classic import classic_factors, effective_usage
 from fairopt.models.slurm.priority import Exponential, PriorityWeights, order
 from fairopt.models.slurm.ranking import Ties, fair_tree
 from fairopt.models.slurm.starting import start
-from fairopt.models.slurm.tree import AssociationTree
+from fairopt.models.slurm.tree import ROOT, AssociationTree, quotient
 from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.policy.grounds import Grounds
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
@@ -98,16 +98,20 @@ class SlurmQueue(Computed):
             gangs,
             self.unit,
             share=shares,
-            stated={"FairShare": dict(zip(owed.users, map(float, factor), strict=True))} | self.further(shares),
+            stated={"FairShare": dict(zip(owed.users, map(float, factor), strict=True))}
+            | {
+                what: {names[node]: each for node, each in zip(nodes, column, strict=True) if each is not None}
+                for what, column in self.further(tree, value).items()
+            },
             owed=np.multiply.outer(parts, cast(problem.capacity, Fraction)),
             order=tuple(names[user] for user in users),
             waits=waits,
         )
         return cast(after, Fraction if problem.exact else float), grounds
 
-    def further(self, shares: Mapping[str, Number]) -> dict[str, Mapping[str, Number]]:
-        """Return what sshare prints beside FairShare that the rule computes, by column."""
-        return {}
+    @abstractmethod
+    def further(self, tree: AssociationTree, value: Sequence[Number | None]) -> dict[str, Sequence[Number | None]]:
+        """Return what sshare prints beside FairShare, by column and association; None for what is not said here."""
 
     def factors(self, market: Market) -> Mapping[str, Fraction | Exponential]:
         """Return the fair-share factor of every user, as `sshare` prints it in the column FairShare."""
@@ -158,9 +162,20 @@ class SlurmFairTree(SlurmQueue):
         require(isinstance(self.ties, Ties), self.ties, "ties", f"Give {told}")
         require(isinstance(self.rounded, bool), self.rounded, "rounded", "Give true or false")
 
-    def further(self, shares: Mapping[str, Number]) -> dict[str, Mapping[str, Number]]:
-        """Return LevelFS."""
-        return {"LevelFS": shares}
+    def further(self, tree: AssociationTree, value: Sequence[Number | None]) -> dict[str, Sequence[Number | None]]:
+        """Return LevelFS, and usage and shares over those of the account.
+
+        Source: Slurm, doc/html/fair_tree.shtml; sshare.1, EFFECTV USAGE and NORM SHARES with Fair Tree.
+        """
+        above = [tree.total if over == ROOT else tree.usage[over] for over in tree.account]
+        return {
+            "LevelFS": value,
+            "NormShares": [
+                None if own is None else part for own, part in zip(tree.share, tree.fair_part(), strict=True)
+            ],
+            "NormUsage": tree.machine_usage(),
+            "EffectvUsage": [quotient(used, max(used, all_)) for used, all_ in zip(tree.usage, above, strict=True)],
+        }
 
     def find(self, tree: AssociationTree) -> Found:
         """Return FairShare of users, LevelFS of associations, and the ranking."""
@@ -206,6 +221,14 @@ class SlurmMultifactor(SlurmQueue):
         super().__post_init__()
         fits = isinstance(self.dampening, int) and not isinstance(self.dampening, bool) and 1 <= self.dampening <= 65535
         require(fits, self.dampening, "dampening", "Give a whole number from 1 to 65535")
+
+    def further(self, tree: AssociationTree, value: Sequence[Number | None]) -> dict[str, Sequence[Number | None]]:
+        """Return usage and shares of the whole machine, and effective usage. Source: classic_fair_share.shtml."""
+        return {
+            "NormShares": tree.machine_part(),
+            "NormUsage": tree.machine_usage(),
+            "EffectvUsage": effective_usage(tree),
+        }
 
     def find(self, tree: AssociationTree) -> Found:
         """Return the classic factors, and users by them."""

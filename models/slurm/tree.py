@@ -17,9 +17,9 @@ ROOT = -1
 class AssociationTree:
     """Associations below a root, N of them, in the order in which they are listed; the first ``users`` are users.
 
-    ``above`` (N,): the account in which each shares: the nearest that is not Fairshare=parent itself, `ROOT` for the
-    root. ``share`` (N,): RawShares; None for Fairshare=parent, which has none of its own. ``usage`` (N,): RawUsage, and
-    ``total`` the root's. ``listed`` (N,): the associations in the order of the list.
+    ``account`` (N,): the account in which each is, `ROOT` for the root. ``above`` (N,): in which it shares, the nearest
+    that is not Fairshare=parent itself. ``share`` (N,): RawShares; None for Fairshare=parent, which has none of its
+    own. ``usage`` (N,): RawUsage, and ``total`` the root's. ``listed`` (N,): the associations in the order of the list.
 
     Errors: none. Source: Slurm 284c3b95, src/common/assoc_mgr.c: _set_assoc_parent_and_user (fs_assoc_ptr),
     _set_children_level_shares (shares of a level), _normalize_assoc_shares_fair_tree.
@@ -28,6 +28,7 @@ class AssociationTree:
     4
     """
 
+    account: tuple[int, ...]
     above: tuple[int, ...]
     share: tuple[Number | None, ...]
     usage: tuple[Number, ...]
@@ -60,7 +61,7 @@ class AssociationTree:
             below[shares_in[node]].append(node)  # the root's are the last
         root = sum(usage[node] for node in range(len(above)) if above[node] == ROOT) if total is None else total
         children = tuple(map(tuple, below))
-        return cls(tuple(shares_in), tuple(share), tuple(usage), users, root, order, children)
+        return cls(tuple(above), tuple(shares_in), tuple(share), tuple(usage), users, root, order, children)
 
     @classmethod
     def from_entitlements(cls, owed: Entitlements) -> tuple[AssociationTree, list[int]]:
@@ -95,6 +96,11 @@ class AssociationTree:
             for each in level if shares else ():
                 parts[each] = Fraction(self.share[each] or 0) / Fraction(shares)
         return parts
+
+    def machine_usage(self) -> list[Fraction]:
+        """Return what part of all usage each association's is (N,), at most 1; 0 where there is none."""
+        of_all = (Fraction(quotient(used, self.total)) if self.total else Fraction(0) for used in self.usage)
+        return [min(each, Fraction(1)) for each in of_all]
 
     def machine_part(self) -> list[Fraction]:
         """Return what part of the whole machine each association's shares are (N,): the product down the tree.

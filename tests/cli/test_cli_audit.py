@@ -244,7 +244,7 @@ def test_what_volcanos_queues_say_they_hold_is_added_up_again(tmp_path: Path) ->
     document = json.loads((CLUSTERS / "volcano" / "capacity.json").read_text())
     found = audit(CLUSTERS / "volcano" / "capacity.json", policies=[])
     known = [each for each in found.declared if each.computed is not None]
-    assert (len(known), [each for each in known if each.differs]) == (19, [])
+    assert (len(known), [each for each in known if each.differs]) == (35, [])
     for item in document["items"]:
         if (item["kind"], item["metadata"]["name"]) == ("Queue", "language"):
             item["status"]["allocated"]["nvidia.com/a100"] = "7"
@@ -258,7 +258,7 @@ def test_what_kais_queues_say_they_hold_is_added_up_again(tmp_path: Path) -> Non
     text = (CLUSTERS / "kai" / "cluster.yaml").read_text()
     found = audit(CLUSTERS / "kai" / "cluster.yaml", policies=[])
     known = [each for each in found.declared if each.computed is not None]
-    assert (len(known), [each for each in known if each.differs]) == (10, [])
+    assert (len(known), [each for each in known if each.differs]) == (14, [])
     document = yaml.safe_load(text)
     for item in document["items"]:
         if (item["kind"], item["metadata"]["name"]) == ("Queue", "vision"):
@@ -272,7 +272,7 @@ def test_values_that_a_file_states_are_computed_again(tmp_path: Path) -> None:
     text = (CLUSTERS / "slurm" / "sshare.txt").read_text()
     found = audit(CLUSTERS / "slurm" / "sshare.txt")
     known = [each for each in found.declared if each.computed is not None]
-    assert {each.what for each in known} == {"FairShare", "LevelFS"}
+    assert {each.what for each in known} == {"FairShare", "LevelFS", "EffectvUsage", "NormShares", "NormUsage"}
     assert not [each for each in known if each.differs]
     other = tmp_path / "sshare.txt"
     other.write_text(text.replace("0.555556", "0.777778"))
