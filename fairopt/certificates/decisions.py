@@ -186,6 +186,10 @@ class MarketBound(Certificate):
 class WaterFillingProof(OfAllocation):
     """``allocation`` is lexicographically max-min; ``rounds`` of water filling are {"level", "fixed", "duals"}.
 
+    ``normaliser`` says to what ratios are, own partitions where it is absent. Where the market has entitlements,
+    ``owed`` holds the floors of groups (G, k), and ``lent`` (k,) where less than all GPUs may be held. With ``rates``
+    (rounds, n) users rise at these, from what they had.
+
     >>> from fairopt.datasets import oef_example
     >>> market = oef_example()
     >>> from fairopt import allocate
@@ -197,6 +201,15 @@ class WaterFillingProof(OfAllocation):
     kind: ClassVar[str] = "levels"
     decision: ClassVar[bool] = True
     rounds: Annotated[Sequence[Mapping[str, Any]], Part(rows_of("level"), "The rounds, in order.")]
+    normaliser: (
+        Annotated[str, Part({"enum": ["equal-time", "isolated"]}, "What throughputs are compared with.")] | None
+    ) = None
+    owed: Annotated[Mapping[str, Any], Part("floors", "What entitlements make of the market's groups.")] | None = None
+    rates: Annotated[Array, Part("table", "How fast each user rises in each round.")] | None = None
+
+    def tells_whole(self) -> bool:
+        """Whether the market is told with its entitlements: where it has any that count."""
+        return self.owed is not None
 
 
 @dataclass(frozen=True, eq=False)

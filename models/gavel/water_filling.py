@@ -28,7 +28,7 @@ from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trai
 from fairopt.policy.allocation import same_utilities
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
-from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
+from fairopt.problem.floors import FLOORS_AND_CAPS, floors_of, is_entitled
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import ROUNDING, Array, Formulation, Number, Program
 
@@ -92,7 +92,7 @@ class WaterFilling(Formulated):
     there are types. The program needs a round for each demand that limits only its own user.
 
     Users and groups get at least their floors and at most their caps (`fairopt.problem.floors`); these are rows and
-    bounds of every round's program, so what duals say of bottlenecks stays true. No certificate is written then.
+    bounds of every round's program, so what duals say of bottlenecks stays true.
 
     ``normaliser``: what throughputs are compared with, "own-partition", "equal-time" or "isolated" (`Normaliser`).
 
@@ -293,22 +293,34 @@ class WaterFilling(Formulated):
         """Return the certificate: the level of each round, with duals that prove its users to be bottlenecks.
 
         A decision by prices on an exact market is solved again in Fractions. If the ratios agree up to rounding, the
-        certificate is that of the exact allocation. Errors: `NotCapable` where the market is in floats or large, or has
-        entitlements, or the decision is a back end's in floats, or by another normaliser.
+        certificate is that of the exact allocation. Where there are entitlements it holds the floors of groups. Errors:
+        `NotCapable` where the market is in floats or large, or the decision is a back end's in floats.
         """
-        if is_entitled(decision.market) or self.normaliser is not Normaliser.OWN_PARTITION:
-            what = "entitlements" if is_entitled(decision.market) else f"the normaliser {self.normaliser.value}"
-            raise NotCapable(f"{self.name} has no certificate with {what}; max-min has one")
         if decision.method is not None:
             decision = self._in_fractions(decision)
         self._require_exact(decision)
         levels: WaterLevels = decision.evidence
-        rounds = []
+        rounds, rates, had = [], self._rates(decision.market, levels), levels.level * 0
         for number, duals in enumerate(levels.pushes, start=1):
             fixed = np.flatnonzero(levels.fixed_in == number)
-            users = [decision.market.users[i] for i in fixed]
-            rounds.append({"level": levels.level[fixed[0]], "fixed": users, "duals": duals})
-        return LevelsProof(decision.market, decision.shares, rounds)
+            users, level = [decision.market.users[i] for i in fixed], levels.level[fixed[0]]
+            if rates is not None:
+                rate = rates[number - 1]
+                level = (level - had[fixed[0]]) / rate[fixed[0]]
+                had = had + rate * level
+            rounds.append({"level": level, "fixed": users, "duals": duals})
+        told = None if self.normaliser is Normaliser.OWN_PARTITION else self.normaliser.value
+        owed = _owed(decision.market)
+        return LevelsProof(decision.market, decision.shares, rounds, normaliser=told, owed=owed, rates=rates)
+
+    def _rates(self, market: Market, levels: WaterLevels) -> Array | None:
+        """Return how fast each user rises in each round (rounds, n); None where all that are open rise alike."""
+        return None
+
+    def told(self, market: Market) -> str:
+        """Return the name for certificates, with the normaliser where it is not the ordinary one."""
+        other = "" if self.normaliser is Normaliser.OWN_PARTITION else f", {self.normaliser.value}"
+        return super().told(market) + other
 
     def _in_fractions(self, decision: Allocation) -> Allocation:
         """Return the exact decision that corresponds to one in floats."""
@@ -322,6 +334,15 @@ class WaterFilling(Formulated):
         if (np.abs(decision.evidence.level - levels) > FLOAT_SLACK * levels).any():
             raise NotCapable(f"this decision of {self.name} in floats is not the exact one")
         return replace(exact, seconds=decision.seconds)
+
+
+def _owed(market: Market) -> dict[str, Array] | None:
+    """Return what a certificate says of entitlements: floors of groups (G, k), and what is lent where some is not."""
+    if not is_entitled(market):
+        return None
+    own = floors_of(market)
+    lent = {"lent": own.lendable} if (own.lendable < market.capacity).any() else {}
+    return {"floors": own.floor[len(market.users) :], **lent}
 
 
 def _nearly_alike(speedup: Array) -> bool:

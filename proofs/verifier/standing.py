@@ -173,7 +173,7 @@ def group_fairness(market: Market, shares: Table) -> bool:
 
 
 def peers(market: Market, shares: Table) -> Iterator[tuple[int, list[Fraction]]]:
-    """Yield each user with its guaranteed part and what a peer holds beyond its own, by weight, within caps."""
+    """Yield each user with its guaranteed part and what a peer holds beyond it, by weight, within caps."""
     owed, users = Standing(market, shares).owed, range(len(shares))
     ends = [[*zip(*rows, strict=False)] for rows in zip(shares, owed.guarantee, owed.cap, strict=False)]
     # a guarantee without bound is none

@@ -19,11 +19,13 @@ from fairopt.discovery import policies, property_
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_misreport
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
+from fairopt.models.gavel.hierarchical import HierarchicalWaterFilling
+from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Formulated, decide, follow
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.problem.floors import Floors, floors_of
 from fairopt.program import Array
-from fairopt.proofs.verify import verify
+from fairopt.proofs.verify import Rejected, verify
 from fairopt.properties import Answer
 from fairopt.properties.misreports.exact_reports import Misreport
 
@@ -301,9 +303,48 @@ def test_the_certificate_holds_the_program(policy: Formulated) -> None:
         verify(passed_off)
 
 
-def test_water_filling_says_that_it_has_no_certificate_there() -> None:
-    with pytest.raises(NotCapable, match="no certificate with entitlements"):
-        WaterFilling().certify(decide(WaterFilling(), two(guarantee={"B": [4, 0]}), exact=True))
+FILLING = [
+    *(WaterFilling(normaliser=each) for each in Normaliser),
+    HierarchicalWaterFilling(),
+    HierarchicalWaterFilling(fifo=["a"]),
+]
+
+
+@pytest.mark.parametrize("policy", FILLING, ids=lambda each: each.told(two()))
+def test_water_filling_is_proved_round_by_round(policy: WaterFilling) -> None:
+    for seed in range(4):
+        market = entitled(seed)
+        found = decide(policy, market, exact=True)
+        told = json.loads(json.dumps(policy.certify(found).to_json()))
+        statement = verify(told)
+        assert (
+            f"as {policy.told(market)} makes them [floors of groups, and GPUs that are lent, are as told" in statement
+        )
+        if "fifo" in vars(policy) and policy.fifo:  # such a group there must be
+            continue
+        plain = json.loads(json.dumps(policy.certify(decide(policy, market.plain(), exact=True)).to_json()))
+        assert f"as {policy.told(market.plain())} makes them" in verify(plain)
+        with pytest.raises(Rejected):  # what entitlements make of groups is told where there are some, and nowhere else
+            verify(plain | {"owed": told["owed"]})
+        if plain["allocation"] != told["allocation"]:
+            with pytest.raises(Rejected):
+                verify(told | {key: plain[key] for key in ("allocation", "rounds")})
+
+
+def test_forged_floors_of_water_filling_are_rejected() -> None:
+    market = two(guarantee={"ml": [0, 3]}, group={"A": "ml"}, reserve={"ml": [0, 3]}).misreport("A", [2, 0])
+    policy, idle = WaterFilling(), two(guarantee={"B": [4, 0]})
+    told = json.loads(json.dumps(policy.certify(decide(policy, market, exact=True)).to_json()))
+    assert told["owed"] == {"floors": [["0", "0"]], "lent": ["8", "1"]}
+    verify(told)
+    for floors, lent in (([[0, 3]], [8, 1]), ([[0, 4]], [8, 1]), ([[0, 0]], [8, 2]), ([[-1, 0], [0, 0]], [8, 1])):
+        with pytest.raises(Rejected):
+            verify(told | {"owed": {"floors": floors, "lent": lent}})
+    with pytest.raises(Rejected, match=r"guarantees|bounds"):  # B has less than it is guaranteed
+        verify(
+            json.loads(json.dumps(policy.certify(decide(policy, idle, exact=True)).to_json()))
+            | {"allocation": [["16/3", 2], ["8/3", 2]]}
+        )
 
 
 def test_a_lie_to_an_entitled_market_is_proved() -> None:
