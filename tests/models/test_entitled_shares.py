@@ -109,7 +109,7 @@ def test_a_floor_is_what_members_can_use_of_a_guarantee(seed: int) -> None:
 
 @pytest.mark.parametrize("policy", ALL, ids=lambda policy: policy.name)
 def test_floors_and_caps_hold_exactly_and_other_solvers_agree(policy: Formulated) -> None:
-    for seed in (0, 1, 2, 3, 5, 6):
+    for seed in (0, 2, 3, 5, 6, 8):
         market = entitled(seed)
         floors, below = floors_of(market), members_of(market)
         found = decide(policy, market, exact=True)

@@ -75,47 +75,6 @@ TWO_LEVELS = certificate(
         {"level": 3, "fixed": ["A"], "duals": [["capacity", 0, 3], ["least_ratio", 0, -1]]},
     ],
 )
-#: Of 2 GPUs A can use a half: that is a half of what equal time is worth, though all of its own partition.
-EQUAL_TIME = certificate(
-    "levels",
-    market=market({"A": [1], "B": [1]}, [2], A={"demand": "1/2"}),
-    allocation=[["1/2"], ["3/2"]],
-    normaliser="equal-time",
-    rounds=[
-        {"level": "1/2", "fixed": ["A"], "duals": [["demand", 0, 1], ["least_ratio", 0, -1]]},
-        {"level": "3/2", "fixed": ["B"], "duals": [["capacity", 0, 1], ["least_ratio", 0, -1], ["least_ratio", 1, -1]]},
-    ],
-)
-#: A is guaranteed 3 of 4 GPUs, and B's group, in which it is alone, 1.
-GUARANTEED = certificate(
-    "levels",
-    market=market({"A": [1], "B": [1]}, [4])
-    | {
-        "entitlements": {
-            "groups": ["G"],
-            "in": [None, "G", None],
-            "goods": [],
-            "stock": [],
-            "guarantee": [[3], [0], [1]],
-            "cap": [[None], [2], [None]],
-            "borrow_weight": [1, 1, 1],
-            "tier": [0, 0, 0],
-            "held": [[0], [0]],
-            "fixed": [[0], [0]],
-            "pending": [],
-        }
-    },
-    allocation=[[3], [1]],
-    owed={"floors": [[1]]},
-    rounds=[
-        {"level": "1/2", "fixed": ["B"], "duals": [["capacity", 0, "1/2"], ["least_ratio", 1, -1]]},
-        {
-            "level": "3/2",
-            "fixed": ["A"],
-            "duals": [["capacity", 0, "1/2"], ["least_ratio", 0, -1], ["least_ratio", 1, -1]],
-        },
-    ],
-)
 SHARED = {"allocation": SHARES, "prices": ["2/3", "4/3"]}
 EQUILIBRIUM = certificate("equilibrium", market=PAIR, **SHARED)
 #: One GPU is all that A can use, the fast one; for a slow one it would pay a half less.
@@ -180,15 +139,6 @@ def _same_utilities(name: str, slack: Fraction) -> Callable[[Mapping[str, Any]],
         require((apart <= slack * market.speedup.max() * market.capacity.sum()).all(), "utilities are others")
 
     return check
-
-
-def _levels(data: Mapping[str, Any]) -> None:
-    market, filling = market_of(data), load(POLICIES, "water-filling")
-    require(data.get("rates") is None, "whose rates these are is not said")
-    normaliser = type(filling.normaliser)(data.get("normaliser") or "own-partition")
-    shares, decision = shares_of(data, market), decide(filling(normaliser=normaliser), market)
-    require_feasible(market, shares)
-    require((market.utility(shares) == decision.utilities).all(), "utilities are others")
 
 
 def _nash(data: Mapping[str, Any]) -> None:
@@ -302,7 +252,6 @@ def _pareto_weights(data: Mapping[str, Any]) -> None:
 
 TRUTH: dict[str, Truth] = {
     "optimality": _optimality,
-    "levels": _levels,
     "equilibrium": _nash,
     "nash_bounds": _nash,
     "partial": _same_utilities("partial-allocation", GRAIN),
