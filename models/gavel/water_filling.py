@@ -15,7 +15,7 @@ import numpy as np
 from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import WIDE
-from fairopt.certificates import Certificate, row_duals
+from fairopt.certificates import Certificate, floors_told, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.deadline import left
 from fairopt.errors import NotCapable, NotSolved, OutOfTime
@@ -28,7 +28,7 @@ from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trai
 from fairopt.policy.allocation import same_utilities
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
-from fairopt.problem.floors import FLOORS_AND_CAPS, floors_of, is_entitled
+from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import ROUNDING, Array, Formulation, Number, Program
 
@@ -310,7 +310,7 @@ class WaterFilling(Formulated):
                 had = had + rate * level
             rounds.append({"level": level, "fixed": users, "duals": duals})
         told = None if self.normaliser is Normaliser.OWN_PARTITION else self.normaliser.value
-        owed = _owed(decision.market)
+        owed = floors_told(decision.market) if is_entitled(decision.market) else None
         return LevelsProof(decision.market, decision.shares, rounds, normaliser=told, owed=owed, rates=rates)
 
     def _rates(self, market: Market, levels: WaterLevels) -> Array | None:
@@ -334,15 +334,6 @@ class WaterFilling(Formulated):
         if (np.abs(decision.evidence.level - levels) > FLOAT_SLACK * levels).any():
             raise NotCapable(f"this decision of {self.name} in floats is not the exact one")
         return replace(exact, seconds=decision.seconds)
-
-
-def _owed(market: Market) -> dict[str, Array] | None:
-    """Return what a certificate says of entitlements: floors of groups (G, k), and what is lent where some is not."""
-    if not is_entitled(market):
-        return None
-    own = floors_of(market)
-    lent = {"lent": own.lendable} if (own.lendable < market.capacity).any() else {}
-    return {"floors": own.floor[len(market.users) :], **lent}
 
 
 def _nearly_alike(speedup: Array) -> bool:

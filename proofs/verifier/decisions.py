@@ -92,7 +92,6 @@ def levels(data: Entry) -> Decision:
     program = sharing(market)
     require((owed is None) == (told["owed"].value is None), "owed", "it is what entitlements make of groups")
     if owed:
-        require(len(set(owed.tier)) == 1, "tier", "water filling knows no tiers")
         require_entitled(market, shares)
         entitle(program, market, owed, told["owed"])
     rated = told["rates"].value is not None

@@ -289,11 +289,13 @@ def entitle(program: Program, market: Market, owed: Entitled, told: Entry) -> No
     Told are the floors of groups, what their members can use, and how much is lent where some is reserved.
     """
     users, types, at = range(len(market.users)), range(len(market.types)), told.fields("floors", "lent")
+    require(len(set(owed.tier)) == 1, "tier", "floors and caps know no tiers")
     for i, cap in zip(users, owed.cap, strict=False):
         pairs = list(zip(owed.guarantee[i], cap, strict=True))[: len(types)]
         floor = market.used(i, [ZERO if most == inf else Fraction(min(most, high)) for most, high in pairs])
         for j in types:
-            program.bounds["share", i, j] = (floor[j], min(cap[j], program.bounds["share", i, j][1]))
+            most = min(cap[j], market.capacity[j], program.bounds["share", i, j][1])
+            program.bounds["share", i, j] = (floor[j], most)
     for j, lent in enumerate([] if at["lent"].value is None else at["lent"].numbers(len(types))):
         program.rows["capacity", j] = program.rows["capacity", j]._replace(high=min(lent, market.capacity[j]))
     groups = range(len(users), len(owed.nodes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -203,24 +204,46 @@ def test_guarantees_are_no_reason_for_envy_by_hand() -> None:
     assert above[0] == above[1] > 0
 
 
-def test_nash_welfare_is_proved_within_floors_and_caps() -> None:
-    for seed in range(6):
+def test_nash_welfare_is_exact_within_floors_and_caps() -> None:
+    for seed in range(8):
         market, policy = entitled(seed), NashWelfare()
         floors = floors_of(market)
         found, other = decide(policy, market), decide(policy, market, Ecos())
         assert found.solver is not None
-        assert found.solution is not None
         assert found.solver.name == "clarabel"
+        assert found.exact
+        assert found.error == 0
         held = members_of(market) @ found.shares
-        assert (floors.floor.astype(float) <= held + 1e-6).all()
-        assert (held <= floors.cap.astype(float) + 1e-6).all()
+        assert (floors.floor <= held).all()
+        assert (held <= floors.cap).all()
         assert float(found.objective) == pytest.approx(float(other.objective), abs=1e-6)
-        assert float(found.objective) <= found.solution.bound + 1e-12  # type: ignore[operator]
-        assert found.solution.bound == pytest.approx(float(found.objective), abs=1e-4)
-    plain = allocate("nash-welfare", two(cap={"A": [8, 4]}).plain(), exact=True)
-    bounded_too = allocate("nash-welfare", two(cap={"A": [8, 4]}))  # a cap that binds nobody
-    assert bounded_too.utilities == pytest.approx(plain.utilities.astype(float), rel=1e-6)
-    assert not allocate("nash-welfare", two(guarantee={"B": [4, 0]}), exact=True).exact  # irrational in general
+        told = json.loads(json.dumps(policy.certify(found).to_json()))
+        assert "is at most 0 below the largest [within entitlements" in verify(told)
+        more, dearer = ([str(2 * Fraction(each)) for each in told[key]] for key in ("lower", "costs"))
+        for forged in ({"lower": more}, {"costs": dearer}, {"duals": []}, {"gap": "-1"}):
+            with pytest.raises(Rejected):
+                verify(told | forged)
+        # in floats, a linear program bounds it
+        floats = decide(policy, market.as_(float))
+        assert floats.solution is not None
+        assert float(floats.objective) <= floats.solution.bound + 1e-12  # type: ignore[operator]
+        assert floats.solution.bound == pytest.approx(float(floats.objective), abs=1e-4)
+        assert floats.utilities.astype(float) == pytest.approx(found.utilities.astype(float), rel=1e-4)
+
+
+def test_nash_welfare_that_is_irrational_is_known_to_as_many_digits_as_asked() -> None:
+    plain = Market.of([[2, 3], [1, 2], [2, 3]], [2, 1], demand=[1, 1, None], users=["A", "B", "C"], types=["T1", "T2"])
+    owed = Entitlements.of(plain.users, plain.types, guarantee={"A": ["1/2", 0]}, cap={"C": [2, 2]})
+    market = replace(plain, entitlements=owed)
+    for digits in (30, 60):
+        found, known = (decide(NashWelfare(digits=digits), each) for each in (market, plain))
+        assert 0 < found.error * 10**digits <= 1
+        proof = found.evidence.bounds
+        assert ((proof.lower <= known.utilities) & (known.utilities <= proof.upper)).all()
+        assert "below the largest" in verify(json.loads(json.dumps(NashWelfare().certify(found).to_json())))
+    free, bound = (decide(NashWelfare(), two(**more)) for more in ({"cap": {"A": [8, 4]}}, {"cap": {"A": [8, 3]}}))
+    assert (free.utilities == allocate("nash-welfare", two().plain(), exact=True).utilities).all()
+    assert bound.error == 0
     with pytest.raises(NotSolved):
         allocate("nash-welfare", two(cap={"A": [0, 0]}))  # who may hold nothing has no logarithm
 

@@ -1,4 +1,4 @@
-"""Certificates of water filling with normalisers, entitlements and rates: examples by hand, and when they are true."""
+"""Certificates of decisions on entitled markets, and by normalisers: examples by hand, and when they are true."""
 
 from __future__ import annotations
 
@@ -78,6 +78,16 @@ RATED = GUARANTEED | {
         },
     ],
 }
+#: Nash welfare there: at these costs of a unit of throughput all GPUs, but for A's 3, are best with B.
+WITHIN = certificate(
+    "nash_bounds",
+    **{key: GUARANTEED[key] for key in ("market", "allocation", "owed")},
+    costs=["1/3", 1],
+    duals=[["capacity", 0, 1]],
+    gap=0,
+    lower=[3, 1],
+    upper=[3, 1],
+)
 
 
 # -- whether what they state is so -------------------------------------------------------------------------------------
