@@ -186,8 +186,8 @@ class MarketBound(Certificate):
 class WaterFillingProof(OfAllocation):
     """``allocation`` is lexicographically max-min; ``rounds`` of water filling are {"level", "fixed", "duals"}.
 
-    ``normaliser``: to what ratios are; own partitions where it is absent. ``owed``, of a market with entitlements: floors
-    of groups (G, k), and ``lent`` (k,) GPUs. With ``rates`` (rounds, n) users rise at these, from what they had.
+    ``normaliser``: to what ratios are; own partitions where it is absent. ``owed``, where there are entitlements:
+    floors of groups (G, k), and ``lent`` (k,) GPUs. With ``rates`` (rounds, n) users rise at these, from what they had.
 
     >>> from fairopt.datasets import oef_example
     >>> market = oef_example()
