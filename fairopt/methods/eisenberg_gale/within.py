@@ -71,7 +71,7 @@ def _sizes(program: Program) -> Array:
     rows, most = program.rows, program.upper.astype(float)
     high = rows.upper.astype(float)[rows.row] / np.abs(rows.value.astype(float))
     np.minimum.at(most, rows.column, np.where(rows.value > 0, high, INFINITY))
-    return np.maximum(most, np.finfo(float).tiny)
+    return np.asarray(np.maximum(most, np.finfo(float).tiny))
 
 
 def _proved(program: Program, speedup: Array, weight: Array, shares: Array, digits: int) -> NearWithin | None:
@@ -108,7 +108,7 @@ class _Space:
         x, rows = draft.ravel(), program.rows
         lower, upper = program.lower.astype(float), program.upper.astype(float)
         at_low, at_high = x <= lower + near, x >= upper - near
-        base = np.where(at_low, program.lower, np.where(at_high, program.upper, Fraction(0)))
+        base = np.where(at_low, program.lower, np.where(at_high, program.upper, program.lower * 0))
         inner = np.flatnonzero(~at_low & ~at_high)
         scale = np.bincount(rows.row, np.abs(rows.value.astype(float)) * near[rows.column], minlength=len(rows))
         activity = np.bincount(rows.row, rows.value.astype(float) * x[rows.column], minlength=len(rows))
