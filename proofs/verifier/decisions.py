@@ -102,7 +102,7 @@ def levels(data: Entry) -> Decision:
     fair = [NORMALISERS[named](counted, i) for i in users]
     rounds, had, fixed = told["rounds"].items(), [ZERO] * len(users), set[int]()
     rates = [row.numbers(len(users)) for row in told["rates"].items(len(rounds))] if rated else []
-    size = sum(len(row.terms.items()) for row in program.rows.values()) + len(users) * (len(market.types) + 8)
+    size = sum(len(row.terms.items()) for row in program.rows.values()) + len(users) * (8 - len(market.types))
     within(len(rounds) * size, 5 * MOST_TERMS, told["rounds"].place, "terms of programs")
     for at, this in enumerate(entry.fields("level fixed duals") for entry in rounds):
         level, duals = this["level"].number(), read_duals(this["duals"])
