@@ -88,7 +88,8 @@ def integer(value: object, place: str) -> int:
         return value
     number = exact(value, place)
     if number.denominator != 1 or abs(number) >= 2**62:
-        raise BadInput(f"got {shown(value)}", place=place, remedy="Give a whole number")
+        remedy = "Give a whole number" + ("" if abs(number) < 2**62 else " of at most 18 digits")
+        raise BadInput(f"got {shown(value)}", place=place, remedy=remedy)
     return int(number)
 
 
