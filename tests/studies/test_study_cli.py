@@ -244,10 +244,17 @@ def test_compare_with_seeds(tmp_path: Path, fairopt: Callable[..., Ran], monkeyp
     assert ran.status == 0, ran.err
     assert {pair["measure"] for pair in ran.data["pairs"]} >= {"jct_mean", "ltgf_tenant_min"}
     assert all(pair["seeds"] == 4 for pair in ran.data["pairs"])
-    for extra, part in ((["--property", "no_starvation"], "--property"), (["--policy", "nobody"], "'nobody'")):
+    for extra, part in (
+        (["--property", "no_starvation"], "--property"),
+        (["--policy", "nobody"], "'nobody'"),
+        (["--type", "T"], "--type: it means nothing for a trace"),
+    ):
         ran = fairopt(*words, *policies, *extra)
         assert ran.status == 2
         assert part in ran.err
+    ran = fairopt(*words[:-1], "10001", *policies)
+    assert ran.status == 2
+    assert "--seeds: got 10001. Give at most 10000" in ran.err
     ran = fairopt(*words, "--policy", "srtf")
     assert ran.status == 2
     assert "two at least" in ran.err
