@@ -164,7 +164,7 @@ def killed(folder: Path, times: int, seed: int) -> tuple[int, int]:
         # some moments are before the first cell, most are between cells or in one, however slow the machine is
         more, late = source.randrange(4), source.uniform(0, 0.2)
         while process.poll() is None and more and lines_of(file) < size + more:
-            time.sleep(0.002)
+            time.sleep(0.02)
         time.sleep(late)
         process.send_signal(signal.SIGKILL)
         process.wait()
