@@ -217,9 +217,11 @@ def _played(*studies: StudyResults) -> str:
 
 
 def _range(results: StudyResults, policy: str, like: StudyResults | None = None) -> str:
-    """Return the least and the largest share of jobs below 0.95; of the traces only that ``like`` has."""
-    traces = {each.source.label for each in (like or results).settings}
-    found = [each.estimate.value for each in levels(results, [policy], JOBS) if each.where["trace"] in traces]
+    """Return the least and the largest share of jobs below 0.95; on the traces only, and draws, that ``like`` has."""
+    other = like or results
+    same = StudyResults(replace(results.spec, seeds=other.spec.seeds), results.cells)
+    traces = {each.source.label for each in other.settings}
+    found = [each.estimate.value for each in levels(same, [policy], JOBS) if each.where["trace"] in traces]
     return ends(min(found), max(found))
 
 
