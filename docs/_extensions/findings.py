@@ -69,8 +69,8 @@ PAPERS = {
         "with real quotas, in the paper's intervals of 10 seconds, and how wrong the lengths are that Themis is told "
         "changes little (`ltgf-jobfair`). The printed shares of jobs need a convention of the published simulator: a "
         "third of Venus' jobs are so short that the wait for the next 10 seconds alone puts them below 0.95, if it "
-        "counts. Leases of "
-        "an hour are worse than those of 900 seconds, as printed; shorter ones are not (`ltgf-lease`).",
+        "counts. Leases of an hour are worse than those of 900 seconds, as printed; shorter ones are not "
+        "(`ltgf-lease`).",
     ),
     "astraea": Paper(
         "Astraea, posted prices (IEEE TC 2022)",
