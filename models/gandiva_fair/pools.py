@@ -53,24 +53,29 @@ class Pool:
     tickets: Mapping[int, int]
 
 
-def assigned(queue: Queue, before: Mapping[str, str], assign: Assign) -> Array:
+def assigned(queue: Queue, before: Array, assign: Assign) -> Array:
     """Return the type of each job that can run now (n,), -1 for the others.
 
-    A job keeps its type in ``before`` while it can run there; one with a lease keeps the type on which it runs. New
+    A job keeps its type ``before`` (n,) while it can run there; one with a lease keeps the type on which it runs. New
     jobs, and those that can no longer run on their type, are assigned in the order of rows.
     """
-    known = {name: gpu_type for gpu_type, name in enumerate(queue.cluster.types)}
-    gpu_types = np.array([known[before[name]] if name in before else -1 for name in queue.jobs.names], dtype=np.int64)
+    gpu_types = before.copy()
     held = np.flatnonzero(queue.holds)
     gpu_types[held] = [queue.last_gpu_type(row) for row in held.tolist()]
     kept = (gpu_types >= 0) & queue.allowed[np.arange(len(queue)), gpu_types]
     kept[held] = True
     gpu_types[~kept] = -1
-    wanted = np.bincount(gpu_types[kept], weights=queue.jobs.gpus[kept], minlength=len(known)).astype(np.int64)
+    wanted = np.bincount(gpu_types[kept], weights=queue.jobs.gpus[kept], minlength=len(queue.cluster.types)).astype(np.int64)
     for row in np.flatnonzero(queue.can & ~kept).tolist():
         gpu_types[row] = assign(queue, row, queue.open_to(row), wanted)
         wanted[gpu_types[row]] += queue.jobs.gpus[row]
     return gpu_types
+
+
+def types_before(queue: Queue, before: Mapping[str, str]) -> Array:
+    """Return the type of each job (n,) in ``before``, a state's, -1 where it has none."""
+    number: dict[str | None, int] = {None: -1} | {name: at for at, name in enumerate(queue.cluster.types)}
+    return np.fromiter(map(number.__getitem__, map(before.get, queue.jobs.names)), dtype=np.int64, count=len(queue))
 
 
 def by_name(queue: Queue, gpu_types: Array) -> dict[str, str]:
@@ -117,8 +122,12 @@ def tickets_by_user(queue: Queue, rows: Array, gpus: int, *, readjust: bool) -> 
     wanted = np.bincount(users, weights=sizes).tolist()
     demand = {user: int(wanted[user]) for user in dict.fromkeys(users.tolist())}
     own = {user: exact(jobs.tenant_weight[user], "tenant_weight") for user in demand}
-    per_gpu = tickets_per_gpu(effective_tickets(own, demand, gpus) if readjust else own, demand)
-    each = {user: in_units(tickets) for user, tickets in per_gpu.items()}
+    if readjust and sum(demand.values()) <= gpus and all(own.values()):
+        # all demands are met, so that effective tickets are in proportion to them: the same for each GPU
+        each = dict.fromkeys(demand, in_units(sum(own.values()) / Fraction(sum(demand.values()))))
+    else:
+        per_gpu = tickets_per_gpu(effective_tickets(own, demand, gpus) if readjust else own, demand)
+        each = {user: in_units(tickets) for user, tickets in per_gpu.items()}
     return {
         row: each[user] * size for row, user, size in zip(rows.tolist(), users.tolist(), sizes.tolist(), strict=True)
     }
