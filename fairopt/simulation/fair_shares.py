@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation.gpu_time import Window, job_share, overlap, quota, tenant_share
+from fairopt.simulation.gpu_time import Window, job_part, overlap, quota, tenant_share
 
 
 class Share(NamedTuple):
@@ -52,8 +52,9 @@ class _Tenant:
             # jobs are counted by weight, so that no rounding error is left when all of them are gone
             weights = sum([each.weight * each.count for each in alike])
             span = time - self.since
+            part = {each: job_part(each, weights, share) for each in {each.weight for each in alike}}
             for each in alike:
-                each.due += job_share(each.gpus, each.weight, weights, share) * span
+                each.due += min(each.gpus, part[each.weight]) * span
             self.fair += share * overlap(window, self.since, time)
         self.since = time
 

@@ -97,9 +97,11 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
 
     def held(self, hosts: int) -> Array:
         """Return the GPUs of each of so many hosts (H,) that those who run hold."""
-        alone = self.running & (self.host >= 0)
-        held = np.bincount(self.host[alone], weights=self.gpus[alone], minlength=hosts)
-        for spots in self.last[self.running & (self.host < 0)]:
+        gpus = self.gpus if np.count_nonzero(self.running) == len(self.running) else self.gpus * self.running
+        # in the first place, those on no host or on several
+        held = np.bincount(self.host + 1, weights=gpus, minlength=hosts + 1)
+        apart, held = held[0], held[1:]
+        for spots in self.last[self.running & (self.host < 0)] if apart else ():
             for host, gpus in spots:
                 held[host] += gpus
         return held.astype(np.int64)
