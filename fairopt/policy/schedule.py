@@ -34,10 +34,10 @@ class Schedule(Decision, Tabular):
       comes, is done or fails, and no host comes back. A run may then go on without asking. None: ask each round.
       ``settled``: nobody waits. Then jobs may be done, too; and those who come are decided on alone, on the GPUs that
       nobody has, if all of them get some and that schedule is settled as well. State, costs and notes stay.
-    * ``newcomers``: where the schedule is settled, how those would be decided on who come and all find room on the types
-      that they ask for first, the fastest: placed as by `fairopt.simulation.Consolidated`, those with equal GPUs by the
-      numbers that this returns for a queue of all jobs, then by row; and the schedule would stand as long as before. A
-      run need not ask then.
+    * ``newcomers``: where the schedule is settled, and those who come all find room on the types that are fastest for
+      them, how they would be decided on: placed as by `fairopt.simulation.Consolidated`, those with equal GPUs by the
+      numbers that this returns for a queue of all jobs, then by row; and it would stand as long as before. So a run
+      need not ask then. None: it must.
 
     Units of time are those of the queue. Source: the policy's.
 

@@ -152,7 +152,7 @@ def fewest_hosts(queue: Queue, request: Request, left: Array) -> Spots:
 
 
 def fullest_host(free: Array, gpus: int) -> int:
-    """Return the place of the fullest host that can hold so many, by the GPUs that are ``free`` on each; -1 for none."""
+    """Return the place of the fullest host that can hold so many, by the GPUs ``free`` on each; -1 for none."""
     if not len(free):
         return -1
     at = int(np.where(free >= gpus, free, np.iinfo(np.int64).max).argmin())

@@ -31,8 +31,8 @@ from fairopt.simulation import Consolidated, Placement, choose, placed
 class Contention:
     """What is remembered of the jobs present, by name.
 
-    ``seen``: the rounds that each has seen, and the sum of the jobs present in them, where N is their mean. ``together``:
-    the jobs that all ran in the last round, if all did, and the largest ``rho`` of the round in which that began.
+    ``seen``: the rounds that each has seen, and the sum of the jobs present in them, where N is their mean.
+    ``together``: those who ran in the last round, if all did, and the largest ``rho`` of the round in which that began.
     """
 
     seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)

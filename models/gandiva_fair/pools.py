@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -24,6 +25,8 @@ def least_crowded(queue: Queue, row: int, gpu_types: Sequence[int], wanted: Arra
     down by that ratio. Ties go to the type that comes first.
     """
     gpus = int(queue.jobs.gpus[row])
+    if all(wanted[gpu_type] + gpus <= queue.capacity[gpu_type] for gpu_type in gpu_types):
+        return fastest(queue, row, gpu_types, wanted)
 
     def speed(gpu_type: int) -> Number:
         there, asked = int(queue.capacity[gpu_type]), int(wanted[gpu_type]) + gpus
@@ -65,7 +68,8 @@ def assigned(queue: Queue, before: Array, assign: Assign) -> Array:
     kept = (gpu_types >= 0) & queue.allowed[np.arange(len(queue)), gpu_types]
     kept[held] = True
     gpu_types[~kept] = -1
-    wanted = np.bincount(gpu_types[kept], weights=queue.jobs.gpus[kept], minlength=len(queue.cluster.types)).astype(np.int64)
+    wanted = queue.capacity * 0
+    np.add.at(wanted, gpu_types[kept], queue.jobs.gpus[kept])
     for row in np.flatnonzero(queue.can & ~kept).tolist():
         gpu_types[row] = assign(queue, row, queue.open_to(row), wanted)
         wanted[gpu_types[row]] += queue.jobs.gpus[row]
@@ -112,6 +116,11 @@ def pools(queue: Queue, gpu_types: Array, *, by_weight: bool, readjust: bool) ->
     return out
 
 
+@cache
+def _exactly(weight: Number) -> Fraction:
+    return exact(weight, "tenant_weight")
+
+
 def tickets_by_user(queue: Queue, rows: Array, gpus: int, *, readjust: bool) -> dict[int, int]:
     """Return the tickets of the jobs in ``rows``, which share ``gpus``: their user's, in proportion to their GPUs.
 
@@ -121,7 +130,9 @@ def tickets_by_user(queue: Queue, rows: Array, gpus: int, *, readjust: bool) -> 
     users, sizes = jobs.tenant[rows], jobs.gpus[rows]
     wanted = np.bincount(users, weights=sizes).tolist()
     demand = {user: int(wanted[user]) for user in dict.fromkeys(users.tolist())}
-    own = {user: exact(jobs.tenant_weight[user], "tenant_weight") for user in demand}
+    own = {
+        user: _exactly(weight) for user, weight in zip(demand, jobs.tenant_weight[list(demand)].tolist(), strict=True)
+    }
     if readjust and sum(demand.values()) <= gpus and all(own.values()):
         # all demands are met, so that effective tickets are in proportion to them: the same for each GPU
         each = dict.fromkeys(demand, in_units(sum(own.values()) / Fraction(sum(demand.values()))))

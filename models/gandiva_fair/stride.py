@@ -134,17 +134,18 @@ class GangAwareStride(Policy):
             rows = pool.rows
             running = gang_aware([passes[row] for row in rows], [sizes[row] for row in rows], pool.free)
             chosen += [rows[at] for at in running]
-            for row, tickets in pool.tickets.items():
-                of = sizes[row] if self.by_size else 1, tickets
-                strides[row] = rises[of] if of in rises else rises.setdefault(of, stride(*of))
+            each = [sizes[row] if self.by_size else 1 for row in pool.tickets]
+            of = list(zip(each, pool.tickets.values(), strict=True))
+            rises |= {some: stride(*some) for some in {*of} - rises.keys()}
+            strides |= zip(pool.tickets, map(rises.__getitem__, of), strict=True)
         asked = np.array(chosen, dtype=np.int64)
         placements = placed(problem, Requests(asked, gpu_types[asked]), self.placement)
         for row in placements:  # a chosen job without hosts has not run, and keeps its pass
             passes[row] += strides[row]
-        risen = {names[row]: value for row, value in passes.items()}
+        risen = dict(zip(map(names.__getitem__, passes), passes.values(), strict=True))
         if len(placements) < len(types) or type(self.placement) is not Consolidated:
             return Schedule(self.name, problem, placements, state=Strides(risen, types))
-        each = {names[row]: value for row, value in strides.items()}
-        same = each == state.strides and types == state.gpu_types
-        after = state if same else Strides(risen, types, problem.index, each)
+        all_strides = dict(zip(map(names.__getitem__, strides), strides.values(), strict=True))
+        same = all_strides == state.strides and types == state.gpu_types
+        after = state if same else Strides(risen, types, problem.index, all_strides)
         return Schedule(self.name, problem, placements, state=after, stands=leases_end(problem))

@@ -53,7 +53,7 @@ class Options:
 
 
 def _ways(jobs: PlannedJobs, needed: Array, rounds: int, k: int) -> Iterator[tuple[Array, Array]]:
-    """Yield which of the progresses, of which rounds on the fastest type are ``needed`` (n, c), are possible, and how."""
+    """Yield for each way which progress is possible, and the rounds; on the fastest type it takes those ``needed``."""
     rate = np.where(jobs.allowed, jobs.rate, 0.0)
     for gpu_type in range(k):
         speed = rate[:, gpu_type, None]
@@ -138,7 +138,8 @@ def priced(
         time_left()
         kept.append(response)
         price, longest, value, part = _mixed(kept, there, jobs.left[last], least, makespan)
-        net = options.worth - sum(gpus[:, :, at] * each for at, each in enumerate(price.tolist()))  # the same everywhere
+        # not as a product of matrices, which is rounded in another way on each processor
+        net = options.worth - sum(gpus[:, :, at] * each for at, each in enumerate(price.tolist()))
         net[last] += longest[:, None] * options.progress[last]
         choice = net.argmax(axis=1)
         best = net[np.arange(n), choice].sum() + (price * there).sum()
@@ -156,7 +157,10 @@ def priced(
 
 @dataclass(frozen=True, eq=False)
 class _Response:
-    """What n jobs do at some prices: ``rounds`` (n, k), ``progress`` (n,); by group worth (g,), GPUs (g, k), the last."""
+    """What n jobs do at some prices: ``rounds`` (n, k) and ``progress`` (n,).
+
+    By group: ``worth`` (g,), ``gpus`` (g, k), and ``last`` (g, b), the progress of those who may be the last to end.
+    """
 
     rounds: Array
     progress: Array

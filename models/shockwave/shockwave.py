@@ -94,8 +94,8 @@ class Shockwave(Policy):
     * ``most_whole``: with more jobs than this rounds that are taken together need not be whole, so that the program is
       linear: at 480 jobs a decision of the other took more than two minutes. None for no such limit.
     * ``priced``: the optimum of a linear program is found by `prices`, where no job is held to its target; else, and
-      where that ends without one, by the back end. ``gap``: the relative gap at which HiGHS may stop. ``placement``: how
-      hosts are chosen.
+      where that ends without one, by the back end. ``gap``: the relative gap at which HiGHS may stop.
+    * ``placement``: how hosts are chosen.
 
     Readings. The source has one GPU type: here a job runs on one type in a round, and times are those on its fastest
     type. Its predictor of batch sizes has no place, since speeds are constant here. The share 1/N counts jobs, not

@@ -40,7 +40,6 @@ OPTIONS: list[Policy] = [
 ]
 
 
-
 def called(rule: Policy) -> str:
     """Return a name that is the same in every process, as a representation with a function's address is not."""
     return re.sub(r" at 0x\w+", "", repr(rule))
@@ -140,7 +139,7 @@ class Sized(ShortestRemainingTimeFirst):
         return decided if self.says else replace(decided, newcomers=None)
 
 
-# two at first, then the third by itself, if that is asked at all; the fourth finds no room, and then all are asked about
+# two at first, then the third by itself, if that is asked at all; the fourth finds no room: all are asked about
 @pytest.mark.parametrize(("says", "asked"), [(True, [2, 4, 5]), (False, [2, 1, 4, 5])])
 def test_who_comes_is_decided_on_alone_where_nobody_waits(says: bool, asked: list[int]) -> None:
     cluster = Cluster.uniform({"GPU": (2, 2)})

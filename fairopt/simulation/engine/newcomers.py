@@ -88,7 +88,7 @@ class Newcomers:
         return Decided(standing._replace(lease=standing.leased_until(now, end)).joined(added), placed=placed)
 
     def _in_turn(self, order: Callable[[Queue], Array], fresh: range) -> list[int]:
-        """Return rows as `Consolidated` takes them: by falling GPUs, then as the policy orders them, then as they are."""
+        """Return rows as `Consolidated` takes them: by falling GPUs, then in the policy's order."""
         if len(fresh) == 1:
             return [fresh.start]
         if self._known[0] is not order:
