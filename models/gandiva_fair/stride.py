@@ -28,8 +28,11 @@ def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> lis
     >>> gang_aware([0, 0, 0, 0], [1, 4, 2, 2], 4)
     [0, 2]
     """
-    chosen = []
-    for job in sorted(range(len(passes)), key=passes.__getitem__):
+    chosen: list[int] = []
+    order = sorted(range(len(passes)), key=passes.__getitem__)
+    if sum(sizes) <= gpus:
+        return order
+    for job in order:
         if sizes[job] <= gpus:
             chosen.append(job)
             gpus -= sizes[job]

@@ -21,7 +21,7 @@ MOST_TURNS, MOST_LAST, MOST_NUMBERS = 80, 20, 30_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Options:
+class WindowOptions:
     """What each of n jobs may do in a window, m ways: ``progress`` and ``worth`` (n, m), and ``rounds`` (n, m, k).
 
     They are the corners of what can be done: progress up to one of the bases of the logarithm, or all that a type
@@ -33,7 +33,9 @@ class Options:
     rounds: Array
 
     @classmethod
-    def of(cls, jobs: PlannedJobs, rounds: int, length: float, logarithm: LogApproximation, weight: Array) -> Options:
+    def of(
+        cls, jobs: PlannedJobs, rounds: int, length: float, logarithm: LogApproximation, weight: Array
+    ) -> WindowOptions:
         """Return the options of the jobs."""
         n, k = jobs.rate.shape
         most = np.minimum(jobs.left, rounds * length * jobs.rate.max(axis=1))[:, None]
@@ -127,7 +129,7 @@ def priced(
     concave = bases[0] == 0 and bases[-1] == 1 and (slopes[1:] <= slopes[:-1]).all()
     if not concave or len(last) > MOST_LAST or size > MOST_NUMBERS:
         return None
-    options = Options.of(jobs, rounds, length, logarithm, weight)
+    options = WindowOptions.of(jobs, rounds, length, logarithm, weight)
     gpus = options.rounds * jobs.gpus[:, None, None]
     there = (rounds * capacity).astype(float)
     group = np.arange(n) % GROUPS
@@ -169,7 +171,7 @@ class _Response:
     last: Array
 
     @classmethod
-    def of(cls, options: Options, gpus: Array, choice: Array, group: Array, last: Array) -> _Response:
+    def of(cls, options: WindowOptions, gpus: Array, choice: Array, group: Array, last: Array) -> _Response:
         """Return the response in which each job takes one of its options."""
         at = np.arange(len(choice)), choice
         progress = options.progress[at]
