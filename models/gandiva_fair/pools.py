@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -116,9 +116,11 @@ def pools(queue: Queue, gpu_types: Array, *, by_weight: bool, readjust: bool) ->
     return out
 
 
-@cache
-def _exactly(weight: Number) -> Fraction:
-    return exact(weight, "tenant_weight")
+@lru_cache(maxsize=1024)
+def _exactly(weights: tuple[Number, ...]) -> tuple[tuple[Fraction, ...], Fraction]:
+    """Return weights of users in fractions, and their sum; in most rounds the users are those of the round before."""
+    own = tuple(exact(each, "tenant_weight") for each in weights)
+    return own, sum(own, Fraction(0))
 
 
 def tickets_by_user(queue: Queue, rows: Array, gpus: int, *, readjust: bool) -> dict[int, int]:
@@ -130,15 +132,15 @@ def tickets_by_user(queue: Queue, rows: Array, gpus: int, *, readjust: bool) -> 
     users, sizes = jobs.tenant[rows], jobs.gpus[rows]
     wanted = np.bincount(users, weights=sizes).tolist()
     demand = {user: int(wanted[user]) for user in dict.fromkeys(users.tolist())}
-    own = {
-        user: _exactly(weight) for user, weight in zip(demand, jobs.tenant_weight[list(demand)].tolist(), strict=True)
-    }
-    if readjust and sum(demand.values()) <= gpus and all(own.values()):
+    weights = tuple(jobs.tenant_weight[list(demand)].tolist())
+    own, whole = _exactly(weights)
+    if readjust and sum(demand.values()) <= gpus and all(weights):
         # all demands are met, so that effective tickets are in proportion to them: the same for each GPU
-        each = dict.fromkeys(demand, in_units(sum(own.values()) / Fraction(sum(demand.values()))))
+        each = dict.fromkeys(demand, in_units(whole / sum(demand.values())))
     else:
-        per_gpu = tickets_per_gpu(effective_tickets(own, demand, gpus) if readjust else own, demand)
-        each = {user: in_units(tickets) for user, tickets in per_gpu.items()}
+        tickets = dict(zip(demand, own, strict=True))
+        per_gpu = tickets_per_gpu(effective_tickets(tickets, demand, gpus) if readjust else tickets, demand)
+        each = {user: in_units(one) for user, one in per_gpu.items()}
     return {
         row: each[user] * size for row, user, size in zip(rows.tolist(), users.tolist(), sizes.tolist(), strict=True)
     }
