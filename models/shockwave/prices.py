@@ -75,7 +75,7 @@ def _ways(jobs: PlannedJobs, needed: Array, rounds: int, k: int) -> Iterator[tup
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class WindowOptimum:
     """Rounds on each type (n, k) and progress (n,) of jobs, and an upper bound on the objective of any such plan."""
 
     rounds: Array
@@ -110,7 +110,7 @@ def priced(
     makespan: float,
     logarithm: LogApproximation,
     gap: float,
-) -> Priced | None:
+) -> WindowOptimum | None:
     """Return the optimum of `window_program` without whole rounds, to the relative ``gap``; None where it is not found.
 
     GPUs of each type, and progress of the jobs that may be the last to end, have prices. At these each job does what is
@@ -148,7 +148,7 @@ def priced(
         bound = min(bound, float(best - (longest * jobs.left[last]).sum() - (makespan - longest.sum()) * least))
         if bound - value <= gap * max(abs(bound), 1e-300):
             mine = part[:, group]  # (turns, n)
-            return Priced(
+            return WindowOptimum(
                 sum(each[:, None] * one.rounds for each, one in zip(mine, kept, strict=True)),
                 sum(each * one.progress for each, one in zip(mine, kept, strict=True)),
                 bound + makespan * float(jobs.left.max()),
