@@ -130,7 +130,8 @@ class _Nearby:
             before = _tree(known, places[mine])
             tied = before >= len(known)
             parent[mine[tied]] = mine[before[tied] - len(known)]
-            start |= {int(case): self._known[user][root][1] for case, root in zip(mine, before) if root < len(known)}
+            roots = zip(mine[~tied].tolist(), before[~tied].tolist(), strict=True)
+            start |= {case: self._known[user][root][1] for case, root in roots}
         points, found = self._programs.solve(programs, parent, start)
         for case, vertex in found.items():
             self._known[users[case]].append((places[case], vertex))

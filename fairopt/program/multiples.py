@@ -19,7 +19,7 @@ from fairopt.program.program import Program
 
 
 class Multiple:
-    """``factor``, not zero, times the entry at ``place`` of an array, which is positive; nothing else is known of it."""
+    """``factor``, not zero, times the entry at ``place`` of an array, of which is known only that it is positive."""
 
     __slots__ = ("factor", "place")
     __array_ufunc__ = None  # so that NumPy's own scalars leave the arithmetic to this class
@@ -41,10 +41,10 @@ class Multiple:
         return Multiple(self.place, -self.factor)
 
     def __sub__(self, other: Any) -> Multiple | float:
-        return self + -other
+        return self.__add__(-other)
 
     def __rsub__(self, other: Any) -> Multiple | float:
-        return -self + other
+        return (-self).__add__(other)
 
     def __mul__(self, other: Any) -> Multiple | float:
         return NotImplemented if isinstance(other, Multiple) else _times(self.place, self.factor * float(other))
