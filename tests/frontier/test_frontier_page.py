@@ -33,7 +33,7 @@ const apart = texts.map(each => Math.abs(ground
   - light(each.closest("svg") ? getComputedStyle(each).fill : getComputedStyle(each).color)));
 const said = {
   ground, texts: texts.length, apart: Math.min(...apart), svg: document.querySelectorAll("figure svg").length,
-  dangling: Array.from(document.querySelectorAll("a[href^='#']")).filter(each => !document.querySelector(each.hash)).length,
+  dangling: Array.from(document.querySelectorAll("a[href^='#']")).filter(e => !document.querySelector(e.hash)).length,
   wide: document.documentElement.scrollWidth > innerWidth,
 };
 document.body.textContent = "ANSWER" + JSON.stringify(said) + "END";

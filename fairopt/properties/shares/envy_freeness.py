@@ -95,9 +95,12 @@ class EnvyFreeness(LinearInSpeedups):
 
     def compared(self, market: Market, shares: Array) -> Iterator[tuple[int, Array | None, Array | None]]:
         """Yield each user with its shares and those of another, scaled by weight, both as far as it uses them."""
-        for i, other in np.argwhere(self.pairs(market)).tolist():
-            theirs = shares[other] * (market.weight[i] / market.weight[other])
-            yield i, in_use(market, i, shares[i]), in_use(market, i, theirs)
+        for i, row in enumerate(self.pairs(market)):
+            own = in_use(market, i, shares[i])
+            for other in np.flatnonzero(row).tolist():
+                scale = market.weight[i] / market.weight[other]
+                theirs = shares[other] if scale == 1 else shares[other] * scale
+                yield i, own, in_use(market, i, theirs)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
