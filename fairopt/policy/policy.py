@@ -190,6 +190,13 @@ class Policy(ABC):
         """
         return None
 
+    def least_in_range(self, problem: Market, user: int, truth: Array) -> Number | None:
+        """Return what a user truly gets at least, by ``truth`` (k,), at any optimum for any reports in a range.
+
+        The ranges are those of ``problem``, in Fractions and without demands. None where nothing is proved.
+        """
+        return None
+
     def many_bundles(self, problem: Any, before: Any) -> ManyBundles | None:
         """Return what decides on thousands of misreports on ``problem`` at once, a market in floats; None for nothing.
 
