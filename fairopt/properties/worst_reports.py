@@ -21,6 +21,7 @@ from fairopt.deadline import left
 from fairopt.errors import NotCapable, OutOfTime, require
 from fairopt.policy import Optima, Policy, exactly
 from fairopt.problem import Market
+from fairopt.problem.floors import is_entitled
 from fairopt.program import INFINITY, Array, Number, Sense, number_text
 
 #: The two bounds on the part of an equal share meet within this, or so many cells were looked at.
@@ -85,8 +86,8 @@ def worst_share(policy: Policy, market: Market, user: str, *, gap: Number = GAP,
     require(cells > 0, cells, "cells", "Give at least 1")
     told = market.as_(Fraction)
     i = told.index(user)
-    if told.demand is not None or (told.ends[1] == INFINITY).any():
-        raise NotCapable("the worst over reports needs a market without demands, and ranges with two ends")
+    if told.demand is not None or is_entitled(told) or (told.ends[1] == INFINITY).any():
+        raise NotCapable("the worst over reports needs ranges with two ends, and no demands or entitlements")
     fair = Fraction(told.fair_utility()[i])
     below, how = _from_below(policy, told, i)
     search = _Search(policy, told, i, below)
@@ -160,7 +161,7 @@ def _from_below(policy: Policy, market: Market, user: int) -> tuple[Callable[[Ma
     """Return what bounds from below what ``user`` truly gets in a cell, and what it is called."""
     true = market.speedup[user]
     if policy.least_in_range(market, user, true) is not None:
-        return lambda cell: Fraction(policy.least_in_range(cell, user, true) or 0), "a program of the policy"
+        return lambda cell: Fraction(policy.least_in_range(cell, user, true) or 0), "what is proved of the policy"
     if any(each.property == "sharing_incentive" and each.known(market) for each in policy.claims):
         fair, most = market.equal_split()[user], market.capacity
         return lambda cell: by_fair_share(

@@ -32,7 +32,7 @@ def one_type_known(market: Market, error: Fraction) -> Market:
 def test_the_closed_form_is_between_the_bounds() -> None:
     found = worst_share(CooperativeOEF(), one_type_known(PAIR, ERROR), "u1", gap=2 * ERROR)
     assert found.least <= (4 - 1 / (1 - ERROR)) / 3 <= found.most <= found.least + 2 * ERROR
-    assert found.how == "a program of the policy"
+    assert found.how == "what is proved of the policy"
     assert "between 0.8924 and 0.9915" in str(found)
 
 
@@ -56,7 +56,7 @@ def test_no_reports_that_are_tried_give_less(policy: Policy) -> None:
 def test_what_reports_do_not_change_is_exact() -> None:
     """With no range, and where the promised share is all that there is."""
     assert worst_share(MaxMin(), PAIR, "u1").exact
-    alone = worst_share(EqualSplit(), with_error(Market.of([[1, 2]], [1, 1]), "10%"), "u1")
+    alone = worst_share(EqualSplit(), with_error(PAIR, "10%"), "u1")
     assert (alone.least, alone.exact) == (1, True)
     assert "at worst, 1 of its equal share" in str(alone)
 
