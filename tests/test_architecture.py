@@ -108,7 +108,7 @@ ALLOWED = {
     "properties": "problem program backends policy methods certificates schedules simulation",
     "incentives": "problem program backends policy properties",
     "compare": "*",
-    "frontier": "backends bench by_name certificates compare discovery evidence methods plot problem program properties",
+    "frontier": "backends bench by_name certificates compare evidence methods plot problem program properties",
     "audit": "bench compare discovery importing methods policy problem program properties",
     "testing": "*",
     "bench": "backends certificates codec discovery evidence problem program",

@@ -97,7 +97,7 @@ def frontier_command(
     if html is not None:
         from fairopt.frontier.page import write_page  # here, so that a table begins sooner
 
-        write_page(found, html, f"Frontier of {market.name}")
+        write_page(found, html, f"Frontier of {Path(str(market)).name}")
     if certificates is not None:
         evidence_files.write_items(((item.name, item) for item in found.certificates()), certificates)
     if found.failed or any(each.error is not None for each in found.policies):

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificates import Certificate, ComputedAllocation
-from fairopt.models.common.unseen import ReportsUnseen
-from fairopt.policy import Allocation, Claim, Example, Trait
+from fairopt.policy import Allocation, Claim, Example, ReportsUnseen, Trait
 from fairopt.problem import Market
 from fairopt.program import Array
 

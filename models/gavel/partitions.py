@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.models.common.unseen import ReportsUnseen
-from fairopt.policy import Claim, Example, Trait
+from fairopt.policy import Claim, Example, ReportsUnseen, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 

@@ -64,7 +64,7 @@ def test_one_page_with_all_of_it(fairopt: Callable[..., Ran], tmp_path: Path) ->
     asked = ("frontier", "@oef-eq6", "--goal", "least_gain", "--property", "envy_freeness", "--policy", "max-min")
     assert fairopt(*asked, "--html", page).status == 0
     text = page.read_text(encoding="utf-8")
-    assert "<title>Frontier of " in text
+    assert "<title>Frontier of @oef-eq6</title>" in text
     assert text.count("<svg ") == 1
     refused = fairopt(*asked, "--html", nowhere)
     assert (refused.status, refused.err.count("\n")) == (2, 1)
