@@ -21,10 +21,9 @@ def svg(draw: Callable[[], Any], title: str, what: str) -> str:
 
     Errors: `NotInstalled` without matplotlib, which says that ``what`` needs it.
 
-    >>> from fairopt import plot
+    >>> from fairopt import allocate, plot
     >>> from fairopt.datasets import oef_example
-    >>> from fairopt import allocate
-    >>> picture = svg(lambda: plot.allocation(allocate("max-min", oef_example())), "who has what", "a page")
+    >>> picture = svg(lambda: plot.shares(allocate("max-min", oef_example())), "who has what", "a page")
     >>> picture[:44]
     '<svg role="img" aria-label="who has what" he'
     """

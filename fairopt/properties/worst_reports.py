@@ -36,6 +36,11 @@ class WorstShare:
 
     ``most`` is what some optimum gives at ``reports`` (n, k). ``cells`` were looked at; ``how`` says what bounds from
     below, and ``stopped`` why the bounds are further apart than was asked, "" where they are not.
+
+    >>> from fairopt.models import EqualSplit
+    >>> found = worst_share(EqualSplit(), Market.of([[1, 2]], [1, 1]), "u1")
+    >>> print(found.least, found.exact)
+    1 True
     """
 
     user: str
@@ -59,7 +64,7 @@ class WorstShare:
         )
         said = f"{self.user} truly gets, at worst, {between} of its equal share, whatever is reported in the range"
         rest = f"; {self.stopped}" if self.stopped else ""
-        return f"{said} ({'exact' if self.exact else 'bounds'}, {self.cells} cells, from below by {self.how}{rest})"
+        return f"{said} ({'exact' if self.exact else 'bounds'}, {self.cells} cell{'s' * (self.cells > 1)}, from below by {self.how}{rest})"
 
     def summary(self) -> dict[str, Any]:
         """Return what is shown."""
