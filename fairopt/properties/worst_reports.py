@@ -64,7 +64,8 @@ class WorstShare:
         )
         said = f"{self.user} truly gets, at worst, {between} of its equal share, whatever is reported in the range"
         rest = f"; {self.stopped}" if self.stopped else ""
-        return f"{said} ({'exact' if self.exact else 'bounds'}, {self.cells} cell{'s' * (self.cells > 1)}, from below by {self.how}{rest})"
+        cells = "1 cell" if self.cells == 1 else f"{self.cells} cells"
+        return f"{said} ({'exact' if self.exact else 'bounds'}, {cells}, from below by {self.how}{rest})"
 
     def summary(self) -> dict[str, Any]:
         """Return what is shown."""
