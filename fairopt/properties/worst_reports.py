@@ -130,7 +130,8 @@ class _Search:
     def split(self) -> bool:
         """Halve the cell with the least bound at its widest speedup; return whether one has a width."""
         _, _, least, most = self._open[0]
-        wide = (most - least) / np.where(most > 0, most, 1)
+        stated = self._market.speedup
+        wide = (most - least) / np.where(stated > 0, stated, 1)
         if not wide.any():
             return False
         heapq.heappop(self._open)
