@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from fairopt.audit.auditing import Audit
 from fairopt.audit.footing import Footing, NodeFooting, TypeFooting
-from fairopt.bench.report.page import UNWRITABLE
-from fairopt.discovery import library
+from fairopt.bench.report.page import UNWRITABLE, templates
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Answer
@@ -64,7 +63,7 @@ def write_page(found: Audit, path: str | PathLike[str], files: Sequence[object] 
 def page(found: Audit, files: Sequence[object] = ()) -> str:
     """Return the page; the rest as `write_page`."""
     lines = list(_lines(found))
-    made = templates()
+    made = audit_templates()
     script = made.get_template("audit_page.js").render()
     text: str = made.get_template("audit_page.html").render(
         title=f"Audit of {', '.join(Path(str(file)).name for file in files) or 'a market'}",
@@ -84,12 +83,9 @@ def page(found: Audit, files: Sequence[object] = ()) -> str:
 
 
 @cache
-def templates() -> Any:
-    """Return the templates of pages. Errors: `NotInstalled` without Jinja2."""
-    jinja = library("jinja2", "an audit's page")
-    loader = jinja.ChoiceLoader([jinja.PackageLoader(each) for each in (__package__, "fairopt.bench.report")])
-    layout = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja.StrictUndefined}
-    made = jinja.Environment(loader=loader, autoescape=True, **layout)
+def audit_templates() -> Any:
+    """Return the templates of pages of audits. Errors: `NotInstalled` without Jinja2."""
+    made = templates(__package__, "an audit's page")
     made.filters |= {"gpus": gpus_text, "signed": signed}
     return made
 

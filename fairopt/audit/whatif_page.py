@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairopt.audit.footing import Footing, NodeFooting, TypeFooting
-from fairopt.audit.page import ANSWERS, LINES, OTHERS, Bar, length, templates
+from fairopt.audit.page import ANSWERS, LINES, OTHERS, Bar, audit_templates, length
 from fairopt.audit.whatif import WhatIf
 from fairopt.bench.report.page import UNWRITABLE
 from fairopt.problem.files.storage import naming, write_text
@@ -41,7 +41,7 @@ def page(found: WhatIf, files: Sequence[object] = ()) -> str:
     names = [Path(str(file)).name for file in files]
     of = f"What if {names[0]} were changed" if names and found.settings else "What changes"
     text: str = (
-        templates()
+        audit_templates()
         .get_template("whatif_page.html")
         .render(
             title=of if found.settings or len(names) != 2 else f"From {names[0]} to {names[1]}",

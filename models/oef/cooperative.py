@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import ProgramMethod
+from fairopt.backends.exact import Exact
 from fairopt.backends.solution import OnDemand, Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
@@ -23,7 +24,7 @@ from fairopt.policy import Allocation, Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import INFINITY, Array, Formulation, Program, fractions
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, fractions
 
 #: The residual of the equilibrium from whose prices the method starts.
 BEGIN = 1e-7
@@ -167,6 +168,29 @@ class CooperativeOEF(Formulated):
             labels=(problem.users, problem.users),
         )
         return p.program()
+
+    def least_in_range(self, problem: Market, user: int, truth: Array) -> Number | None:
+        """Return it by a linear program.
+
+        For reports r between l and u the allocation is free of envy, so that ``u_i x_i >= r_i x_i >= r_i x_j >= l_i
+        x_j`` by weight, and its total ``u x >= r x`` is at least that of the robust allocation, which is free of envy
+        for r.
+        """
+        from fairopt.models.robust.robust import RobustCooperativeOEF  # here, since few ask for it
+
+        total = Exact().solve(RobustCooperativeOEF().formulate(problem, None)).require_optimal().objective
+        least, most = problem.ends
+        p = Formulation("least at any optimum of a range")
+        share = shares_of(p, problem)
+        own = (most * share).sum(axis=1)
+        p.minimize((truth * share[user]).sum())
+        of_others = least @ share.T
+        p.constrain(
+            "envy_free",
+            (own[:, None] >= of_others * by_weight(problem)).where(~np.eye(len(problem.users), dtype=bool)),
+        )
+        p.constrain("total", own.sum() >= total)
+        return Exact().solve(p.program()).require_optimal().objective
 
 
 def by_weight(problem: Market) -> Any:

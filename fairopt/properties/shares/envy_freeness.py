@@ -96,13 +96,15 @@ class EnvyFreeness(LinearInSpeedups):
 
     def in_place(self, market: Market, shares: Array, users: Array, others: Array) -> Array:
         """Return what ``users`` (m,) would hold (m, k), each in the place of one of ``others`` (m,), by weight."""
-        return np.asarray(shares[others] * (market.weight[users] / market.weight[others])[:, None])
+        scale = market.weight[users] / market.weight[others]
+        return np.asarray(shares[others] if (scale == 1).all() else shares[others] * scale[:, None])
 
     def compared(self, market: Market, shares: Array) -> Iterator[tuple[int, Array | None, Array | None]]:
         """Yield each user with its shares and those of another, scaled by weight, both as far as it uses them."""
-        for i, other in np.argwhere(self.pairs(market)).tolist():
-            theirs = self.in_place(market, shares, np.array([i]), np.array([other]))[0]
-            yield i, in_use(market, i, shares[i]), in_use(market, i, theirs)
+        for i, row in enumerate(self.pairs(market)):
+            own, others = in_use(market, i, shares[i]), np.flatnonzero(row)
+            for theirs in self.in_place(market, shares, np.full(len(others), i), others):
+                yield i, own, in_use(market, i, theirs)
 
     def _value(self, market: Market, shares: Array, users: Array, others: Array) -> Array:
         """Return what each of ``users`` (m,) would get in the place of the one of ``others`` (m,), by weight."""
