@@ -110,6 +110,9 @@ def test_a_change_is_rejected_or_leaves_the_statement_true(part: int, conformanc
 
 
 SPLIT, ONE, MORE = BY_HAND["GANGS"]["cases"]
+#: A job waits for a GPU of a type of which there is none, and which has a price.
+ONE_WAITS = {"gangs": [1], "capacity": [0], "least": 0, "cost": [[0]], "types": [-1], "value": 0, "cases": []}
+ONE_WAITS |= {"root": {"prices": [1], "reward": 0}}
 
 
 @pytest.mark.parametrize(
@@ -133,6 +136,7 @@ SPLIT, ONE, MORE = BY_HAND["GANGS"]["cases"]
         ({"cases": 3}, "no list"),
         ({"gangs": [0, 2, 2]}, "at least 1"),
         ({"cases": [[]]}, "no object"),
+        (ONE_WAITS | {"bound": 1, "gap": 1}, "a case is missing"),  # who waits pays no price
     ],
 )
 def test_forged(change: dict[str, Any], why: str) -> None:
