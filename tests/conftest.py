@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from ran_command import Ran
 
-#: Half of what is usual: other examples are drawn in each run.
-settings.register_profile("half", max_examples=50)
+#: Half of what is usual: other examples are drawn in each run. How fast the machine is decides nothing.
+settings.register_profile("half", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("half")
 
 

@@ -75,7 +75,7 @@ def market_of(users: int, types: int, *, demands: bool) -> Market:
 def test_the_optimum_is_between_what_was_found_and_what_was_proven(policy: str, users: int, demands: bool) -> None:
     market = market_of(users, 4, demands=demands)
     best, gaps = allocate(policy, market).objective, []
-    for limit in (*range(20), *range(20, 400, 20)):
+    for limit in (*range(20), *range(20, 100, 5), *range(100, 400, 20)):
         found = stopped(policy, market, limit)
         if found is None:
             break

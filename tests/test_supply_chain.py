@@ -53,7 +53,7 @@ EXCEPTIONS = {
     ("fairopt/cli/given.py", ".write_bytes"): "the stand-in of standard input, in a temporary folder",
     ("fairopt/testing/data_suites.py", ".write_bytes"): "a file that a suite lets be refused, in a temporary folder",
     ("fairopt/cli/frontiers.py", ".savefig"): "to the place beside that `fairopt.replacing` gives",
-    ("fairopt/studies/page.py", ".savefig"): "a picture in memory, which becomes a part of the page",
+    ("fairopt/plot/inline.py", ".savefig"): "a picture in memory, which becomes a part of the page",
 }
 
 

@@ -27,6 +27,7 @@ from fairopt.policy import uniqueness as uniqueness_with
 from fairopt.problem import Entitlements, Gangs
 from fairopt.program import Sense
 from fairopt.properties import Effort, EnvyFreeness, StrategyProofness, over_optima, shrink, shrinking_misreports
+from fairopt.properties.worst_reports import worst_share
 from fairopt.simulation import run as run_with
 
 #: Where functions are looked for, and what is in an annotation of one that takes such a thing.
@@ -139,6 +140,7 @@ DEEPER: dict[str, list[Callable[[Any], Any]]] = {
     "fairopt.properties.misreports.shrinking.shrinking_misreports": [
         lambda it: next(shrinking_misreports(it, MARKET, LIE.witness))
     ],
+    "fairopt.properties.worst_reports.worst_share": [lambda it: worst_share(it, MARKET, "u1")],
     "fairopt.simulation.run.run": [lambda it: next(run_with(it, TRACE, CLUSTER, length=300))],
 }
 
