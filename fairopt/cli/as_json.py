@@ -94,9 +94,14 @@ def of_properties(verdicts: Mapping[str, Verdict], *, exact: bool = False) -> di
     return {"schema": SCHEMA, "properties": _properties_json(verdicts, exact=exact)}
 
 
-def table(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what ``compare --json`` prints: what is said of each policy, by name."""
-    return {"schema": SCHEMA, "policies": dict(rows)}
+def table(rows: Mapping[str, Mapping[str, Any]], others: Mapping[str, str]) -> dict[str, Any]:
+    """Return what ``compare --json`` prints: what is said of each policy, by name, and why others are left out."""
+    return {"schema": SCHEMA, "policies": dict(rows), **left_out(others)}
+
+
+def left_out(others: Mapping[str, str]) -> dict[str, Any]:
+    """Return the key that says which policies are left out, and why; none where there are none."""
+    return {"left_out": dict(others)} if others else {}
 
 
 def market_row(row: AllocationRow, market: Market) -> dict[str, Any]:

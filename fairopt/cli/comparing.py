@@ -15,10 +15,10 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import Error, Types, input_file, input_option, ranged
 from fairopt.cli.listing import AsJson, PropertyNames, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import mechanics_of, read_trace_on
-from fairopt.compare import Row, asked_of
+from fairopt.compare import Row, asked_of, left_out
 from fairopt.compare import compare as compared
 from fairopt.errors import BadInput
-from fairopt.policy import Policy, unheeded
+from fairopt.policy import Policy
 from fairopt.problem import Cluster, Market, Queue, Trace, exact, read_market
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
@@ -143,7 +143,7 @@ def compare(
     sys.set_int_max_str_digits(0)
     problem = kind.read(file, context.params)
     policies = wanted_policies(policy_names, kind.decided)
-    left_out = [] if policy_names else [why for each in policies if (why := unheeded(each, problem))]
+    others = {} if policy_names else left_out(policies, problem)
     policies = [each for each in policies if policy_names or asked_of(each, problem)]
     wanted = wanted_properties(property_names, problem)
     searched = seconds if kind.limit is None or "seconds" in given else kind.limit
@@ -152,13 +152,12 @@ def compare(
     rows, interrupted = _rows(problem, policies, wanted, how)
     if json_:
         said = {row.policy.name: {**kind.json(row, problem), "cell_seconds": row.seconds} for row in rows}
-        print_json(as_json.table(said))
+        print_json(as_json.table(said, others))
     else:
         kind.table(rows, problem, wanted)
         if allocations:
             tables.allocations(row.decision for row in rows if row.decision is not None)
-        if left_out and isinstance(problem, Market) and problem.entitlements is not None:
-            tables.say("\n".join(("Left out:", *(f"  {why}" for why in left_out))))
+        tables.left_out(others)
         if took := comparison_tables.seconds_of(rows, wanted):
             print(took, file=sys.stderr)
     if certificates is not None:

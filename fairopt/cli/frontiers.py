@@ -14,10 +14,10 @@ from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
+from fairopt.compare import asked_of
 from fairopt.errors import BadInput
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
 from fairopt.frontier.words import below, decimal, sentence
-from fairopt.policy import unheeded
 from fairopt.problem import Market, exact, read_market
 from fairopt.problem.files.storage import require_place
 from fairopt.program import number_text
@@ -81,11 +81,12 @@ def frontier_command(
     problem = read_market(market, types or ())
     problem = problem.normalised() if normalise else problem
     chosen = wanted_policies(policy_names, Market)
-    chosen = [each for each in chosen if policy_names or not unheeded(each, problem)]
+    chosen = [each for each in chosen if policy_names or asked_of(each, problem)]
     parts = len(goals or _GOALS) * len(against or _PROPERTIES)
     with tables.progress(2 * parts + len(chosen)) as advance:
         near = None if gap is None else exact(gap, "--gap")
-        found = frontier(problem, goals, against, policies=chosen, gap=near, limit=limit, watch=advance)
+        named = chosen if policy_names else None
+        found = frontier(problem, goals, against, policies=named, gap=near, limit=limit, watch=advance)
     if json_:
         print_json({"schema": SCHEMA, **found.to_json()})
     else:
@@ -130,6 +131,7 @@ def _say(found: Frontier) -> None:
         reasons = each.reasons if each.error is None else {"stopped": str(each.error)}
         for what, why in reasons.items():
             tables.say(f"  {each.policy}, {what}: {why}" if each.error is None else f"  {each.policy}: {what}: {why}")
+    tables.left_out(found.left_out)
     for relaxed in RELAXED:
         if any(curve.against == relaxed.name for curve in found.curves):
             tables.say(f"{relaxed.short} {relaxed.name}: {sentence(relaxed)}")

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from fairopt.cli import tables
+from fairopt.cli import as_json, tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
+from fairopt.compare import asked_of, left_out
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, every_kind, incentives, kind_of
 from fairopt.problem import Market, market_to_dict, read_market
@@ -48,23 +49,24 @@ def incentives_command(
     kinds = [kind_of(name, problem, "--kind") for name in dict.fromkeys(kind_names)] if kind_names else every
     effort = Effort(evaluations=evaluations, seed=seed)
     rows: list[Incentives] = []
-    left_out: list[str] = []
     failed: list[str] = []
-    for policy in wanted_policies(policy_names, Market):
+    policies = wanted_policies(policy_names, Market)
+    others = {} if policy_names else left_out(policies, problem)
+    for policy in policies if policy_names else [each for each in policies if asked_of(each, problem)]:
         with tables.working(policy.name):
             try:
                 rows.append(incentives(policy, problem, kinds, effort))
             except NotCapable as error:
                 if policy_names:
                     raise
-                left_out.append(str(error))
+                others[policy.name] = str(error)
             except NotSolved as error:  # the others' rows stand
                 failed.append(f"{policy.name}: {error}")
     if json_:
-        print_json({"schema": SCHEMA, "policies": {row.policy.name: _json(row, problem) for row in rows}})
+        print_json({"schema": SCHEMA, "policies": {row.policy.name: _json(row, problem) for row in rows}, **as_json.left_out(others)})
     elif rows:
         _print(rows, kinds, problem)
-    for head, whys in (("Left out:", left_out), ("Stopped:", failed)):
+    for head, whys in (("Left out:", others.values()), ("Stopped:", failed)):
         if whys:
             print("\n".join((head, *(f"  {why}" for why in whys))), file=sys.stderr)
     if failed:

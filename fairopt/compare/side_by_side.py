@@ -132,7 +132,7 @@ def compare(
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
 
     ``policies`` and ``properties``: objects, classes or names, one or several; None for all that are installed for such
-    a problem; of a market, those that heed its entitlements.
+    a problem; of a market, those that heed its entitlements, and none of which `left_out` says that it takes long.
 
     ``how`` says how a problem is decided. All kinds take ``backend``, which may be a name, and ``exact``. A `Market` of
     rationals is decided in rationals unless a ``backend`` is named; with ``exact`` False it becomes one of floats:
@@ -176,7 +176,22 @@ def asked_of(policy: AnyPolicy, problem: Any) -> bool:
     True
     """
     made = discovery.policy_of(policy)
-    return not unheeded(made, problem) and made.asked_of(problem)
+    return not unheeded(made, problem) and made.asked_of(problem) and not made.only_named(problem)
+
+
+def left_out(policies: Iterable[Policy], problem: Any) -> dict[str, str]:
+    """Return by name those of ``policies`` that are not compared on a problem where nobody names them, and why.
+
+    Rules of schedulers where nobody states entitlements, and policies for ranges where there are none, are not told.
+
+    >>> from fairopt.problem import Market
+    >>> market = Market.of([[i + j * j + 1 for j in range(11)] for i in range(10)], capacity=[1] * 11)
+    >>> list(left_out(discovery.policies(Market), market))
+    ['oef-efficient']
+    """
+    entitled = isinstance(problem, Market) and problem.entitlements is not None
+    whys = {each.name: (unheeded(each, problem) if entitled else "") or each.only_named(problem) for each in policies}
+    return {name: why for name, why in whys.items() if why}
 
 
 def _measured(problem: Any, error: object) -> Any:

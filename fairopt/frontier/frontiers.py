@@ -10,8 +10,9 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from fairopt import discovery
 from fairopt.certificates import EfficientFrontierProof, FrontierProof
-from fairopt.compare import AllocationRow, compare
+from fairopt.compare import AllocationRow, compare, left_out
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, several
 from fairopt.errors import BadInput, FairoptError, NotCapable, OutOfTime, require
@@ -66,6 +67,8 @@ class PolicyPoint:
 class Frontier(Tabular):
     """The trade-offs of a market: ``curves``, those that could not be had (``failed``), and ``policies`` beside them.
 
+    ``left_out`` says by name which policies are not there since nobody named them, and why.
+
     >>> from fairopt import frontier
     >>> from fairopt.datasets import oef_example
     >>> frontier(oef_example(), "total_efficiency", policies=["max-min"])
@@ -76,6 +79,7 @@ class Frontier(Tabular):
     curves: tuple[Curve, ...]
     policies: tuple[PolicyPoint, ...]
     failed: Mapping[tuple[str, str], FairoptError] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def curve(self, goal: str, against: str) -> Curve:
         """Return the curve of a goal against a property, by name. Errors: `BadInput` where there is none."""
@@ -99,12 +103,14 @@ class Frontier(Tabular):
     def to_json(self) -> dict[str, Any]:
         """Return JSON types: numbers that are exact as "p/q"."""
         failed = [{"goal": goal, "property": name, "error": str(why)} for (goal, name), why in self.failed.items()]
+        others = {"left_out": dict(self.left_out)} if self.left_out else {}
         return {
             "users": list(self.market.users),
             "types": list(self.market.types),
             "curves": [_curve_json(curve) for curve in self.curves],
             "failed": failed,
             "policies": [each.to_json() for each in self.policies],
+            **others,
         }
 
     def __repr__(self) -> str:
@@ -139,8 +145,8 @@ def frontier(
     given, linear ones are followed only so far, too. Of each curve, ``efficient`` says what allocations that are also
     Pareto-efficient reach, at least.
 
-    ``policies`` are placed beside the curves: names, classes or objects, None for all that are installed. One that
-    cannot decide has a reason. ``limit``: most seconds for each curve, for its efficient faces, and for each policy.
+    ``policies`` are placed beside the curves: names, classes or objects, None for those that `fairopt.compare` asks.
+    One that cannot decide has a reason. ``limit``: most seconds for each curve, for its efficient faces, and for each policy.
     ``watch`` is told of each before it is computed. Errors: `BadInput` for unknown names; `NotCapable` for a market
     with entitlements, or with speedups that are not known.
 
@@ -180,7 +186,8 @@ def frontier(
     for row in rows:
         with time_limit(limit):
             placed.append(_placed(row, asked, found))
-    return Frontier(rational, tuple(found.values()), tuple(placed), failed)
+    others = left_out(discovery.policies(Market), market) if policies is None else {}
+    return Frontier(rational, tuple(found.values()), tuple(placed), failed, others)
 
 
 def _require_plain(market: Market) -> None:
