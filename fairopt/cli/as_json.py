@@ -95,13 +95,8 @@ def of_properties(verdicts: Mapping[str, Verdict], *, exact: bool = False) -> di
 
 
 def table(rows: Mapping[str, Mapping[str, Any]], others: Mapping[str, str]) -> dict[str, Any]:
-    """Return what ``compare --json`` prints: what is said of each policy, by name, and why others are left out."""
-    return {"schema": SCHEMA, "policies": dict(rows), **left_out(others)}
-
-
-def left_out(others: Mapping[str, str]) -> dict[str, Any]:
-    """Return the key that says which policies are left out, and why; none where there are none."""
-    return {"left_out": dict(others)} if others else {}
+    """Return what is said of each policy, by name, and why others are left out, where any are."""
+    return {"schema": SCHEMA, "policies": dict(rows), **({"left_out": dict(others)} if others else {})}
 
 
 def market_row(row: AllocationRow, market: Market) -> dict[str, Any]:

@@ -13,9 +13,9 @@ import typer
 from fairopt.cli import as_json, comparison_tables, completing, evidence_files, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Error, Types, input_file, input_option, ranged
-from fairopt.cli.listing import AsJson, PropertyNames, print_json, wanted_policies, wanted_properties
+from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import mechanics_of, read_trace_on
-from fairopt.compare import Row, asked_of, left_out
+from fairopt.compare import Row
 from fairopt.compare import compare as compared
 from fairopt.errors import BadInput
 from fairopt.policy import Policy
@@ -142,9 +142,7 @@ def compare(
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
     problem = kind.read(file, context.params)
-    policies = wanted_policies(policy_names, kind.decided)
-    others = {} if policy_names else left_out(policies, problem)
-    policies = [each for each in policies if policy_names or asked_of(each, problem)]
+    policies, others = compared_policies(policy_names, kind.decided, problem)
     wanted = wanted_properties(property_names, problem)
     searched = seconds if kind.limit is None or "seconds" in given else kind.limit
     effort = Effort(evaluations=evaluations, seed=seed, seconds=searched)

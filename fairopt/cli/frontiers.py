@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +14,7 @@ from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
-from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
-from fairopt.compare import asked_of
+from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import BadInput
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
 from fairopt.frontier.words import below, decimal, sentence
@@ -80,13 +80,12 @@ def frontier_command(
     evidence_files.require_empty(certificates)
     problem = read_market(market, types or ())
     problem = problem.normalised() if normalise else problem
-    chosen = wanted_policies(policy_names, Market)
-    chosen = [each for each in chosen if policy_names or asked_of(each, problem)]
+    chosen, others = compared_policies(policy_names, Market, problem)
     parts = len(goals or _GOALS) * len(against or _PROPERTIES)
     with tables.progress(2 * parts + len(chosen)) as advance:
         near = None if gap is None else exact(gap, "--gap")
-        named = chosen if policy_names else None
-        found = frontier(problem, goals, against, policies=named, gap=near, limit=limit, watch=advance)
+        found = frontier(problem, goals, against, policies=chosen, gap=near, limit=limit, watch=advance)
+    found = replace(found, left_out=others)
     if json_:
         print_json({"schema": SCHEMA, **found.to_json()})
     else:

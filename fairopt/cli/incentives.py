@@ -10,11 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from fairopt.cli import as_json, tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
-from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
-from fairopt.compare import asked_of, left_out
+from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, every_kind, incentives, kind_of
 from fairopt.problem import Market, market_to_dict, read_market
@@ -50,9 +48,8 @@ def incentives_command(
     effort = Effort(evaluations=evaluations, seed=seed)
     rows: list[Incentives] = []
     failed: list[str] = []
-    policies = wanted_policies(policy_names, Market)
-    others = {} if policy_names else left_out(policies, problem)
-    for policy in policies if policy_names else [each for each in policies if asked_of(each, problem)]:
+    policies, others = compared_policies(policy_names, Market, problem)
+    for policy in policies:
         with tables.working(policy.name):
             try:
                 rows.append(incentives(policy, problem, kinds, effort))
@@ -63,13 +60,13 @@ def incentives_command(
             except NotSolved as error:  # the others' rows stand
                 failed.append(f"{policy.name}: {error}")
     if json_:
-        print_json({"schema": SCHEMA, "policies": {row.policy.name: _json(row, problem) for row in rows}, **as_json.left_out(others)})
-    elif rows:
-        _print(rows, kinds, problem)
-    for head, whys in (("Left out:", others.values()), ("Stopped:", failed)):
-        if whys:
-            print("\n".join((head, *(f"  {why}" for why in whys))), file=sys.stderr)
+        print_json(as_json.table({row.policy.name: _json(row, problem) for row in rows}, others))
+    else:
+        if rows:
+            _print(rows, kinds, problem)
+        tables.left_out(others)
     if failed:
+        print("\n".join(("Stopped:", *(f"  {why}" for why in failed))), file=sys.stderr)
         raise typer.Exit(Exit.NOT_SOLVED)
 
 

@@ -114,6 +114,19 @@ def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
     return [each for each in listed if issubclass(each.problem, problem)]
 
 
+def compared_policies(names: list[str] | None, decided: type, problem: object) -> tuple[list[Policy], dict[str, str]]:
+    """Return the named policies; where none is named, those that are compared on ``problem``, and why others are not.
+
+    ``decided``: what such policies decide on, say a Queue where ``problem`` is a Setting.
+    """
+    from fairopt.compare import asked_of, left_out  # here, so that lists are printed sooner
+
+    listed = wanted_policies(names, decided)
+    if names:
+        return listed, {}
+    return [each for each in listed if asked_of(each, problem)], left_out(listed, problem)
+
+
 def wanted_properties(names: list[str] | None, problem: object = None) -> list[Property]:
     """Return the named properties, or all that are asked of ``problem``; `BadInput` for one on another kind of problem.
 

@@ -10,9 +10,8 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fairopt import discovery
 from fairopt.certificates import EfficientFrontierProof, FrontierProof
-from fairopt.compare import AllocationRow, compare, left_out
+from fairopt.compare import AllocationRow, compare
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, several
 from fairopt.errors import BadInput, FairoptError, NotCapable, OutOfTime, require
@@ -72,7 +71,7 @@ class Frontier(Tabular):
     >>> from fairopt import frontier
     >>> from fairopt.datasets import oef_example
     >>> frontier(oef_example(), "total_efficiency", policies=["max-min"])
-    <Frontier on 3 users: 4 curves, 1 policies>
+    <Frontier on 3 users: 4 curves, 1 policy>
     """
 
     market: Market
@@ -114,7 +113,10 @@ class Frontier(Tabular):
         }
 
     def __repr__(self) -> str:
-        return f"<Frontier on {len(self.market.users)} users: {len(self.curves)} curves, {len(self.policies)} policies>"
+        curves = "1 curve" if len(self.curves) == 1 else f"{len(self.curves)} curves"
+        policies = "1 policy" if len(self.policies) == 1 else f"{len(self.policies)} policies"
+        others = f"; left out: {few(list(self.left_out))}" if self.left_out else ""
+        return f"<Frontier on {len(self.market.users)} users: {curves}, {policies}{others}>"
 
     def _table(self) -> Grid:
         columns: dict[str, list[Any]] = {}
@@ -146,9 +148,9 @@ def frontier(
     Pareto-efficient reach, at least.
 
     ``policies`` are placed beside the curves: names, classes or objects, None for those that `fairopt.compare` asks.
-    One that cannot decide has a reason. ``limit``: most seconds for each curve, for its efficient faces, and for each policy.
-    ``watch`` is told of each before it is computed. Errors: `BadInput` for unknown names; `NotCapable` for a market
-    with entitlements, or with speedups that are not known.
+    One that cannot decide has a reason. ``limit``: most seconds for each curve, for its efficient faces, and for each
+    policy. ``watch`` is told of each before it is computed. Errors: `BadInput` for unknown names; `NotCapable` for a
+    market with entitlements, or with speedups that are not known.
 
     Source: parametric programs, Gass and Saaty 1955; trade-offs, Bertsimas, Farias and Trichakis, On the
     efficiency-fairness trade-off, 2012.
@@ -175,19 +177,18 @@ def frontier(
                 found[goal.name, relaxed.name] = trace(rational, goal, relaxed, goal.near if near is None else near)
         except FairoptError as error:
             failed[goal.name, relaxed.name] = error
-    rows = compare(market, policies, [], limit=limit, watch=lambda policy, cell: watch(policy.name, cell)).rows
-    faces = _faces(rational, found.values(), rows, limit)
+    compared = compare(market, policies, [], limit=limit, watch=lambda policy, cell: watch(policy.name, cell))
+    faces = _faces(rational, found.values(), compared.rows, limit)
     for goal, relaxed in asked:
         if not relaxed.efficient and (curve := found.get((goal.name, relaxed.name))) is not None:
             watch(f"efficient {goal.name}", relaxed.name)
             with time_limit(limit):
                 found[goal.name, relaxed.name] = on_faces(rational, goal, relaxed, faces, curve)
     placed = []
-    for row in rows:
+    for row in compared.rows:
         with time_limit(limit):
             placed.append(_placed(row, asked, found))
-    others = left_out(discovery.policies(Market), market) if policies is None else {}
-    return Frontier(rational, tuple(found.values()), tuple(placed), failed, others)
+    return Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out)
 
 
 def _require_plain(market: Market) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from fairopt.deadline import left
 from fairopt.errors import NotCapable, OutOfTime, require
 from fairopt.policy import Optima, Policy, exactly
+from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import INFINITY, Array, Number, Sense, number_text
@@ -89,6 +90,7 @@ def worst_share(policy: Policy, market: Market, user: str, *, gap: Number = GAP,
     >>> found.least < found.most < 1, found.exact
     (True, False)
     """
+    require_policy(policy)
     require(cells > 0, cells, "cells", "Give at least 1")
     told = market.as_(Fraction)
     i = told.index(user)
