@@ -155,7 +155,7 @@ def compare(
         kind.table(rows, problem, wanted)
         if allocations:
             tables.allocations(row.decision for row in rows if row.decision is not None)
-        tables.left_out(others)
+        comparison_tables.left_out(others)
         if took := comparison_tables.seconds_of(rows, wanted):
             print(took, file=sys.stderr)
     if certificates is not None:

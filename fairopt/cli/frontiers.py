@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fairopt import discovery
-from fairopt.cli import completing, evidence_files, tables
+from fairopt.cli import comparison_tables, completing, evidence_files, tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
@@ -130,7 +130,7 @@ def _say(found: Frontier) -> None:
         reasons = each.reasons if each.error is None else {"stopped": str(each.error)}
         for what, why in reasons.items():
             tables.say(f"  {each.policy}, {what}: {why}" if each.error is None else f"  {each.policy}: {what}: {why}")
-    tables.left_out(found.left_out)
+    comparison_tables.left_out(found.left_out)
     for relaxed in RELAXED:
         if any(curve.against == relaxed.name for curve in found.curves):
             tables.say(f"{relaxed.short} {relaxed.name}: {sentence(relaxed)}")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fairopt.cli import as_json, tables
+from fairopt.cli import as_json, comparison_tables, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
@@ -64,7 +64,7 @@ def incentives_command(
     else:
         if rows:
             _print(rows, kinds, problem)
-        tables.left_out(others)
+        comparison_tables.left_out(others)
     if failed:
         print("\n".join(("Stopped:", *(f"  {why}" for why in failed))), file=sys.stderr)
         raise typer.Exit(Exit.NOT_SOLVED)

@@ -61,12 +61,6 @@ def allocations(decisions: Iterable[Allocation]) -> None:
         _shares(decided)
 
 
-def left_out(others: Mapping[str, str]) -> None:
-    """Print which policies are left out, and why; nothing where there are none."""
-    if others:
-        say("\n".join(("Left out:", *(f"  {why}" for why in others.values()))))
-
-
 def _shares(decided: Allocation) -> None:
     market = decided.market
     table = table_of("user", *market.types, "throughput", "equal share is worth")
