@@ -111,8 +111,8 @@ def compare(
         int | None,
         typer.Option(
             metavar="N",
-            help="Of a trace: play it and so many draws from it, less one, in floats, and say who is better and how "
-            "sure that is; no properties.",
+            help="Of a trace: play so many traces, it and draws from it, in floats, and say who is better and how sure "
+            "that is; no properties.",
             min=3,
         ),
     ] = None,

@@ -136,7 +136,8 @@ def _say(found: Frontier) -> None:
             tables.say(f"{relaxed.short} {relaxed.name}: {sentence(relaxed)}")
     if not found.curves:
         return
-    tables.say("also PE: what Pareto-efficient allocations are known to reach, all of the curve or so much of it.")
+    if any(curve.against != "pareto_efficiency" for curve in found.curves):
+        tables.say("also PE: what Pareto-efficient allocations are known to reach: all of the curve, or so much at 0.")
     tables.say("below: how far the policy is under the curve at its epsilon, in percent of the curve; ~ in floats.")
 
 

@@ -65,7 +65,7 @@ def policies(
     ] = None,
     json_: AsJson = False,
 ) -> None:
-    """List the policies that are installed and what each claims: of shares (`solve`), rounds (`run`), `schedule`s."""
+    """List the installed policies and what each claims: those of `solve`, those of `run`, those of `schedule`."""
     if name is not None:
         found = discovery.policy(name)
         return show(json_, as_json.policies([found]), lambda: tables.policy(found, options_of(found)))

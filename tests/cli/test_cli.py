@@ -327,7 +327,7 @@ def test_a_lie_with_no_place_for_its_market_is_not_looked_for(fairopt: Callable[
     assert "--out" in ran.err
     ran = fairopt("lie", MARKET, "--policy", "second-price-trading", "--out", tmp_path / "lie.txt")
     assert (ran.status, ran.out) == (2, ""), "refused before anything is looked for"
-    assert "lie.txt: the file's name: the suffix '.txt'. Give a file that ends in .toml" in ran.err
+    assert "lie.txt: its name: it ends in '.txt'. Give a file that ends in .toml" in ran.err
 
 
 def test_a_lie_that_could_not_be_written_is_not_looked_for(
