@@ -352,3 +352,13 @@ def test_commands_begin_without_what_they_do_not_say(module: str) -> None:
     code = f"import sys, fairopt.cli.{module}; print(*{unused} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == ""
+
+
+def test_one_property_in_words(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("properties", "envy_freeness")
+    assert "envy_freeness (EF in tables), of an allocation: Nobody gets more out of another's shares" in ran.out
+    assert "pi_l its weight" in ran.out
+    assert "pi_l its weight" not in fairopt("properties", "no_starvation").out
+    assert [each["name"] for each in fairopt("properties", "envy_freeness", "--json").data] == ["envy_freeness"]
+    wrong = fairopt("properties", "envy")
+    assert (wrong.status, "Did you mean envy_freeness?" in wrong.err) == (2, True)
