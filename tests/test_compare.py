@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fairopt.compare import DECISION, asked_of, compare
+from fairopt import discovery
+from fairopt.compare import DECISION, asked_of, compare, left_out
 from fairopt.deadline import left, time_limit
 from fairopt.errors import OutOfTime
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
@@ -132,9 +133,22 @@ def test_one_lie_to_partial_allocation_costs_one_equilibrium(monkeypatch: pytest
     assert len(counted) <= effort.evaluations + truth_and_witnesses
 
 
-def test_what_may_take_minutes_is_compared_only_where_it_is_named() -> None:
+def test_what_may_take_minutes_is_compared_only_where_it_is_named_and_said_to_be_left_out() -> None:
     small, large = (
         Market.of([[Fraction(i + j * j + 1) for j in range(k)] for i in range(k)], [1] * k) for k in (10, 11)
     )
     assert asked_of("oef-efficient", small)
     assert not asked_of("oef-efficient", large)
+    compared = compare(large, properties=[])
+    assert dict(compared.left_out) == left_out(["max-min", "oef-efficient"], large)
+    assert "may take minutes on more than 100 speedups" in compared.left_out["oef-efficient"]
+    assert repr(compared).endswith("computed: nothing yet; left out: oef-efficient>")
+    named = compare(large, ["oef-efficient"], [])
+    assert (dict(named.left_out), "left out" in repr(named)) == ({}, False)
+    assert left_out(discovery.policies(Market), small) == {}
+
+
+def test_who_does_not_heed_a_demand_is_left_out_by_name() -> None:
+    asked = Market.of([[1, 2], [1, 5]], capacity=[1, 1], demand=[1, None])
+    assert list(left_out(discovery.policies(Market), asked)) == ["oef-efficient"]
+    assert "does not heed demands" in compare(asked, properties=[]).left_out["oef-efficient"]

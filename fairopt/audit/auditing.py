@@ -137,7 +137,11 @@ class Audit(Tabular):
             "source": self.source or None,
             "owed_by": "weight" if books.by_weight else "guarantee",
             "types": {
-                kind: {"gpus": plain(books.market.capacity[j], exact=exact), "free": int(books.free[j])}
+                kind: {
+                    "gpus": plain(books.market.capacity[j], exact=exact),
+                    "held": plain(books.all_held[j], exact=exact),
+                    "free": int(books.free[j]),
+                }
                 for j, kind in enumerate(self.market.types)
             },
             "gangs": {"running": int((~books.gangs.pending).sum()), "pending": int(books.gangs.pending.sum())},

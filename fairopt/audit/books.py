@@ -141,7 +141,12 @@ class Books:
     @cached_property
     def free(self) -> Array:
         """The whole GPUs of each type that nobody holds (k,); 0 where more are held than there are."""
-        return np.maximum(whole(self.market.capacity - self.said.held[:, : self.k].sum(axis=0)), 0)
+        return np.maximum(whole(self.market.capacity - self.all_held), 0)
+
+    @cached_property
+    def all_held(self) -> Array:
+        """The GPUs of each type that users hold together (k,); more than there are, say, where nodes were lost."""
+        return np.asarray(self.said.held[:, : self.k].sum(axis=0))
 
     @cached_property
     def borrowed(self) -> Array:

@@ -73,7 +73,7 @@ def page(found: Audit, files: Sequence[object] = ()) -> str:
         lines=lines[:LINES],
         left_out=max(0, len(lines) - LINES),
         declared=[each for each in found.declared if each.computed is not None],
-        types=list(zip(found.market.types, found.market.capacity, found.books.free, strict=True)),
+        types=list(zip(found.market.types, found.market.capacity, found.books.all_held, found.books.free, strict=True)),
         answers=ANSWERS,
         most=OTHERS,
         script=script,

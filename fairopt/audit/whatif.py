@@ -120,6 +120,17 @@ class WhatIf(Tabular):
         """What is newly broken."""
         return _only(self.after, self.before)
 
+    @cached_property
+    def overbooked(self) -> tuple[str, ...]:
+        """Of which types more is held after the change than there is: whose gangs would go, no file says."""
+        books = self.after.books
+        there = zip(self.after.market.types, books.market.capacity, books.all_held, strict=True)
+        return tuple(
+            f"{number_text(held)} GPUs of {kind} are held, and there would be {number_text(count)}: some gangs must go"
+            for kind, count, held in there
+            if held > count
+        )
+
     def __repr__(self) -> str:
         return f"<WhatIf: {len(self.footings)} footings change, {len(self.mended)} mended, {len(self.broken)} broken>"
 

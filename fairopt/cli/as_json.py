@@ -94,9 +94,9 @@ def of_properties(verdicts: Mapping[str, Verdict], *, exact: bool = False) -> di
     return {"schema": SCHEMA, "properties": _properties_json(verdicts, exact=exact)}
 
 
-def table(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what ``compare --json`` prints: what is said of each policy, by name."""
-    return {"schema": SCHEMA, "policies": dict(rows)}
+def table(rows: Mapping[str, Mapping[str, Any]], others: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is said of each policy, by name, and why others are left out, where any are."""
+    return {"schema": SCHEMA, "policies": dict(rows), **({"left_out": dict(others)} if others else {})}
 
 
 def market_row(row: AllocationRow, market: Market) -> dict[str, Any]:

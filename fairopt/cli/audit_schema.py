@@ -36,7 +36,7 @@ _AUDIT: Keys = {
     **VERSION,
     "source": (or_null(TEXT), "The importer that read the files; null for a market."),
     "owed_by": ({"enum": ["guarantee", "weight"]}, "What is owed; a part by weight is no promise."),
-    "types": (by_name(OBJECT), "GPUs of each type, and how many are free."),
+    "types": (by_name(OBJECT), "GPUs of each type, and how many are held, which may be more, and free."),
     "gangs": (OBJECT, "How many run and wait."),
     "counts": (by_name({"type": "integer"}), "How many users stand in each way."),
     "violated": (TRUTH, "Whether a guarantee is broken by others' borrowing, or a cap."),

@@ -26,8 +26,11 @@ ORDER = {each: number for number, each in enumerate(Footing)}
 def audit(found: Audit, *, in_full: bool) -> None:
     """Print an audit."""
     books = found.books
-    there = zip(books.market.types, books.market.capacity, books.free, strict=True)
-    gpus = ", ".join(f"{number_text(count)} {kind} ({free} free)" for kind, count, free in there)
+    there = zip(books.market.types, books.market.capacity, books.all_held, books.free, strict=True)
+    gpus = ", ".join(
+        f"{number_text(count)} {kind} ({f'{free} free' if held <= count else f'{bound(held)} held, too many'})"
+        for kind, count, held, free in there
+    )
     pending = int(books.gangs.pending.sum())
     said = books.said
     groups = f" in {len(said.groups)} groups" if said.groups else ""
@@ -257,6 +260,8 @@ def what_if(found: WhatIf) -> None:
         say(grid)
         if len(found.footings) > ROWS:
             say(f"{len(found.footings) - ROWS} more lines: --json has all")
+    for words in found.overbooked:
+        say(words)
     for heading, rows in (("No more broken:", found.mended), ("Newly broken:", found.broken)):
         if rows:
             say(heading)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -155,6 +156,8 @@ def whatif(
     if emitter is not None:
         written = emitter(found.before.market, found.after.market)
         show(json_, {**found.to_json(), "emitted": written}, lambda: print(written, end=""))
+        if written == emitter(found.before.market, found.before.market):
+            print(f"fairopt: --emit: {emit} has no object that says what changes here", file=sys.stderr)
     else:
         show(json_, found.to_json(), lambda: audit_tables.what_if(found))
     if html is not None:

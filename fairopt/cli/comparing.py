@@ -13,12 +13,12 @@ import typer
 from fairopt.cli import as_json, comparison_tables, completing, evidence_files, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Error, Types, input_file, input_option, ranged
-from fairopt.cli.listing import AsJson, PropertyNames, print_json, wanted_policies, wanted_properties
+from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import mechanics_of, read_trace_on
-from fairopt.compare import Row, asked_of
+from fairopt.compare import Row
 from fairopt.compare import compare as compared
 from fairopt.errors import BadInput
-from fairopt.policy import Policy, unheeded
+from fairopt.policy import Policy
 from fairopt.problem import Cluster, Market, Queue, Trace, exact, read_market
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
@@ -111,8 +111,8 @@ def compare(
         int | None,
         typer.Option(
             metavar="N",
-            help="Of a trace: play it and so many draws from it, less one, in floats, and say who is better and how "
-            "sure that is; no properties.",
+            help="Of a trace: play so many traces, it and draws from it, in floats, and say who is better and how sure "
+            "that is; no properties.",
             min=3,
         ),
     ] = None,
@@ -142,9 +142,7 @@ def compare(
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
     problem = kind.read(file, context.params)
-    policies = wanted_policies(policy_names, kind.decided)
-    left_out = [] if policy_names else [why for each in policies if (why := unheeded(each, problem))]
-    policies = [each for each in policies if policy_names or asked_of(each, problem)]
+    policies, others = compared_policies(policy_names, kind.decided, problem)
     wanted = wanted_properties(property_names, problem)
     searched = seconds if kind.limit is None or "seconds" in given else kind.limit
     effort = Effort(evaluations=evaluations, seed=seed, seconds=searched)
@@ -152,13 +150,12 @@ def compare(
     rows, interrupted = _rows(problem, policies, wanted, how)
     if json_:
         said = {row.policy.name: {**kind.json(row, problem), "cell_seconds": row.seconds} for row in rows}
-        print_json(as_json.table(said))
+        print_json(as_json.table(said, others))
     else:
         kind.table(rows, problem, wanted)
         if allocations:
             tables.allocations(row.decision for row in rows if row.decision is not None)
-        if left_out and isinstance(problem, Market) and problem.entitlements is not None:
-            tables.say("\n".join(("Left out:", *(f"  {why}" for why in left_out))))
+        comparison_tables.left_out(others)
         if took := comparison_tables.seconds_of(rows, wanted):
             print(took, file=sys.stderr)
     if certificates is not None:

@@ -33,6 +33,12 @@ OF_MEASURES = ("completed", "jct_mean", "makespan", "finish_time_max", "utilisat
 OF_PLANS = ("jobs\nrun", "revenue")
 
 
+def left_out(others: Mapping[str, str]) -> None:
+    """Print which policies are left out, and why; nothing where there are none."""
+    if others:
+        say("\n".join(("Left out:", *(f"  {why}" for why in others.values()))))
+
+
 def markets(rows: Sequence[AllocationRow], market: Market, properties: Sequence[Property]) -> None:
     """Print the comparison on a market."""
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))

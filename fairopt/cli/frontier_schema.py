@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairopt.cli.schema_parts import (
+    LEFT_OUT,
     NAMES,
     NUMBER,
     NUMBERS,
@@ -69,4 +70,5 @@ FRONTIER: Schema = object_of(
         ),
         "policies": (listed(_PLACED), "The policies."),
     },
+    LEFT_OUT,
 )

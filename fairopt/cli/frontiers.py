@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fairopt import discovery
-from fairopt.cli import completing, evidence_files, tables
+from fairopt.cli import comparison_tables, completing, evidence_files, tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
-from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
+from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import BadInput
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
 from fairopt.frontier.words import below, decimal, sentence
-from fairopt.policy import unheeded
 from fairopt.problem import Market, exact, read_market
 from fairopt.problem.files.storage import require_place
 from fairopt.program import number_text
@@ -80,12 +80,12 @@ def frontier_command(
     evidence_files.require_empty(certificates)
     problem = read_market(market, types or ())
     problem = problem.normalised() if normalise else problem
-    chosen = wanted_policies(policy_names, Market)
-    chosen = [each for each in chosen if policy_names or not unheeded(each, problem)]
+    chosen, others = compared_policies(policy_names, Market, problem)
     parts = len(goals or _GOALS) * len(against or _PROPERTIES)
     with tables.progress(2 * parts + len(chosen)) as advance:
         near = None if gap is None else exact(gap, "--gap")
         found = frontier(problem, goals, against, policies=chosen, gap=near, limit=limit, watch=advance)
+    found = replace(found, left_out=others)
     if json_:
         print_json({"schema": SCHEMA, **found.to_json()})
     else:
@@ -130,12 +130,14 @@ def _say(found: Frontier) -> None:
         reasons = each.reasons if each.error is None else {"stopped": str(each.error)}
         for what, why in reasons.items():
             tables.say(f"  {each.policy}, {what}: {why}" if each.error is None else f"  {each.policy}: {what}: {why}")
+    comparison_tables.left_out(found.left_out)
     for relaxed in RELAXED:
         if any(curve.against == relaxed.name for curve in found.curves):
             tables.say(f"{relaxed.short} {relaxed.name}: {sentence(relaxed)}")
     if not found.curves:
         return
-    tables.say("also PE: what Pareto-efficient allocations are known to reach, all of the curve or so much of it.")
+    if any(curve.against != "pareto_efficiency" for curve in found.curves):
+        tables.say("also PE: what Pareto-efficient allocations are known to reach: all of the curve, or so much at 0.")
     tables.say("below: how far the policy is under the curve at its epsilon, in percent of the curve; ~ in floats.")
 
 

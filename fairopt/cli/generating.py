@@ -10,7 +10,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import as_json, completing, listing, tables
 from fairopt.cli.given import input_option, require_different
-from fairopt.cli.settings import Settings
+from fairopt.cli.settings import settings_listed
 from fairopt.configuring import configured
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, read_cluster, write_trace
@@ -33,7 +33,7 @@ def generate(
     cluster: Annotated[
         Path | None, input_option("A cluster file: .toml or .json. The generator's own where left out.", Cluster)
     ] = None,
-    settings: Settings = None,
+    settings: Annotated[list[str] | None, settings_listed("generate NAME")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same trace.", min=0)] = 0,
     error: Annotated[
         str | None,

@@ -9,11 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fairopt.cli import tables
-from fairopt.cli.as_json import SCHEMA
+from fairopt.cli import as_json, comparison_tables, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
-from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
+from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, every_kind, incentives, kind_of
 from fairopt.problem import Market, market_to_dict, read_market
@@ -48,26 +47,26 @@ def incentives_command(
     kinds = [kind_of(name, problem, "--kind") for name in dict.fromkeys(kind_names)] if kind_names else every
     effort = Effort(evaluations=evaluations, seed=seed)
     rows: list[Incentives] = []
-    left_out: list[str] = []
     failed: list[str] = []
-    for policy in wanted_policies(policy_names, Market):
+    policies, others = compared_policies(policy_names, Market, problem)
+    for policy in policies:
         with tables.working(policy.name):
             try:
                 rows.append(incentives(policy, problem, kinds, effort))
             except NotCapable as error:
                 if policy_names:
                     raise
-                left_out.append(str(error))
+                others[policy.name] = str(error)
             except NotSolved as error:  # the others' rows stand
                 failed.append(f"{policy.name}: {error}")
     if json_:
-        print_json({"schema": SCHEMA, "policies": {row.policy.name: _json(row, problem) for row in rows}})
-    elif rows:
-        _print(rows, kinds, problem)
-    for head, whys in (("Left out:", left_out), ("Stopped:", failed)):
-        if whys:
-            print("\n".join((head, *(f"  {why}" for why in whys))), file=sys.stderr)
+        print_json(as_json.table({row.policy.name: _json(row, problem) for row in rows}, others))
+    else:
+        if rows:
+            _print(rows, kinds, problem)
+        comparison_tables.left_out(others)
     if failed:
+        print("\n".join(("Stopped:", *(f"  {why}" for why in failed))), file=sys.stderr)
         raise typer.Exit(Exit.NOT_SOLVED)
 
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import getdoc
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -21,6 +22,11 @@ from fairopt.problem.batch import Batch
 from fairopt.properties import OutcomeProperty, Property
 
 T = TypeVar("T")
+#: What the letters of definitions on markets are.
+LETTERS = (
+    "On a market, x_lj is how many GPUs of type j user l has, E_l(x_l) its throughput out of them, pi_l its weight, "
+    "and m_j how many GPUs of type j there are."
+)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
 SharePolicies = Annotated[
     list[str] | None,
@@ -65,7 +71,7 @@ def policies(
     ] = None,
     json_: AsJson = False,
 ) -> None:
-    """List the policies that are installed and what each claims: of shares (`solve`), rounds (`run`), `schedule`s."""
+    """List the installed policies and what each claims: those of `solve`, those of `run`, those of `schedule`."""
     if name is not None:
         found = discovery.policy(name)
         return show(json_, as_json.policies([found]), lambda: tables.policy(found, options_of(found)))
@@ -85,11 +91,31 @@ def backends(json_: AsJson = False) -> None:
     show(json_, as_json.backends(listed), lambda: tables.backends(listed))
 
 
-def properties(json_: AsJson = False) -> None:
+def properties(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="A property: what it says in words.", autocompletion=completing.PROPERTIES),
+    ] = None,
+    json_: AsJson = False,
+) -> None:
     """List the properties that can be checked, with their definitions."""
-    listed = as_json.properties(wanted_properties(None))
+    wanted = wanted_properties(None if name is None else [name])
+    listed = as_json.properties(wanted)
+    if name is not None:
+        return show(json_, listed, lambda: _say_property(wanted[0]))
     columns = {"name": "property", "of": "of", "definition": "definition", "source": "source"}
     show(json_, listed, lambda: tables.listing(columns, listed))
+    if not json_:
+        tables.say(LETTERS)
+
+
+def _say_property(shown: Property) -> None:
+    head = f" ({shown.short} in tables)" if shown.short else ""
+    tables.say(f"{shown.name}{head}, of {_with_article(shown.of)}: {(getdoc(type(shown)) or '').partition(chr(10))[0]}")
+    tables.say(f"definition: {shown.definition}")
+    tables.say(f"source: {shown.source}")
+    if issubclass(shown.problem, Market):
+        tables.say(LETTERS)
 
 
 def plugins(json_: AsJson = False) -> None:
@@ -112,6 +138,19 @@ def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
         return [discovery.policy(name, problem) for name in dict.fromkeys(names)]
     listed = chosen(None, discovery.POLICIES, discovery.policy)
     return [each for each in listed if issubclass(each.problem, problem)]
+
+
+def compared_policies(names: list[str] | None, decided: type, problem: object) -> tuple[list[Policy], dict[str, str]]:
+    """Return the named policies; where none is named, those that are compared on ``problem``, and why others are not.
+
+    ``decided``: what such policies decide on, say a Queue where ``problem`` is a Setting.
+    """
+    from fairopt.compare import asked_of, left_out  # here, so that lists are printed sooner
+
+    listed = wanted_policies(names, decided)
+    if names:
+        return listed, {}
+    return [each for each in listed if asked_of(each, problem)], left_out(listed, problem)
 
 
 def wanted_properties(names: list[str] | None, problem: object = None) -> list[Property]:

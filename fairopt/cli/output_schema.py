@@ -9,6 +9,7 @@ from fairopt.cli.as_json import DECIDES, SCHEMA
 from fairopt.cli.audit_schema import AUDITING
 from fairopt.cli.frontier_schema import FRONTIER
 from fairopt.cli.schema_parts import (
+    LEFT_OUT,
     NAMES,
     NUMBER,
     NUMBERS,
@@ -199,6 +200,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
                 object_of(
                     "What is said of each policy.",
                     {**VERSION, "policies": (by_name(part("compared")), "By the policy's name.")},
+                    LEFT_OUT,
                 ),
                 part("study"),
             ]
@@ -233,6 +235,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
                 **VERSION,
                 "policies": (OBJECT, "By name: the best lie found of each kind, and what is proved of all reports."),
             },
+            LEFT_OUT,
         ),
         "run": object_of("A run.", {**VERSION, "policy": (TEXT, "Who decided."), **_RUN}),
         "schedule": object_of("A plan.", {**VERSION, "policy": (TEXT, "Who decided."), **_SCHEDULE}),

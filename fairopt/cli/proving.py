@@ -27,7 +27,9 @@ def check(
     files: Annotated[list[Path], input_file("FILE", "Certificates, runs or schedules (JSON), or folders of them.")],
     tolerance: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="What numbers of runs (0) and schedules (1e-9) in floats may be off by."),
+        typer.Option(
+            metavar="NUMBER", help="By how much numbers in floats may be off; by default 0 in runs, 1e-9 in schedules."
+        ),
     ] = None,
     json_: AsJson = False,
 ) -> None:

@@ -73,7 +73,7 @@ def run_command(
     """Play a trace on a cluster, round after round, and measure what came of it.
 
     Ctrl-C and SIGTERM let the round end. Then the run prints what it has, writes its state, and ends with exit status
-    130 or 143; a second Ctrl-C ends it at once. A run that was gone on from prints all of its rounds, as if it had
+    130 or 143; a second Ctrl-C ends it at once. A run that goes on from a state prints all of its rounds, as if it had
     never stopped. Exit status 3: the policy could not go on. Away from a terminal a line a minute says how far it is.
     """
     written = {"--parquet": parquet, "--state": state, "--record": record}

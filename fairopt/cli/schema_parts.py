@@ -47,3 +47,4 @@ def object_of(about: str, keys: Keys, optional: Keys = MappingProxyType({})) -> 
 
 NAMES, NUMBERS = listed(TEXT), listed(NUMBER)
 VERDICTS = by_name(part("verdict"))
+LEFT_OUT: Keys = {"left_out": (by_name(TEXT), "Which policies are left out where nobody names any, by name, and why.")}

@@ -25,15 +25,18 @@ from fairopt.simulation import Mechanics
 if TYPE_CHECKING:
     from fairopt.workloads import Workload
 
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
+
+def settings_listed(by: str) -> Any:
+    """Return the option ``--set``; ``by``: the command that lists what can be set."""
+    return typer.Option(
         "--set",
         metavar="OPTION=VALUE",
-        help="An option, as `fairopt policies NAME` (or `generate NAME`) lists them. May be repeated.",
+        help=f"An option, as `fairopt {by}` lists it. May be repeated.",
         autocompletion=completing.OPTIONS,
-    ),
-]
+    )
+
+
+Settings = Annotated[list[str] | None, settings_listed("policies NAME")]
 P = TypeVar("P", bound="Policy | Workload")
 
 

@@ -25,7 +25,7 @@ from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import is_batch_file
-from fairopt.problem.files.storage import require_place
+from fairopt.problem.files.storage import naming, require_place
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
 
 #: How the name of the record of a run ends.
@@ -50,7 +50,13 @@ def solve(
     normalise: Annotated[
         bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
     ] = False,
-    error: Error = None,
+    error: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PART",
+            help="The relative error of the market's speedups, such as 5%. Robust policies and --at-worst heed it.",
+        ),
+    ] = None,
     at_worst: Annotated[
         str | None,
         typer.Option(metavar="USER", help="Bound what USER truly gets at worst, where reports err within the ranges."),
@@ -73,6 +79,9 @@ def solve(
     problem = read_market(market, types or ())
     problem = ranged(problem.normalised() if normalise else problem, error)
     rule = configured(discovery.policy(policy, Market), settings or [])
+    if at_worst is not None and problem.known.all():
+        wrong = "no report can err: the market states its speedups without ranges"
+        raise BadInput(wrong, place="--at-worst", remedy="Give --error 5%, or ranges in the market")
     solver = discovery.solver(rule, backend)
     if exact and solver is not None and solver.number is float:
         raise NotCapable(
@@ -107,7 +116,7 @@ def solve(
     if at_worst is not None:
         from fairopt.properties.worst_reports import worst_share  # here, since few ask for it
 
-        with tables.working("trying reports"), within(time_limit):
+        with tables.working("trying reports"), within(time_limit), naming(place="--at-worst"):
             worst = worst_share(rule, problem, at_worst)
     if json_:
         print_json(as_json.decision(decision, only or Uniqueness(), worst, exact=exact))

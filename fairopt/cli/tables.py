@@ -357,7 +357,7 @@ def _of_columns(columns: Sequence[Column]) -> Table:
 def some_of(names: Sequence[str]) -> str:
     """Return the first names of jobs, and how many there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{len(names)} jobs: {', '.join(names[:SHOWN])}{more}"
+    return f"{len(names)} job{'s' * (len(names) != 1)}: {', '.join(names[:SHOWN])}{more}"
 
 
 def terminal() -> Console:

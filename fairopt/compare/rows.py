@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from fairopt.errors import FairoptError
@@ -169,6 +170,7 @@ class Compared(Iterator[R], Tabular, Generic[R]):
     """The rows of a comparison, each as soon as it is known.
 
     They can be asked for once, as of any iterator. The table has all of them, and computes those that are left.
+    ``left_out`` says by name which policies were not asked since nobody named them, and why.
 
     >>> from fairopt import compare
     >>> from fairopt.datasets import oef_example
@@ -176,8 +178,9 @@ class Compared(Iterator[R], Tabular, Generic[R]):
     {'equal-split': 'HOLDS', 'max-min': 'FAILS'}
     """
 
-    def __init__(self, problem: object, rows: Iterator[R]) -> None:
+    def __init__(self, problem: object, rows: Iterator[R], left_out: Mapping[str, str] = MappingProxyType({})) -> None:
         self._problem, self._coming, self._known = problem, rows, list[R]()
+        self.left_out = left_out
 
     def __next__(self) -> R:
         self._known.append(next(self._coming))
@@ -185,7 +188,8 @@ class Compared(Iterator[R], Tabular, Generic[R]):
 
     def __repr__(self) -> str:
         known = few([label for row in self._known for label in row._table().rows]) or "nothing yet"
-        return f"<Comparison on {self._problem!r}; computed: {known}>"
+        others = f"; left out: {few(list(self.left_out))}" if self.left_out else ""
+        return f"<Comparison on {self._problem!r}; computed: {known}{others}>"
 
     @property
     def rows(self) -> tuple[R, ...]:

@@ -20,7 +20,7 @@ from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, AnyProperty, AnySolver
 from fairopt.errors import BadInput, FairoptError, require, type_of
 from fairopt.metrics import metrics
-from fairopt.policy import Plan, Policy, decide, unheeded, uniqueness
+from fairopt.policy import Plan, Policy, Trait, decide, unheeded, uniqueness
 from fairopt.policy.decide import can_be_exact
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
@@ -132,7 +132,7 @@ def compare(
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
 
     ``policies`` and ``properties``: objects, classes or names, one or several; None for all that are installed for such
-    a problem; of a market, those that heed its entitlements.
+    a problem, but those that the result's ``left_out`` names, see `left_out`.
 
     ``how`` says how a problem is decided. All kinds take ``backend``, which may be a name, and ``exact``. A `Market` of
     rationals is decided in rationals unless a ``backend`` is named; with ``exact`` False it becomes one of floats:
@@ -157,15 +157,19 @@ def compare(
     """
     decided = Queue if isinstance(problem, Setting) else type(problem)
     problem = _measured(problem, error)
+    others: dict[str, str] = {}
     if policies is None:
-        policies = [each for each in discovery.policies(decided) if asked_of(each, problem)]
+        installed = discovery.policies(decided)
+        others = left_out(installed, problem)
+        policies = [each for each in installed if asked_of(each, problem)]
     chosen = discovery.policies_of(policies, decided)
     solvers = [discovery.solver_of(each, backend) for each in chosen]
     asked = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
     require(isinstance(effort, Effort), effort, "effort", "Give an Effort(evaluations=..., seconds=...)")
     if isinstance(problem, Market) and how.get("exact") is False:
         problem = problem.as_(float)
-    return Compared(problem, _rows(problem, zip(chosen, solvers, strict=True), asked, effort, limit, watch, **how))
+    rows = _rows(problem, zip(chosen, solvers, strict=True), asked, effort, limit, watch, **how)
+    return Compared(problem, rows, others)
 
 
 def asked_of(policy: AnyPolicy, problem: Any) -> bool:
@@ -176,7 +180,31 @@ def asked_of(policy: AnyPolicy, problem: Any) -> bool:
     True
     """
     made = discovery.policy_of(policy)
-    return not unheeded(made, problem) and made.asked_of(problem)
+    return made.asked_of(problem) and not _why_not(made, problem)
+
+
+def left_out(policies: AnyPolicy | Iterable[AnyPolicy], problem: Any) -> dict[str, str]:
+    """Return by name those of ``policies`` that are not compared on a problem where nobody names them, and why.
+
+    Such take long, or do not heed what a market states. Rules of schedulers where nobody states entitlements, and
+    policies for ranges where there are none, are not told: the question does not arise.
+
+    >>> from fairopt.problem import Market
+    >>> market = Market.of([[i + j * j + 1 for j in range(11)] for i in range(10)], capacity=[1] * 11)
+    >>> list(left_out(discovery.policies(Market), market))
+    ['oef-efficient']
+    """
+    unentitled = isinstance(problem, Market) and problem.entitlements is None
+    arises = [
+        each
+        for each in discovery.policies_of(policies)
+        if each.asked_of(problem) and not (unentitled and Trait.ENTITLED in each.traits)
+    ]
+    return {each.name: why for each in arises if (why := _why_not(each, problem))}
+
+
+def _why_not(policy: Policy, problem: Any) -> str:
+    return unheeded(policy, problem) or policy.only_named(problem)
 
 
 def _measured(problem: Any, error: object) -> Any:

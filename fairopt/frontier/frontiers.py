@@ -66,16 +66,19 @@ class PolicyPoint:
 class Frontier(Tabular):
     """The trade-offs of a market: ``curves``, those that could not be had (``failed``), and ``policies`` beside them.
 
+    ``left_out`` says by name which policies are not there since nobody named them, and why.
+
     >>> from fairopt import frontier
     >>> from fairopt.datasets import oef_example
     >>> frontier(oef_example(), "total_efficiency", policies=["max-min"])
-    <Frontier on 3 users: 4 curves, 1 policies>
+    <Frontier on 3 users: 4 curves, 1 policy>
     """
 
     market: Market
     curves: tuple[Curve, ...]
     policies: tuple[PolicyPoint, ...]
     failed: Mapping[tuple[str, str], FairoptError] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def curve(self, goal: str, against: str) -> Curve:
         """Return the curve of a goal against a property, by name. Errors: `BadInput` where there is none."""
@@ -99,16 +102,21 @@ class Frontier(Tabular):
     def to_json(self) -> dict[str, Any]:
         """Return JSON types: numbers that are exact as "p/q"."""
         failed = [{"goal": goal, "property": name, "error": str(why)} for (goal, name), why in self.failed.items()]
+        others = {"left_out": dict(self.left_out)} if self.left_out else {}
         return {
             "users": list(self.market.users),
             "types": list(self.market.types),
             "curves": [_curve_json(curve) for curve in self.curves],
             "failed": failed,
             "policies": [each.to_json() for each in self.policies],
+            **others,
         }
 
     def __repr__(self) -> str:
-        return f"<Frontier on {len(self.market.users)} users: {len(self.curves)} curves, {len(self.policies)} policies>"
+        curves = "1 curve" if len(self.curves) == 1 else f"{len(self.curves)} curves"
+        policies = "1 policy" if len(self.policies) == 1 else f"{len(self.policies)} policies"
+        others = f"; left out: {few(list(self.left_out))}" if self.left_out else ""
+        return f"<Frontier on {len(self.market.users)} users: {curves}, {policies}{others}>"
 
     def _table(self) -> Grid:
         columns: dict[str, list[Any]] = {}
@@ -139,10 +147,10 @@ def frontier(
     given, linear ones are followed only so far, too. Of each curve, ``efficient`` says what allocations that are also
     Pareto-efficient reach, at least.
 
-    ``policies`` are placed beside the curves: names, classes or objects, None for all that are installed. One that
-    cannot decide has a reason. ``limit``: most seconds for each curve, for its efficient faces, and for each policy.
-    ``watch`` is told of each before it is computed. Errors: `BadInput` for unknown names; `NotCapable` for a market
-    with entitlements, or with speedups that are not known.
+    ``policies`` are placed beside the curves: names, classes or objects, None for those that `fairopt.compare` asks.
+    One that cannot decide has a reason. ``limit``: most seconds for each curve, for its efficient faces, and for each
+    policy. ``watch`` is told of each before it is computed. Errors: `BadInput` for unknown names; `NotCapable` for a
+    market with entitlements, or with speedups that are not known.
 
     Source: parametric programs, Gass and Saaty 1955; trade-offs, Bertsimas, Farias and Trichakis, On the
     efficiency-fairness trade-off, 2012.
@@ -169,18 +177,18 @@ def frontier(
                 found[goal.name, relaxed.name] = trace(rational, goal, relaxed, goal.near if near is None else near)
         except FairoptError as error:
             failed[goal.name, relaxed.name] = error
-    rows = compare(market, policies, [], limit=limit, watch=lambda policy, cell: watch(policy.name, cell)).rows
-    faces = _faces(rational, found.values(), rows, limit)
+    compared = compare(market, policies, [], limit=limit, watch=lambda policy, cell: watch(policy.name, cell))
+    faces = _faces(rational, found.values(), compared.rows, limit)
     for goal, relaxed in asked:
         if not relaxed.efficient and (curve := found.get((goal.name, relaxed.name))) is not None:
             watch(f"efficient {goal.name}", relaxed.name)
             with time_limit(limit):
                 found[goal.name, relaxed.name] = on_faces(rational, goal, relaxed, faces, curve)
     placed = []
-    for row in rows:
+    for row in compared.rows:
         with time_limit(limit):
             placed.append(_placed(row, asked, found))
-    return Frontier(rational, tuple(found.values()), tuple(placed), failed)
+    return Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out)
 
 
 def _require_plain(market: Market) -> None:

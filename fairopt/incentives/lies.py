@@ -52,6 +52,9 @@ class LieKind(ABC):
     name: ClassVar[str]
     words: ClassVar[str]
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.name}>"
+
     def liars(self, market: Market) -> list[Liars]:
         """Return who may lie: one user, or several who lie together."""
         return [(user,) for user in range(len(market.users))]

@@ -19,7 +19,8 @@ from fairopt.incentives.bounds import AtMost, at_most
 from fairopt.incentives.lies import AnyLieKind, Liars, Lie, LieKind, SpeedupReport, every_kind, kind_of
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
-from fairopt.program import Array, Number
+from fairopt.problem.tables import few
+from fairopt.program import Array, Number, short_text
 from fairopt.properties import Effort
 from fairopt.properties.misreports.exact_reports import exact_or_none, simplest
 from fairopt.properties.misreports.reports import Reports
@@ -37,7 +38,7 @@ WIDTHS = (0.1, 0.01, 1e-4, 1e-7)
 GOOD = 0.95
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PaidLie:
     """A lie and what it gives: ``factors`` by liar, true throughput after it over that of the truth.
 
@@ -54,8 +55,11 @@ class PaidLie:
         """The least of the factors: each of the liars gains at least this."""
         return min(self.factors.values())
 
+    def __repr__(self) -> str:
+        return f"<PaidLie: {self.kind.name}, {short_text(self.factor)} times, {'exact' if self.exact else 'in floats'}>"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Incentives:
     """What lies pay under one policy on one market: the best found of each kind, None where none was found to pay.
 
@@ -63,14 +67,19 @@ class Incentives:
 
     >>> from fairopt.incentives import incentives
     >>> from fairopt.properties import Effort
-    >>> found = incentives("equal-split", Market.of([[1, 2], [1, 5]], [1, 1]), effort=Effort(evaluations=10))
-    >>> [kind.name for kind, lie in found.lies.items() if lie is not None]
-    ['copies', 'weight']
+    >>> incentives("equal-split", Market.of([[1, 2], [1, 5]], [1, 1]), ["copies", "any"], Effort(evaluations=10))
+    <Incentives: equal-split; copies pays 4/3 times; none found: any>
     """
 
     policy: Policy
     lies: Mapping[LieKind, PaidLie | None]
     bounds: Mapping[LieKind, AtMost]
+
+    def __repr__(self) -> str:
+        paid = [f"{lie.kind.name} pays {short_text(lie.factor)} times" for lie in self.lies.values() if lie is not None]
+        rest = [kind.name for kind, lie in self.lies.items() if lie is None]
+        said = [", ".join(paid), f"none found: {few(rest)}" if rest else ""]
+        return f"<Incentives: {'; '.join((self.policy.name, *filter(None, said)))}>"
 
 
 def incentives(

@@ -236,7 +236,8 @@ def unheeded(policy: Policy, problem: Any) -> str:
         user = problem.users[int(np.argmax(problem.limit < INFINITY))]
         return f"{policy.name} does not heed demands, and {user} has one; leave demands out"
     if problem.entitlements is None:
-        return f"{policy.name} decides by entitlements, and this market says none" if needs_some else ""
+        why = f"{policy.name} decides by entitlements, and this market says none; give guarantees, caps or gangs"
+        return why if needs_some else ""
     if missed := sorted(each.value for each in problem.entitlements.said - policy.heeds):
         remedy = "leave these out" if needs_some else "Market.plain() leaves entitlements out"
         return f"{policy.name} does not heed {', '.join(missed)}, which this market has; {remedy}"

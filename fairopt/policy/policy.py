@@ -161,8 +161,12 @@ class Policy(ABC):
         return self.states[0]() if self.states else None
 
     def asked_of(self, problem: Any) -> bool:
-        """Whether it is compared on a problem where nobody names it."""
+        """Whether it is compared on a problem where nobody names it; else the question does not arise there."""
         return True
+
+    def only_named(self, problem: Any) -> str:
+        """Return why it is compared on a problem only where it is named, such as that it takes long; "" else."""
+        return ""
 
     @abstractmethod
     def decide(self, problem: Any, state: Any, solve: Session) -> Decision:

@@ -22,11 +22,13 @@ def relative_error(given: object, place: str = "error") -> Fraction:
     Fraction(1, 40)
     """
     text = given.strip() if isinstance(given, str) else given
-    percent = isinstance(text, str) and text.endswith("%")
-    error = exact(text[:-1], place) / 100 if isinstance(text, str) and percent else exact(text, place)
+    remedy = "Give a relative error from 0 to below 1, such as 5% or 0.05"
+    try:
+        error = exact(text[:-1], place) / 100 if isinstance(text, str) and text.endswith("%") else exact(text, place)
+    except BadInput as wrong:
+        raise BadInput(wrong.problem, place=place, remedy=remedy) from wrong
     if not 0 <= error < 1:
-        remedy = "Give a relative error from 0 to below 1, such as 5% or 0.05"
-        raise BadInput(f"got {number_text(error)}", place=place, remedy=remedy)
+        raise BadInput(f"got {text if isinstance(text, str) else number_text(error)}", place=place, remedy=remedy)
     return error
 
 

@@ -66,7 +66,8 @@ class WorstShare:
         said = f"{self.user} truly gets, at worst, {between} of its equal share, whatever is reported in the range"
         rest = f"; {self.stopped}" if self.stopped else ""
         cells = "1 cell" if self.cells == 1 else f"{self.cells} cells"
-        return f"{said} ({'exact' if self.exact else 'bounds'}, {cells}, from below by {self.how}{rest})"
+        exactly = "exact" if self.exact else f"the lower bound is by {self.how}"
+        return f"{said} ({exactly}; {cells} of the range looked at{rest})"
 
     def summary(self) -> dict[str, Any]:
         """Return what is shown."""
@@ -103,7 +104,7 @@ def worst_share(policy: Policy, market: Market, user: str, *, gap: Number = GAP,
     try:
         while search.most - search.least > gap * fair and search.split():
             if search.cells >= cells:
-                stopped = f"stopped after {cells} cells"
+                stopped = f"the search ends at {cells}"
                 break
             left()
     except OutOfTime as error:

@@ -20,8 +20,8 @@ from fairopt.program import Array, cast
 
 #: The most users: the program has a row for each pair of them, and is solved many times in Fractions.
 MOST_USERS = 100
-#: Who names no policy is not asked to wait: on markets of more speedups the search may take minutes.
-UNASKED_UP_TO = 100
+#: On markets of more speedups the search may take minutes: who does not name this policy need not wait for it.
+ASKED_UP_TO = 100
 
 
 class FaceSearch(Method):
@@ -77,9 +77,11 @@ class EfficientOEF(Policy):
         Example("OEF Eq. (6), total 5.25", Market.of([[1, 2], [1, 5]], capacity=[1, 1]), utilities=["3/2", "15/4"]),
     )
 
-    def asked_of(self, problem: Any) -> bool:
-        """Whether the market is small: elsewhere the search may take minutes, and is made where the policy is named."""
-        return bool(problem.speedup.size <= UNASKED_UP_TO)
+    def only_named(self, problem: Any) -> str:
+        """Return that the market is large, where it is: there the search may take minutes."""
+        if problem.speedup.size <= ASKED_UP_TO:
+            return ""
+        return f"{self.name} may take minutes on more than {ASKED_UP_TO} speedups; name it, and it is asked"
 
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Search from the equilibrium; the evidence is the tree. Errors: `NotSolved`; `NotCapable` for many users."""

@@ -118,8 +118,9 @@ class VolcanoProportion(Computed):
         owed = entitlements_of(problem)
         n = len(owed.users)
         for user, column in np.argwhere(owed.guarantee[:n] > owed.reserve[:n])[:1]:
-            place = f"{owed.users[user]!r} is guaranteed more of {owed.columns[column]!r} than its reserve"
-            raise NotCapable(f"{place}: {self.name} computes what queues deserve; volcano-capacity takes it as given")
+            more = f"{owed.users[user]!r} is guaranteed more of {owed.columns[column]!r} than its reserve"
+            why = f"{self.name} computes itself what queues deserve, from weights"
+            raise NotCapable(f"{more}, and {why}; volcano-capacity takes guarantees as they are")
         cluster = VolcanoCluster.of(problem)
         parts = _deserved(cluster, owed)
         shares = {owed.users[q]: share(cluster.held[q], parts[q]) for q in range(n)}

@@ -327,7 +327,7 @@ def test_a_lie_with_no_place_for_its_market_is_not_looked_for(fairopt: Callable[
     assert "--out" in ran.err
     ran = fairopt("lie", MARKET, "--policy", "second-price-trading", "--out", tmp_path / "lie.txt")
     assert (ran.status, ran.out) == (2, ""), "refused before anything is looked for"
-    assert "lie.txt: the file's name: the suffix '.txt'. Give a file that ends in .toml" in ran.err
+    assert "lie.txt: its name: it ends in '.txt'. Give a file that ends in .toml" in ran.err
 
 
 def test_a_lie_that_could_not_be_written_is_not_looked_for(
@@ -352,3 +352,13 @@ def test_commands_begin_without_what_they_do_not_say(module: str) -> None:
     code = f"import sys, fairopt.cli.{module}; print(*{unused} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == ""
+
+
+def test_one_property_in_words(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("properties", "envy_freeness")
+    assert "envy_freeness (EF in tables), of an allocation: Nobody gets more out of another's shares" in ran.out
+    assert "pi_l its weight" in ran.out
+    assert "pi_l its weight" not in fairopt("properties", "no_starvation").out
+    assert [each["name"] for each in fairopt("properties", "envy_freeness", "--json").data] == ["envy_freeness"]
+    wrong = fairopt("properties", "envy")
+    assert (wrong.status, "Did you mean envy_freeness?" in wrong.err) == (2, True)

@@ -194,6 +194,34 @@ def test_whatif_says_who_stands_differently(now: Path, fairopt: Callable[..., Ra
     assert "Newly broken:" in back.out
 
 
+def test_what_nodes_that_go_leave_overbooked_is_said(now: Path, fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    asked = ("whatif", now, "--set", "H100.capacity=2", "--policy", "kueue")
+    ran = fairopt(*asked, "--html", tmp_path / "page.html")
+    words = "GPUs of H100 are held, and there would be 2: some gangs must go"
+    assert words in ran.out
+    assert words in (tmp_path / "page.html").read_text(encoding="utf-8")
+    after = fairopt(*asked, "--json").data["after"]["types"]["H100"]
+    assert (after["held"] > after["gpus"], after["free"]) == (True, 0)
+    assert "must go" not in fairopt("whatif", now, "--set", "train.weight=2", "--policy", "kueue").out
+
+
+def test_an_audit_says_that_more_is_held_than_there_is(now: Path, fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    market, page = tmp_path / "over.toml", tmp_path / "page.html"
+    market.write_text(re.sub(r"capacity = \[\d+\]", "capacity = [2]", now.read_text()))
+    ran = fairopt("audit", market, "--policy", "kueue", "--html", page)
+    held = int(re.search(r"2 H100 \((\d+) held, too many\)", ran.out)[1])  # type: ignore[index]
+    assert held > 2
+    text = page.read_text(encoding="utf-8")
+    assert "More H100 are held than there are." in text
+    assert re.search(rf">2</td>\s*<td[^>]*>{held}</td>\s*<td[^>]*>0</td>", text)
+
+
+def test_a_change_that_no_object_says_is_named(now: Path, fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("whatif", now, "--set", "H100.capacity=16", "--policy", "kueue", "--emit", "kueue")
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.err == "fairopt: --emit: kueue has no object that says what changes here\n"
+
+
 def test_settings_of_names_with_dots_and_of_groups() -> None:
     users, types = ["a.b", "c"], ["T.1"]
     gangs = Gangs.of(["a.b"], [2], users=users, types=types)

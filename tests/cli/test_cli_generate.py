@@ -52,7 +52,7 @@ def test_the_same_command_writes_the_same_bytes(fairopt: Command, tmp_path: Path
         ("generate fft-traces --set which=0 --out x.csv", "which: got 0. Give one of 1, 2, 3"),
         ("generate fft-traces --error 1 --out x.csv", "error: got 1.0, by which an estimate may be too small"),
         ("generate fft-traces --error much --out x.csv", "--error: got 'much', not a number"),
-        ("generate fft-traces --set jobs=20 --out x.txt", "x.txt: the file's name: the suffix '.txt'"),
+        ("generate fft-traces --set jobs=20 --out x.txt", "x.txt: its name: it ends in '.txt'"),
         ("generate astraea-venus --set data=none.csv --out x.csv", "none.csv: data: cannot be read"),
     ],
 )

@@ -60,11 +60,11 @@ def test_tables_for_people(fairopt_run: Callable[..., Ran]) -> None:
     assert ran.status == 0
     for words in ("5 of 6 jobs completed", "completion time (JCT)", "utilisation", "sharing_loss", "mean JCT"):
         assert words in ran.out
-    assert "fit no type of the cluster: 1 jobs: big" in ran.out
+    assert "fit no type of the cluster: 1 job: big" in ran.out
     some = fairopt_run("--rounds", 1)
     assert some.status == 0
     assert "not completed: 2 jobs: a, b" not in some.out  # b comes later
-    assert "not completed: 1 jobs: a" in some.out
+    assert "not completed: 1 job: a" in some.out
 
 
 def test_parquet_has_a_row_for_each_job_and_round(fairopt_run: Callable[..., Ran], tmp_path: Path) -> None:

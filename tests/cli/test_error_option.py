@@ -70,7 +70,7 @@ def test_solve_decides_for_the_worst(fairopt: Callable[..., Ran], given: tuple[P
 
 
 @pytest.mark.parametrize(
-    ("error", "wrong"), [("150%", "got 1.5. "), ("-5%", "got -0.05. "), ("five", "got 'five', not a number. ")]
+    ("error", "wrong"), [("150%", "got 150%. "), ("-5%", "got -5%. "), ("five", "got 'five', not a number. ")]
 )
 def test_what_is_no_error_is_refused(
     fairopt: Callable[..., Ran], given: tuple[Path, Path], error: str, wrong: str
@@ -96,4 +96,6 @@ def test_solve_bounds_what_a_user_has_at_worst(fairopt: Callable[..., Ran], give
     assert (worst["least"], worst["most"], worst["exact"]) == ("1", "1", True)
     refused = fairopt(*asked, "C")
     assert (refused.status, refused.err.count("\n")) == (2, 1)
-    assert "C" in refused.err
+    assert "--at-worst: there is no user 'C'" in refused.err
+    known = fairopt("solve", given[0], "--policy", "equal-split", "--at-worst", "A")
+    assert (known.status, "--at-worst: no report can err" in known.err) == (2, True)

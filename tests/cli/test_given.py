@@ -127,6 +127,8 @@ def test_messages_call_it_standard_input(piped: Callable[..., Ran]) -> None:
     assert ran.status == 2
     assert ran.err.startswith("fairopt: standard input: ")
     assert piped("schema = 1\n[[host]]\n", "compare", "-").err.startswith("fairopt: standard input: it is a cluster")
+    toml = piped("schema = 1\n", "verify", "@oef-eq6", "-")
+    assert toml.err == "fairopt: standard input: its content: it reads as .toml. Give .csv, .json\n"
 
 
 def test_standard_input_is_one_file(piped: Callable[..., Ran]) -> None:

@@ -200,6 +200,20 @@ def test_a_policy_that_fails_has_its_own_row_with_the_reason() -> None:
     assert found.to_json()["policies"][0]["error"] == "it does not like this market"
 
 
+def test_who_is_left_out_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    asked = ("total_efficiency", "sharing_incentive")
+    monkeypatch.setattr("fairopt.models.oef.efficient.ASKED_UP_TO", 3)
+    found = frontier(market, *asked)
+    assert "oef-efficient" not in {each.policy for each in found.policies}
+    assert found.to_json()["left_out"] == dict(found.left_out)
+    assert "may take minutes" in found.left_out["oef-efficient"]
+    assert repr(found).endswith("; left out: oef-efficient>")
+    named = frontier(market, *asked, policies=["max-min"])
+    assert (dict(named.left_out), "left_out" in named.to_json()) == ({}, False)
+    assert repr(named) == "<Frontier on 2 users: 1 curve, 1 policy>"
+
+
 def test_every_curve_is_certified_and_forged_certificates_are_refused() -> None:
     found = frontier(MARKETS[2])
     names = []

@@ -66,6 +66,15 @@ def test_it_says_what_the_frontier_says(found: Frontier, html: str) -> None:
     assert "default-src 'none'" in html
 
 
+def test_who_is_left_out_is_told_with_the_reason(found: Frontier) -> None:
+    section, contents = '<h2 id="failed">What is not here</h2>', '<a href="#failed">What is not here</a>'
+    said = page(replace(found, left_out={"slow": "slow takes <long>"}))
+    assert "<li>slow takes &lt;long&gt;</li>" in said.partition(section)[2]
+    assert contents in said
+    assert section not in page(found)
+    assert contents not in page(found)
+
+
 def test_names_from_files_are_text(html: str) -> None:
     assert "<script" not in html
     assert not re.search(r"<(b|i)>|<h1>of", html)

@@ -271,12 +271,15 @@ def test_json_messages(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "market.toml").write_text(CONTRACT)
     (tmp_path / "folder.toml").mkdir()
+    for other in ("notes", "notes.yaml"):
+        (tmp_path / other).write_text(CONTRACT)
     for name, words in [
         ("markte.toml", "there is no such file. Did you mean 'market.toml'?"),
         ("none/market.toml", "There is no folder"),
         ("folder.toml", "this is a directory"),
-        ("market.yaml", "the suffix '.yaml'. Give a file that ends in .toml, .json, .csv"),
-        ("market", "no suffix"),
+        ("market.yml", "there is no such file. Did you mean 'market.toml'?"),
+        ("notes.yaml", "its name: it ends in '.yaml'. Give a file that ends in .toml, .json, .csv"),
+        ("notes", "its name: it has no suffix"),
         ("nul\0.toml", "cannot read"),
     ]:
         with pytest.raises(BadInput) as caught:

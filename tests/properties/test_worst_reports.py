@@ -92,7 +92,7 @@ def test_what_cannot_be_asked_is_named() -> None:
 def test_it_ends_with_the_time_and_after_so_many_cells() -> None:
     ranged = with_error(PAIR, "20%")
     few = worst_share(MaxMin(), ranged, "u1", cells=3)
-    assert few.stopped == "stopped after 3 cells"
+    assert few.stopped == "the search ends at 3"
     more = worst_share(MaxMin(), ranged, "u1", cells=5)
     assert few.least <= more.least <= more.most <= few.most
     with time_limit(60):

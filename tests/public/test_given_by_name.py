@@ -16,7 +16,7 @@ from fairopt import evidence as proofs
 from fairopt import incentives as lies
 from fairopt.audit import explain, whatif
 from fairopt.backends import Highs
-from fairopt.compare import answered, asked_of
+from fairopt.compare import answered, asked_of, left_out
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.frontier import EnvyWithin, TotalEfficiency
 from fairopt.models import Kai, MaxMin
@@ -26,8 +26,15 @@ from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
 from fairopt.problem import Entitlements, Gangs
 from fairopt.program import Sense
-from fairopt.properties import Effort, EnvyFreeness, StrategyProofness, over_optima, shrink, shrinking_misreports
-from fairopt.properties.worst_reports import worst_share
+from fairopt.properties import (
+    Effort,
+    EnvyFreeness,
+    StrategyProofness,
+    over_optima,
+    shrink,
+    shrinking_misreports,
+    worst_share,
+)
 from fairopt.simulation import run as run_with
 
 #: Where functions are looked for, and what is in an annotation of one that takes such a thing.
@@ -75,6 +82,7 @@ ASKED: dict[str, list[Asked]] = {
         (lambda it: answered(MARKET, "max-min", backend=it), Highs),
     ],
     "fairopt.compare.side_by_side.asked_of": [(lambda it: asked_of(it, MARKET), MaxMin)],
+    "fairopt.compare.side_by_side.left_out": [(lambda it: left_out(it, MARKET), MaxMin)],
     "fairopt.audit.auditing.audit": [
         (lambda it: fairopt.audit(BOOKS, policies=it).to_json(), Kai),
         (lambda it: fairopt.audit(BOOKS, policies=[], properties=it).to_json(), EnvyFreeness),
@@ -140,7 +148,7 @@ DEEPER: dict[str, list[Callable[[Any], Any]]] = {
     "fairopt.properties.misreports.shrinking.shrinking_misreports": [
         lambda it: next(shrinking_misreports(it, MARKET, LIE.witness))
     ],
-    "fairopt.properties.worst_reports.worst_share": [lambda it: worst_share(it, MARKET, "u1")],
+    "fairopt.properties.worst_reports.worst_share": [lambda it: worst_share(it, MARKET, MARKET.users[0])],
     "fairopt.simulation.run.run": [lambda it: next(run_with(it, TRACE, CLUSTER, length=300))],
 }
 

@@ -15,7 +15,7 @@ from fairopt.problem.files.columns import TOP, VERSION
 from fairopt.problem.files.csv_table import number, read_csv
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.market import check_column
-from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_of
+from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_to_read
 from fairopt.problem.frames import exact_rows, in_order, shares_given
 from fairopt.problem.labels import check_keys, check_labels, nearest
 from fairopt.problem.market import Market
@@ -46,7 +46,7 @@ def read_allocation(path: AnyPath, market: Market) -> Array:
     [[Fraction(1, 2)], [Fraction(1, 2)]]
     """
     with naming(path):
-        return _READERS[suffix_of(path, _READERS)](read_text(path), market)
+        return _READERS[suffix_to_read(path, _READERS)](read_text(path), market)
 
 
 def allocation_from(values: Any, market: Market) -> Array:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from fairopt.errors import BadInput
 from fairopt.problem.files.documents import parse_json, parse_toml
-from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_of
+from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_to_read
 
 MARKET = "market"
 #: By key at the top level: the type of file that has it, and who takes such a file. Of several keys the first tells.
@@ -44,7 +44,7 @@ _SUFFIXES = dict.fromkeys((".toml", ".json", ".csv", ".csv.gz"))
 def file_type(path: AnyPath) -> str:
     """Return what a file describes: "trace", "batch", "cluster", or "market" where nothing tells; else `BadInput`."""
     with naming(path):
-        suffix, text = suffix_of(path, _SUFFIXES), read_text(path)
+        suffix, text = suffix_to_read(path, _SUFFIXES), read_text(path)
         if suffix.startswith(".csv"):
             header = next(csv.reader(text.splitlines()[:1], delimiter=separator(text)), [])
             if (found := next((_COLUMNS[name.strip()] for name in header if name.strip() in _COLUMNS), None)) is None:

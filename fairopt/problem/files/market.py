@@ -44,7 +44,16 @@ from fairopt.problem.files.entitlements import (
     told_of_market,
     told_of_node,
 )
-from fairopt.problem.files.storage import AnyPath, Format, documents, naming, read_file, suffix_of, write_file
+from fairopt.problem.files.storage import (
+    AnyPath,
+    Format,
+    documents,
+    naming,
+    read_file,
+    suffix_of,
+    suffix_to_read,
+    write_file,
+)
 from fairopt.problem.labels import nearest
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact, shown, written
@@ -118,7 +127,7 @@ def read_market(path: AnyPath, types: Sequence[str] = ()) -> Market:
     >>> read_market(dataset_path("oef_example.toml"))
     <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>
     """
-    if types and suffix_of(path, FORMATS) != ".csv":
+    if types and suffix_to_read(path, FORMATS) != ".csv":
         raise BadInput(f"{path} says itself what its types are", place="--type", remedy="Leave it out")
     return read_file(path, {**FORMATS, ".csv": Format(partial(market_from_csv, named=types), market_to_csv)})
 

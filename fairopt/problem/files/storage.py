@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
@@ -46,7 +47,7 @@ def documents(
 def read_file(path: AnyPath, formats: Mapping[str, Format[T]]) -> T:
     """Return what a file holds, in the format of its suffix; errors: `BadInput` that names the file and the place."""
     with naming(path):
-        form = formats[suffix_of(path, formats)]
+        form = formats[suffix_to_read(path, formats)]
         return form.read(read_text(path))
 
 
@@ -75,9 +76,19 @@ def suffix_of(path: AnyPath, accepted: Mapping[str, object]) -> str:
     if suffix is None or name == suffix:
         if Path(path).is_dir():
             raise BadInput("this is a directory", remedy=f"Give a file that ends in {', '.join(accepted)}")
-        found = f"the suffix {shown(Path(path).suffix.lower())}" if Path(path).suffix else "no suffix"
-        raise BadInput(found, place="the file's name", remedy=f"Give a file that ends in {', '.join(accepted)}")
+        if str(path) != fspath(path):  # it stands for something else, whose content told the suffix
+            wrong = f"it reads as {Path(path).suffix}"
+            raise BadInput(wrong, place="its content", remedy=f"Give {', '.join(accepted)}")
+        found = f"it ends in {shown(Path(path).suffix.lower())}" if Path(path).suffix else "it has no suffix"
+        raise BadInput(found, place="its name", remedy=f"Give a file that ends in {', '.join(accepted)}")
     return suffix
+
+
+def suffix_to_read(path: AnyPath, accepted: Mapping[str, object]) -> str:
+    """Return the suffix as `suffix_of`; of a file that is not there, that is what is wrong."""
+    if not Path(path).exists():
+        read_bytes(path)
+    return suffix_of(path, accepted)
 
 
 def read_text(path: AnyPath) -> str:
@@ -171,5 +182,8 @@ def _neighbours(path: Path) -> str:
     if not path.parent.is_dir():
         return f"There is no folder {str(path.parent)!r} either"
     files = [entry for entry in path.parent.iterdir() if entry.is_file()]
-    alike = sorted(each.name for each in files if each.suffix.lower() == path.suffix.lower() or not path.suffix)
+    names = sorted(each.name for each in files)
+    alike = [name for name in names if Path(name).suffix.lower() == path.suffix.lower() or not path.suffix]
+    if not alike and get_close_matches(path.name.casefold(), map(str.casefold, names)):
+        return nearest(path.name, names)
     return nearest(path.name, alike, f"{path.suffix} file".strip())

@@ -32,7 +32,9 @@ class Overbooked:
     def __str__(self) -> str:
         if self.user is not None:
             return f"{self.user} is given {number_text(self.given)} GPUs of {self.type}"
-        return f"{number_text(self.given - self.capacity)} more GPUs of {self.type} are given out than there are"
+        return (
+            f"{number_text(self.given)} GPUs of {self.type} are given out, and there are {number_text(self.capacity)}"
+        )
 
 
 def sizes(market: Market) -> Array:
