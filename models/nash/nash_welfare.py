@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Capability, Highs, Method, Session
+from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound
 from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import trusted
 from fairopt.certificates import Certificate, NashBounds, NashEquilibrium, NashWithin, floors_told, row_duals
 from fairopt.deadline import left
-from fairopt.errors import BadInput, OutOfTime
+from fairopt.errors import BadInput, NotSolved, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, NearEquilibrium, nash_bound
 from fairopt.methods.eisenberg_gale.chords import by_chords
 from fairopt.methods.eisenberg_gale.demands import NearOptimum, near_optimum
@@ -236,16 +237,21 @@ class NashWelfare(Policy):
 
     def _bounded(self, problem: Market, solve: Session) -> Allocation:
         """Solve with floors and caps, and prove how good the answer is; there are no prices as evidence."""
-        draft = self._by_backend(problem, solve)
-        assert draft.solution is not None
-        draft.solution.require_optimal()
-        begun = perf_counter()
-        found = self._within(problem, draft.shares)
+        try:
+            draft = self._by_backend(problem, solve)
+            begun, found = perf_counter(), self._within(problem, draft.shares)
+            assert draft.solution is not None
+            if found is None:
+                draft.solution.require_optimal()
+        except NotSolved as error:
+            _require_something(problem, error)
+            raise
         if found is not None:
             utility = (problem.speedup * found.shares).sum(axis=1).astype(float)
             objective, error = float(problem.weight.astype(float) @ np.log(utility)), found.bounds.error
             raw = f"{draft.solution.raw_status}; utilities are proven within {float(error):.2g}"
-            solution = replace(draft.solution, raw_status=raw, bound=objective + float(found.bounds.gap))
+            bound = objective + float(found.bounds.gap)
+            solution = replace(draft.solution, status=Status.OPTIMAL, raw_status=raw, bound=bound)
             seconds = replace(draft.seconds, certify=perf_counter() - begun)
             exact = replace(draft, shares=found.shares, evidence=found, error=error, seconds=seconds)
             return replace(exact, solution=solution, objective=objective)
@@ -300,6 +306,22 @@ def _rows(market: Market) -> Program:
     p = Formulation("shares")
     p.maximize(0 * shares_of(p, market).sum())
     return p.program()
+
+
+def _require_something(market: Market, error: NotSolved) -> None:
+    """Say who is the reason for an ``error``: whoever gets nothing, whatever is done. Errors: `NotSolved`."""
+    p = Formulation("least utility")
+    least = p.variable("least")
+    p.maximize(least)
+    p.constrain("own", (market.speedup * shares_of(p, market)).sum(axis=1) >= least, labels=(market.users,))
+    program = p.program()
+    best = Exact().solve(program)
+    if best.objective is not None and best.dual is not None and best.objective <= 0:
+        duals = best.dual[program.row_block("own").span]
+        who = ", ".join(name for name, dual in zip(market.users, duals, strict=True) if dual)
+        remedy = "raise caps, lower the guarantees of others, or leave entitlements out with Market.plain()"
+        said = f"within the entitlements there is nothing for {who}, so that every product of utilities is 0"
+        raise NotSolved(f"{said}: {remedy}", error.solution) from error
 
 
 def _until(market: Market, draft: Allocation | None) -> Solution:

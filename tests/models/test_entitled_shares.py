@@ -222,8 +222,26 @@ def test_nash_welfare_that_is_irrational_is_known_to_as_many_digits_as_asked() -
     free, bound = (decide(NashWelfare(), two(**more)) for more in ({"cap": {"A": [8, 4]}}, {"cap": {"A": [8, 3]}}))
     assert (free.utilities == allocate("nash-welfare", two().plain(), exact=True).utilities).all()
     assert bound.error == 0
-    with pytest.raises(NotSolved):
-        allocate("nash-welfare", two(cap={"A": [0, 0]}))  # who may hold nothing has no logarithm
+
+
+def test_who_can_hold_nothing_has_no_logarithm_and_is_named() -> None:
+    for market, who in (
+        (two(cap={"A": [0, 0]}), "A"),
+        (two(guarantee={"A": [8, 4]}), "B"),
+        (two(guarantee={"A": [8, 4]}).as_(float), "B"),
+    ):
+        with pytest.raises(NotSolved, match=rf"there is nothing for {who}, so that every product of utilities is 0"):
+            allocate("nash-welfare", market)
+
+
+def test_a_draft_short_of_the_tolerance_does_where_shares_are_proved() -> None:
+    """B's cap leaves it no T2, of which it is guaranteed one: the conic solver says that it almost solved this."""
+    owed = Entitlements.of(["A", "B"], ["T1", "T2"], guarantee={"B": [0, 1]}, cap={"B": [None, 0]})
+    market = Market.of(
+        [[2, 1], [2, 2]], ["7/2", 1], demand=[None, 2], users=owed.users, types=owed.types, entitlements=owed
+    )
+    found = allocate("nash-welfare", market)
+    assert (found.utilities.tolist(), found.error) == ([4, 4], 0)
 
 
 def two(**more: Any) -> Market:
@@ -253,6 +271,10 @@ def test_a_guarantee_of_more_than_there_is_does_not_fit() -> None:
 def test_a_guarantee_without_bound_is_no_floor() -> None:
     market = two(guarantee={"A": [None, None], "B": [2, 0]}, cap={"A": [7, 4]})
     assert floors_of(market).floor.tolist() == [[0, 0], [2, 0]]
+    for policy in (*ALL, *FILLING[:-1], NashWelfare()):
+        found = decide(policy, market, exact=True)
+        assert (found.shares[0] < market.capacity).any()
+        assert verify(json.loads(json.dumps(policy.certify(found).to_json())))
 
 
 def test_what_a_policy_does_not_heed_is_refused_by_name() -> None:
