@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from answers import CHANGES, CLOSE, NAMES, SPOILS, policies, problems, truth, worth
-from trials import Ending, Fault, Kind
+from trials import Ending, Fault, Kind, TooLong, at_most
 
 from fairopt import allocate
 from fairopt.backends import Highs, Solver, pyomo
@@ -215,6 +215,8 @@ def many(draw: Random) -> Ending:
     for report, bundle in zip(reports, bundles, strict=True):
         if np.isnan(bundle).any():
             continue
+        if np.isinf(bundle).any():
+            _wrong(f"{name}, market {number}, {how}, {which}: bundle {bundle.tolist()}")
         told = market.misreport(market.users[user], report)
         program = policy.formulate(told, policy.start(told))
         best = Highs().solve(program).require_optimal().objective
@@ -232,6 +234,8 @@ def many(draw: Random) -> Ending:
 
 # -- the process of a solver dies, or hangs ----------------------------------------------------------------------------
 LIMIT, LATE = 0.4, 1.0
+#: What has not ended by then has no end, however busy the machine is.
+NO_END = 10.0
 DEATHS = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGTERM, signal.SIGSTOP)
 
 
@@ -249,16 +253,20 @@ def die(draw: Random) -> Ending:
         with time_limit(30):  # begins the process, and has it load what it needs
             allocate(policies()[name], market if exact else market.as_(float), backend, exact=exact)
         which = draw.choice(DEATHS)
+        told = f"{name}, market {number}, {which.name}"
         kept = getattr(process._here, "process", None)
         target = kept._number if kept is not None and not kept.lost else None
         timer = threading.Timer(draw.choice([0.0, 0.001, 0.01, 0.03]), _strike, (target, which))
         begun = time.perf_counter()
         timer.start()
         try:
-            found = allocate(
-                policies()[name], market if exact else market.as_(float), backend, exact=exact, time_limit=LIMIT
-            )
+            with at_most(NO_END):
+                found = allocate(
+                    policies()[name], market if exact else market.as_(float), backend, exact=exact, time_limit=LIMIT
+                )
             ending = _judge(name, number, found, exact)
+        except TooLong:
+            raise Fault(Ending.HANG, f"{told}: no end in {NO_END} s where {LIMIT} s were given") from None
         except FairoptError as error:
             ending = Ending.REFUSED
             solution = getattr(error, "solution", None)
@@ -272,7 +280,7 @@ def die(draw: Random) -> Ending:
             if kept is not None:
                 kept.end("the trial is over")
     if seconds > LIMIT + LATE:
-        raise Fault(Ending.HANG, f"{name}, market {number}, {which.name}: {seconds:.2f} s where {LIMIT} s were given")
+        raise Fault(Ending.SLOW, f"{told}: {seconds:.2f} s where {LIMIT} s were given")
     return ending
 
 
