@@ -217,13 +217,13 @@ class NashWelfare(Policy):
             )
             begun = perf_counter()
 
-    def _by_backend(self, problem: Market, solve: Session) -> Allocation:
+    def _by_backend(self, problem: Market, solve: Session, trust: bool = True) -> Allocation:
         begun = perf_counter()
         program = self.formulate(problem.as_(solve.number), None)
         built = perf_counter()
         solution = solve(program)
         # a point short of the solver's tolerance may still lead to the exact equilibrium
-        if solution.status is not Status.INACCURATE:
+        if trust and solution.status is not Status.INACCURATE:
             trusted(program, solution)
         shares = without_noise(program.variable("share", solution.point), problem.capacity)
         evidence = Equilibrium.of(problem, shares, _rents(problem, program, solution))
@@ -241,11 +241,12 @@ class NashWelfare(Policy):
     def _bounded(self, problem: Market, solve: Session) -> Allocation:
         """Solve with floors and caps, and prove how good the answer is; there are no prices as evidence."""
         try:
-            draft = self._by_backend(problem, solve)
+            draft = self._by_backend(problem, solve, trust=False)
             begun, found = perf_counter(), self._within(problem, draft.shares)
-            assert draft.solution is not None
             if found is None:
-                draft.solution.require_optimal()
+                assert draft.program is not None
+                assert draft.solution is not None
+                trusted(draft.program, draft.solution)
         except NotSolved as error:
             if remaining() > 0:
                 require_something(problem, error)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fairopt.by_name import allocate
@@ -65,3 +66,13 @@ def test_what_a_group_may_not_hold_is_0_whatever_noise_a_draft_has() -> None:
     found, floats = (allocate("nash-welfare", each) for each in (market, market.as_(float)))
     assert (found.utilities.tolist(), found.error) == ([Fraction(7, 2), Fraction(1, 2), 12], 0)
     assert floats.utilities == pytest.approx([3.5, 0.5, 12], rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [7, 9, 12])
+def test_units_of_users_do_not_matter_to_the_draft(size: int) -> None:
+    market = two(guarantee={"B": [1, 1]}, cap={"A": [5, 3]})
+    units = [Fraction(10) ** size, Fraction(10) ** -size]
+    other = market.rescaled(dict(zip(market.users, units, strict=True)))
+    found = [allocate("nash-welfare", each) for each in (market, other)]
+    assert [each.error for each in found] == [0, 0]
+    assert (found[0].utilities * np.array(units)).tolist() == found[1].utilities.tolist()
