@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt.backends.highs import with_conflict
-from fairopt.backends.scaling import largest_of, power_of_two
+from fairopt.backends.scaling import largest_of, power_of_two, unit_of
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle, uncrossed
@@ -218,7 +218,7 @@ class _Cones:
 
 
 def _cost(program: Program, x: Any) -> Any:
-    """Return the objective to be minimised as a cvxpy expression."""
+    """Return the objective to be minimised, up to a constant, as a cvxpy expression."""
     import cvxpy
     from scipy import sparse
 
@@ -228,8 +228,10 @@ def _cost(program: Program, x: Any) -> Any:
         return cost
     terms = program.logarithms
     inside = terms.argument
-    matrix = sparse.csr_array((inside.value, inside.column, inside.start), shape=(len(inside), len(program.cost)))
-    return cost + (sign * terms.weight) @ cvxpy.log(matrix @ x + terms.constant)
+    size = unit_of(largest_of(inside))  # of which the logarithm is a constant
+    entries = inside.value / size[inside.row], inside.column, inside.start
+    matrix = sparse.csr_array(entries, shape=(len(inside), len(program.cost)))
+    return cost + (sign * terms.weight) @ cvxpy.log(matrix @ x + terms.constant / size)
 
 
 def _own_word(raw: Any) -> str:

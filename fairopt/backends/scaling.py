@@ -107,9 +107,9 @@ def in_units(program: Program) -> Scaled:
     rows = program.rows
     largest = largest_of(rows)
     column = 1.0 if program.integer.any() else _column(program, largest)
-    row = _power(largest * column)
+    row = unit_of(largest * column)
     # the mean, not the largest: where users' units differ, the smallest cost must not fall below the tolerance
-    objective = float(_power(np.array([_typical(program.cost * column)]))[0])
+    objective = float(unit_of(np.array([_typical(program.cost * column)]))[0])
     if program.logarithms is not None or (column == 1 and objective == 1 and (row == 1).all()):
         return Scaled(program, program, 1.0, np.ones(len(rows)), 1.0)
     value = rows.value / row[rows.row] * column
@@ -139,7 +139,7 @@ def _typical(values: Array) -> float:
     return float(np.exp(np.log(sizes).mean())) if len(sizes) else 1.0
 
 
-def _power(sizes: Array) -> Array:
+def unit_of(sizes: Array) -> Array:
     """Return the powers of two nearest to ``sizes``, 1 for those of ordinary size."""
     return np.where((sizes >= SMALL) & (sizes <= LARGE), 1.0, power_of_two(sizes))
 

@@ -138,9 +138,11 @@ def refuse_unconfirmed(program: Program, solution: Solution) -> None:
     gap, size = _gap(program, x, np.asarray(solution.dual))
     part = 0 if x.dtype == object else UNCONFIRMED if program.logarithms is None else BY_TANGENT
     if not gap <= part * size:
+        linear = program.logarithms is None
+        remedy = "decide with the exact back end" if linear else "give weights and speedups that are less far apart"
+        says = f"{solution.backend} calls a point optimal that by its duals may be {float(gap):g} from the optimum"
         raise NotSolved(
-            f"{solution.backend} calls a point optimal that by its duals may be {float(gap):g} from the optimum; "
-            "decide with the exact back end",
+            f"{says}; {remedy}",
             replace(solution, status=Status.INACCURATE),
         )
 

@@ -195,11 +195,29 @@ def decide(
                 raise
             # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
             _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
-            at = session(policy, options=options, exact=True, entitled=entitled)
-            decision = policy.decide(problem, state, at)
+            decision, at = _in_rationals(policy, problem, state, at, options)
     wanted = "an Allocation of a Market, a Schedule of a Queue, a Plan of a Batch"
     require_returned(isinstance(decision, Decision), decision, f"{type(policy).__name__}.decide", wanted)
     return replace(decision, solver=at.solver)
+
+
+def _in_rationals(
+    policy: Policy, problem: Any, state: Any, floats: Session, options: Options | None
+) -> tuple[Decision, Session]:
+    """Return the decision in rationals, and the session that made it.
+
+    Guarantees in floats may add up to more than there is by rounding, which rationals do not allow; ``floats`` do.
+    """
+    entitled = is_entitled(problem)
+    at = session(policy, options=options, exact=True, entitled=entitled)
+    try:
+        return policy.decide(problem, state, at), at
+    except (BadInput, NotSolved) as failure:
+        if not entitled or problem.exact:
+            raise
+        _log.info("%s: rationals fail, too (%s); now in floats, whatever rounding does", policy.name, failure)
+    floats.surely = False
+    return policy.decide(problem, state, floats), floats
 
 
 @contextmanager

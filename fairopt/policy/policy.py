@@ -56,11 +56,14 @@ class Claim:
     def known(self, market: Any, misreport: str = "any") -> bool:
         """Whether it is proved on ``market``, and on those with another report of that kind.
 
+        Sources speak of no guarantees, caps and groups: with these it is not known.
+
         >>> from fairopt import Market
         >>> Claim("sharing_incentive", "Theorem 1", assumes="no demands").known(Market.of([[1]], [1], demand=[1]))
         False
         """
         assumed = not self.assumes or (self.assumes == NO_DEMANDS and market.demand is None)
+        assumed = assumed and not is_entitled(market)
         return self.refuted_by is None and assumed and self.misreport in ("any", misreport)
 
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends import Capability, Highs, Method, Session
-from fairopt.backends.exact.bound import exact_bound
+from fairopt.backends import Capability, Method, Session
 from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import trusted
 from fairopt.certificates import Certificate, NashBounds, NashEquilibrium, NashWithin, floors_told, row_duals
-from fairopt.deadline import left
-from fairopt.errors import BadInput, OutOfTime
+from fairopt.deadline import left, remaining
+from fairopt.errors import BadInput, NotSolved, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, NearEquilibrium, nash_bound
 from fairopt.methods.eisenberg_gale.chords import by_chords
 from fairopt.methods.eisenberg_gale.demands import NearOptimum, near_optimum
@@ -26,6 +25,13 @@ from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
 from fairopt.methods.eisenberg_gale.within import NearWithin, near_within
 from fairopt.models.nash.many_equilibria import ManyEquilibria
+from fairopt.models.nash.within_entitlements import (
+    GAP_PER_WEIGHT,
+    as_proved,
+    bounded_by_gradient,
+    require_something,
+    rows_of,
+)
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
@@ -46,8 +52,6 @@ MOST_DIGITS = 1_000
 MOST_EXACT = 1_000
 #: The least divisor.
 TINY = 1e-100
-#: The name in `Solution.effort` of the gap of the weighted mean of log u_i, which unlike the objective has no unit.
-GAP_PER_WEIGHT = "gap per weight"
 
 
 class InteriorPoint(Method):
@@ -71,10 +75,10 @@ class NashWelfare(Policy):
     most `ACCURATE` for the own method (else `NotSolved`), or within its own tolerance for a back end.
 
     With entitlements, users and groups get at least their floors and at most their caps (`fairopt.problem.floors`). A
-    conic back end solves in floats. On a market in Fractions shares are then exact as above, and the evidence is a
-    `NearWithin`. Otherwise a linear program proves the answer: the objective is concave, so that no allocation is
+    conic back end solves in floats. Shares are then made exact as above, and the evidence is a `NearWithin`. Where that
+    fails, and on large markets, a linear program proves the answer: the objective is concave, so that no allocation is
     better than sum_i w_i u_i / u_i(shares) can be made, less the sum of weights. That is ``bound``; the conditions of
-    Karush, Kuhn and Tucker hold where nothing is left.
+    Karush, Kuhn and Tucker hold where nothing is left. `NotSolved` names who can hold nothing, and so has no logarithm.
 
     A market in floats gets floats: its exact answer, rounded, where there is one or floats fail. The solution of a
     decision in floats has ``lower`` and ``upper``, proven bounds on the maximum that count rounding.
@@ -213,13 +217,13 @@ class NashWelfare(Policy):
             )
             begun = perf_counter()
 
-    def _by_backend(self, problem: Market, solve: Session) -> Allocation:
+    def _by_backend(self, problem: Market, solve: Session, trust: bool = True) -> Allocation:
         begun = perf_counter()
         program = self.formulate(problem.as_(solve.number), None)
         built = perf_counter()
         solution = solve(program)
         # a point short of the solver's tolerance may still lead to the exact equilibrium
-        if solution.status is not Status.INACCURATE:
+        if trust and solution.status is not Status.INACCURATE:
             trusted(program, solution)
         shares = without_noise(program.variable("share", solution.point), problem.capacity)
         evidence = Equilibrium.of(problem, shares, _rents(problem, program, solution))
@@ -236,38 +240,26 @@ class NashWelfare(Policy):
 
     def _bounded(self, problem: Market, solve: Session) -> Allocation:
         """Solve with floors and caps, and prove how good the answer is; there are no prices as evidence."""
-        draft = self._by_backend(problem, solve)
-        assert draft.solution is not None
-        draft.solution.require_optimal()
-        begun = perf_counter()
-        found = self._within(problem, draft.shares)
-        if found is not None:
-            utility = (problem.speedup * found.shares).sum(axis=1).astype(float)
-            objective, error = float(problem.weight.astype(float) @ np.log(utility)), found.bounds.error
-            raw = f"{draft.solution.raw_status}; utilities are proven within {float(error):.2g}"
-            solution = replace(draft.solution, raw_status=raw, bound=objective + float(found.bounds.gap))
-            seconds = replace(draft.seconds, certify=perf_counter() - begun)
-            exact = replace(draft, shares=found.shares, evidence=found, error=error, seconds=seconds)
-            return replace(exact, solution=solution, objective=objective)
-        market = problem.as_(float)
-        utility = (market.speedup * draft.shares).sum(axis=1)
-        objective = float(market.weight @ np.log(utility))
-        p = Formulation(f"{self.name}, gradient")
-        p.maximize((shares_of(p, market) * (market.speedup * (market.weight / utility)[:, None])).sum())
-        program = p.program()
-        best = Highs().optimum(program)
-        bound = exact_bound(program, best.point, best.dual).bound
-        gap = INFINITY if bound is None else max(0.0, float(bound - Fraction(float(market.weight.sum()))))
-        effort = {GAP_PER_WEIGHT: gap / float(market.weight.sum())}
-        solution = replace(draft.solution, bound=objective + gap, effort=effort)
-        seconds = replace(draft.seconds, certify=perf_counter() - begun)
-        return replace(draft, solution=solution, objective=objective, evidence=None, seconds=seconds)
+        try:
+            draft = self._by_backend(problem, solve, trust=False)
+            begun, found = perf_counter(), self._within(problem, draft.shares)
+            if found is None:
+                assert draft.program is not None
+                assert draft.solution is not None
+                trusted(draft.program, draft.solution)
+        except NotSolved as error:
+            if remaining() > 0:
+                require_something(problem, error)
+            raise
+        decided = bounded_by_gradient(problem, draft) if found is None else as_proved(problem, draft, found)
+        return replace(decided, seconds=replace(draft.seconds, certify=perf_counter() - begun))
 
     def _within(self, problem: Market, draft: Array) -> NearWithin | None:
         """Return exact shares within floors and caps near a draft in floats; None where none are asked for or found."""
-        if not (problem.exact and self.digits and problem.speedup.size <= MOST_EXACT):
+        if not (self.digits and problem.speedup.size <= MOST_EXACT):
             return None
-        found = near_within(_rows(problem), problem.speedup, problem.weight, draft.astype(float), self.digits)
+        exact = problem.as_(Fraction)
+        found = near_within(rows_of(problem), exact.speedup, exact.weight, draft.astype(float), self.digits)
         return found if found is not None and found.bounds.error <= USEFUL else None
 
     def incentive_ratio(self, part: Number) -> Number:
@@ -286,20 +278,13 @@ class NashWelfare(Policy):
         self._require_exact(decision, "ask for digits, on a market in rationals")
         found: Any = decision.evidence
         if isinstance(decision.evidence, NearWithin):
-            duals, owed = row_duals(_rows(decision.market), found.duals), floors_told(decision.market)
+            duals, owed = row_duals(rows_of(decision.market), found.duals), floors_told(decision.market)
             ends = (found.bounds.gap, found.bounds.lower, found.bounds.upper)
             return NashWithin(decision.market, decision.shares, owed, found.costs, duals, *ends)
         if isinstance(decision.evidence, NearEquilibrium):
             proof = (found.prices, found.rents, found.gap, found.lower, found.upper)
             return NashBounds(decision.market, decision.shares, *proof)
         return NashEquilibrium(decision.market, decision.shares, found.prices, found.rents)
-
-
-def _rows(market: Market) -> Program:
-    """Return the rows and bounds that shares keep, with nothing to maximise."""
-    p = Formulation("shares")
-    p.maximize(0 * shares_of(p, market).sum())
-    return p.program()
 
 
 def _until(market: Market, draft: Allocation | None) -> Solution:

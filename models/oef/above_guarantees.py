@@ -51,7 +51,7 @@ class AboveGuarantees(NamedTuple):
         assert owed is not None
         floor = floors.floor[:n]
         room = (floors.cap[:n] > floor) & (market.speedup > 0)
-        met = floor.sum(axis=1) >= market.limit * (1 if market.exact else 1 - NEAR)
+        met = floor.sum(axis=1) >= market.limit * (1 - NEAR)
         slowest = np.where(met, np.where(floor > 0, market.speedup, INFINITY).min(axis=1), 0)
         worth = np.where(room, np.maximum(market.speedup - slowest[:, None], 0), market.speedup * 0)
         inside = _guaranteed(owed, floors)
@@ -61,9 +61,12 @@ class AboveGuarantees(NamedTuple):
 
 
 def _guaranteed(owed: Entitlements, floors: Floors) -> Array:
-    """Return (m, n): who is in each group that is guaranteed more than its members are, the inner groups first."""
+    """Return (m, n): who is in each group that is guaranteed more than its members are, the inner groups first.
+
+    More by a part of `NEAR` at least: sums of floats differ by less from what they are sums of.
+    """
     users = np.eye(len(owed.users), dtype=np.int64)
     inside, floor, below = owed.total(users) > 0, floors.floor, owed.children
     groups = [node for node in owed.upwards if node >= len(users) and below[node]]
-    more = [node for node in groups if (floor[node] > floor[list(below[node])].sum(axis=0)).any()]
+    more = [node for node in groups if (floor[node] * (1 - NEAR) > floor[list(below[node])].sum(axis=0)).any()]
     return np.asarray(inside[more])

@@ -14,7 +14,7 @@ from fairopt.errors import NotSolved
 from fairopt.methods.eisenberg_gale.bounds import nash_bound
 from fairopt.methods.eisenberg_gale.exact import edges_of, exact_equilibrium, forest_prices
 from fairopt.models import NashWelfare
-from fairopt.models.nash.nash_welfare import GAP_PER_WEIGHT
+from fairopt.models.nash.within_entitlements import GAP_PER_WEIGHT
 from fairopt.problem import Market
 from fairopt.testing.float_samples import even, large_market, odd_market, whole
 from fairopt.testing.samples import sample_markets

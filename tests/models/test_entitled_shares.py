@@ -22,8 +22,9 @@ from fairopt.evidence import certify_misreport
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
 from fairopt.models.gavel.hierarchical import HierarchicalWaterFilling
 from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.oef.above_guarantees import AboveGuarantees
 from fairopt.policy import Formulated, decide, follow
-from fairopt.problem import Entitled, Entitlements, Market
+from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.floors import Floors, floors_of
 from fairopt.program import Array
 from fairopt.proofs.verify import Rejected, verify
@@ -209,23 +210,6 @@ def test_nash_welfare_is_exact_within_floors_and_caps() -> None:
         assert floats.utilities.astype(float) == pytest.approx(found.utilities.astype(float), rel=1e-4)
 
 
-def test_nash_welfare_that_is_irrational_is_known_to_as_many_digits_as_asked() -> None:
-    plain = Market.of([[2, 3], [1, 2], [2, 3]], [2, 1], demand=[1, 1, None], users=["A", "B", "C"], types=["T1", "T2"])
-    owed = Entitlements.of(plain.users, plain.types, guarantee={"A": ["1/2", 0]}, cap={"C": [2, 2]})
-    market = replace(plain, entitlements=owed)
-    for digits in (30, 60):
-        found, known = (decide(NashWelfare(digits=digits), each) for each in (market, plain))
-        assert 0 < found.error * 10**digits <= 1
-        proof = found.evidence.bounds
-        assert ((proof.lower <= known.utilities) & (known.utilities <= proof.upper)).all()
-        assert "below the largest" in verify(json.loads(json.dumps(NashWelfare().certify(found).to_json())))
-    free, bound = (decide(NashWelfare(), two(**more)) for more in ({"cap": {"A": [8, 4]}}, {"cap": {"A": [8, 3]}}))
-    assert (free.utilities == allocate("nash-welfare", two().plain(), exact=True).utilities).all()
-    assert bound.error == 0
-    with pytest.raises(NotSolved):
-        allocate("nash-welfare", two(cap={"A": [0, 0]}))  # who may hold nothing has no logarithm
-
-
 def two(**more: Any) -> Market:
     """Return two users with 8 GPUs of one type and 4 of another."""
     owed = Entitlements.of(["A", "B"], ["H100", "A100"], **more)
@@ -253,6 +237,46 @@ def test_a_guarantee_of_more_than_there_is_does_not_fit() -> None:
 def test_a_guarantee_without_bound_is_no_floor() -> None:
     market = two(guarantee={"A": [None, None], "B": [2, 0]}, cap={"A": [7, 4]})
     assert floors_of(market).floor.tolist() == [[0, 0], [2, 0]]
+    for policy in (*ALL, *FILLING[:-1], NashWelfare()):
+        found = decide(policy, market, exact=True)
+        assert (found.shares[0] < market.capacity).any()
+        assert verify(json.loads(json.dumps(policy.certify(found).to_json())))
+
+
+def test_what_users_hold_and_wait_for_changes_no_share_and_no_proof() -> None:
+    """B holds no A100 now, of which it is guaranteed one: policies decide by demands, and so does the verifier."""
+    users, types = ["A", "B"], ["H100", "A100"]
+    gangs = Gangs.of(["B"], [1], users=users, types=types, allowed=[["H100"]], on=[None])
+    market = two(guarantee={"B": [1, 1]}, held={"A": [4, 4], "B": [2, 0]}, gangs=gangs).misreport("B", [1, 2])
+    for policy in (*ALL, *FILLING[:-1], NashWelfare()):
+        found = decide(policy, market, exact=True)
+        told = json.loads(json.dumps(policy.certify(found).to_json()))
+        assert verify(told)
+    program = MaxEfficiency().formulate(market.plain(), None)
+    passed_off = OutsideDecision.of(market, MaxEfficiency().told(market), program, Exact().solve(program)).to_json()
+    with pytest.raises(Rejected, match="the allocation breaks guarantees"):  # A has all H100
+        verify(json.loads(json.dumps(passed_off)))
+
+
+def test_a_group_of_floats_is_guaranteed_no_more_than_its_members_are() -> None:
+    """In floats 1/10 and 2/10 are more than 3/10, and 1/10 and 7/10 less than 8/10: the members' sums all the same."""
+    tenths = {"A": ["1/10", "1/10"], "B": ["2/10", "7/10"]}
+    market = two(guarantee=tenths, group={"A": "ml", "B": "ml"})
+    for each in (market, market.as_(float), market.as_(float).as_(Fraction)):
+        assert AboveGuarantees.of(each).level.tolist() == [0, 0]
+    met = replace(market.as_(float), demand=np.array([0.2, 0.9])).as_(Fraction)
+    assert not AboveGuarantees.of(met).rises.any()
+
+
+def test_guarantees_in_floats_that_exceed_the_capacity_by_rounding_fit() -> None:
+    """In floats 1/3 and 5/3 are more than 2; nothing is left then, where floats are unsure and rationals refuse."""
+    owed = Entitlements.of(["A", "B"], ["T"], guarantee={"A": ["1/3"], "B": ["5/3"]})
+    market = Market.of([[1], [2]], [2], users=owed.users, types=owed.types, entitlements=owed).as_(float)
+    with pytest.raises(BadInput, match="add up to"):
+        decide(MaxMin(), market, exact=True)
+    for policy in (*ALL, NashWelfare()):
+        found = decide(policy, market)
+        assert found.utilities == pytest.approx([1 / 3, 10 / 3])
 
 
 def test_what_a_policy_does_not_heed_is_refused_by_name() -> None:

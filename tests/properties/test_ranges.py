@@ -16,8 +16,9 @@ from fairopt import allocate, verify
 from fairopt.compare import compare
 from fairopt.errors import BadInput, NotCapable
 from fairopt.evidence import certify_search, evidence_of_verdicts
-from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin
-from fairopt.problem import Market
+from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin, NonCooperativeOEF
+from fairopt.policy import decide
+from fairopt.problem import Entitlements, Market
 from fairopt.problem.ranges import error_of, shrunk, with_error
 from fairopt.program import INFINITY
 from fairopt.proofs.verify import verify as proved
@@ -207,6 +208,20 @@ def test_lies_depend_on_the_speedups_where_all_may_speed_up_alike() -> None:
     assert (ratios == ratios[0]).all()
     assert StrategyProofness().search(CooperativeOEF(), holds, effort=effort).answer is Answer.NOT_REFUTED
     assert proved(json.loads(json.dumps(certify_search(CooperativeOEF(), wide, verdict).to_json())))
+
+
+def test_what_is_proved_without_guarantees_is_not_proved_with_them() -> None:
+    """B's group is guaranteed a T1, so that A is compared with nobody and has nothing, until it claims to run fast."""
+    owed = Entitlements.of(["A", "B"], ["T1", "T2"], group={"B": "g"}, guarantee={"g": [1, 0]})
+    known = Market.of([[3, 2], [6, 4]], [4, 1], users=owed.users, types=owed.types, entitlements=owed)
+    policy, claim = NonCooperativeOEF(), NonCooperativeOEF.claims[0]
+    truth, lie = (decide(policy, each, exact=True) for each in (known, known.misreport("A", [3, 6])))
+    assert (truth.utilities[0], known.utility(lie.shares)[0]) == (0, 2)
+    assert claim.known(known.plain(), "larger")
+    assert not claim.known(known, "larger")
+    for market in (known, with_error(known, "10%")):
+        verdict = StrategyProofness().search(policy, market, effort=Effort(evaluations=100))
+        assert verdict.by_misreport["larger"].answer is Answer.FAILS
 
 
 def test_a_lie_may_pay_at_a_corner_only() -> None:

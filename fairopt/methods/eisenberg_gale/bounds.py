@@ -49,9 +49,9 @@ class Equilibrium:
         market = market.as_(Fraction if shares.dtype == object else float)
         with np.errstate(all="ignore"):  # of who has nothing; divided first, since speedups may be 1e-300
             pays = market.speedup / (market.speedup * shares).sum(axis=1)[:, None] * market.weight[:, None]
-        net = pays if rents is None else np.maximum(pays - rents[:, None], 0)
-        prices = net.max(axis=0)
-        return cls(prices, market.weight, shares * prices, rents)
+            net = pays if rents is None else np.maximum(pays - rents[:, None], 0)
+            prices = net.max(axis=0)
+            return cls(prices, market.weight, shares * prices, rents)
 
     @property
     def exact(self) -> bool:

@@ -67,11 +67,11 @@ def near_within(program: Program, speedup: Array, weight: Array, draft: Array, d
 
 
 def _sizes(program: Program) -> Array:
-    """Return what each variable can be at most, in floats, by the rows that it is in."""
+    """Return what each variable can be at most, in floats, by the rows that it is in; 0 for what must be 0."""
     rows, most = program.rows, program.upper.astype(float)
     high = rows.upper.astype(float)[rows.row] / np.abs(rows.value.astype(float))
     np.minimum.at(most, rows.column, np.where(rows.value > 0, high, INFINITY))
-    return np.asarray(np.maximum(most, np.finfo(float).tiny))
+    return most
 
 
 def _proved(program: Program, speedup: Array, weight: Array, shares: Array, digits: int) -> NearWithin | None:
@@ -107,6 +107,7 @@ class _Space:
         """Return the space of what is tight at a draft, up to ``near`` (v,); None where that contradicts itself."""
         x, rows = draft.ravel(), program.rows
         lower, upper = program.lower.astype(float), program.upper.astype(float)
+        x = np.where(near > 0, x, lower)  # a row may leave nothing of it, whatever noise there is in the draft
         at_low, at_high = x <= lower + near, x >= upper - near
         base = np.where(at_low, program.lower, np.where(at_high, program.upper, program.lower * 0))
         inner = np.flatnonzero(~at_low & ~at_high)
