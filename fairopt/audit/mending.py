@@ -3,7 +3,8 @@
 Only whole preemptible gangs are stopped, and only of users that borrow. Of all such sets the one that takes the fewest
 GPUs below what users and groups are owed (none, mostly) is best, then the one of the fewest GPUs, then of the fewest
 gangs. It is found exactly, in whole numbers, by dynamic programming up the tree: for each node and each number of GPUs
-the best way to stop that many inside it.
+the best way to stop that many inside it. Where that choice leaves too little of CPU, memory or another good for those
+that are to start, `GoodsSearch` looks for the best one that leaves enough.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.audit.books import BOUNDLESS, Books
-from fairopt.program import Array
+from fairopt.audit.goods_search import Chosen, GoodsSearch
+from fairopt.audit.spare_goods import Limit, goods_of
+from fairopt.program import Array, Number, number_text
 
 #: The most users whose gangs a sentence names.
 NAMED = 20
@@ -40,7 +43,8 @@ class Reclaim:
     """What frees ``needed`` GPUs of a type: what to stop, None where nothing does.
 
     ``below``: by user or group, how many GPUs it is left short of what it is owed, since gangs are whole. ``told``:
-    those of them that are left short of more than their members.
+    those of them that are left short of more than their members. ``lacking``: by good, how much of it is missing after
+    that; all else was too much to try.
     """
 
     type: str
@@ -49,6 +53,7 @@ class Reclaim:
     gpus: int = 0
     below: Mapping[str, int] = field(default_factory=dict)
     told: tuple[str, ...] = ()
+    lacking: Mapping[str, Number] = field(default_factory=dict)
 
     def by_user(self) -> dict[str, list[str]]:
         """Return the gangs to stop, by user."""
@@ -65,6 +70,9 @@ class Reclaim:
         whose = [f"{', '.join(gangs)} of {user}" for user, gangs in self.by_user().items()]
         whom = "; ".join(whose[:NAMED]) + f"; and of {len(whose) - NAMED} other users" * (len(whose) > NAMED)
         said = f"reclaim {self.gpus} {self.type}: stop {whom}"
+        if self.lacking:
+            short = " and ".join(f"{good} is short by {number_text(amount)}" for good, amount in self.lacking.items())
+            said = f"{said}. By GPUs alone: after it, {short}, and there are too many other choices to try all"
         if not self.below:
             return said
         told = [f"{self.below[name]} of what {name} is owed" for name in self.told]
@@ -79,10 +87,12 @@ def smallest(
     needed: int,
     users: Collection[int],
     granted: Mapping[int, int],
+    missing: Mapping[Limit, Number] | None = None,
 ) -> Reclaim:
     """Return the smallest reclaim of ``needed`` GPUs of a type from ``users``.
 
-    ``granted``: GPUs of the type that each node gets in exchange, by node; they count as held.
+    ``granted``: GPUs of the type that each node gets in exchange, by node; they count as held. ``missing``: how much of
+    goods must be set free too, which all preemptible gangs of the users together do.
 
     >>> from fairopt.problem import Entitlements, Gangs, Market
     >>> gangs = Gangs.of(["B", "B"], [4, 2], users=["B"], types=["H100"], names=["b", "c"], on=["H100", "H100"])
@@ -92,7 +102,7 @@ def smallest(
     reclaim 2 H100: stop c of B
     """
     kind, gangs = books.market.types[gpu_type], books.gangs
-    if needed <= 0:
+    if needed <= 0 and not missing:
         return Reclaim(kind, 0, ())
     may = {user: _parts(books, user, gpu_type) for user in users}
     may = {user: parts for user, parts in may.items() if parts}
@@ -108,11 +118,32 @@ def smallest(
     tables = _up_the_tree(books, may, slack, most)
     top = _merged([tables[node] for node in books.said.tops if node in tables], most)
     gpus = min(range(needed, len(top.cost)), key=lambda t: (top.cost[t] // BELOW, t, top.cost[t]))
-    chosen = sorted(top.chosen(gpus), key=lambda each: (each.user, each.gang is None, each.gang))
+    chosen = top.chosen(gpus)
+    lacking = _lacking(books, gpu_type, chosen, missing or {})
+    if lacking:
+        search = GoodsSearch(books, gpu_type, missing or {}, slack, BELOW)
+        other = search.least({user: [part.whole() for part in parts] for user, parts in may.items()}, needed)
+        chosen, lacking = (chosen, lacking) if other is None else (other, {})
+    chosen.sort(key=lambda each: (each.user, each.gang is None, each.gang))
+    gpus = sum(each.gpus for each in chosen)
     names = ((gangs.names[each.gang] if each.gang is not None else "", each.user, each.gpus) for each in chosen)
     stops = tuple(Stopped(gang, books.market.users[user], count) for gang, user, count in names)
     below = _below(books, chosen, slack)
-    return Reclaim(kind, needed, stops, gpus, below, _told(books, below))
+    return Reclaim(kind, needed, stops, gpus, below, _told(books, below), lacking)
+
+
+def _lacking(
+    books: Books, gpu_type: int, chosen: Sequence[Chosen], missing: Mapping[Limit, Number]
+) -> dict[str, Number]:
+    """Return how much of what is missing is missing still, by good."""
+    freed = goods_of(books, [each.gang for each in chosen if each.gang is not None], gpu_type)
+    found: dict[str, Number] = {}
+    for (node, column), amount in missing.items():
+        short = amount - freed.get((node, column), 0)
+        if short > 0:
+            name = books.said.columns[column]
+            found[name] = max(short, found.get(name, 0))
+    return found
 
 
 def reclaimable(books: Books, gpu_type: int, users: Collection[int]) -> int:
@@ -148,7 +179,7 @@ def _slack(books: Books, node: int, gpu_type: int, granted: Mapping[int, int]) -
     return int(min(BOUNDLESS, max(0, held - owed) // 1)) + granted.get(node, 0)
 
 
-def _below(books: Books, chosen: Sequence[_Chosen], slack: Mapping[int, int]) -> dict[str, int]:
+def _below(books: Books, chosen: Sequence[Chosen], slack: Mapping[int, int]) -> dict[str, int]:
     taken: dict[int, int] = {}
     for each in chosen:
         for node in (each.user, *books.above(each.user)):
@@ -168,12 +199,6 @@ def _told(books: Books, below: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(told)
 
 
-class _Chosen(NamedTuple):
-    user: int
-    gang: int | None
-    gpus: int
-
-
 class _Table(NamedTuple):
     """The least cost of stopping t GPUs (most + 1,), and how: the tables it is made of, and how many of the second.
 
@@ -187,14 +212,18 @@ class _Table(NamedTuple):
     user: int = -1
     gang: int | None = None
 
-    def chosen(self, gpus: int) -> list[_Chosen]:
+    def whole(self) -> Chosen:
+        """Return all of what a table of no others is of."""
+        return Chosen(self.user, self.gang, len(self.cost) - 1)
+
+    def chosen(self, gpus: int) -> list[Chosen]:
         """Return what is stopped for so many GPUs."""
         found, table = [], self
         while table.first is not None and table.second is not None and table.of_second is not None:
             part = int(table.of_second[gpus])
             found += table.second.chosen(part)
             table, gpus = table.first, gpus - part
-        return [*found, _Chosen(table.user, table.gang, gpus)] if gpus else found
+        return [*found, Chosen(table.user, table.gang, gpus)] if gpus else found
 
 
 def _up_the_tree(

@@ -46,7 +46,7 @@ _AUDIT: Keys = {
     "broken_guarantees": (listed(OBJECT), "Who waits for what it is owed, and who holds too much."),
     "broken_caps": (listed(OBJECT), "Who holds more than its cap."),
     "mends": (listed(OBJECT), "By type, the smallest reclaim that lets starving gangs run."),
-    "mends_leave_aside": (TEXT, "What mends do not look at, in words; empty where only GPUs are counted."),
+    "mends_leave_aside": (TEXT, "Resources that mends do not look at, in words; empty for none."),
     "past_use": (by_name(OBJECT), "Parts of past use: owed by weight, and used."),
     "declared": (listed(OBJECT), "Values that the file states, beside the same computed again."),
     "policies": (by_name(OBJECT), "What policies would give, and who gains."),
