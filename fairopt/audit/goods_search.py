@@ -1,22 +1,25 @@
 """The smallest reclaim where gangs must set free CPU, memory and other goods too: every choice, up the tree.
 
-Choices of the same GPUs and the same goods are one: the cheapest is kept. What is set free beyond what is missing does
-not tell choices apart.
+Of choices inside a user or group that take the same GPUs, one that sets no more free and costs no less is left out, and
+so is one that is worse by now than a choice that is known to do. What is set free beyond what is missing does not tell
+choices apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, lcm
+from operator import add, ge, sub
 from typing import Any, NamedTuple
 
 from fairopt.audit.books import Books
 from fairopt.audit.spare_goods import Limit, goods_of
 from fairopt.program import Number
 
-#: The most pairs of choices that are put together; beyond it no answer is given.
-MOST_PAIRS = 300_000
+#: The most pairs of choices that are put together or compared; beyond it the first choice that does is the answer.
+MOST_PAIRS = 200_000
 
 
 class Chosen(NamedTuple):
@@ -34,8 +37,12 @@ class _Choice(NamedTuple):
     what: Any
 
 
-#: Choices by their GPUs and what they set free of each limit.
-_Choices = dict[tuple[int, tuple[int, ...]], _Choice]
+#: GPUs below what is owed, GPUs in all, and the cost: the smaller, the better.
+_Rank = tuple[int, int, int]
+#: Of each limit, how much is set free, in whole parts.
+_Freed = tuple[int, ...]
+#: Choices by their GPUs and what they set free.
+_Choices = dict[tuple[int, _Freed], _Choice]
 
 
 class GoodsSearch:
@@ -51,46 +58,122 @@ class GoodsSearch:
         self.limits = list(missing)
         self.pairs = 0
         self._missing = missing
-        self._scales: list[int] = []
+        self._most: _Freed = ()
+        self._freed: dict[int | None, _Freed] = {}
+        self._bound: _Rank = (0, 0, 0)
 
-    def least(self, parts: Mapping[int, Sequence[Chosen]], needed: int) -> list[Chosen] | None:
-        """Return the best choice of ``parts`` (by user) that frees so many GPUs, and what is missing of goods.
+    def best(
+        self, parts: Mapping[int, Sequence[Chosen]], needed: int, first: Sequence[Chosen]
+    ) -> tuple[list[Chosen], bool]:
+        """Return the best choice of ``parts`` (by user) that frees so many GPUs and all that is missing, and True.
 
-        None where it takes more than `MOST_PAIRS`, and where no choice does.
+        ``first``: a choice that frees enough GPUs. All ``parts`` together free enough of everything. Where there are
+        more than `MOST_PAIRS`, ``first`` with what it takes more to be enough is returned, and False.
         """
-        stoppable = [each for own in parts.values() for each in own]
-        freed = {each: goods_of(self.books, [each.gang], self.gpu_type) for each in stoppable if each.gang is not None}
-        amounts = [[Fraction(own.get(limit, 0)) for own in freed.values()] for limit in self.limits]
-        self._scales = [lcm(*(each.denominator for each in row)) for row in amounts]
-        self._most = tuple(
-            ceil(self._missing[limit] * scale) for limit, scale in zip(self.limits, self._scales, strict=True)
-        )
+        self._count([each.gang for own in parts.values() for each in own if each.gang is not None])
+        enough = self._extended(parts, needed, first)
+        self._bound = self._rank_of(enough)
+        whole = self._whole(parts)
+        if whole is None:
+            return enough, False
+        does = [key for key in whole if key[0] >= needed and key[1] == self._most]
+        return _listed(whole[min(does, key=lambda key: self._rank(key[0], whole[key].cost))].what), True
+
+    def _count(self, gangs: Sequence[int]) -> None:
+        """Note what is missing, and what each gang sets free, in whole parts of each good."""
+        freed = {gang: goods_of(self.books, [gang], self.gpu_type) for gang in gangs}
+        scales = [lcm(*(Fraction(own.get(limit, 0)).denominator for own in freed.values())) for limit in self.limits]
+        pairs = list(zip(self.limits, scales, strict=True))
+        self._most = tuple(ceil(self._missing[limit] * scale) for limit, scale in pairs)
+        self._freed = {
+            gang: tuple(map(min, (int(own.get(limit, 0) * scale) for limit, scale in pairs), self._most))
+            for gang, own in freed.items()
+        }
+        self._freed[None] = (0,) * len(self.limits)
+
+    def _sum(self, first: _Freed, second: _Freed) -> _Freed:
+        return tuple(map(min, map(add, first, second), self._most))
+
+    # -- a choice that does --------------------------------------------------------------------------------------
+    def _extended(self, parts: Mapping[int, Sequence[Chosen]], needed: int, first: Sequence[Chosen]) -> list[Chosen]:
+        """Return ``first`` with more gangs, until it is enough, and without those that are not needed then.
+
+        Those that cost nobody what it is owed come first, and of them those that set most free for a GPU.
+        """
+        chosen, taken = dict.fromkeys(first), self._taken(first)
+        freed = self._freed[None]
+        for each in first:
+            freed = self._sum(freed, self._freed[each.gang])
+        others = [each for own in parts.values() for each in own if each.gang is not None and each not in chosen]
+        others.sort(key=self._worth, reverse=True)
+        for any_cost in (False, True):
+            for each in others:
+                path = (each.user, *self.books.above(each.user))
+                free = any_cost or all(taken[node] + each.gpus <= self.slack[node] for node in path)
+                after = self._sum(freed, self._freed[each.gang])
+                if free and after != freed and each not in chosen:
+                    chosen[each], freed = None, after
+                    for node in path:
+                        taken[node] += each.gpus
+        return self._without_spare(list(chosen), needed)
+
+    def _worth(self, part: Chosen) -> Fraction:
+        """Return which parts of what is missing a gang sets free, for each GPU."""
+        own = zip(self._freed[part.gang], self._most, strict=True)
+        return sum((Fraction(amount, most) for amount, most in own), Fraction(0)) / part.gpus
+
+    def _without_spare(self, chosen: list[Chosen], needed: int) -> list[Chosen]:
+        """Return a choice without what it can do without, the largest tried first."""
+        gpus = sum(each.gpus for each in chosen)
+        freed = tuple(map(sum, zip(*(self._freed[each.gang] for each in chosen), strict=True)))
+        kept = []
+        for each in sorted(chosen, key=lambda each: -each.gpus):
+            left = tuple(map(sub, freed, self._freed[each.gang]))
+            spare = gpus - needed
+            if each.gang is None:
+                kept += [each._replace(gpus=each.gpus - spare)] * (spare < each.gpus)
+                gpus -= min(each.gpus, max(0, spare))
+            elif each.gpus <= spare and _covers(left, self._most):
+                gpus, freed = gpus - each.gpus, left
+            else:
+                kept.append(each)
+        return kept
+
+    def _taken(self, chosen: Iterable[Chosen]) -> dict[int, int]:
+        taken: dict[int, int] = defaultdict(int)
+        for each in chosen:
+            for node in (each.user, *self.books.above(each.user)):
+                taken[node] += each.gpus
+        return taken
+
+    def _rank_of(self, chosen: Sequence[Chosen]) -> _Rank:
+        below = sum(max(0, gpus - self.slack[node]) for node, gpus in self._taken(chosen).items())
+        count = sum(1 if each.gang is not None else each.gpus for each in chosen)
+        return self._rank(sum(each.gpus for each in chosen), self.below * below + count)
+
+    def _rank(self, gpus: int, cost: int) -> _Rank:
+        return cost // self.below, gpus, cost
+
+    # -- all choices ---------------------------------------------------------------------------------------------
+    def _whole(self, parts: Mapping[int, Sequence[Chosen]]) -> _Choices | None:
+        """Return all choices that matter, None where there are too many."""
         tables: dict[int, _Choices] = {}
         for node in self.books.said.upwards:
             inside = [tables[child] for child in self.books.said.children[node] if child in tables]
-            own = [self._of(each, freed.get(each, {})) for each in parts.get(node, ())]
+            own = [self._of(each) for each in parts.get(node, ())]
             if own or inside:
                 made = self._merged([*own, *inside])
                 if made is None:
                     return None
                 tables[node] = self._with_cost(node, made)
-        whole = self._merged([tables[node] for node in self.books.said.tops if node in tables])
-        enough = [key for key in whole or () if key[0] >= needed and key[1] == self._most]
-        if whole is None or not enough:
-            return None
-        return _listed(whole[min(enough, key=lambda key: self._rank(key[0], whole[key].cost))].what)
+        return self._merged([tables[node] for node in self.books.said.tops if node in tables])
 
-    def _rank(self, gpus: int, cost: int) -> tuple[int, int, int]:
-        return cost // self.below, gpus, cost
-
-    def _of(self, part: Chosen, freed: Mapping[Limit, Number]) -> _Choices:
-        nothing: _Choices = {(0, (0,) * len(self.limits)): _Choice(0, None)}
+    def _of(self, part: Chosen) -> _Choices:
+        nothing: _Choices = {(0, self._freed[None]): _Choice(0, None)}
         if part.gang is None:
-            zeros = (0,) * len(self.limits)
-            return nothing | {(t, zeros): _Choice(t, part._replace(gpus=t)) for t in range(1, part.gpus + 1)}
-        pairs = zip(self.limits, self._scales, self._most, strict=True)
-        goods = tuple(min(most, int(freed.get(limit, 0) * scale)) for limit, scale, most in pairs)
-        return nothing | {(part.gpus, goods): _Choice(1, part)}
+            some = range(1, part.gpus + 1)
+            return nothing | {(t, self._freed[None]): _Choice(t, part._replace(gpus=t)) for t in some}
+        return nothing | {(part.gpus, self._freed[part.gang]): _Choice(1, part)}
 
     def _merged(self, tables: Sequence[_Choices]) -> _Choices | None:
         """Return the choices of all together; of equal ones that of what stands first stays. None: too many."""
@@ -100,19 +183,40 @@ class GoodsSearch:
             if self.pairs > MOST_PAIRS:
                 return None
             found: _Choices = {}
-            for (more, more_goods), second in table.items():
-                for (gpus, goods), first in whole.items():
-                    sums = zip(goods, more_goods, self._most, strict=True)
-                    key = gpus + more, tuple(min(most, a + b) for a, b, most in sums)
-                    cost = first.cost + second.cost
+            for (more, more_freed), second in table.items():
+                for (gpus, freed), first in whole.items():
+                    key, cost = (gpus + more, self._sum(freed, more_freed)), first.cost + second.cost
                     if key not in found or cost < found[key].cost:
                         found[key] = _Choice(cost, (first.what, second.what))
-            whole = found
+            whole = self._kept(found)
+            if self.pairs > MOST_PAIRS:
+                return None
         return whole
+
+    def _kept(self, found: _Choices) -> _Choices:
+        """Return the choices that may be a part of the best one."""
+        kept: _Choices = {}
+        beside: dict[int, list[_Freed]] = defaultdict(list)
+        for (gpus, freed), choice in sorted(found.items(), key=lambda each: (each[1].cost, [-a for a in each[0][1]])):
+            others = beside[gpus]
+            self.pairs += len(others)
+            if self.pairs > MOST_PAIRS:
+                break
+            if self._rank(gpus, choice.cost) <= self._bound and not any(_covers(each, freed) for each in others):
+                others.append(freed)
+                kept[gpus, freed] = choice
+        return kept
 
     def _with_cost(self, node: int, made: _Choices) -> _Choices:
         slack = self.slack[node]
-        return {key: each._replace(cost=each.cost + self.below * max(0, key[0] - slack)) for key, each in made.items()}
+        costly = {
+            key: each._replace(cost=each.cost + self.below * max(0, key[0] - slack)) for key, each in made.items()
+        }
+        return {key: each for key, each in costly.items() if self._rank(key[0], each.cost) <= self._bound}
+
+
+def _covers(one: _Freed, other: _Freed) -> bool:
+    return all(map(ge, one, other))
 
 
 def _listed(what: Any) -> list[Chosen]:

@@ -18,7 +18,7 @@ import numpy as np
 from fairopt.audit.books import BOUNDLESS, Books
 from fairopt.audit.goods_search import Chosen, GoodsSearch
 from fairopt.audit.spare_goods import Limit, goods_of
-from fairopt.program import Array, Number, number_text
+from fairopt.program import Array, Number
 
 #: The most users whose gangs a sentence names.
 NAMED = 20
@@ -43,8 +43,8 @@ class Reclaim:
     """What frees ``needed`` GPUs of a type: what to stop, None where nothing does.
 
     ``below``: by user or group, how many GPUs it is left short of what it is owed, since gangs are whole. ``told``:
-    those of them that are left short of more than their members. ``lacking``: by good, how much of it is missing after
-    that; all else was too much to try.
+    those of them that are left short of more than their members. ``is_smallest``: False where there are too many other
+    choices to know whether one takes less.
     """
 
     type: str
@@ -53,7 +53,7 @@ class Reclaim:
     gpus: int = 0
     below: Mapping[str, int] = field(default_factory=dict)
     told: tuple[str, ...] = ()
-    lacking: Mapping[str, Number] = field(default_factory=dict)
+    is_smallest: bool = True
 
     def by_user(self) -> dict[str, list[str]]:
         """Return the gangs to stop, by user."""
@@ -70,15 +70,14 @@ class Reclaim:
         whose = [f"{', '.join(gangs)} of {user}" for user, gangs in self.by_user().items()]
         whom = "; ".join(whose[:NAMED]) + f"; and of {len(whose) - NAMED} other users" * (len(whose) > NAMED)
         said = f"reclaim {self.gpus} {self.type}: stop {whom}"
-        if self.lacking:
-            short = " and ".join(f"{good} is short by {number_text(amount)}" for good, amount in self.lacking.items())
-            said = f"{said}. By GPUs alone: after it, {short}, and there are too many other choices to try all"
+        many = "there are too many other choices to know whether one takes less"
         if not self.below:
-            return said
+            return said if self.is_smallest else f"{said}; {many}"
         told = [f"{self.below[name]} of what {name} is owed" for name in self.told]
         more = f" and some of what {len(told) - NAMED} others are owed" * (len(told) > NAMED)
         left = " and ".join(told[:NAMED]) + more
-        return f"{said}. Gangs are whole, so this takes {left}; no choice takes less" + " in all" * (len(told) > 1)
+        least = "no choice takes less" + " in all" * (len(told) > 1) if self.is_smallest else many
+        return f"{said}. Gangs are whole, so this takes {left}; {least}"
 
 
 def smallest(
@@ -101,8 +100,8 @@ def smallest(
     >>> print(smallest(books, 0, 2, [0], {}))
     reclaim 2 H100: stop c of B
     """
-    kind, gangs = books.market.types[gpu_type], books.gangs
-    if needed <= 0 and not missing:
+    kind, gangs, needed = books.market.types[gpu_type], books.gangs, max(0, needed)
+    if not needed and not missing:
         return Reclaim(kind, 0, ())
     may = {user: _parts(books, user, gpu_type) for user in users}
     may = {user: parts for user, parts in may.items() if parts}
@@ -119,31 +118,23 @@ def smallest(
     top = _merged([tables[node] for node in books.said.tops if node in tables], most)
     gpus = min(range(needed, len(top.cost)), key=lambda t: (top.cost[t] // BELOW, t, top.cost[t]))
     chosen = top.chosen(gpus)
-    lacking = _lacking(books, gpu_type, chosen, missing or {})
-    if lacking:
-        search = GoodsSearch(books, gpu_type, missing or {}, slack, BELOW)
-        other = search.least({user: [part.whole() for part in parts] for user, parts in may.items()}, needed)
-        chosen, lacking = (chosen, lacking) if other is None else (other, {})
+    is_smallest = True
+    if missing and not _frees(books, gpu_type, chosen, missing):
+        search = GoodsSearch(books, gpu_type, missing, slack, BELOW)
+        whole = {user: [part.whole() for part in parts] for user, parts in may.items()}
+        chosen, is_smallest = search.best(whole, needed, chosen)
     chosen.sort(key=lambda each: (each.user, each.gang is None, each.gang))
     gpus = sum(each.gpus for each in chosen)
     names = ((gangs.names[each.gang] if each.gang is not None else "", each.user, each.gpus) for each in chosen)
     stops = tuple(Stopped(gang, books.market.users[user], count) for gang, user, count in names)
     below = _below(books, chosen, slack)
-    return Reclaim(kind, needed, stops, gpus, below, _told(books, below), lacking)
+    return Reclaim(kind, needed, stops, gpus, below, _told(books, below), is_smallest)
 
 
-def _lacking(
-    books: Books, gpu_type: int, chosen: Sequence[Chosen], missing: Mapping[Limit, Number]
-) -> dict[str, Number]:
-    """Return how much of what is missing is missing still, by good."""
+def _frees(books: Books, gpu_type: int, chosen: Sequence[Chosen], missing: Mapping[Limit, Number]) -> bool:
+    """Return whether a choice sets all that is missing free."""
     freed = goods_of(books, [each.gang for each in chosen if each.gang is not None], gpu_type)
-    found: dict[str, Number] = {}
-    for (node, column), amount in missing.items():
-        short = amount - freed.get((node, column), 0)
-        if short > 0:
-            name = books.said.columns[column]
-            found[name] = max(short, found.get(name, 0))
-    return found
+    return all(freed.get(limit, 0) >= amount for limit, amount in missing.items())
 
 
 def reclaimable(books: Books, gpu_type: int, users: Collection[int]) -> int:

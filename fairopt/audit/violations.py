@@ -65,7 +65,8 @@ class Mend:
     lacks: tuple[Lack, ...] = ()
 
     def __str__(self) -> str:
-        lacks = "; ".join(map(str, self.lacks[:NAMED]))
+        more = f"; and {len(self.lacks) - NAMED} more wait for such goods" * (len(self.lacks) > NAMED)
+        lacks = "; ".join(map(str, self.lacks[:NAMED])) + more
         if not self.gangs and lacks:
             return f"{self.type}: {lacks}"
         if self.reclaim.stops is None or not self.gangs:
@@ -73,9 +74,8 @@ class Mend:
         some = ", ".join(self.gangs[:NAMED]) + (f" and {len(self.gangs) - NAMED} more" * (len(self.gangs) > NAMED))
         runs = "runs" if len(self.gangs) == 1 else "run"
         count = f" ({len(self.gangs)} of {self.of} that starve)" if len(self.gangs) < self.of else ""
-        if self.reclaim.lacking:
-            return f"{self.reclaim}. It is for {some}{count}"
-        enough = f", with enough {' and '.join(self.resources)}" if self.resources else ""
+        *others, last = self.resources or ("",)
+        enough = f", with enough {', '.join(others)}{' and ' * bool(others)}{last}" if last else ""
         return f"{self.reclaim}. Then {some} {runs}{enough}{count}" + f"; {lacks}" * bool(lacks)
 
 
@@ -139,26 +139,22 @@ def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
 def _on_type(
     books: Books, j: int, gangs: list[int], users: list[int], spare: SpareGoods, only: int | None
 ) -> Iterator[Mend]:
-    """Yield the mend on one type; none where free GPUs are enough. ``spare`` is left as it is after it."""
+    """Yield the mend on one type; none where what is free is enough. ``spare`` is left as it is after it."""
     free = int(books.free[j]) if only is None else books.free_for(only, j)
     helped, granted, lacks = _helped(books, j, gangs, free + reclaimable(books, j, users), spare, users)
     total = sum(int(books.gangs.gpus[gang]) for gang in helped)
+    kind, first = books.market.types[j], int(books.gangs.gpus[gangs[0]])
     taken = goods_of(books, helped, j)
     missing = spare.missing(taken)
-    if helped and total <= free:
-        if not missing:
-            spare.start(taken)
-        return
-    names = tuple(books.gangs.names[gang] for gang in helped)
-    kind, first = books.market.types[j], int(books.gangs.gpus[gangs[0]])
-    if not helped:
-        yield Mend(kind, (), len(gangs), Reclaim(kind, first - free, None), lacks=lacks)
-        return
-    found = smallest(books, j, total - free, users, granted, missing)
-    if not found.lacking:
-        spare.start(taken)
-        spare.stop(goods_of(books, [books.gang_called[each.gang] for each in found.stops or () if each.gang], j))
-    yield Mend(kind, names, len(gangs), found, spare.resources(helped, j), lacks)
+    spare.start(taken)
+    if helped and (total > free or missing):
+        found = smallest(books, j, total - free, users, granted, missing)
+        stopped = [books.gang_called[each.gang] for each in found.stops or () if each.gang]
+        spare.stop(goods_of(books, stopped, j))
+        names = tuple(books.gangs.names[gang] for gang in helped)
+        yield Mend(kind, names, len(gangs), found, spare.resources(helped, j), lacks)
+    elif lacks or not helped:
+        yield Mend(kind, (), len(gangs), Reclaim(kind, max(0, first - free), None), lacks=lacks)
 
 
 def _helped(
