@@ -61,6 +61,7 @@ class GoodsSearch:
         self._most: _Freed = ()
         self._freed: dict[int | None, _Freed] = {}
         self._bound: _Rank = (0, 0, 0)
+        self._needed = 0
 
     def best(
         self, parts: Mapping[int, Sequence[Chosen]], needed: int, first: Sequence[Chosen]
@@ -68,16 +69,44 @@ class GoodsSearch:
         """Return the best choice of ``parts`` (by user) that frees so many GPUs and all that is missing, and True.
 
         ``first``: a choice that frees enough GPUs. All ``parts`` together free enough of everything. Where there are
-        more than `MOST_PAIRS`, ``first`` with what it takes more to be enough is returned, and False.
+        more than `MOST_PAIRS`, what `enough` returns is returned, and False.
         """
-        self._count([each.gang for own in parts.values() for each in own if each.gang is not None])
-        enough = self._extended(parts, needed, first)
-        self._bound = self._rank_of(enough)
+        enough = self.enough(parts, needed, first)
+        self._bound, self._needed = self._rank_of(enough), needed
         whole = self._whole(parts)
         if whole is None:
             return enough, False
         does = [key for key in whole if key[0] >= needed and key[1] == self._most]
         return _listed(whole[min(does, key=lambda key: self._rank(key[0], whole[key].cost))].what), True
+
+    def _sum(self, first: _Freed, second: _Freed) -> _Freed:
+        return tuple(map(min, map(add, first, second), self._most))
+
+    # -- a choice that does --------------------------------------------------------------------------------------
+    def enough(self, parts: Mapping[int, Sequence[Chosen]], needed: int, first: Sequence[Chosen] = ()) -> list[Chosen]:
+        """Return ``first`` with more, until it is enough, and without what is not needed then.
+
+        What costs nobody what it is owed comes first, and of that what sets most free for a GPU.
+        """
+        stoppable = [each for own in parts.values() for each in own]
+        self._count([each.gang for each in stoppable if each.gang is not None])
+        chosen, taken = {(each.user, each.gang): each.gpus for each in first}, self._taken(first)
+        gpus, freed = sum(each.gpus for each in first), self._freed[None]
+        for each in first:
+            freed = self._sum(freed, self._freed[each.gang])
+        stoppable.sort(key=self._worth, reverse=True)
+        for any_cost in (False, True):
+            for each in stoppable:
+                have = chosen.get((each.user, each.gang), 0)
+                path = (each.user, *self.books.above(each.user))
+                room = each.gpus if any_cost else min(self.slack[node] - taken[node] for node in path)
+                more = each.gpus - have if each.gang is not None else min(each.gpus - have, needed - gpus, room)
+                after = self._sum(freed, self._freed[each.gang])
+                if 0 < more <= room and (after != freed or gpus < needed):
+                    chosen[each.user, each.gang], gpus, freed = have + more, gpus + more, after
+                    for node in path:
+                        taken[node] += more
+        return self._without_spare([Chosen(*what, count) for what, count in chosen.items()], needed)
 
     def _count(self, gangs: Sequence[int]) -> None:
         """Note what is missing, and what each gang sets free, in whole parts of each good."""
@@ -90,32 +119,6 @@ class GoodsSearch:
             for gang, own in freed.items()
         }
         self._freed[None] = (0,) * len(self.limits)
-
-    def _sum(self, first: _Freed, second: _Freed) -> _Freed:
-        return tuple(map(min, map(add, first, second), self._most))
-
-    # -- a choice that does --------------------------------------------------------------------------------------
-    def _extended(self, parts: Mapping[int, Sequence[Chosen]], needed: int, first: Sequence[Chosen]) -> list[Chosen]:
-        """Return ``first`` with more gangs, until it is enough, and without those that are not needed then.
-
-        Those that cost nobody what it is owed come first, and of them those that set most free for a GPU.
-        """
-        chosen, taken = dict.fromkeys(first), self._taken(first)
-        freed = self._freed[None]
-        for each in first:
-            freed = self._sum(freed, self._freed[each.gang])
-        others = [each for own in parts.values() for each in own if each.gang is not None and each not in chosen]
-        others.sort(key=self._worth, reverse=True)
-        for any_cost in (False, True):
-            for each in others:
-                path = (each.user, *self.books.above(each.user))
-                free = any_cost or all(taken[node] + each.gpus <= self.slack[node] for node in path)
-                after = self._sum(freed, self._freed[each.gang])
-                if free and after != freed and each not in chosen:
-                    chosen[each], freed = None, after
-                    for node in path:
-                        taken[node] += each.gpus
-        return self._without_spare(list(chosen), needed)
 
     def _worth(self, part: Chosen) -> Fraction:
         """Return which parts of what is missing a gang sets free, for each GPU."""
@@ -171,7 +174,7 @@ class GoodsSearch:
     def _of(self, part: Chosen) -> _Choices:
         nothing: _Choices = {(0, self._freed[None]): _Choice(0, None)}
         if part.gang is None:
-            some = range(1, part.gpus + 1)
+            some = range(1, min(self._needed, part.gpus) + 1)
             return nothing | {(t, self._freed[None]): _Choice(t, part._replace(gpus=t)) for t in some}
         return nothing | {(part.gpus, self._freed[part.gang]): _Choice(1, part)}
 

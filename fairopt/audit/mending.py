@@ -4,7 +4,8 @@ Only whole preemptible gangs are stopped, and only of users that borrow. Of all 
 GPUs below what users and groups are owed (none, mostly) is best, then the one of the fewest GPUs, then of the fewest
 gangs. It is found exactly, in whole numbers, by dynamic programming up the tree: for each node and each number of GPUs
 the best way to stop that many inside it. Where that choice leaves too little of CPU, memory or another good for those
-that are to start, `GoodsSearch` looks for the best one that leaves enough.
+that are to start, `GoodsSearch` looks for the best one that leaves enough. Where either is too much work, a choice that
+does is taken, and said not to be known as the smallest.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from fairopt.program import Array, Number
 NAMED = 20
 #: A GPU below what is owed outweighs any number of gangs.
 BELOW = 1 << 24
+#: The most numbers that are computed for the best ways to stop GPUs; beyond it a way is taken that does.
+MOST_NUMBERS = 30_000_000
 NEVER = np.int64(1) << 60
 
 
@@ -105,30 +108,42 @@ def smallest(
         return Reclaim(kind, 0, ())
     may = {user: _parts(books, user, gpu_type) for user in users}
     may = {user: parts for user, parts in may.items() if parts}
-    sizes = [len(part.cost) - 1 for parts in may.values() for part in parts if part.gang is not None]
-    if sum(len(part.cost) - 1 for parts in may.values() for part in parts) < needed:
+    if sum(part.gpus for parts in may.values() for part in parts) < needed:
         return Reclaim(kind, needed, None)
-    # of a set that frees more than this, some gang can be left out
-    most = needed + max(sizes, default=1) - 1
     slack = {
         node: _slack(books, node, gpu_type, granted)
         for node in {each for user in may for each in (user, *books.above(user))}
     }
-    tables = _up_the_tree(books, may, slack, most)
-    top = _merged([tables[node] for node in books.said.tops if node in tables], most)
-    gpus = min(range(needed, len(top.cost)), key=lambda t: (top.cost[t] // BELOW, t, top.cost[t]))
-    chosen = top.chosen(gpus)
-    is_smallest = True
-    if missing and not _frees(books, gpu_type, chosen, missing):
-        search = GoodsSearch(books, gpu_type, missing, slack, BELOW)
-        whole = {user: [part.whole() for part in parts] for user, parts in may.items()}
-        chosen, is_smallest = search.best(whole, needed, chosen)
+    search = GoodsSearch(books, gpu_type, missing or {}, slack, BELOW)
+    chosen, is_smallest = _by_gpus(books, may, needed, slack), True
+    if chosen is None:
+        chosen, is_smallest = search.enough(may, needed), False
+    elif missing and not _frees(books, gpu_type, chosen, missing):
+        chosen, is_smallest = search.best(may, needed, chosen)
     chosen.sort(key=lambda each: (each.user, each.gang is None, each.gang))
     gpus = sum(each.gpus for each in chosen)
     names = ((gangs.names[each.gang] if each.gang is not None else "", each.user, each.gpus) for each in chosen)
     stops = tuple(Stopped(gang, books.market.users[user], count) for gang, user, count in names)
     below = _below(books, chosen, slack)
     return Reclaim(kind, needed, stops, gpus, below, _told(books, below), is_smallest)
+
+
+def _by_gpus(
+    books: Books, may: Mapping[int, Sequence[Chosen]], needed: int, slack: Mapping[int, int]
+) -> list[Chosen] | None:
+    """Return the best choice that frees so many GPUs, whatever else it sets free; None where that is too much work."""
+    sizes = [part.gpus for parts in may.values() for part in parts if part.gang is not None]
+    # of a set that frees more than this, some gang can be left out
+    most = needed + max(sizes, default=1) - 1
+    singles = sum(min(needed, part.gpus) for parts in may.values() for part in parts if part.gang is None)
+    if (len(sizes) + singles) * (most + 1) > MOST_NUMBERS:
+        return None
+    tables = _up_the_tree(
+        books, {user: [_table_of(part, needed) for part in parts] for user, parts in may.items()}, slack, most
+    )
+    top = _merged([tables[node] for node in books.said.tops if node in tables], most)
+    gpus = min(range(needed, len(top.cost)), key=lambda t: (top.cost[t] // BELOW, t, top.cost[t]))
+    return top.chosen(gpus)
 
 
 def _frees(books: Books, gpu_type: int, chosen: Sequence[Chosen], missing: Mapping[Limit, Number]) -> bool:
@@ -139,10 +154,10 @@ def _frees(books: Books, gpu_type: int, chosen: Sequence[Chosen], missing: Mappi
 
 def reclaimable(books: Books, gpu_type: int, users: Collection[int]) -> int:
     """Return how many GPUs of a type may be taken from users at most."""
-    return sum(len(part.cost) - 1 for user in users for part in _parts(books, user, gpu_type))
+    return sum(part.gpus for user in users for part in _parts(books, user, gpu_type))
 
 
-def _parts(books: Books, user: int, gpu_type: int) -> list[_Table]:
+def _parts(books: Books, user: int, gpu_type: int) -> list[Chosen]:
     """Return what may be stopped of a user: each preemptible gang, and single GPUs that it holds beside its gangs.
 
     First stand those that are chosen where choices are equal: of low priority, then young, then listed last,
@@ -157,8 +172,8 @@ def _parts(books: Books, user: int, gpu_type: int) -> list[_Table]:
         (each for each in runs if gangs.preemptible[each]),
         key=lambda each: (gangs.tier[each], -gangs.since[each], -each),
     )
-    parts = [_of_gang(user, int(gangs.gpus[each]), each) for each in may]
-    return [*parts, _Table(np.arange(single + 1), user=user)] if single > 0 else parts
+    parts = [Chosen(user, each, int(gangs.gpus[each])) for each in may]
+    return [*parts, Chosen(user, None, single)] if single > 0 else parts
 
 
 def _slack(books: Books, node: int, gpu_type: int, granted: Mapping[int, int]) -> int:
@@ -203,10 +218,6 @@ class _Table(NamedTuple):
     user: int = -1
     gang: int | None = None
 
-    def whole(self) -> Chosen:
-        """Return all of what a table of no others is of."""
-        return Chosen(self.user, self.gang, len(self.cost) - 1)
-
     def chosen(self, gpus: int) -> list[Chosen]:
         """Return what is stopped for so many GPUs."""
         found, table = [], self
@@ -230,10 +241,13 @@ def _up_the_tree(
     return tables
 
 
-def _of_gang(user: int, gpus: int, gang: int) -> _Table:
-    cost = np.full(gpus + 1, NEVER)
-    cost[0], cost[gpus] = 0, 1
-    return _Table(cost, user=user, gang=gang)
+def _table_of(part: Chosen, needed: int) -> _Table:
+    """Return the table of a gang, or of single GPUs, of which no more than ``needed`` are stopped."""
+    if part.gang is None:
+        return _Table(np.arange(min(needed, part.gpus) + 1), user=part.user)
+    cost = np.full(part.gpus + 1, NEVER)
+    cost[0], cost[part.gpus] = 0, 1
+    return _Table(cost, user=part.user, gang=part.gang)
 
 
 def _merged(parts: Sequence[_Table], most: int) -> _Table:

@@ -6,8 +6,8 @@ Goods are counted as quotas count them: for the cluster, and for each user and g
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from fairopt.audit.books import Books
 from fairopt.problem.entitled_rows import TOP
@@ -17,7 +17,8 @@ from fairopt.program import INFINITY, Number, number_text
 Limit = tuple[int, int]
 
 
-class Lack(NamedTuple):
+@dataclass(frozen=True)
+class Lack:
     """Why a gang waits still, whatever is stopped: it takes ``amount`` of a good, and at most ``most`` can be left.
 
     ``who``: whose cap leaves no more, "" for the whole cluster.
@@ -110,9 +111,26 @@ def freed_by(books: Books, gpu_type: int, users: Collection[int]) -> dict[Limit,
     return goods_of(books, [gang for gang in runs if books.gangs.preemptible[gang]], gpu_type)
 
 
-def unlooked(books: Books) -> Sequence[str]:
-    """Return the resources that nobody can look at: the file has no stock of them, or no gang's needs."""
-    goods = dict.fromkeys(good.resource for good in books.said.goods)
-    needs = dict.fromkeys(books.gangs.resources)
-    counted = {each for each in goods if all(books.said.good(each, j) is not None for j in range(books.k))}
-    return [each for each in goods | needs if each not in counted or each not in needs]
+def beside_served(books: Books) -> tuple[SpareGoods, dict[int, dict[Limit, Number]]]:
+    """Return what is left where the starving gangs run that free GPUs serve, and what each of those takes.
+
+    Those that find too little of a good do not run.
+    """
+    spare, taken = SpareGoods(books), {}
+    for gang in sorted(books.served, key=books.place.__getitem__):
+        goods = goods_of(books, [gang], books.owed_at[gang][1])
+        if not spare.missing(goods):
+            spare.start(goods)
+            taken[gang] = goods
+    return spare, taken
+
+
+def unlooked(books: Books) -> Iterator[str]:
+    """Yield the resources that nobody can look at: the file has no stock of them, on some types or all, or no needs."""
+    types, needs = books.market.types, books.gangs.resources
+    for each in dict.fromkeys((*(good.resource for good in books.said.goods), *needs)):
+        blank = [kind for j, kind in enumerate(types) if books.said.good(each, j) is None]
+        if each not in needs or len(blank) == len(types):
+            yield each
+        elif blank:
+            yield f"{each} on {' and '.join(blank)}"

@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.audit.books import Books
 from fairopt.audit.mending import Reclaim, reclaimable, smallest
 from fairopt.audit.reasons import MOST_HOLDERS, NAMED
-from fairopt.audit.spare_goods import Lack, SpareGoods, freed_by, goods_of
+from fairopt.audit.spare_goods import Lack, SpareGoods, beside_served, freed_by, goods_of
 from fairopt.program import Number, number_text
 
 
@@ -115,13 +115,7 @@ def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
     Where not enough can be reclaimed for all, or caps leave no room for all, gangs of high priority, and then those
     that asked first, come first. CPU, memory and other goods are looked at where the file has stocks and needs of them.
     """
-    spare = SpareGoods(books)
-    on_free = {}  # what starving gangs take that free GPUs serve
-    for gang in sorted(books.served, key=books.place.__getitem__):
-        taken = goods_of(books, [gang], books.owed_at[gang][1])
-        if not spare.missing(taken):
-            spare.start(taken)
-            on_free[gang] = taken
+    spare, on_free = beside_served(books)
     for j in range(books.k):
         gangs = [
             gang

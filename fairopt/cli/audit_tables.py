@@ -212,7 +212,7 @@ def explanation(found: Explanation) -> None:
         say(f"  and for {len(found.waits) - REASONS} other reasons: --json has all")
     for mend in found.mends:
         say(f"Smallest mend: {mend}")
-    if found.loans and not found.mends:
+    if found.loans and not any(mend.gangs for mend in found.mends):
         say("What would let it run:")
         for loan in found.loans:
             say(f"  {loan}")
