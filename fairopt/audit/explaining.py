@@ -219,7 +219,8 @@ def _goods_steps(books: Books, gang: int, gpu_type: int, spare: SpareGoods) -> I
             yield f"free or add {number_text(short)} {good}"
         else:
             cap = books.said.cap[node, column]
-            yield f"raise the cap of {books.said.nodes[node]} on {good} from {number_text(cap)} to {number_text(cap + short)}"
+            to = number_text(cap + short)
+            yield f"raise the cap of {books.said.nodes[node]} on {good} from {number_text(cap)} to {to}"
 
 
 def _sensitivities(found: Audit, node: int, gang: int | None, watch: Callable[[str], None]) -> Iterator[Sensitivity]:

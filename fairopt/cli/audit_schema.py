@@ -55,6 +55,10 @@ _AUDIT: Keys = {
     "properties": (VERDICTS, "Verdicts on what is held, by name."),
     "unplaced": (listed(OBJECT), "What the file says and the market has no place for."),
 }
+_VERDICTS = object_of(
+    "A verdict before and after; null where the property is not asked.",
+    {when: (or_null(part("verdict")), f"The verdict {when}.") for when in ("before", "after")},
+)
 #: What the commands print, by command.
 AUDITING: Mapping[str, Schema] = MappingProxyType(
     {
@@ -82,6 +86,7 @@ AUDITING: Mapping[str, Schema] = MappingProxyType(
                 "footings": (listed(OBJECT), "Who stands differently."),
                 "given": (listed(OBJECT), "What policies give differently."),
                 "reasons": (by_name(OBJECT), "Why users wait, before and after, where that changes."),
+                "verdicts": (by_name(_VERDICTS), "Verdicts on what is held that change, in answer or margin, by name."),
                 "mended": (NAMES, "What was broken and is no more."),
                 "broken": (NAMES, "What is newly broken."),
                 "before": (part("audit"), "The audit before."),

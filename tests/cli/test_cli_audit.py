@@ -194,6 +194,32 @@ def test_whatif_says_who_stands_differently(now: Path, fairopt: Callable[..., Ra
     assert "Newly broken:" in back.out
 
 
+def test_whatif_says_which_verdicts_change(now: Path, fairopt: Callable[..., Ran]) -> None:
+    change = ("--set", "batch.H100.quota=6", "--set", "train.H100.quota=2", "--policy", "kueue")
+    ran = fairopt("whatif", now, *change)
+    rows = {line.split()[0]: re.split(r"\s{2,}", line.strip()) for line in ran.out.splitlines() if line.strip()}
+    assert rows["guarantee_kept"][:5] == ["guarantee_kept", "NO", "-4 GPUs of H100", "yes", "0 GPUs of H100"]
+    said = fairopt("whatif", now, *change, "--json").data["verdicts"]
+    pair = said["guarantee_kept"]
+    assert [pair[when]["answer"] for when in ("before", "after")] == ["FAILS", "HOLDS"]
+    assert [pair[when]["margin"] for when in ("before", "after")] == [-4, 0]
+    for name, both in said.items():
+        assert rows[name][0] == name
+        assert both["before"] != both["after"]
+
+
+def test_whatif_says_that_no_verdict_changes_and_which_one_nobody_asked_for(
+    now: Path, fairopt: Callable[..., Ran]
+) -> None:
+    same = fairopt("whatif", now, now, "--policy", "kueue")
+    assert "No verdict on what is held changes." in same.out
+    assert fairopt("whatif", now, now, "--policy", "kueue", "--json").data["verdicts"] == {}
+    uncapped = _without(now, ", cap = [8]")
+    [row] = [line for line in fairopt("whatif", uncapped, now).out.splitlines() if "not asked" in line]
+    assert re.split(r"\s{2,}", row.strip())[:3] == ["cap_kept", "not asked", "yes"]
+    assert fairopt("whatif", uncapped, now, "--json").data["verdicts"]["cap_kept"]["before"] is None
+
+
 def test_settings_of_names_with_dots_and_of_groups() -> None:
     users, types = ["a.b", "c"], ["T.1"]
     gangs = Gangs.of(["a.b"], [2], users=users, types=types)
