@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, lcm
-from operator import add, ge, sub
+from operator import add, ge, sub, truediv
 from typing import Any, NamedTuple
 
 from fairopt.audit.books import Books
@@ -120,10 +120,9 @@ class GoodsSearch:
         }
         self._freed[None] = (0,) * len(self.limits)
 
-    def _worth(self, part: Chosen) -> Fraction:
-        """Return which parts of what is missing a gang sets free, for each GPU."""
-        own = zip(self._freed[part.gang], self._most, strict=True)
-        return sum((Fraction(amount, most) for amount, most in own), Fraction(0)) / part.gpus
+    def _worth(self, part: Chosen) -> float:
+        """Return which parts of what is missing a gang sets free, for each GPU; it decides an order only."""
+        return float(sum(map(truediv, self._freed[part.gang], self._most)) / part.gpus)
 
     def _without_spare(self, chosen: list[Chosen], needed: int) -> list[Chosen]:
         """Return a choice without what it can do without, the largest tried first."""

@@ -195,7 +195,7 @@ def test_whatif_says_who_stands_differently(now: Path, fairopt: Callable[..., Ra
 
 
 def test_whatif_says_which_verdicts_change(now: Path, fairopt: Callable[..., Ran]) -> None:
-    change = ("--set", "batch.H100.quota=6", "--set", "train.H100.quota=2", "--policy", "kueue")
+    change = ("--set", "batch.H100.quota=8", "--set", "train.H100.quota=0", "--policy", "kueue")
     ran = fairopt("whatif", now, *change)
     rows = {line.split()[0]: re.split(r"\s{2,}", line.strip()) for line in ran.out.splitlines() if line.strip()}
     assert rows["guarantee_kept"][:5] == ["guarantee_kept", "NO", "-4 GPUs of H100", "yes", "0 GPUs of H100"]
