@@ -5,7 +5,6 @@ Goods are counted as quotas count them: for the cluster, and for each user and g
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -38,13 +37,14 @@ class Lack:
 
 def goods_of(books: Books, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
     """Return what gangs on a type take together, of each limit that they count for."""
-    total: dict[Limit, Number] = defaultdict(lambda: 0)
+    total: dict[Limit, Number] = {}
     for gang in gangs:
         user = int(books.gangs.user[gang])
         for column, amount in books.goods(gang, gpu_type):
             for node in (TOP, user, *books.above(user)):
-                total[node, column] += amount
-    return dict(total)
+                limit = (node, column)
+                total[limit] = total[limit] + amount if limit in total else amount
+    return total
 
 
 class SpareGoods:

@@ -269,6 +269,26 @@ def test_that_one_lacks_cpu_is_said_where_free_gpus_serve_the_other() -> None:
     assert str(mend).endswith("; and 2 more wait for such goods")
 
 
+def test_mends_of_later_types_find_the_cpu_that_earlier_ones_leave() -> None:
+    kinds = ["T", "U"]
+    gangs = Gangs.of(
+        ["A", "A", "B", "B"],
+        [4] * 4,
+        users=["A", "B"],
+        types=kinds,
+        names=["a", "b", "c", "d"],
+        on=[None, None, "T", "U"],
+        allowed=[["T"], ["U"], None, None],
+        other={"cpu": [8, 8, 4, 4]},
+    )
+    owed = Entitlements.of(["A", "B"], kinds, goods={Good("cpu", "all"): 12}, guarantee={"A": [4, 4]}, gangs=gangs)
+    found = mends(Books(Market.of([[1, 1]] * 2, [4, 4], users=["A", "B"], types=kinds, entitlements=owed)))
+    assert list(map(str, found)) == [
+        "reclaim 4 T: stop c of B. Then a runs, with enough cpu",
+        "U: b waits still: it takes 8 cpu:all, and at most 4 can be free for it",
+    ]
+
+
 def test_several_resources_are_listed() -> None:
     words = [
         str(Mend("T", ("a",), 1, Reclaim("T", 1, (), 1), names)) for names in (("x",), ("x", "y"), ("x", "y", "z"))
