@@ -15,6 +15,7 @@ from fairopt.audit.declared import DeclaredValue, compared
 from fairopt.audit.footing import Footing, NodeFooting, footings
 from fairopt.audit.reading import Audited, read_source, with_rates, with_speedups
 from fairopt.audit.reasons import Reason, Reasons
+from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
@@ -86,12 +87,12 @@ class Audit(Tabular):
 
     @property
     def unlooked(self) -> str:
-        """What mends and loans leave aside, in words; "" where only GPUs are counted.
+        """What mends and loans leave aside, in words; "" where they look at all that is counted.
 
-        They free GPUs: whether the gangs then find CPU and memory is not asked.
+        That is what the file has no stock of, or no gang's needs.
         """
-        resources = ", ".join(dict.fromkeys(good.resource for good in self.books.said.goods))
-        return f"GPUs only: whether there is enough {resources} was not looked at" if resources else ""
+        resources = ", ".join(unlooked(self.books))
+        return f"Whether there is enough {resources} was not looked at: the file does not say" if resources else ""
 
     @property
     def undecided(self) -> bool:

@@ -181,6 +181,11 @@ class Books:
         return {gang: number for number, gang in enumerate(self.order)}
 
     @cached_property
+    def gang_called(self) -> dict[str, int]:
+        """The place of each gang among all, by its name."""
+        return {name: gang for gang, name in enumerate(self.gangs.names)}
+
+    @cached_property
     def waiting(self) -> dict[int, list[int]]:
         """The pending gangs of GPUs of each user, those of high tiers and those that asked first before others."""
         found: dict[int, list[int]] = defaultdict(list)

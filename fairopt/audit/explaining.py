@@ -15,9 +15,11 @@ from fairopt.audit.books import BOUNDLESS, Books
 from fairopt.audit.footing import NodeFooting
 from fairopt.audit.reasons import Reason, Reasons
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
+from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
 from fairopt.audit.violations import Mend, mends
 from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
+from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties.verdict import plain
@@ -113,6 +115,7 @@ class Explanation(Tabular):
             "path": list(self.path),
             "waits": [reason_json(each.reason) | {"gangs": each.gangs} for each in self.waits],
             "mends": [plain(each, exact=exact) | {"says": str(each)} for each in self.mends],
+            "mends_leave_aside": self.found.unlooked,
             "loans": [each._asdict() | {"says": str(each)} for each in self.loans],
             "policies": {
                 each.policy: {
@@ -182,6 +185,8 @@ def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
     """Yield the least that has to be given to a gang on each type, the type with the least first."""
     gangs, found = books.gangs, []
     user, gpus, name = int(gangs.user[gang]), int(gangs.gpus[gang]), gangs.names[gang]
+    spare, on_free = beside_served(books)
+    spare.stop(on_free.get(gang, {}))
     for j in np.flatnonzero(gangs.allowed[gang]).tolist():
         kind, steps, total = books.market.types[j], [], 0
         for node in (user, *books.above(user)):
@@ -189,6 +194,7 @@ def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
                 cap = books.said.cap[node, j]
                 to = number_text(books.held[node, j] + gpus)
                 steps.append(f"raise the cap of {books.said.nodes[node]} from {number_text(cap)} to {to}")
+        steps += _goods_steps(books, gang, j, spare if reasons.is_owed(gang, j) else SpareGoods(books))
         kept = [] if reasons.is_owed(gang, j) else books.kept_by_others(user, j)
         free = books.free_for(books.owed_at[gang][0], j) if reasons.is_owed(gang, j) else int(books.free[j])
         open_to_all = max(0, free - sum(each.gpus for each in kept))
@@ -202,6 +208,19 @@ def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
             total += gpus - open_to_all
         found.append(Loan(name, kind, total, tuple(steps or ["nothing in the file stops it"])))
     yield from sorted(found, key=lambda loan: (loan.gpus, len(loan.steps)))
+
+
+def _goods_steps(books: Books, gang: int, gpu_type: int, spare: SpareGoods) -> Iterator[str]:
+    """Yield what a gang must be given of CPU, memory and other goods on a type, beside what is left."""
+    taken = goods_of(books, [gang], gpu_type)
+    for (node, column), short in spare.missing(taken).items():
+        good = books.said.columns[column]
+        if node == TOP:
+            yield f"free or add {number_text(short)} {good}"
+        else:
+            cap = books.said.cap[node, column]
+            to = number_text(cap + short)
+            yield f"raise the cap of {books.said.nodes[node]} on {good} from {number_text(cap)} to {to}"
 
 
 def _sensitivities(found: Audit, node: int, gang: int | None, watch: Callable[[str], None]) -> Iterator[Sensitivity]:

@@ -3,7 +3,9 @@
 Only whole preemptible gangs are stopped, and only of users that borrow. Of all such sets the one that takes the fewest
 GPUs below what users and groups are owed (none, mostly) is best, then the one of the fewest GPUs, then of the fewest
 gangs. It is found exactly, in whole numbers, by dynamic programming up the tree: for each node and each number of GPUs
-the best way to stop that many inside it.
+the best way to stop that many inside it. Where that choice leaves too little of CPU, memory or another good for those
+that are to start, `GoodsSearch` looks for the best one that leaves enough. Where either is too much work, a choice that
+does is taken, and said not to be known as the smallest.
 """
 
 from __future__ import annotations
@@ -15,12 +17,16 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.audit.books import BOUNDLESS, Books
-from fairopt.program import Array
+from fairopt.audit.goods_search import Chosen, GoodsSearch
+from fairopt.audit.spare_goods import Limit, goods_of
+from fairopt.program import Array, Number
 
 #: The most users whose gangs a sentence names.
 NAMED = 20
 #: A GPU below what is owed outweighs any number of gangs.
 BELOW = 1 << 24
+#: The most numbers that are computed for the best ways to stop GPUs; beyond it a way is taken that does.
+MOST_NUMBERS = 30_000_000
 NEVER = np.int64(1) << 60
 
 
@@ -40,7 +46,8 @@ class Reclaim:
     """What frees ``needed`` GPUs of a type: what to stop, None where nothing does.
 
     ``below``: by user or group, how many GPUs it is left short of what it is owed, since gangs are whole. ``told``:
-    those of them that are left short of more than their members.
+    those of them that are left short of more than their members. ``is_smallest``: False where there are too many other
+    choices to know whether one takes less.
     """
 
     type: str
@@ -49,6 +56,7 @@ class Reclaim:
     gpus: int = 0
     below: Mapping[str, int] = field(default_factory=dict)
     told: tuple[str, ...] = ()
+    is_smallest: bool = True
 
     def by_user(self) -> dict[str, list[str]]:
         """Return the gangs to stop, by user."""
@@ -65,12 +73,14 @@ class Reclaim:
         whose = [f"{', '.join(gangs)} of {user}" for user, gangs in self.by_user().items()]
         whom = "; ".join(whose[:NAMED]) + f"; and of {len(whose) - NAMED} other users" * (len(whose) > NAMED)
         said = f"reclaim {self.gpus} {self.type}: stop {whom}"
+        many = "there are too many other choices to know whether one takes less"
         if not self.below:
-            return said
+            return said if self.is_smallest else f"{said}; {many}"
         told = [f"{self.below[name]} of what {name} is owed" for name in self.told]
         more = f" and some of what {len(told) - NAMED} others are owed" * (len(told) > NAMED)
         left = " and ".join(told[:NAMED]) + more
-        return f"{said}. Gangs are whole, so this takes {left}; no choice takes less" + " in all" * (len(told) > 1)
+        least = "no choice takes less" + " in all" * (len(told) > 1) if self.is_smallest else many
+        return f"{said}. Gangs are whole, so this takes {left}; {least}"
 
 
 def smallest(
@@ -79,10 +89,12 @@ def smallest(
     needed: int,
     users: Collection[int],
     granted: Mapping[int, int],
+    missing: Mapping[Limit, Number] | None = None,
 ) -> Reclaim:
     """Return the smallest reclaim of ``needed`` GPUs of a type from ``users``.
 
-    ``granted``: GPUs of the type that each node gets in exchange, by node; they count as held.
+    ``granted``: GPUs of the type that each node gets in exchange, by node; they count as held. ``missing``: how much of
+    goods must be set free too, which all preemptible gangs of the users together do.
 
     >>> from fairopt.problem import Entitlements, Gangs, Market
     >>> gangs = Gangs.of(["B", "B"], [4, 2], users=["B"], types=["H100"], names=["b", "c"], on=["H100", "H100"])
@@ -91,36 +103,61 @@ def smallest(
     >>> print(smallest(books, 0, 2, [0], {}))
     reclaim 2 H100: stop c of B
     """
-    kind, gangs = books.market.types[gpu_type], books.gangs
-    if needed <= 0:
+    kind, gangs, needed = books.market.types[gpu_type], books.gangs, max(0, needed)
+    if not needed and not missing:
         return Reclaim(kind, 0, ())
     may = {user: _parts(books, user, gpu_type) for user in users}
     may = {user: parts for user, parts in may.items() if parts}
-    sizes = [len(part.cost) - 1 for parts in may.values() for part in parts if part.gang is not None]
-    if sum(len(part.cost) - 1 for parts in may.values() for part in parts) < needed:
+    if sum(part.gpus for parts in may.values() for part in parts) < needed:
         return Reclaim(kind, needed, None)
-    # of a set that frees more than this, some gang can be left out
-    most = needed + max(sizes, default=1) - 1
     slack = {
         node: _slack(books, node, gpu_type, granted)
         for node in {each for user in may for each in (user, *books.above(user))}
     }
-    tables = _up_the_tree(books, may, slack, most)
-    top = _merged([tables[node] for node in books.said.tops if node in tables], most)
-    gpus = min(range(needed, len(top.cost)), key=lambda t: (top.cost[t] // BELOW, t, top.cost[t]))
-    chosen = sorted(top.chosen(gpus), key=lambda each: (each.user, each.gang is None, each.gang))
+    search = GoodsSearch(books, gpu_type, missing or {}, slack, BELOW)
+    chosen, is_smallest = _by_gpus(books, may, needed, slack), True
+    if chosen is None:
+        chosen, is_smallest = search.enough(may, needed), False
+    elif missing and not _frees(books, gpu_type, chosen, missing):
+        chosen, is_smallest = search.best(may, needed, chosen)
+    chosen.sort(key=lambda each: (each.user, each.gang is None, each.gang))
+    gpus = sum(each.gpus for each in chosen)
     names = ((gangs.names[each.gang] if each.gang is not None else "", each.user, each.gpus) for each in chosen)
     stops = tuple(Stopped(gang, books.market.users[user], count) for gang, user, count in names)
     below = _below(books, chosen, slack)
-    return Reclaim(kind, needed, stops, gpus, below, _told(books, below))
+    return Reclaim(kind, needed, stops, gpus, below, _told(books, below), is_smallest)
+
+
+def _by_gpus(
+    books: Books, may: Mapping[int, Sequence[Chosen]], needed: int, slack: Mapping[int, int]
+) -> list[Chosen] | None:
+    """Return the best choice that frees so many GPUs, whatever else it sets free; None where that is too much work."""
+    sizes = [part.gpus for parts in may.values() for part in parts if part.gang is not None]
+    # of a set that frees more than this, some gang can be left out
+    most = needed + max(sizes, default=1) - 1
+    singles = sum(min(needed, part.gpus) for parts in may.values() for part in parts if part.gang is None)
+    if (len(sizes) + singles) * (most + 1) > MOST_NUMBERS:
+        return None
+    tables = _up_the_tree(
+        books, {user: [_table_of(part, needed) for part in parts] for user, parts in may.items()}, slack, most
+    )
+    top = _merged([tables[node] for node in books.said.tops if node in tables], most)
+    gpus = min(range(needed, len(top.cost)), key=lambda t: (top.cost[t] // BELOW, t, top.cost[t]))
+    return top.chosen(gpus)
+
+
+def _frees(books: Books, gpu_type: int, chosen: Sequence[Chosen], missing: Mapping[Limit, Number]) -> bool:
+    """Return whether a choice sets all that is missing free."""
+    freed = goods_of(books, [each.gang for each in chosen if each.gang is not None], gpu_type)
+    return all(freed.get(limit, 0) >= amount for limit, amount in missing.items())
 
 
 def reclaimable(books: Books, gpu_type: int, users: Collection[int]) -> int:
     """Return how many GPUs of a type may be taken from users at most."""
-    return sum(len(part.cost) - 1 for user in users for part in _parts(books, user, gpu_type))
+    return sum(part.gpus for user in users for part in _parts(books, user, gpu_type))
 
 
-def _parts(books: Books, user: int, gpu_type: int) -> list[_Table]:
+def _parts(books: Books, user: int, gpu_type: int) -> list[Chosen]:
     """Return what may be stopped of a user: each preemptible gang, and single GPUs that it holds beside its gangs.
 
     First stand those that are chosen where choices are equal: of low priority, then young, then listed last,
@@ -135,8 +172,8 @@ def _parts(books: Books, user: int, gpu_type: int) -> list[_Table]:
         (each for each in runs if gangs.preemptible[each]),
         key=lambda each: (gangs.tier[each], -gangs.since[each], -each),
     )
-    parts = [_of_gang(user, int(gangs.gpus[each]), each) for each in may]
-    return [*parts, _Table(np.arange(single + 1), user=user)] if single > 0 else parts
+    parts = [Chosen(user, each, int(gangs.gpus[each])) for each in may]
+    return [*parts, Chosen(user, None, single)] if single > 0 else parts
 
 
 def _slack(books: Books, node: int, gpu_type: int, granted: Mapping[int, int]) -> int:
@@ -148,7 +185,7 @@ def _slack(books: Books, node: int, gpu_type: int, granted: Mapping[int, int]) -
     return int(min(BOUNDLESS, max(0, held - owed) // 1)) + granted.get(node, 0)
 
 
-def _below(books: Books, chosen: Sequence[_Chosen], slack: Mapping[int, int]) -> dict[str, int]:
+def _below(books: Books, chosen: Sequence[Chosen], slack: Mapping[int, int]) -> dict[str, int]:
     taken: dict[int, int] = {}
     for each in chosen:
         for node in (each.user, *books.above(each.user)):
@@ -168,12 +205,6 @@ def _told(books: Books, below: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(told)
 
 
-class _Chosen(NamedTuple):
-    user: int
-    gang: int | None
-    gpus: int
-
-
 class _Table(NamedTuple):
     """The least cost of stopping t GPUs (most + 1,), and how: the tables it is made of, and how many of the second.
 
@@ -187,14 +218,14 @@ class _Table(NamedTuple):
     user: int = -1
     gang: int | None = None
 
-    def chosen(self, gpus: int) -> list[_Chosen]:
+    def chosen(self, gpus: int) -> list[Chosen]:
         """Return what is stopped for so many GPUs."""
         found, table = [], self
         while table.first is not None and table.second is not None and table.of_second is not None:
             part = int(table.of_second[gpus])
             found += table.second.chosen(part)
             table, gpus = table.first, gpus - part
-        return [*found, _Chosen(table.user, table.gang, gpus)] if gpus else found
+        return [*found, Chosen(table.user, table.gang, gpus)] if gpus else found
 
 
 def _up_the_tree(
@@ -210,10 +241,13 @@ def _up_the_tree(
     return tables
 
 
-def _of_gang(user: int, gpus: int, gang: int) -> _Table:
-    cost = np.full(gpus + 1, NEVER)
-    cost[0], cost[gpus] = 0, 1
-    return _Table(cost, user=user, gang=gang)
+def _table_of(part: Chosen, needed: int) -> _Table:
+    """Return the table of a gang, or of single GPUs, of which no more than ``needed`` are stopped."""
+    if part.gang is None:
+        return _Table(np.arange(min(needed, part.gpus) + 1), user=part.user)
+    cost = np.full(part.gpus + 1, NEVER)
+    cost[0], cost[part.gpus] = 0, 1
+    return _Table(cost, user=part.user, gang=part.gang)
 
 
 def _merged(parts: Sequence[_Table], most: int) -> _Table:

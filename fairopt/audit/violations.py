@@ -12,6 +12,7 @@ import numpy as np
 from fairopt.audit.books import Books
 from fairopt.audit.mending import Reclaim, reclaimable, smallest
 from fairopt.audit.reasons import MOST_HOLDERS, NAMED
+from fairopt.audit.spare_goods import Lack, SpareGoods, beside_served, freed_by, goods_of
 from fairopt.program import Number, number_text
 
 
@@ -51,20 +52,31 @@ class BrokenCap:
 
 @dataclass(frozen=True)
 class Mend:
-    """The smallest reclaim on a type that lets starving gangs run: ``gangs``, of all that could (``of``)."""
+    """The smallest reclaim on a type that lets starving gangs run: ``gangs``, of all that could (``of``).
+
+    ``resources``: what else they take, of which there is enough then. ``lacks``: the gangs for which there is not.
+    """
 
     type: str
     gangs: tuple[str, ...]
     of: int
     reclaim: Reclaim
+    resources: tuple[str, ...] = ()
+    lacks: tuple[Lack, ...] = ()
 
     def __str__(self) -> str:
+        more = f"; and {len(self.lacks) - NAMED} more wait for such goods" * (len(self.lacks) > NAMED)
+        lacks = "; ".join(map(str, self.lacks[:NAMED])) + more
+        if not self.gangs and lacks:
+            return f"{self.type}: {lacks}"
         if self.reclaim.stops is None or not self.gangs:
             return f"{self.type}: {self.reclaim}"
         some = ", ".join(self.gangs[:NAMED]) + (f" and {len(self.gangs) - NAMED} more" * (len(self.gangs) > NAMED))
         runs = "runs" if len(self.gangs) == 1 else "run"
         count = f" ({len(self.gangs)} of {self.of} that starve)" if len(self.gangs) < self.of else ""
-        return f"{self.reclaim}. Then {some} {runs}{count}"
+        *others, last = self.resources or ("",)
+        enough = f", with enough {', '.join(others)}{' and ' * bool(others)}{last}" if last else ""
+        return f"{self.reclaim}. Then {some} {runs}{enough}{count}" + f"; {lacks}" * bool(lacks)
 
 
 def broken_guarantees(books: Books) -> Iterator[BrokenGuarantee]:
@@ -101,8 +113,9 @@ def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
     """Yield, type by type, the smallest reclaim that lets all starving gangs run; of the gangs of one node, ``only``.
 
     Where not enough can be reclaimed for all, or caps leave no room for all, gangs of high priority, and then those
-    that asked first, come first.
+    that asked first, come first. CPU, memory and other goods are looked at where the file has stocks and needs of them.
     """
+    spare, on_free = beside_served(books)
     for j in range(books.k):
         gangs = [
             gang
@@ -111,20 +124,53 @@ def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
         ]
         gangs.sort(key=books.place.__getitem__)
         users = sorted({user for gang in gangs for user, _ in books.borrowers(books.owed_at[gang][0], j)})
-        free = int(books.free[j]) if only is None else books.free_for(only, j)
-        if not users:
+        if users:
+            for gang in on_free.keys() & set(gangs):
+                spare.stop(on_free[gang])
+            yield from _on_type(books, j, gangs, users, spare, only)
+
+
+def _on_type(
+    books: Books, j: int, gangs: list[int], users: list[int], spare: SpareGoods, only: int | None
+) -> Iterator[Mend]:
+    """Yield the mend on one type; none where what is free is enough. ``spare`` is left as it is after it."""
+    free = int(books.free[j]) if only is None else books.free_for(only, j)
+    helped, granted, lacks = _helped(books, j, gangs, free + reclaimable(books, j, users), spare, users)
+    total = sum(int(books.gangs.gpus[gang]) for gang in helped)
+    kind, first = books.market.types[j], int(books.gangs.gpus[gangs[0]])
+    taken = goods_of(books, helped, j)
+    missing = spare.missing(taken)
+    spare.start(taken)
+    if helped and (total > free or missing):
+        found = smallest(books, j, total - free, users, granted, missing)
+        stopped = [books.gang_called[each.gang] for each in found.stops or () if each.gang]
+        spare.stop(goods_of(books, stopped, j))
+        names = tuple(books.gangs.names[gang] for gang in helped)
+        yield Mend(kind, names, len(gangs), found, spare.resources(helped, j), lacks)
+    elif lacks or not helped:
+        yield Mend(kind, (), len(gangs), Reclaim(kind, max(0, first - free), None), lacks=lacks)
+
+
+def _helped(
+    books: Books, j: int, gangs: list[int], there: int, spare: SpareGoods, users: list[int]
+) -> tuple[list[int], dict[int, int], tuple[Lack, ...]]:
+    """Return the gangs that can run if all is reclaimed, what GPUs each node gets, and what others lack of goods."""
+    helped: list[int] = []
+    lacks: list[Lack] = []
+    granted: dict[int, int] = defaultdict(int)
+    total, freed = 0, freed_by(books, j, users)
+    for gang in gangs:
+        gpus, user = int(books.gangs.gpus[gang]), int(books.gangs.user[gang])
+        path = (user, *books.above(user))
+        if total + gpus > there or any(granted[node] + gpus > books.cap_room[node, j] for node in path):
             continue
-        helped: list[int] = []
-        total, there = 0, free + reclaimable(books, j, users)
-        granted: dict[int, int] = defaultdict(int)
-        for gang in gangs:
-            gpus, user = int(books.gangs.gpus[gang]), int(books.gangs.user[gang])
-            path = (user, *books.above(user))
-            if total + gpus <= there and all(granted[node] + gpus <= books.cap_room[node, j] for node in path):
-                helped, total = [*helped, gang], total + gpus
-                granted |= {node: granted[node] + gpus for node in path}
-        if helped and total <= free:
+        lack = spare.lack(gang, j, freed)
+        if lack is not None:
+            lacks.append(lack)
             continue
-        needed = (total if helped else int(books.gangs.gpus[gangs[0]])) - free
-        found = smallest(books, j, needed, users, granted)
-        yield Mend(books.market.types[j], tuple(books.gangs.names[gang] for gang in helped), len(gangs), found)
+        helped.append(gang)
+        total += gpus
+        granted |= {node: granted[node] + gpus for node in path}
+        for limit, amount in goods_of(books, [gang], j).items():
+            freed[limit] = freed.get(limit, 0) - amount
+    return helped, granted, tuple(lacks)

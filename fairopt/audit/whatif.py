@@ -156,6 +156,13 @@ class WhatIf(Tabular):
                 }
                 for name in self.reasons
             },
+            "verdicts": {
+                name: {
+                    when: None if each is None else each.to_json(exact=exact)
+                    for when, each in zip(("before", "after"), pair, strict=True)
+                }
+                for name, pair in self.verdicts.items()
+            },
             "mended": list(self.mended),
             "broken": list(self.broken),
             "before": self.before.to_json(exact=exact),

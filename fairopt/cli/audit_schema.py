@@ -32,6 +32,8 @@ _FOOTING: Keys = {
     "types": (by_name(OBJECT), "By type: footing, holds, fixed, owed, cap, asks, short, borrows; null for no bound."),
     "goods": (by_name(OBJECT), "By good: holds, owed, cap."),
 }
+_MEND = "By type, the smallest reclaim (`is_smallest`: whether it is known that none is smaller)"
+_ASIDE = (TEXT, "Resources that mends and loans do not look at, in words; empty for none.")
 _AUDIT: Keys = {
     **VERSION,
     "source": (or_null(TEXT), "The importer that read the files; null for a market."),
@@ -45,14 +47,18 @@ _AUDIT: Keys = {
     "reasons": (by_name(OBJECT), "By user that waits: why its first gang does, by type."),
     "broken_guarantees": (listed(OBJECT), "Who waits for what it is owed, and who holds too much."),
     "broken_caps": (listed(OBJECT), "Who holds more than its cap."),
-    "mends": (listed(OBJECT), "By type, the smallest reclaim that lets starving gangs run."),
-    "mends_leave_aside": (TEXT, "What mends do not look at, in words; empty where only GPUs are counted."),
+    "mends": (listed(OBJECT), f"{_MEND} that lets starving gangs run, and in `lacks` those that lack a good still."),
+    "mends_leave_aside": _ASIDE,
     "past_use": (by_name(OBJECT), "Parts of past use: owed by weight, and used."),
     "declared": (listed(OBJECT), "Values that the file states, beside the same computed again."),
     "policies": (by_name(OBJECT), "What policies would give, and who gains."),
     "properties": (VERDICTS, "Verdicts on what is held, by name."),
     "unplaced": (listed(OBJECT), "What the file says and the market has no place for."),
 }
+_VERDICTS = object_of(
+    "A verdict before and after; null where the property is not asked.",
+    {when: (or_null(part("verdict")), f"The verdict {when}.") for when in ("before", "after")},
+)
 #: What the commands print, by command.
 AUDITING: Mapping[str, Schema] = MappingProxyType(
     {
@@ -64,7 +70,8 @@ AUDITING: Mapping[str, Schema] = MappingProxyType(
                 **_FOOTING,
                 "path": (NAMES, "The groups that it is in, from the inside outwards."),
                 "waits": (listed(OBJECT), "Why its gangs wait: a reason, and how many gangs have it."),
-                "mends": (listed(OBJECT), "The smallest reclaim that lets its starving gangs run."),
+                "mends": (listed(OBJECT), f"{_MEND} that lets its starving gangs run."),
+                "mends_leave_aside": _ASIDE,
                 "loans": (listed(OBJECT), "What would have to be given to its first waiting gang, by type."),
                 "policies": (by_name(OBJECT), "What each policy gives it, and why, in a rule's own words."),
                 "sensitivities": (listed(OBJECT), "What more of a quota, cap, capacity or weight gives it."),
@@ -79,6 +86,7 @@ AUDITING: Mapping[str, Schema] = MappingProxyType(
                 "footings": (listed(OBJECT), "Who stands differently."),
                 "given": (listed(OBJECT), "What policies give differently."),
                 "reasons": (by_name(OBJECT), "Why users wait, before and after, where that changes."),
+                "verdicts": (by_name(_VERDICTS), "Verdicts on what is held that change, in answer or margin, by name."),
                 "mended": (NAMES, "What was broken and is no more."),
                 "broken": (NAMES, "What is newly broken."),
                 "before": (part("audit"), "The audit before."),

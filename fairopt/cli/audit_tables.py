@@ -10,9 +10,10 @@ from rich.text import Text
 
 from fairopt.audit import Audit, Explanation, Footing, NodeFooting, WhatIf
 from fairopt.audit.alternatives import Alternative
-from fairopt.cli.tables import MARKS, answers, say, table_of
+from fairopt.cli.tables import MARKS, answers, say, table_of, what_shows
 from fairopt.importing.imported import Unplaced
 from fairopt.program import INFINITY, Number, number_text
+from fairopt.properties import Verdict
 
 #: The most rows, reasons and things without a place that are shown unless all are asked for.
 ROWS, REASONS, UNPLACED = 40, 12, 5
@@ -215,7 +216,7 @@ def explanation(found: Explanation) -> None:
         say(f"  and for {len(found.waits) - REASONS} other reasons: --json has all")
     for mend in found.mends:
         say(f"Smallest mend: {mend}")
-    if found.loans and not found.mends:
+    if found.loans and not any(mend.gangs for mend in found.mends):
         say("What would let it run:")
         for loan in found.loans:
             say(f"  {loan}")
@@ -267,6 +268,7 @@ def what_if(found: WhatIf) -> None:
             say(heading)
         for words in rows:
             say(f"  {words}")
+    _verdicts(found)
     for name, (was, now) in islice(found.reasons.items(), REASONS):
         say(f"{name}, before: {was or 'does not wait'}")
         say(f"{name}, after:  {now or 'does not wait'}")
@@ -279,3 +281,25 @@ def what_if(found: WhatIf) -> None:
         say(grid)
     elif any(not each.error for each in found.before.alternatives):
         say("No policy gives anything different.")
+
+
+def _verdicts(found: WhatIf) -> None:
+    """Print the verdicts that change, and what shows those that do not hold after it."""
+    if not found.verdicts:
+        if found.after.verdicts and found.after.books.held.any():
+            say("No verdict on what is held changes.")
+        return
+    say("Verdicts on what is held that change; GPUs count as if gangs could be divided:")
+    grid = table_of("property", "before", "margin", "after", "margin", "what shows it")
+    for column in grid.columns:
+        column.justify = "left"
+    for name, (was, now) in found.verdicts.items():
+        grid.add_row(name, *_answer(was), *_answer(now), "" if now is None else what_shows(now))
+    say(grid)
+
+
+def _answer(verdict: Verdict | None) -> tuple[str, str]:
+    """Return the answer and the margin of a verdict, in words; the case that is tightest, and its unit, may change."""
+    if verdict is None:
+        return "not asked", ""
+    return MARKS[verdict.answer], "" if verdict.margin is None else f"{number_text(verdict.margin)} {verdict.unit}"

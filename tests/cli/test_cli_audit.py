@@ -222,6 +222,32 @@ def test_a_change_that_no_object_says_is_named(now: Path, fairopt: Callable[...,
     assert ran.err == "fairopt: --emit: kueue has no object that says what changes here\n"
 
 
+def test_whatif_says_which_verdicts_change(now: Path, fairopt: Callable[..., Ran]) -> None:
+    change = ("--set", "batch.H100.quota=8", "--set", "train.H100.quota=0", "--policy", "kueue")
+    ran = fairopt("whatif", now, *change)
+    rows = {line.split()[0]: re.split(r"\s{2,}", line.strip()) for line in ran.out.splitlines() if line.strip()}
+    assert rows["guarantee_kept"][:5] == ["guarantee_kept", "NO", "-4 GPUs of H100", "yes", "0 GPUs of H100"]
+    said = fairopt("whatif", now, *change, "--json").data["verdicts"]
+    pair = said["guarantee_kept"]
+    assert [pair[when]["answer"] for when in ("before", "after")] == ["FAILS", "HOLDS"]
+    assert [pair[when]["margin"] for when in ("before", "after")] == [-4, 0]
+    for name, both in said.items():
+        assert rows[name][0] == name
+        assert both["before"] != both["after"]
+
+
+def test_whatif_says_that_no_verdict_changes_and_which_one_nobody_asked_for(
+    now: Path, fairopt: Callable[..., Ran]
+) -> None:
+    same = fairopt("whatif", now, now, "--policy", "kueue")
+    assert "No verdict on what is held changes." in same.out
+    assert fairopt("whatif", now, now, "--policy", "kueue", "--json").data["verdicts"] == {}
+    uncapped = _without(now, ", cap = [8]")
+    [row] = [line for line in fairopt("whatif", uncapped, now).out.splitlines() if "not asked" in line]
+    assert re.split(r"\s{2,}", row.strip())[:3] == ["cap_kept", "not asked", "yes"]
+    assert fairopt("whatif", uncapped, now, "--json").data["verdicts"]["cap_kept"]["before"] is None
+
+
 def test_settings_of_names_with_dots_and_of_groups() -> None:
     users, types = ["a.b", "c"], ["T.1"]
     gangs = Gangs.of(["a.b"], [2], users=users, types=types)
@@ -308,11 +334,10 @@ def test_values_that_a_file_states_are_computed_again(tmp_path: Path) -> None:
     assert str(wrong) == "hep/ada, FairShare: the file says 0.777778, slurm-fair-tree computes 0.555556"
 
 
-def test_that_a_mend_counts_gpus_only_is_said_where_the_file_counts_more(fairopt: Callable[..., Ran]) -> None:
-    words = "GPUs only: whether there is enough cpu, memory was not looked at"
-    assert words in fairopt("audit", KUEUE).out
-    assert words in fairopt("explain", KUEUE, "search").out
-    assert json.loads(fairopt("audit", KUEUE, "--json").out)["mends_leave_aside"] == words
-    owed = Entitlements.of(["a"], ["T"], gangs=Gangs.of(["a"], [1], users=["a"], types=["T"]))
+def test_what_mends_do_not_look_at_is_said(fairopt: Callable[..., Ran]) -> None:
+    assert "with enough cpu and memory" in fairopt("audit", KUEUE).out
+    assert json.loads(fairopt("audit", KUEUE, "--json").out)["mends_leave_aside"] == ""
+    gangs = Gangs.of(["a"], [1], users=["a"], types=["T"], other={"cpu": [1]})
+    owed = Entitlements.of(["a"], ["T"], gangs=gangs)
     bare = audit(Market.of([[1]], [1], users=["a"], types=["T"], entitlements=owed), policies=[])
-    assert bare.unlooked == ""
+    assert bare.unlooked == "Whether there is enough cpu was not looked at: the file does not say"

@@ -1,0 +1,136 @@
+"""`SpareGoods`: whether gangs that start find CPU, memory and other goods, once what is stopped has set its own free.
+
+Goods are counted as quotas count them: for the cluster, and for each user and group with a cap; not node by node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from fairopt.audit.books import Books
+from fairopt.problem.entitled_rows import TOP
+from fairopt.program import INFINITY, Number, number_text
+
+#: Whose limit (`TOP`: the cluster's), and the column of the good.
+Limit = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Why a gang waits still, whatever is stopped: it takes ``amount`` of a good, and at most ``most`` can be left.
+
+    ``who``: whose cap leaves no more, "" for the whole cluster.
+    """
+
+    gang: str
+    good: str
+    amount: Number
+    most: Number
+    who: str
+
+    def __str__(self) -> str:
+        whose = f" below the cap of {self.who}" if self.who else ""
+        most = f"at most {number_text(max(self.most, 0))} can be free for it{whose}"
+        return f"{self.gang} waits still: it takes {number_text(self.amount)} {self.good}, and {most}"
+
+
+def goods_of(books: Books, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
+    """Return what gangs on a type take together, of each limit that they count for."""
+    total: dict[Limit, Number] = {}
+    for gang in gangs:
+        user = int(books.gangs.user[gang])
+        for column, amount in books.goods(gang, gpu_type):
+            for node in (TOP, user, *books.above(user)):
+                limit = (node, column)
+                total[limit] = total[limit] + amount if limit in total else amount
+    return total
+
+
+class SpareGoods:
+    """What is left of goods, as gangs are started and stopped one after another.
+
+    >>> from fairopt.problem import Entitlements, Gangs, Market
+    >>> from fairopt.problem.entitled_rows import Good
+    >>> gangs = Gangs.of(["A", "B"], [1, 1], users=["A", "B"], types=["T"], on=[None, "T"], other={"cpu": [6, 4]})
+    >>> owed = Entitlements.of(["A", "B"], ["T"], goods={Good("cpu", "all"): 8}, gangs=gangs)
+    >>> books = Books(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=owed))
+    >>> spare, freed = SpareGoods(books), goods_of(books, [1], 0)
+    >>> spare.missing(goods_of(books, [0], 0)), spare.lack(0, 0, {}).most, spare.lack(0, 0, freed)
+    ({(-1, 1): Fraction(2, 1)}, Fraction(4, 1), None)
+    """
+
+    def __init__(self, books: Books) -> None:
+        self.books = books
+        self._free = books.said.stock - books.said.held[:, books.k :].sum(axis=0)
+        self._used: dict[Limit, Number] = {}
+
+    def room(self, limit: Limit) -> Number:
+        """Return what a limit leaves now, infinity where there is none; negative where more is held."""
+        node, column = limit
+        if node == TOP:
+            left: Number = self._free[column - self.books.k]
+        else:
+            cap = self.books.said.cap[node, column]
+            left = cap if cap == INFINITY else cap - self.books.held[node, column]
+        return left - self._used.get(limit, 0) if left < INFINITY else left
+
+    def missing(self, taken: Mapping[Limit, Number]) -> dict[Limit, Number]:
+        """Return by how much each limit is too small for what gangs take; none where all of it fits."""
+        short = {limit: amount - self.room(limit) for limit, amount in taken.items()}
+        return {limit: amount for limit, amount in short.items() if amount > 0}
+
+    def lack(self, gang: int, gpu_type: int, freed: Mapping[Limit, Number]) -> Lack | None:
+        """Return what a gang does not find though so much is set free; None where it finds all."""
+        for (node, column), amount in goods_of(self.books, [gang], gpu_type).items():
+            most = self.room((node, column)) + freed.get((node, column), 0)
+            if amount > most:
+                said = self.books.said
+                who = "" if node == TOP else said.nodes[node]
+                return Lack(self.books.gangs.names[gang], said.columns[column], amount, most, who)
+        return None
+
+    def start(self, taken: Mapping[Limit, Number]) -> None:
+        """Take so much from now on."""
+        for limit, amount in taken.items():
+            self._used[limit] = self._used.get(limit, 0) + amount
+
+    def stop(self, freed: Mapping[Limit, Number]) -> None:
+        """Give so much back."""
+        self.start({limit: -amount for limit, amount in freed.items()})
+
+    def resources(self, gangs: Iterable[int], gpu_type: int) -> tuple[str, ...]:
+        """Return which resources gangs take that are counted, such as cpu."""
+        columns = {column for _, column in goods_of(self.books, gangs, gpu_type)}
+        return tuple(dict.fromkeys(self.books.said.goods[each - self.books.k].resource for each in sorted(columns)))
+
+
+def freed_by(books: Books, gpu_type: int, users: Collection[int]) -> dict[Limit, Number]:
+    """Return what all preemptible gangs of users on a type would set free."""
+    runs = (gang for user in users for gang in books.running.get((user, gpu_type), []))
+    return goods_of(books, [gang for gang in runs if books.gangs.preemptible[gang]], gpu_type)
+
+
+def beside_served(books: Books) -> tuple[SpareGoods, dict[int, dict[Limit, Number]]]:
+    """Return what is left where the starving gangs run that free GPUs serve, and what each of those takes.
+
+    Those that find too little of a good do not run.
+    """
+    spare, taken = SpareGoods(books), {}
+    for gang in sorted(books.served, key=books.place.__getitem__):
+        goods = goods_of(books, [gang], books.owed_at[gang][1])
+        if not spare.missing(goods):
+            spare.start(goods)
+            taken[gang] = goods
+    return spare, taken
+
+
+def unlooked(books: Books) -> Iterator[str]:
+    """Yield the resources that nobody can look at: the file has no stock of them, on some types or all, or no needs."""
+    types, needs = books.market.types, books.gangs.resources
+    for each in dict.fromkeys((*(good.resource for good in books.said.goods), *needs)):
+        blank = [kind for j, kind in enumerate(types) if books.said.good(each, j) is None]
+        if each not in needs or len(blank) == len(types):
+            yield each
+        elif blank:
+            yield f"{each} on {' and '.join(blank)}"
