@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from math import floor, inf
 from typing import Any
 
-from .entitled import Entitled, Gang, apart, asks, cuts, plus, told, uses
+from .entitled import MOST_GPUS, Entitled, Gang, apart, asks, cuts, plus, told, uses
 from .market import ZERO, Market, Table, dot, minus
-from .reading import Number, Rejected, summed
+from .reading import Number, Rejected, summed, within
 
 
 class Standing:
@@ -20,7 +21,7 @@ class Standing:
         owed, k = market.entitled, len(market.types)
         if owed is None or not SAID[says](market, owed):
             raise Rejected(f"the market says no {says}")
-        self.owed, self.types = owed, k
+        self.owed, self.types, self.users = owed, k, len(shares)
         now = all(row[:k] == share for row, share in zip(owed.held, shares, strict=True))
         mine = owed.held if now else shares
         there = [*market.capacity, *owed.stock][: len(mine[0])]
@@ -60,7 +61,7 @@ class Standing:
     def _more(self, unserved: list[list[Number]]) -> list[list[Number]]:
         owed, more = self.owed, [*unserved]
         more += [[ZERO for _ in self.columns] for _ in owed.nodes[len(unserved) :]]
-        for node in sorted(range(len(owed.nodes)), key=lambda node: -len(list(owed.path(node)))):
+        for node in owed.inside_first():
             more[node] = [max(ZERO, min(more[node][c], self.room(node, c))) for c in self.columns]
             over = owed.over[node]
             if over is not None:
@@ -71,9 +72,26 @@ class Standing:
         """Return how much more the cap of a node leaves it."""
         return minus(self.owed.cap[node][column], self.held[node][column])
 
+    def goods(self, market: Market, gang: Gang, j: int) -> list[tuple[int, Fraction]]:
+        """Return the columns of goods, and how much of each, that a gang takes on a type, where goods count."""
+        names = gang.other.items() if self.now else ()
+        goods = [(self.owed.good(name, market.types[j], market.types), amount) for name, amount in names]
+        return [(self.types + good, amount) for good, amount in goods if good is not None and amount]
+
     def above(self, node: int, column: int) -> Fraction:
         """Return what a node holds beyond its guarantee; below zero where that is more."""
         return self.held[node][column] - self.guarantee[node][column]
+
+    def lent(self, column: int) -> list[Fraction]:
+        """Return what could be taken back for each node; a group gives no more than it holds too much."""
+        owed, gives = self.owed, [ZERO] * len(self.held)
+        families: dict[int | None, Fraction] = dict.fromkeys([None, *range(len(gives))], ZERO)
+        for node in owed.inside_first():
+            most = self.movable[node][column] if node < self.users else families[node]
+            gives[node] = max(ZERO, min(self.above(node, column), most))
+            families[owed.over[node]] += gives[node]
+        paths = map(owed.path, range(len(gives)))
+        return [summed(families[owed.over[each]] - gives[each] for each in path) for path in paths]
 
     def owes(self, node: int, column: int) -> bool:
         """Return whether a node holds less than its guarantee, and could use more."""
@@ -119,36 +137,57 @@ def guarantee_incentive(market: Market, shares: Table) -> bool:
 
 
 def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
-    """Return whether no user is owed what another, and its own groups, hold beyond their guarantees."""
+    """Return whether no user is owed more, for whole gangs, that could be had of others' loans and idle GPUs."""
     stands = Standing(market, shares, says="guarantees")
-    users, path = range(len(shares)), stands.owed.path
-    for c in stands.columns:
-        lenders = [u for u in users if stands.movable[u][c] > 0 < stands.above(u, c)]
-        for user in (u for u in users if stands.owes(u, c)):
-            own = set(path(user))
-            if any(
-                all(stands.above(over, c) > 0 for over in path(u) if over not in own)
-                for u in lenders
-                if u != user
-            ):
+    owed, waits = stands.owed, dict[tuple[int, int], list[Any]]()
+    lent = [stands.lent(c) for c in stands.columns]
+    for gang, j in ((gang, j) for gang in owed.pending for j in gang.types):
+        goods, user = stands.goods(market, gang, j), gang.user
+        got = {c: min(stands.room(user, c), stands.free[c] + lent[c][user]) for c in (j, *dict(goods))}
+        if all(amount <= got[c] for c, amount in goods):  # it can have what it takes of other columns
+            for c, amount in [(j, gang.gpus), *(goods if gang.gpus <= got[j] else ())]:
+                waits.setdefault((user, c), []).append(amount)
+    asks_gpus = told(market, owed)
+    for user, c in ((user, c) for user in range(len(shares)) for c in stands.columns):
+        if lent[c][user] > 0 and stands.owes(user, c):
+            held, gangs = stands.held[user][c], waits.get((user, c), [])
+            most = min(stands.guarantee[user][c], owed.cap[user][c], held + stands.free[c] + lent[c][user])
+            if c >= stands.types:
+                most = held if min(gangs, default=inf) > most - held else most
+            elif asks_gpus:  # what is held now goes first
+                first = min(owed.held[user][c], most)
+                most = first + fullest(gangs, floor(most - first))
+            if most > held:
                 return False
     return True
+
+
+def fullest(gangs: list[int], room: int) -> int:
+    """Return the most GPUs that gangs which fit together have: sums that can be had are bits of a number."""
+    fitting = [gpus for gpus in gangs if gpus <= room]
+    if sum(fitting) <= room:
+        return sum(fitting)
+    within(room, MOST_GPUS, "entitlements", "GPUs for which gangs are chosen")
+    sums = 1
+    for gpus, alike in Counter(fitting).items():
+        count = min(alike, room // gpus)
+        while count:  # 1, 2, 4, ... of those alike at a time
+            taken = count - count // 2
+            sums |= (sums << gpus * taken) & (2 << room) - 1
+            count -= taken
+    return sums.bit_length() - 1
 
 
 def whole_gpu_conservation(market: Market, shares: Table) -> bool:
     """Return whether no gang that waits fits into free whole GPUs, caps and further goods."""
     stands = Standing(market, shares, says="holdings")
-    owed, types = stands.owed, market.types
+    owed = stands.owed
 
     def fits(gang: Gang, j: int) -> bool:
         most = [stands.room(node, j) for node in owed.path(gang.user)]
-        goods = [(owed.good(resource, types[j], types), amount) for resource, amount in gang.other.items()]
         return gang.gpus <= min(floor(stands.free[j]), stands.more[gang.user][j], *most) and all(
             amount <= min(stands.free[c], *(stands.room(node, c) for node in owed.path(gang.user)))
-            for c, amount in [
-                (len(types) + good, amount) for good, amount in goods if good is not None and amount
-            ]
-            if stands.now
+            for c, amount in stands.goods(market, gang, j)
         )
 
     return not any(fits(gang, j) for gang in owed.pending if gang.gpus for j in gang.types)
@@ -195,8 +234,9 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     ),
     "nobody_starves_while_lent": (
         nobody_starves_while_lent,
-        "no user is owed more while another, and each group around that but not around the user, holds more"
-        " than its guarantee, and the other's can be taken back",
+        "no user could run more whole gangs (or any part, where nobody says what is asked for) within its"
+        " guarantee on what others, and each group around that but not around the user, hold beyond theirs and"
+        " can be taken back, with what is idle",
     ),
     "whole_gpu_conservation": (
         whole_gpu_conservation,

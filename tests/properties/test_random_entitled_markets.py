@@ -125,6 +125,35 @@ class Stand:
         beyond = [self.held[each, c] - self.guarantee(each, c) for each in own]
         return max(F(0), min(*beyond, self.held[other, c] - self.fixed[other, c]))
 
+    def needs(self, g: int, j: int) -> dict[int, Any]:
+        """What a gang takes of each column on a type."""
+        found = dict.fromkeys(self.columns, F(0)) | {j: F(int(self.owed.gangs.gpus[g]))}
+        for at, resource in enumerate(self.owed.gangs.resources):
+            column = self.owed.good(resource, j)
+            if column in found:
+                found[column] += self.owed.gangs.other[g, at]
+        return found
+
+    def can_have(self, i: int, needs: dict[int, Any]) -> bool:
+        """Whether what is idle or lent, and the cap of the user, leave as much of every column."""
+        left = {c: self.free[c] + self.lent_in_all(i, c) for c in needs}
+        return all(
+            not amount or amount <= min(left[c], self.owed.cap[i, c] - self.held[i, c]) for c, amount in needs.items()
+        )
+
+    def lent_in_all(self, node: int, c: int) -> Any:
+        """What all others and their groups can give together: the least cut of the tree, over all sets of groups."""
+
+        def most(other: int) -> Any:
+            members = [each for each in self.nodes if self.owed.parent[each] == other and each != node]
+            beyond = max(F(0), self.held[other, c] - self.guarantee(other, c))
+            if other in self.users:
+                return min(beyond, self.held[other, c] - self.fixed[other, c])
+            inside = sum((most(each) for each in members), F(0))
+            return inside if other in self.above(node) else min(beyond, inside)
+
+        return sum((most(each) for each in self.nodes if self.owed.parent[each] < 0 and each != node), F(0))
+
 
 def caps(stand: Stand) -> Iterator[Case]:
     for node, c in itertools.product(stand.nodes, stand.columns):
@@ -140,10 +169,29 @@ def guarantees(stand: Stand) -> Iterator[Case]:
 
 
 def starving(stand: Stand) -> Iterator[Case]:
-    names = stand.market.users
-    for i, other, c in itertools.product(stand.users, stand.users, stand.columns):
-        amount = min(stand.short(i, c), stand.lent(i, other, c))
-        yield Case(-amount, stand.sizes[c], StarvedWhileLent(names[i], stand.owed.columns[c], names[other], amount))
+    """Of all choices of pending gangs within the guarantee, the largest that idle and lent GPUs are enough for."""
+    owed, market, gangs = stand.owed, stand.market, stand.owed.gangs
+    k = market.shape[1]
+    whole = (owed.held[:, :k] > 0).any() or (gangs.gpus > 0).any()
+    for i, c in itertools.product(stand.users, stand.columns):
+        held, lent, amount, sizes = stand.held[i, c], stand.lent_in_all(i, c), F(0), ()
+        limit = min(stand.guarantee(i, c), owed.cap[i, c], held + stand.free[c] + lent)
+        first = min(owed.held[i, c], limit)
+        mine = [g for g in np.flatnonzero((gangs.on < 0) & (gangs.user == i)).tolist()]
+        if lent > 0 and c >= k:
+            needs = {g: [stand.needs(g, j) for j in np.flatnonzero(gangs.allowed[g])] for g in mine}
+            taken = (max((each[c] for each in ways if stand.can_have(i, each)), default=0) for ways in needs.values())
+            limit = min(limit, held + sum(each for each in taken if held + each <= limit))
+        elif lent > 0 and whole:
+            mine = [g for g in mine if gangs.allowed[g, c] and stand.can_have(i, stand.needs(g, c) | {c: 0})]
+            choices = itertools.chain.from_iterable(itertools.combinations(mine, m) for m in range(len(mine) + 1))
+            fitting = (tuple(int(gangs.gpus[g]) for g in choice) for choice in choices)
+            sizes = max((each for each in fitting if first + sum(each) <= limit), key=sum, default=())
+            limit = first + sum(sizes)
+        if lent > 0:
+            amount = max(F(0), min(limit - held, stand.more(i, c)))
+        witness = StarvedWhileLent(market.users[i], owed.columns[c], amount, sizes, ())
+        yield Case(-amount, stand.sizes[c], witness)
 
 
 def starting(stand: Stand) -> Iterator[Case]:

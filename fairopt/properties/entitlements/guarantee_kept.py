@@ -43,7 +43,8 @@ class GuaranteeKept(EntitlementProperty):
     """Each user and group holds its guarantee of every type and good, or as much as it could use of it if that is less.
 
     It could use what it asks for (`asks`) beside what it holds of other types, within the caps; gangs count as if they
-    could be divided. Guarantees are at most what there is.
+    could be divided, as a policy's shares are. `NobodyStarvesWhileLent` counts whole gangs. Guarantees are at most what
+    there is.
 
     Source: Kueue's nominalQuota, KAI's quota, Volcano's deserved; the definition is ours.
 

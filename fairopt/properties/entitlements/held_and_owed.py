@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,10 +14,13 @@ import numpy as np
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, Number, cast
+from fairopt.properties.entitlements.whole_gangs import fullest
 from fairopt.properties.shares.feasibility import sizes
 
 #: GPUs that a user asks for, by the types that serve: (0, 2) for those that may be of the first or the third type.
 Asked: TypeAlias = dict[tuple[int, ...], Number]
+#: In floats, GPUs relative to a type's that are none, and that do not keep a gang from its last GPU.
+NOISE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,38 +87,111 @@ class HeldAndOwed:
         return np.asarray(np.maximum(np.minimum(self.held - self.guarantee, self.movable), 0)[:n])
 
     @cached_property
-    def most_lent(self) -> Array:
-        """The most that one user could give back (N, c) to each: the largest number of `lent`."""
+    def lent_in_all(self) -> Array:
+        """How much can be taken back for each (N, c) from all others at once: the sum of `lent`."""
         owed, above = self.entitlements, np.maximum(self.held - self.guarantee, 0)
-        lends = np.concatenate([self.beyond, 0 * above[len(self.beyond) :]])
+        gives = np.concatenate([self.beyond, 0 * above[len(self.beyond) :]])
         for node in owed.upwards:
             if owed.children[node]:
-                lends[node] = np.minimum(lends[list(owed.children[node])].max(axis=0), above[node])
-        out = 0 * lends
+                gives[node] = np.minimum(gives[list(owed.children[node])].sum(axis=0), above[node])
+        out = 0 * gives
         for family in (owed.tops, *(owed.children[node] for node in reversed(owed.upwards))):
             rows = list(family)
-            for at in range(lends.shape[1]) if len(rows) > 1 else ():
-                first, second = sorted(rows, key=lambda node: -lends[node, at])[:2]
-                out[rows, at] = lends[first, at]
-                out[first, at] = lends[second, at]
+            out[rows] = gives[rows].sum(axis=0) - gives[rows]
             for node in rows:
                 if owed.parent[node] != TOP:
-                    out[node] = np.maximum(out[node], out[owed.parent[node]])
+                    out[node] += out[owed.parent[node]]
         return out
 
     def lent(self, node: int, column: int) -> dict[int, Number]:
-        """Return what can be taken back for ``node``, by user: who holds most beyond its guarantee comes first.
+        """Return what can be taken back for ``node``, by user and all at once: who holds most too much comes first.
 
-        Groups that the lender is in and ``node`` is not hold more than their guarantee too.
+        A group that a lender is in and ``node`` is not gives no more than it holds beyond its own guarantee.
         """
         owed, own = self.entitlements, set(self.entitlements.path(node))
-        above = self.held[:, column] - self.guarantee[:, column]
-        found: dict[int, Number] = {}
+        left = self.held[:, column] - self.guarantee[:, column]
+        lenders = {}
         for user in np.flatnonzero(self.beyond[:, column] > 0).tolist():
             path = list(owed.path(user))
             if node not in path:
-                found[user] = min(self.beyond[user, column], *(above[over] for over in path if over not in own))
-        return dict(sorted(((user, most) for user, most in found.items() if most > 0), key=lambda each: -each[1]))
+                around = [over for over in path if over not in own]
+                lenders[user] = around, min(self.beyond[user, column], *left[around])
+        found: dict[int, Number] = {}
+        for user, (around, _) in sorted(lenders.items(), key=lambda each: -each[1][1]):
+            most = min(self.beyond[user, column], *left[around])
+            if most > 0:
+                left[around] -= most
+                found[user] = most
+        return found
+
+    def starved(self, user: int, column: int) -> tuple[Number, tuple[int, ...]]:
+        """Return how much more of a column a user is owed that can be had, and the sizes of the gangs that run with it.
+
+        Nothing is, unless others lend it some. It is owed no more than its guarantee, its cap, and what it would have
+        with all that is idle or lent. Within that, what it holds now comes first, GPU by GPU, and then pending gangs
+        that may run on the type, each with all of its GPUs: those that take most together. So of a guarantee of 6 a
+        user with gangs of 4 is owed 4. Where nobody says who asks, it is owed any part. A gang counts if what it takes
+        of other columns can be had too; of a further good, all that count and fit one by one are added up.
+
+        Errors: `NotCapable` where gangs are to be chosen for more than `MOST_ROOM` GPUs
+        (`fairopt.properties.entitlements.whole_gangs`).
+        """
+        lent, noise = self.lent_in_all[user, column], self._noise[column]
+        held, more = self.held[user, column], self.more[user, column]
+        limit = min(self.guarantee[user, column], self.cap[user, column], held + self.free[column] + lent)
+        if lent <= noise or min(limit - held, more) <= noise:
+            return 0 * held, ()
+        sizes: tuple[int, ...] = ()
+        if column >= len(self.market.types):
+            fitting = (amount for amount in self._waits(user)[column] if amount <= limit - held + noise)
+            limit = min(limit, held + sum(fitting))
+        elif says_who_asks(self.entitlements):
+            first = min(self.entitlements.held[user, column], limit)
+            sizes = fullest(self._waits(user)[column], int((limit - first + noise) // 1))
+            limit = first + sum(sizes)
+        amount = min(max(limit - held, 0 * held), more)
+        return amount, sizes if amount > 0 else ()
+
+    def goods(self, gang: int, gpu_type: int) -> list[tuple[int, Number]]:
+        """Return what a gang takes beside GPUs of a type: columns, and how much; nothing where shares do not say."""
+        owed = self.entitlements
+        if len(self.free) == len(owed.types):
+            return []
+        needs = zip(owed.gangs.resources, owed.gangs.other[gang], strict=True)
+        found = [(owed.good(resource, gpu_type), amount) for resource, amount in needs]
+        return [(column, amount) for column, amount in found if column is not None and amount]
+
+    def _waits(self, user: int) -> Mapping[int, list[Number]]:
+        """Return how much a user's pending gangs take of each column, those that can have what they take of others."""
+        if user not in self._waiting:
+            gangs, found = self.entitlements.gangs, defaultdict[int, dict[int, Number]](dict)
+            reach = np.minimum((self.cap - self.held)[user], self.free + self.lent_in_all[user]) + self._noise
+            for gang, j in self._pending[user]:
+                goods, gpus = self.goods(gang, j), int(gangs.gpus[gang])
+                if all(amount <= reach[column] for column, amount in goods):
+                    found[j][gang] = gpus
+                    for column, amount in goods if gpus <= reach[j] else ():
+                        found[column][gang] = amount
+            self._waiting[user] = defaultdict(list, {column: list(each.values()) for column, each in found.items()})
+        return self._waiting[user]
+
+    @cached_property
+    def _waiting(self) -> dict[int, Mapping[int, list[Number]]]:
+        """What `_waits` returned."""
+        return {}
+
+    @cached_property
+    def _pending(self) -> Mapping[int, list[tuple[int, int]]]:
+        """The pending gangs of each user, with each type on which they may run."""
+        gangs, found = self.entitlements.gangs, defaultdict[int, list[tuple[int, int]]](list)
+        for gang, j in np.argwhere(gangs.allowed & gangs.pending[:, None]).tolist():
+            found[int(gangs.user[gang])].append((gang, j))
+        return found
+
+    @cached_property
+    def _noise(self) -> Array:
+        """What counts as nothing (c,): 0, but in floats."""
+        return np.asarray(self.size * (0 if self.size.dtype == object else NOISE))
 
     def room(self, user: int) -> Array:
         """Return how much more (c,) the caps of a user and of its groups leave it."""

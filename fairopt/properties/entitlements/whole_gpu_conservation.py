@@ -90,10 +90,5 @@ class WholeGpuConservation(EntitlementProperty):
 
     def _goods_suffice(self, stands: HeldAndOwed, gang: int, gpu_type: int) -> bool:
         """Whether what the gang takes beside GPUs is free, in so far as the shares say."""
-        owed = stands.entitlements
-        if len(stands.free) == len(owed.types):
-            return True
-        room = np.minimum(stands.free, stands.room(int(owed.gangs.user[gang])))
-        needs = zip(owed.gangs.resources, owed.gangs.other[gang], strict=True)
-        taken = [(owed.good(resource, gpu_type), amount) for resource, amount in needs]
-        return all(column is None or not amount or amount <= room[column] for column, amount in taken)
+        room = np.minimum(stands.free, stands.room(int(stands.entitlements.gangs.user[gang])))
+        return all(amount <= room[column] for column, amount in stands.goods(gang, gpu_type))
