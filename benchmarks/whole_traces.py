@@ -3,7 +3,8 @@
     OMP_NUM_THREADS=1 .venv/bin/python benchmarks/whole_traces.py philly.csv philly-cluster.toml --policy srtf
 
 `make_whole_traces.py` makes the files. Floats, rounds of 300 s, 30 s for a restart; reading the files is not counted.
-Each line has the seconds, the jobs done, and a hash of all completions, by which two versions of the code are compared.
+Each line has the seconds, the jobs done, the most memory that the process had so far, and a hash of all completions, by
+which two versions of the code are compared.
 ``--profile`` also prints where the time goes, and makes everything slower.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import cProfile
 import pstats
+import resource
 from hashlib import sha256
 from time import process_time
 
@@ -40,7 +42,8 @@ def main() -> None:
         completed = contender.solve(built)["completed"]
         profile.disable()
         done, content = int(np.isfinite(completed).sum()), sha256(completed.tobytes()).hexdigest()[:16]
-        print(f"{name:24} {process_time() - begun:7.1f} s  {done:,} jobs done  {content}", flush=True)
+        seconds, memory = process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"{name:24} {seconds:7.1f} s  {done:,} jobs done  {memory:.0f} MB  {content}", flush=True)
         if given.profile:
             pstats.Stats(profile).sort_stats("tottime").print_stats(30)
 

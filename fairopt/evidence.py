@@ -120,6 +120,10 @@ def certify_search(policy: AnyPolicy, market: Market, verdict: Verdict) -> Misre
     >>> proof.kind, proof.user
     ('misreport', 'u1')
     """
+    if verdict.answer is Answer.DEPENDS:  # of one end, where a lie pays; the other is a theorem
+        return certify_misreport(policy, verdict.boundary.ends["fails"], verdict.evidence)
+    if verdict.answer is Answer.HOLDS:
+        raise NotCapable("it is a theorem on the policy, which has no certificate")
     if verdict.answer is not Answer.FAILS:
         raise NotCapable("a search that finds nothing proves nothing")
     return certify_misreport(policy, market, verdict.witness)

@@ -108,7 +108,8 @@ ALLOWED = {
     "properties": "problem program backends policy methods certificates schedules simulation",
     "incentives": "discovery problem program backends policy properties",
     "compare": "*",
-    "frontier": "backends certificates compare discovery evidence methods problem program properties",
+    "frontier": "backends bench by_name certificates compare discovery evidence methods plot problem program"
+    " properties",
     "audit": "bench compare discovery importing methods policy problem program properties",
     "testing": "*",
     "bench": "backends certificates codec discovery evidence problem program",

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from fairopt.audit.auditing import Audit
 from fairopt.audit.footing import Footing, NodeFooting, TypeFooting
-from fairopt.bench.report.page import UNWRITABLE
-from fairopt.discovery import library
+from fairopt.bench.report.page import UNWRITABLE, templates
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Answer
@@ -30,15 +29,28 @@ ANSWERS = {
 }
 
 
+class Bar(NamedTuple):
+    """The parts of a bar in percent: held within what is owed, held beyond it, and the place of what is owed."""
+
+    within: float
+    beyond: float
+    owed_at: float | None
+
+    @classmethod
+    def of(cls, own: TypeFooting, long: float) -> Bar:
+        """Return the bar of who stands so on a type, of which ``long`` GPUs fill all of it."""
+        inside = min(own.holds, own.owed)
+        mark = None if own.owed == INFINITY else 100 * float(own.owed) / long
+        return cls(100 * float(inside) / long, 100 * float(own.holds - inside) / long, mark)
+
+
 class BarLine(NamedTuple):
-    """A line of the table of users: who, how deep in the tree, on which type, and the parts of its bar in percent."""
+    """A line of the table of users: who, how deep in the tree, on which type, and its bar."""
 
     row: NodeFooting
     depth: int
     own: TypeFooting
-    within: float
-    beyond: float
-    owed_at: float | None
+    bar: Bar
     broken: bool
 
 
@@ -51,9 +63,9 @@ def write_page(found: Audit, path: str | PathLike[str], files: Sequence[object] 
 def page(found: Audit, files: Sequence[object] = ()) -> str:
     """Return the page; the rest as `write_page`."""
     lines = list(_lines(found))
-    templates = _templates()
-    script = templates.get_template("audit_page.js").render()
-    text: str = templates.get_template("audit_page.html").render(
+    made = audit_templates()
+    script = made.get_template("audit_page.js").render()
+    text: str = made.get_template("audit_page.html").render(
         title=f"Audit of {', '.join(Path(str(file)).name for file in files) or 'a market'}",
         found=found,
         books=found.books,
@@ -71,11 +83,9 @@ def page(found: Audit, files: Sequence[object] = ()) -> str:
 
 
 @cache
-def _templates() -> Any:
-    jinja = library("jinja2", "an audit's page")
-    loader = jinja.ChoiceLoader([jinja.PackageLoader(each) for each in (__package__, "fairopt.bench.report")])
-    layout = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja.StrictUndefined}
-    made = jinja.Environment(loader=loader, autoescape=True, **layout)
+def audit_templates() -> Any:
+    """Return the templates of pages of audits. Errors: `NotInstalled` without Jinja2."""
+    made = templates(__package__, "an audit's page")
     made.filters |= {"gpus": gpus_text, "signed": signed}
     return made
 
@@ -105,16 +115,10 @@ def _lines(found: Audit) -> Iterator[BarLine]:
         for own in row.types:
             if not (own.holds or own.owed or own.asks):
                 continue
-            long = float(
-                max(own.holds, own.owed if own.owed < INFINITY else 0, own.cap if own.cap < INFINITY else 0, 1)
-            )
-            inside = min(own.holds, own.owed)
-            yield BarLine(
-                row,
-                depth,
-                own,
-                100 * float(inside) / long,
-                100 * float(own.holds - inside) / long,
-                None if own.owed == INFINITY else 100 * float(own.owed) / long,
-                (row.name, own.type) in broken,
-            )
+            yield BarLine(row, depth, own, Bar.of(own, length(own)), (row.name, own.type) in broken)
+
+
+def length(*stands: TypeFooting) -> float:
+    """Return how many GPUs the longest bar of these is for."""
+    ends = [end for own in stands for end in (own.holds, own.owed, own.cap) if end < INFINITY]
+    return float(max(1, *ends))

@@ -17,7 +17,7 @@ from fairopt.importing.imported import Imported
 from fairopt.problem import Market
 from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number, number_text
-from fairopt.properties.verdict import plain
+from fairopt.properties.verdict import Verdict, plain
 
 
 class FootingChange(NamedTuple):
@@ -104,6 +104,13 @@ class WhatIf(Tabular):
         return {name: (was, now) for name, (was, now) in both.items() if was != now}
 
     @cached_property
+    def verdicts(self) -> dict[str, tuple[Verdict | None, Verdict | None]]:
+        """The verdicts on what is held that change, in answer or margin, by property; None where none is asked for."""
+        names = dict.fromkeys((*self.before.verdicts, *self.after.verdicts))
+        both = {name: (self.before.verdicts.get(name), self.after.verdicts.get(name)) for name in names}
+        return {name: pair for name, pair in both.items() if _told(pair[0]) != _told(pair[1])}
+
+    @cached_property
     def mended(self) -> tuple[str, ...]:
         """What was broken and is no more."""
         return _only(self.before, self.after)
@@ -143,6 +150,10 @@ class WhatIf(Tabular):
             "before": self.before.to_json(exact=exact),
             "after": self.after.to_json(exact=exact),
         }
+
+
+def _told(verdict: Verdict | None) -> tuple[Any, ...]:
+    return () if verdict is None else (verdict.answer, verdict.margin)
 
 
 def _by_name(market: Market, shares: Any) -> dict[tuple[str, str], Number]:

@@ -21,7 +21,7 @@ from fairopt.program.batched import Programs
 #: So many programs are in work at once; others begin when so many have ended.
 PLACES, FREE = 128, 16
 #: Of so many violated constraints, the furthest off for their size, the one with the steepest edge leaves.
-CANDIDATES = 6
+CANDIDATES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,15 +287,18 @@ class _Simplex:
         self.steps += ~done
         return np.asarray(done)
 
-    def _held(self, place: Array) -> Array:
-        """Return the inverses of some of the programs, those of all of them as they lie."""
-        return self.inverse if len(place) == len(self.inverse) else self.inverse[place]
+    def _across(self, place: Array, rows: Array) -> Array:
+        """Return how fast constraints (cases, some, n) of some of the programs grow with each of ``at``."""
+        if len(place) == len(self.inverse):
+            return np.asarray(rows @ self.inverse)
+        # one by one, as a copy of the inverses takes longer
+        return np.array([row @ self.inverse[one] for one, row in zip(place.tolist(), rows, strict=True)])
 
     def _dual_step(self, place: Array, miss: Array, rising: Array) -> Array:
         """Bring a violated constraint of each program to its bound; return where that was possible."""
         line, case = np.arange(len(place)), self.case[place]
         far = np.argpartition(-miss, min(CANDIDATES, miss.shape[1] - 1), axis=1)[:, :CANDIDATES]
-        across = self.block.rows(case, far) @ self._held(place)
+        across = self._across(place, self.block.rows(case, far))
         best = (miss[line[:, None], far] ** 2 / (1 + (across**2).sum(axis=2))).argmax(axis=1)
         entry, across = far[line, best], across[line, best]
         rising = rising[line, entry]
@@ -314,9 +317,12 @@ class _Simplex:
 
     def _primal_step(self, place: Array, gain: Array) -> Array:
         """Move a tight constraint of each program off its bound; return where something stops it."""
-        line, case, inverse = np.arange(len(place)), self.case[place], self._held(place)
-        # the steepest edge, as in the dual step
-        column = (gain**2 / (1 + np.einsum("bij,bij->bj", inverse, inverse))).argmax(axis=1)
+        line, case = np.arange(len(place)), self.case[place]
+        # of the largest gains the steepest edge, as in the dual step
+        most = np.argpartition(-gain, min(CANDIDATES, gain.shape[1] - 1), axis=1)[:, :CANDIDATES]
+        edges = self.inverse[place[:, None], :, most]
+        gains = gain[line[:, None], most]
+        column = most[line, (gains**2 / (1 + (edges**2).sum(axis=2))).argmax(axis=1)]
         sign = np.where(self.rate[place, column] < 0, 1.0, -1.0)
         moving = self.block.activity(case, self.inverse[place, :, column])
         toward, full = moving * sign[:, None], self.full[place]
@@ -332,7 +338,7 @@ class _Simplex:
         span = self.high[place, column] - self.low[place, column]
         flip = np.isfinite(span) & (span * speed[line, entry] <= room[line, entry])
         to = np.where(toward[line, entry] > 0, self.block.upper[case, entry], self.block.lower[case, entry])
-        across = (self.block.rows(case, entry[:, None]) @ inverse)[:, 0]
+        across = self._across(place, self.block.rows(case, entry[:, None]))[:, 0]
         at, c, step = place[flip], column[flip], (span * sign)[flip]
         self.x[at] += self.inverse[at, :, c] * step[:, None]
         self.full[at] += moving[flip] * step[:, None]

@@ -20,6 +20,7 @@ from fairopt.certificates.decisions import (
     MisreportProof,
     NashBounds,
     NashEquilibrium,
+    NashWithin,
     Optimality,
     ParetoProof,
     PartialAllocationProof,
@@ -28,7 +29,7 @@ from fairopt.certificates.decisions import (
 )
 from fairopt.certificates.frontier import EfficientFrontierProof, FrontierProof
 from fairopt.certificates.gangs import GangProof
-from fairopt.certificates.parts import bare_duals, other_variables, row_duals
+from fairopt.certificates.parts import bare_duals, floors_told, other_variables, row_duals
 from fairopt.certificates.programs import Bound, Infeasibility, OutsideDecision, UnreachableUtilities
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "MisreportProof",
     "NashBounds",
     "NashEquilibrium",
+    "NashWithin",
     "Optimality",
     "OutsideDecision",
     "ParetoProof",
@@ -57,6 +59,7 @@ __all__ = [
     "WaterFillingProof",
     "bare_duals",
     "certificate_schema",
+    "floors_told",
     "market_digest",
     "other_variables",
     "read_certificate",

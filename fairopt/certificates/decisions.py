@@ -186,6 +186,9 @@ class MarketBound(Certificate):
 class WaterFillingProof(OfAllocation):
     """``allocation`` is lexicographically max-min; ``rounds`` of water filling are {"level", "fixed", "duals"}.
 
+    ``normaliser``: to what ratios are; own partitions where it is absent. ``owed``, where there are entitlements:
+    floors of groups (G, k), and ``lent`` (k,) GPUs. With ``rates`` (rounds, n) users rise at these, from what they had.
+
     >>> from fairopt.datasets import oef_example
     >>> market = oef_example()
     >>> from fairopt import allocate
@@ -197,6 +200,15 @@ class WaterFillingProof(OfAllocation):
     kind: ClassVar[str] = "levels"
     decision: ClassVar[bool] = True
     rounds: Annotated[Sequence[Mapping[str, Any]], Part(rows_of("level"), "The rounds, in order.")]
+    normaliser: (
+        Annotated[str, Part({"enum": ["equal-time", "isolated"]}, "What throughputs are compared with.")] | None
+    ) = None
+    owed: Annotated[Mapping[str, Any], Part("floors", "What entitlements make of the market's groups.")] | None = None
+    rates: Annotated[Array, Part("table", "How fast each user rises in each round.")] | None = None
+
+    def tells_whole(self) -> bool:
+        """Whether the market is told with its entitlements: where it has any that count."""
+        return self.owed is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +243,28 @@ class NashBounds(OfAllocation):
     kind: ClassVar[str] = "nash_bounds"
     prices: Prices
     rents: Rents
+    gap: Annotated[Fraction, Part("amount", "The gap between the allocation and the largest Nash welfare, at most.")]
+    lower: Annotated[Array, Part("numbers", "The least that each user's utility can be.")]
+    upper: Annotated[Array, Part("numbers", "The most that each user's utility can be.")]
+
+
+@dataclass(frozen=True, eq=False)
+class NashWithin(OfAllocation):
+    """Where Nash welfare within entitlements is largest, each utility lies between ``lower`` and ``upper`` (n,).
+
+    ``allocation`` is one of those. With ``costs`` (n,) of a unit of utility, ``duals`` of the rows prove the most that
+    all utilities together cost, and that the sum of weight times log utility is at most ``gap`` below the largest.
+    ``owed`` holds the floors of groups.
+
+    >>> NashWithin.kind, NashWithin.whole
+    ('nash_bounds', True)
+    """
+
+    kind: ClassVar[str] = "nash_bounds"
+    whole: ClassVar[bool] = True
+    owed: Annotated[Mapping[str, Any], Part("floors", "What entitlements make of the market's groups.")]
+    costs: Annotated[Array, Part("numbers", "What a unit of utility costs each user.")]
+    duals: Duals
     gap: Annotated[Fraction, Part("amount", "The gap between the allocation and the largest Nash welfare, at most.")]
     lower: Annotated[Array, Part("numbers", "The least that each user's utility can be.")]
     upper: Annotated[Array, Part("numbers", "The most that each user's utility can be.")]

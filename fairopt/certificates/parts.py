@@ -12,6 +12,8 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from fairopt.problem import Market
+from fairopt.problem.floors import floors_of
 from fairopt.program import Array, Program
 
 
@@ -81,6 +83,19 @@ def row_duals(program: Program, dual: Array) -> list[list[Any]]:
                 index = [int(i) for i in np.unravel_index(flat, block.shape)] if block.shape else []
                 entries.append([block.name, *index, value])
     return entries
+
+
+def floors_told(market: Market) -> dict[str, Array]:
+    """Return what a certificate says of entitlements: floors of groups (G, k), and what is lent where some is not.
+
+    >>> from fairopt.problem import Entitlements
+    >>> owed = Entitlements.of(["A"], ["H100"], group={"A": "ml"}, guarantee={"ml": [3]})
+    >>> floors_told(Market.of([[1]], [4], users=["A"], types=["H100"], entitlements=owed))["floors"].tolist()
+    [[Fraction(3, 1)]]
+    """
+    own = floors_of(market)
+    lent = {"lent": own.lendable} if (own.lendable < market.capacity).any() else {}
+    return {"floors": own.floor[len(market.users) :], **lent}
 
 
 def bare_duals(dual: Array) -> list[list[Any]]:

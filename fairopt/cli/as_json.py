@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairopt.metrics import Metrics
     from fairopt.policy import Allocation, Policy, Uniqueness
     from fairopt.properties import Property, Verdict
+    from fairopt.properties.worst_reports import WorstShare
     from fairopt.simulation import Setting
     from fairopt.workloads import Workload
 
@@ -28,7 +29,9 @@ SCHEMA = 1
 DECIDES: Mapping[type, str] = {Market: "shares", Queue: "rounds", Batch: "schedules"}
 
 
-def decision(decision: Allocation, unique: Uniqueness, *, exact: bool = False) -> dict[str, Any]:
+def decision(
+    decision: Allocation, unique: Uniqueness, worst: WorstShare | None = None, *, exact: bool = False
+) -> dict[str, Any]:
     """Return what ``solve --json`` prints."""
     return {
         "schema": SCHEMA,
@@ -41,6 +44,7 @@ def decision(decision: Allocation, unique: Uniqueness, *, exact: bool = False) -
         "utilities": plain(decision.utilities, exact=exact),
         "unique": unique.shares,
         "unique_utilities": unique.utilities,
+        **({} if worst is None else {"at_worst": plain(worst, exact=exact)}),
         # a method's proof is the evidence, unless the decision has more
         "evidence": plain(decision.evidence or (decision.method and _proven(decision.solution)), exact=exact),
         "solver": None if decision.solver is None else decision.solver.name,

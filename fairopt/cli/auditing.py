@@ -133,6 +133,7 @@ def whatif(
         ),
     ] = "",
     json_: AsJson = False,
+    html: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")] = None,
 ) -> None:
     """Say what a change of quotas, caps, weights or capacities would do: who stands how, why, and what policies give.
 
@@ -141,6 +142,7 @@ def whatif(
     from fairopt.audit import whatif as what_if  # here, so that help comes sooner
     from fairopt.cli import audit_tables
 
+    require_place(html, "--html")
     emitter = discovery.load(discovery.EMITTERS, emit) if emit else None
     if not settings and len(files) != 2:
         raise BadInput("nothing says what is to change", place="--set", remedy="Give --set, or two files to compare")
@@ -155,4 +157,8 @@ def whatif(
         show(json_, {**found.to_json(), "emitted": written}, lambda: print(written, end=""))
     else:
         show(json_, found.to_json(), lambda: audit_tables.what_if(found))
+    if html is not None:
+        from fairopt.audit.whatif_page import write_page  # here, so that what has no page begins sooner
+
+        write_page(found, html, files)
     raise typer.Exit(Exit.FAILS if found.broken else Exit.FINE)

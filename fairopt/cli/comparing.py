@@ -130,8 +130,8 @@ def compare(
     kind = KINDS[found]
     for each in KINDS.values():
         if strange := sorted((each.options - kind.options) & given):
-            place = f"--{strange[0].replace('_', '-')}"
-            raise BadInput(f"it means nothing for a {found}", place=place, remedy="Leave it out")
+            called = {each.name: each.opts[0] for each in context.command.params}
+            raise BadInput(f"it means nothing for a {found}", place=called[strange[0]], remedy="Leave it out")
     if seeds is not None:
         if strange := sorted(given & _NOT_SEEDED.keys()):
             remedy = "Leave out one of the two"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,24 +15,20 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, print_json, wanted_policies
 from fairopt.errors import BadInput
-from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, Relaxed, Welfare, frontier
+from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
+from fairopt.frontier.words import below, decimal, sentence
 from fairopt.policy import unheeded
 from fairopt.problem import Market, exact, read_market
 from fairopt.problem.files.storage import require_place
-from fairopt.program import Number, number_text
+from fairopt.program import number_text
 from fairopt.replacing import Replacing
 
 #: The most breakpoints of a line of the table; of others, the first and the last are shown.
 MOST_SHOWN = 5
 
 
-def _said(of: Welfare | Relaxed) -> str:
-    """Return what a goal or property is, in a sentence."""
-    return (getdoc(type(of)) or "").partition("\n")[0]
-
-
-_GOALS = {each.name: _said(each) for each in GOALS}
-_PROPERTIES = {each.name: _said(each) for each in RELAXED}
+_GOALS = {each.name: sentence(each) for each in GOALS}
+_PROPERTIES = {each.name: sentence(each) for each in RELAXED}
 
 
 def _choice(option: str, among: Mapping[str, str]) -> typer.models.OptionInfo:
@@ -64,6 +59,7 @@ def frontier_command(
     ] = None,
     json_: AsJson = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it here: .png, .svg or .pdf.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")] = None,
     certificates: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
     ] = None,
@@ -75,8 +71,12 @@ def frontier_command(
     curve was not followed to its end in time; else 0.
     """
     require_place(out, "--out", dict.fromkeys((".png", ".svg", ".pdf")))
+    require_place(html, "--html")
     if out is not None:
         discovery.library("matplotlib", "a picture", "plot")
+    if html is not None:
+        discovery.library("matplotlib", "a frontier's page", "plot")
+        discovery.library("jinja2", "a frontier's page")
     evidence_files.require_empty(certificates)
     problem = read_market(market, types or ())
     problem = problem.normalised() if normalise else problem
@@ -94,6 +94,10 @@ def frontier_command(
         from fairopt.plot import frontier as drawn  # here, so that a table begins sooner
 
         _draw(drawn(found), out)
+    if html is not None:
+        from fairopt.frontier.page import write_page  # here, so that a table begins sooner
+
+        write_page(found, html, f"Frontier of {Path(str(market)).name}")
     if certificates is not None:
         evidence_files.write_items(((item.name, item) for item in found.certificates()), certificates)
     if found.failed or any(each.error is not None for each in found.policies):
@@ -128,7 +132,7 @@ def _say(found: Frontier) -> None:
             tables.say(f"  {each.policy}, {what}: {why}" if each.error is None else f"  {each.policy}: {what}: {why}")
     for relaxed in RELAXED:
         if any(curve.against == relaxed.name for curve in found.curves):
-            tables.say(f"{relaxed.short} {relaxed.name}: {_said(relaxed)}")
+            tables.say(f"{relaxed.short} {relaxed.name}: {sentence(relaxed)}")
     if not found.curves:
         return
     tables.say("also PE: what Pareto-efficient allocations are known to reach, all of the curve or so much of it.")
@@ -148,12 +152,9 @@ def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
     heads = [f"{short.get(curve.against, curve.against)}\n{what}" for curve in curves for what in ("epsilon", "below")]
     placed = tables.table_of("policy", goal.replace("_", "\n"), *heads)
     for each in found.policies:
-        cells = [_number(each.values.get(goal))]
+        cells = [decimal(each.values.get(goal))]
         for curve in curves:
-            epsilon, distance = each.epsilons.get(curve.against), each.distances.get((goal, curve.against))
-            most = 0 if epsilon is None else curve.below(max(epsilon, 0))
-            below = "-" if distance is None or not most else f"{'' if each.exact else '~'}{float(distance / most):.1%}"
-            cells += [_number(epsilon), below]
+            cells += [decimal(each.epsilons.get(curve.against)), below(each, curve)]
         placed.add_row(each.policy, *cells)
     if found.policies:
         tables.say(placed)
@@ -162,7 +163,3 @@ def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
 def _corners(curve: Curve) -> list[str]:
     told = [f"{number_text(point.epsilon)}: {number_text(point.value)}" for point in curve.points]
     return told if len(told) <= MOST_SHOWN else [*told[:2], f"{len(told) - 3} more", told[-1]]
-
-
-def _number(value: Number | None) -> str:
-    return "-" if value is None else f"{float(value):.6g}"

@@ -46,6 +46,10 @@ _DECISION: Keys = {
 }
 _DECISION_BESIDE: Keys = {
     "unique_utilities": (or_null(TRUTH), "The same of utilities."),
+    "at_worst": (
+        OBJECT,
+        "With --at-worst: bounds on what a user truly gets, of its equal share, and how they were found.",
+    ),
     "solver": (or_null(TEXT), "Who solved."),
     "evidence": ({}, "What the policy brings to show that the decision is right."),
     "proven": (or_null(OBJECT), "Bounds between which the optimum lies, with the multipliers that prove them."),

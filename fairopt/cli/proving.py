@@ -21,7 +21,6 @@ from fairopt.ledger import Entry, Finding, Ruling, ledger
 from fairopt.problem import exact
 from fairopt.proofs import verify
 from fairopt.proofs.verifier import front
-from fairopt.proofs.verifier.reading import one_line
 
 
 def check(
@@ -45,7 +44,7 @@ def check(
         worst = max(worst, status)
         found.append({"file": str(path), "status": _STATUSES[status], "said": said})
         for line in () if json_ else said:
-            print(one_line(f"{path}: {line}"), flush=True)
+            print(front.printed(path, line), flush=True)
     if json_:
         print_json({"schema": SCHEMA, "files": found})
     raise typer.Exit(worst)

@@ -28,7 +28,7 @@ from fairopt.simulation.mechanics import length_of
 from fairopt.studies.cells import PlayedCell
 from fairopt.studies.results import StudyResults
 from fairopt.studies.running import run_study
-from fairopt.studies.spec import Better, Costs, Player, Question, StudySpec
+from fairopt.studies.spec import MOST_SEEDS, Better, Costs, Player, Question, StudySpec
 from fairopt.studies.traces import Place, Source
 
 #: What is compared.
@@ -46,6 +46,8 @@ def seeded(file: Path, policies: Sequence[Policy], given: Mapping[str, Any], jso
         raise BadInput(f"{file} is a trace", place="--cluster", remedy="Say on which cluster it is played")
     if len(policies) < 2:
         raise BadInput("got one policy", place="--policy", remedy="Name two at least")
+    if given["seeds"] > MOST_SEEDS:
+        raise BadInput(f"got {given['seeds']}", place="--seeds", remedy=f"Give at most {MOST_SEEDS}")
     read_trace_on(file, given["cluster"])  # refused here, and not in each cell
     costs = mechanics_of(*(given[name] for name in ("restart", "launch", "spread", "local_data")))
     numbers: dict[str, Any] = {name: float(getattr(costs, name)) for name in ("restart", "launch", "spread")}

@@ -17,6 +17,7 @@ from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properti
 from fairopt.cli.settings import Settings
 from fairopt.compare import verify as verified
 from fairopt.configuring import configured
+from fairopt.deadline import time_limit as within
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.metrics import metrics
 from fairopt.policy import Uniqueness, uniqueness
@@ -50,6 +51,10 @@ def solve(
         bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
     ] = False,
     error: Error = None,
+    at_worst: Annotated[
+        str | None,
+        typer.Option(metavar="USER", help="Bound what USER truly gets at worst, where reports err within the ranges."),
+    ] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Most seconds to decide.", min=0)] = None,
     tolerance: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="The solver's feasibility tolerance.", min=0)
@@ -98,10 +103,18 @@ def solve(
         raise NotCapable(f"{policy} has no exact allocation on this market; leave {asked} out for one in floats")
     with tables.working("looking for other optima"):
         only = uniqueness(rule, decision) if unique else None
+    worst = None
+    if at_worst is not None:
+        from fairopt.properties.worst_reports import worst_share  # here, since few ask for it
+
+        with tables.working("trying reports"), within(time_limit):
+            worst = worst_share(rule, problem, at_worst)
     if json_:
-        print_json(as_json.decision(decision, only or Uniqueness(), exact=exact))
+        print_json(as_json.decision(decision, only or Uniqueness(), worst, exact=exact))
     else:
         tables.decision(decision, only)
+        if worst is not None:
+            tables.say(f"{worst}.")
     if certificate is not None:
         with tables.working("certifying"):
             evidence_files.write(rule.certify(decision), certificate)

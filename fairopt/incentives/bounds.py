@@ -60,13 +60,11 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound
 from fairopt.discovery import AnyPolicy, policy_of
-from fairopt.policy import Allocation, Policy
+from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation, Number, Program
 
-#: Claims that say this of what they assume hold on a market without demands.
-NO_DEMANDS = "no demands"
 #: Larger programs (in shares) are solved in floats, and their bound is made exact.
 EXACT_UP_TO = 40
 
@@ -166,7 +164,7 @@ def at_most(policy: AnyPolicy, market: Market, truth: Allocation, misreport: str
     6/5
     """
     policy = policy_of(policy, Market)
-    proved = {claim.property: claim for claim in policy.claims if _holds(policy, claim, market, misreport)}
+    proved = {claim.property: claim for claim in policy.claims if claim.known(market, misreport)}
     if "strategy_proofness" in proved:
         return AtMost(1, f"{policy.name} is proved to be truthful for such reports")
     envy, fair = "envy_freeness" in proved, "sharing_incentive" in proved
@@ -182,12 +180,6 @@ def at_most(policy: AnyPolicy, market: Market, truth: Allocation, misreport: str
         else:
             bounds.append(AtMost(factor, f"the most that {market.users[user]} can have where the others {others}"))
     return max(bounds, key=lambda each: each.factor)
-
-
-def _holds(policy: Policy, claim: Any, market: Market, misreport: str) -> bool:
-    """Whether a claim is proved on ``market`` and on those with another report of that kind."""
-    assumed = not claim.assumes or (claim.assumes == NO_DEMANDS and market.demand is None)
-    return claim.refuted_by is None and assumed and claim.misreport in ("any", misreport)
 
 
 def _most(market: Market, user: int, *, envy: bool, fair: bool) -> Any:

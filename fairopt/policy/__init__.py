@@ -9,7 +9,7 @@
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decide import chosen, decide, decide_each, exactly, follow, session, unheeded
 from fairopt.policy.decision import Decision, Seconds
-from fairopt.policy.formulated import Computed, Formulated
+from fairopt.policy.formulated import Computed, Formulated, ReportsUnseen
 from fairopt.policy.grounds import Grounds
 from fairopt.policy.optima import Optima, Uniqueness, uniqueness
 from fairopt.policy.plan import Admission, Payment, Plan
@@ -30,6 +30,7 @@ __all__ = [
     "Payment",
     "Plan",
     "Policy",
+    "ReportsUnseen",
     "Schedule",
     "Seconds",
     "Trait",

@@ -20,7 +20,7 @@ from fairopt.policy.decision import Seconds
 from fairopt.policy.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
-from fairopt.program import Array, Program
+from fairopt.program import Array, Number, Program
 
 if TYPE_CHECKING:
     from fairopt.policy.many import ManyBundles
@@ -207,3 +207,18 @@ class Computed(Policy):
             evidence=evidence,
             seconds=Seconds(solve=perf_counter() - begun),
         )
+
+
+class ReportsUnseen(Computed):
+    """A rule whose shares are the same whatever users report.
+
+    >>> from fairopt.models import EqualSplit
+    >>> isinstance(EqualSplit(), ReportsUnseen)
+    True
+    """
+
+    def least_in_range(self, problem: Market, user: int, truth: Array) -> Number:
+        """Return what the user has, which is the same for all reports."""
+        shares, _ = self.compute(problem, None)
+        worth: Number = (truth * shares[user]).sum()
+        return worth

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from fairopt.policy.many import ManyBundles, reported
 from fairopt.problem import Market
 from fairopt.program import Array, Program
 from fairopt.program.batched import Programs, formulated, numbers_of
+from fairopt.program.multiples import Multiples
 
 #: Programs with larger dictionaries (in numbers) are solved faster one by one, from HiGHS's sparse matrices. With more
 #: rows than variables they take more steps: then larger ones are solved by their tight constraints, up to so many
@@ -36,6 +38,7 @@ class ManyPrograms(ManyBundles):
     def __init__(self, write: Callable[[Array], Program], market: Market, like: Program, basis: Basis) -> None:
         self._write, self._market, self._like, self._basis = write, market, like, basis
         self._able, self._compared = True, False
+        self._known = _multiples(write, market.speedup)
         rows, variables = like.shape
         tall = rows > variables and rows * variables > LARGEST_TALL
         self._nearby = _Nearby(TallPrograms(like, basis), market.speedup) if tall else None
@@ -80,7 +83,7 @@ class ManyPrograms(ManyBundles):
         """Yield the programs of all cases, by their structure, as far as they are shaped like the truth's."""
         speedups = reported(self._market, users, reports)
         try:
-            groups = list(formulated(self._write, speedups))
+            groups = list(self._groups(speedups))
         except (TypeError, AttributeError, ValueError):
             self._able = False
             return
@@ -92,6 +95,22 @@ class ManyPrograms(ManyBundles):
                 return
             self._compared = True
             yield each
+
+    def _groups(self, speedups: Array) -> Iterator[Programs]:
+        known = np.zeros(len(speedups), dtype=bool) if self._known is None else self._known.fits(speedups)
+        if self._known is not None and known.any():
+            yield self._known.programs(speedups, np.flatnonzero(known))
+        other = np.flatnonzero(~known)
+        for each in formulated(self._write, speedups[other]):
+            yield replace(each, cases=other[each.cases])
+
+
+def _multiples(write: Callable[[Array], Program], truth: Array) -> Multiples | None:
+    """Return what is known of the programs of all speedups with the same zeros; None where that is not so simple."""
+    try:
+        return Multiples.written(write, truth)
+    except (TypeError, AttributeError, ValueError):
+        return None
 
 
 class _Nearby:
@@ -108,10 +127,11 @@ class _Nearby:
         for user in np.unique(users):
             mine = np.flatnonzero(users == user)
             known = np.array([place for place, _ in self._known[user]])
-            root = int(np.square(known - places[mine].mean(axis=0)).sum(axis=1).argmin())
-            before = _tree(np.vstack([known[root], places[mine]]))
-            parent[mine] = np.where(before > 0, mine[before - 1], -1)
-            start |= dict.fromkeys(mine[before == 0].tolist(), self._known[user][root][1])
+            before = _tree(known, places[mine])
+            tied = before >= len(known)
+            parent[mine[tied]] = mine[before[tied] - len(known)]
+            roots = zip(mine[~tied].tolist(), before[~tied].tolist(), strict=True)
+            start |= {case: self._known[user][root][1] for case, root in roots}
         points, found = self._programs.solve(programs, parent, start)
         for case, vertex in found.items():
             self._known[users[case]].append((places[case], vertex))
@@ -123,19 +143,21 @@ def _place(reports: Array) -> Array:
     return np.asarray(np.log(np.maximum(reports, 1e-9 * reports.max(axis=-1, keepdims=True))))
 
 
-def _tree(points: Array) -> Array:
-    """Return which point before it each point but the first (points - 1,) is tied to in the shortest tree (Prim)."""
-    left = np.arange(1, len(points))
-    near = np.zeros(len(points), dtype=np.int64)
-    far = np.full(len(points), np.inf)
-    last = 0
+def _tree(known: Array, points: Array) -> Array:
+    """Return to which point each of ``points`` is tied in the shortest forest that grows from ``known`` ones (Prim).
+
+    Known points are counted first.
+    """
+    gaps = np.square(points[:, None] - known).sum(axis=2)
+    near, far = gaps.argmin(axis=1), gaps.min(axis=1)
+    left = np.arange(len(points))
     while len(left):
-        gap = np.square(points[left] - points[last]).sum(axis=1)
-        closer = left[gap < far[left]]
-        far[left], near[closer] = np.minimum(gap, far[left]), last
         last = int(left[far[left].argmin()])
         left = left[left != last]
-    return near[1:]
+        gap = np.square(points[left] - points[last]).sum(axis=1)
+        closer = left[gap < far[left]]
+        far[left], near[closer] = np.minimum(gap, far[left]), last + len(known)
+    return np.asarray(near)
 
 
 def _same(one: Program, other: Program) -> bool:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from fairopt.policy.many import ManyBundles
 
 
+#: Claims that say this of what they assume hold on a market without demands.
+NO_DEMANDS = "no demands"
+
+
 @dataclass(frozen=True)
 class Claim:
     """What a source claims of a policy: the property, the assumption, and the place in the source.
@@ -48,6 +52,16 @@ class Claim:
     def said(self) -> str:
         """What is claimed: the property's name, or the words."""
         return self.property or self.words
+
+    def known(self, market: Any, misreport: str = "any") -> bool:
+        """Whether it is proved on ``market``, and on those with another report of that kind.
+
+        >>> from fairopt import Market
+        >>> Claim("sharing_incentive", "Theorem 1", assumes="no demands").known(Market.of([[1]], [1], demand=[1]))
+        False
+        """
+        assumed = not self.assumes or (self.assumes == NO_DEMANDS and market.demand is None)
+        return self.refuted_by is None and assumed and self.misreport in ("any", misreport)
 
 
 @dataclass(frozen=True)
@@ -173,6 +187,13 @@ class Policy(ABC):
         """Return a theorem's bound on the factor that lies about speedups give a user with ``part`` of all weight.
 
         It speaks of markets without demands. None where there is none.
+        """
+        return None
+
+    def least_in_range(self, problem: Market, user: int, truth: Array) -> Number | None:
+        """Return what a user truly gets at least, by ``truth`` (k,), at any optimum for any reports in a range.
+
+        The ranges are those of ``problem``, in Fractions and without demands. None where nothing is proved.
         """
         return None
 

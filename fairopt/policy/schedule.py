@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain
 
@@ -10,7 +10,7 @@ from fairopt.errors import FairoptError
 from fairopt.policy.decision import Decision
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.tables import Grid, Tabular
-from fairopt.program import Number
+from fairopt.program import Array, Number
 
 
 class BrokenSchedule(FairoptError, ValueError):
@@ -34,6 +34,10 @@ class Schedule(Decision, Tabular):
       comes, is done or fails, and no host comes back. A run may then go on without asking. None: ask each round.
       ``settled``: nobody waits. Then jobs may be done, too; and those who come are decided on alone, on the GPUs that
       nobody has, if all of them get some and that schedule is settled as well. State, costs and notes stay.
+    * ``newcomers``: where the schedule is settled, and those who come all find room on the types that are fastest for
+      them, how they would be decided on: placed as by `fairopt.simulation.Consolidated`, those with equal GPUs by the
+      numbers that this returns for a queue of all jobs, then by row; and it would stand as long as before. So a run
+      need not ask then. None: it must.
 
     Units of time are those of the queue. Source: the policy's.
 
@@ -55,6 +59,7 @@ class Schedule(Decision, Tabular):
     notes: Mapping[int, str] = field(default_factory=dict)
     stands: Number | None = None
     settled: bool = False
+    newcomers: Callable[[Queue], Array] | None = None
 
     def __repr__(self) -> str:
         run = f"{len(self.placements)} of {len(self.queue)} jobs run"

@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from fairopt.errors import BadInput, require
+from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name, checked_names, listed
 from fairopt.problem.columns import Frozen, amounts, checked_counts, limits, one_each, sized
+from fairopt.problem.numbers import whole
 from fairopt.program import INFINITY, Array, Number, cast
 
 #: More hosts than this are taken for a mistake.
@@ -105,7 +106,7 @@ class Cluster(Frozen):
     ) -> Cluster:
         """Return a cluster of, for each type, (hosts, GPUs on each); ``bandwidth`` is the same for all hosts."""
         for name, (count, _) in hosts.items():
-            require(count >= 0, count, f"hosts of type {name!r}", "Give how many there are, not negative")
+            whole(count, f"hosts of type {name!r}", least=0)
         gpu_type = [name for name, (count, _) in hosts.items() for _ in range(count)]
         gpus = [each for count, each in hosts.values() for _ in range(count)]
         names = [f"{name}-{number}" for name, (count, _) in hosts.items() for number in range(1, count + 1)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, type_of
 from fairopt.problem.checks import listed
 from fairopt.problem.columns import limits
 from fairopt.problem.gangs import Gangs
@@ -84,7 +84,7 @@ class Nodes(NamedTuple):
         out[:] = (
             cast(blank, Fraction) if isinstance(blank, np.ndarray) else blank if blank == INFINITY else Fraction(blank)
         )
-        for name, row in by_name(given).items():
+        for name, row in by_name(given, what).items():
             node = self.node(name, what)
             if node >= count:
                 raise BadInput(f"{name!r} is a group", place=what, remedy="Give it for users")
@@ -94,19 +94,33 @@ class Nodes(NamedTuple):
     def column(self, given: ByName | None, what: str, blank: Any, read: Callable[..., Any]) -> Array:
         """Return one value (N,) for each node, ``blank`` where nothing is given."""
         out = objects([blank] * len(self.place))
-        for name, value in by_name(given).items():
+        for name, value in by_name(given, what).items():
             out[self.node(name, what)] = read(value, f"{name!r}, {what}")
         return out
 
 
-def by_name(given: Any) -> Mapping[str, Any]:
-    """Return what is given of users and groups by their names; of a pandas table or column, what is not NaN."""
+def by_name(given: Any, what: str) -> Mapping[str, Any]:
+    """Return what is given of users and groups by their names; of a pandas table or column, what is not NaN.
+
+    Errors: `BadInput` for what is no mapping, and for a table in which a name stands twice.
+    """
     if is_pandas(given, "DataFrame"):
+        for labels in (given.index, given.columns):
+            _once(labels, what)
         return {str(name): row.dropna().to_dict() for name, row in given.astype(object).iterrows()}
     if is_pandas(given, "Series"):
+        _once(given.index, what)
         return {str(name): value for name, value in given.dropna().items()}
-    found: Mapping[str, Any] = {} if given is None else given
-    return found
+    if given is not None and not isinstance(given, Mapping):
+        raise BadInput(f"got {type_of(given)}", place=what, remedy="Give a mapping, by the name of a user or group")
+    return given or {}
+
+
+def _once(labels: Any, what: str) -> None:
+    names = [str(each) for each in labels]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadInput(f"{twice!r} stands twice", place=what, remedy="Give each name one row, and each type one column")
 
 
 def _unbounded(value: object, infinite: bool) -> bool:
@@ -123,7 +137,7 @@ def upwards_of(parent: Array, names: Sequence[str]) -> tuple[int, ...]:
             depth[node] += 1
             if depth[node] > DEEPEST:
                 remedy = f"A group is not inside itself, and at most {DEEPEST} groups lie inside each other"
-                raise BadInput(f"{names[node]!r} is in a circle of groups, or too deep", place="group", remedy=remedy)
+                raise BadInput(f"{names[at]!r} is in a circle of groups, or too deep", place="group", remedy=remedy)
             at = over[at]
     return tuple(sorted(range(len(over)), key=lambda node: -depth[node]))
 

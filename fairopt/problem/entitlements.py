@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem.checks import check_name
 from fairopt.problem.columns import Frozen
 from fairopt.problem.entitled_rows import TOP, ByName, Good, Nodes, Row, by_name, held_by, upwards_of
@@ -115,7 +115,8 @@ class Entitlements(Frozen):
         those take that are not preemptible. Errors: `BadInput` that names the user or group, the key, the value
         and what to do.
         """
-        members = by_name(group)
+        members = by_name(group, "group")
+        _require_kinds(groups, goods, gangs)
         above = dict.fromkeys((*groups, *members.values()))
         named = tuple(check_name(name, "group") for name in above)
         both = next((name for name in named if name in set(users)), None)
@@ -134,7 +135,7 @@ class Entitlements(Frozen):
         running = held_by(gangs, n, tuple(types), extra, None)
         immovable = held_by(gangs, n, tuple(types), extra, ~gangs.preemptible)
         owed = called.table(guarantee, "guarantee", 0, len(nodes), infinite=True)
-        given = {called.node(name, "guarantee") for name in by_name(guarantee)}
+        given = {called.node(name, "guarantee") for name in by_name(guarantee, "guarantee")}
         for node in below_first:
             if node >= n and node not in given:
                 owed[node] = sum(
@@ -312,6 +313,19 @@ class Entitlements(Frozen):
         """Return the same entitlements after ``gangs`` took the place of its own: what is held changes with them."""
         (held, fixed), after = self.running_gangs, replace(self, gangs=gangs).running_gangs
         return replace(self, gangs=gangs, held=self.held - held + after[0], fixed=self.fixed - fixed + after[1])
+
+
+def _require_kinds(groups: Any, goods: Any, gangs: Any) -> None:
+    """Refuse what is given of groups, goods and gangs as something else than these."""
+    for fits, given, place, remedy in (
+        (not isinstance(groups, str | bytes), groups, "groups", "Give a list of names"),
+        (goods is None or isinstance(goods, Mapping), goods, "goods", "Give a mapping from Good to its stock"),
+        (gangs is None or isinstance(gangs, Gangs), gangs, "gangs", "Make them with Gangs.of"),
+        *((isinstance(each, Good), each, "goods", 'Give Good("cpu", "all"), say') for each in goods or ()),
+    ):
+        require(fits, repr(given), place, remedy)
+    names = list(groups)
+    require(len(set(names)) == len(names), names, "groups", "Give each group once")
 
 
 def _plain(value: Any) -> Any:

@@ -88,7 +88,8 @@ def integer(value: object, place: str) -> int:
         return value
     number = exact(value, place)
     if number.denominator != 1 or abs(number) >= 2**62:
-        raise BadInput(f"got {shown(value)}", place=place, remedy="Give a whole number")
+        remedy = "Give a whole number" + ("" if abs(number) < 2**62 else " of at most 18 digits")
+        raise BadInput(f"got {shown(value)}", place=place, remedy=remedy)
     return int(number)
 
 
@@ -157,12 +158,14 @@ def told(value: Any) -> Any:
         return [told(each) for each in value]
     if isinstance(value, Fraction):  # the tests above are faster
         return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+    if isinstance(value, Enum):  # to ask for a mapping takes longest
+        return value.value
     if isinstance(value, Mapping):
         return {name: told(each) for name, each in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         there = value.tolist()
         return there if value.dtype.kind in "biuf" and np.isfinite(value).all() else told(there)
-    return value.value if isinstance(value, Enum) else told_fields(value)
+    return told_fields(value)
 
 
 def told_fields(value: Any, *, without: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def in_use(market: Market, user: int, bundle: Array) -> Array | None:
     limit = market.limit[user]
     least, most = market.ends[0][user], market.ends[1][user]
     runs = np.where(most > 0, bundle, 0)
-    if runs.sum() <= limit:
+    if limit == INFINITY or runs.sum() <= limit:
         return runs
     order = [j for j in np.argsort(-market.speedup[user], kind="stable").tolist() if runs[j]]
     if all(least[faster] >= most[slower] for faster, slower in pairwise(order)):

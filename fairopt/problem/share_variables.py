@@ -55,16 +55,16 @@ def _bind_groups(p: Formulation, market: Market, bundle: Affine, own: Floors) ->
     if (rows := np.flatnonzero(more.any(axis=1))).size:
         p.constrain(
             "group_floor",
-            (below[rows] @ bundle >= own.floor[n:][rows]).where(more[rows]),
+            (below[rows] @ bundle >= own.floor[n:][rows]).where(more[rows]).among(rows, len(owed.groups)),
             equation="sum_(l in g) x_lj >= q_gj",
             source=source,
-            labels=(tuple(owed.groups[row] for row in rows), market.types),
+            labels=(owed.groups, market.types),
         )
     if (rows := np.flatnonzero(less.any(axis=1))).size:
         p.constrain(
             "group_cap",
-            (below[rows] @ bundle <= own.cap[n:][rows]).where(less[rows]),
+            (below[rows] @ bundle <= own.cap[n:][rows]).where(less[rows]).among(rows, len(owed.groups)),
             equation="sum_(l in g) x_lj <= c_gj",
             source=source,
-            labels=(tuple(owed.groups[row] for row in rows), market.types),
+            labels=(owed.groups, market.types),
         )

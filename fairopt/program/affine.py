@@ -227,6 +227,20 @@ class Comparison:
         body = self.body.reshape(self.body.size)[kept]
         return Comparison(body, side(self.lower), side(self.upper), self.shape, kept)
 
+    def among(self, rows: Array, count: int) -> Comparison:
+        """Return the same rows named as ``rows`` (r,) of ``count`` along the first axis, of which this has r.
+
+        >>> from fairopt.program import Formulation
+        >>> x = Formulation("one").variable("x", (2,))
+        >>> (x <= 1).among(np.array([1, 3]), 4).kept.tolist()
+        [1, 3]
+        """
+        whole = (count, *self.full_shape[1:])
+        kept = np.arange(int(np.prod(self.full_shape))) if self.kept is None else self.kept
+        first, *rest = np.unravel_index(kept, self.full_shape)
+        body = self.body.reshape(self.body.size)
+        return Comparison(body, self.lower, self.upper, whole, np.ravel_multi_index((rows[first], *rest), whole))
+
 
 def between(lower: ArrayLike, body: Affine, upper: ArrayLike) -> Comparison:
     """Return the block of rows ``lower <= body <= upper``.

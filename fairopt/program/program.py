@@ -100,7 +100,8 @@ class Rows:
         if self.value.dtype != object and at.dtype != object:
             return np.bincount(self.row, weights=self.value * at, minlength=len(self)).astype(float)
         total = np.zeros(len(self), dtype=object)
-        at_in_pieces(np.add, total, self.row, in_pieces(np.multiply, self.value, at))
+        held = np.flatnonzero(at)  # in rationals a product takes longer than to see that it is zero
+        at_in_pieces(np.add, total, self.row[held], in_pieces(np.multiply, self.value[held], at[held]))
         return total
 
     def as_(self, number: type) -> Rows:
@@ -207,7 +208,9 @@ class Program:
         if reduced.dtype != object:
             np.subtract.at(reduced, self.rows.column, value * each)
         else:
-            at_in_pieces(np.subtract, reduced, self.rows.column, in_pieces(np.multiply, value, each))
+            held = np.flatnonzero(each)
+            products = in_pieces(np.multiply, value[held], each[held])
+            at_in_pieces(np.subtract, reduced, self.rows.column[held], products)
         return reduced
 
     def violations(self, x: Array, tolerance: Number = 0) -> dict[str, Number]:

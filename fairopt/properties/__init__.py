@@ -24,6 +24,7 @@ from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency, Pareto
 from fairopt.properties.shares.sharing_incentive import SharingIncentive
 from fairopt.properties.shares.work_conservation import WorkConservation
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict, plain
+from fairopt.properties.worst_reports import WorstShare, worst_share
 
 __all__ = [
     "TOLERANCE",
@@ -45,10 +46,12 @@ __all__ = [
     "StrategyProofness",
     "Verdict",
     "WorkConservation",
+    "WorstShare",
     "over_optima",
     "plain",
     "shrink",
     "shrink_market",
     "shrinking_misreports",
     "shrinks",
+    "worst_share",
 ]

@@ -29,7 +29,6 @@ IMPLICATIONS = (
         frozenset({"pareto_efficiency"}), "work_conservation", "OEF footnote 2: a user that gets the idle GPU gains"
     ),
     Implication(frozenset({"guarantee_kept"}), "nobody_starves_while_lent", "who is owed nothing does not starve"),
-    Implication(frozenset({"envy_freeness"}), "envy_within_peers", "peers are some of all users"),
 )
 
 

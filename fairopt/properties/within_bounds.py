@@ -8,7 +8,6 @@ small linear program finds speedups at which all holds.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -60,38 +59,42 @@ class LinearInSpeedups(AllocationProperty):
             return stated
         told, given = market.as_(Fraction), fractions(shares)
         allowed = Fraction(tolerance) * told.equal_split()
-        rows, unsure = defaultdict[int, list[Array]](list), set[int]()
+        effort = f"all speedups within the bounds, {stated.effort}"
+        # of each user the rows that are negative somewhere: others say nothing of where the answer changes
+        rows, unsure = dict[int, list[Array]](), set[int]()
+        margins = dict[int, Number]()
         for user, uses, would in self.compared(told, given):
             left()
             if uses is None or would is None:
                 unsure.add(user)
-            else:
-                rows[user].append(uses - would)
+                continue
+            row, ends = uses - would, (told.ends[0][user], told.ends[1][user])
+            worst = lowest(row, *ends)
+            margins[user] = min(margins.get(user, INFINITY), worst)
+            if worst < 0:
+                rows.setdefault(user, []).append(row)
         holding = told.speedup.copy()
-        changes, fails, least = list[_Change](), False, list[tuple[Number, int]]()
+        changes = list[_Change]()
         exact = market.exact and shares.dtype == object
         for user, each in rows.items():
+            left()
             ends, slacks = (told.ends[0][user], told.ends[1][user]), np.array(each)
-            least.append((min(lowest(row, *ends) for row in slacks), user))
-            if all(lowest(row, *ends) >= 0 for row in slacks + allowed[user]):
+            if tolerance and all(lowest(row, *ends) >= 0 for row in slacks + allowed[user]):
                 continue
             found = self._found(slacks, told.speedup[user], *ends)
             if found is None and tolerance:  # it may still be within the tolerance
                 slacks, exact = slacks + allowed[user], False
                 found = self._found(slacks, told.speedup[user], *ends)
-            fails = fails or found is None
-            if found is not None:
-                holding[user] = found
-                changes.append(changes_at(user, slacks, found, *ends))
-        effort = f"all speedups within the bounds, {stated.effort}"
-        if fails:  # as it does at the speedups that are stated
-            return replace(stated, effort=effort)
+            if found is None:  # it fails for all, as it does at the speedups that are stated
+                return replace(stated, effort=effort)
+            holding[user] = found
+            changes.append(changes_at(user, slacks, found, *ends))
         if unsure:
             names = ", ".join(market.users[user] for user in sorted(unsure)[:5])
             return Verdict.undecided(self.name, f"which GPUs {names} would use depends on the speedups", effort=effort)
-        if not rows:  # there is nobody to compare with
+        if not margins:  # there is nobody to compare with
             return stated
-        margin, tightest = min(least)
+        margin, tightest = min((least, user) for user, least in margins.items())
         verdict = replace(stated, effort=effort, witness=None, margin=None, answer=Answer.HOLDS)
         if not changes:
             unit = f"throughput of {market.users[tightest]}"
@@ -108,7 +111,10 @@ class LinearInSpeedups(AllocationProperty):
 
     def _found(self, rows: Array, stated: Array, least: Array, most: Array) -> Array | None:
         """Return speedups (k,) at which no row is below 0, those that are stated if that is so; None for none."""
-        return stated if (rows @ stated >= 0).all() else holds_at(rows, least, most)
+        if (rows @ stated >= 0).all():
+            return stated
+        never = any(lowest(-row, least, most) > 0 for row in rows)
+        return None if never else holds_at(rows, least, most)
 
     def _boundary(self, told: Market, holding: Array, changes: list[_Change], bounded: list[_Change]) -> Boundary:
         """Return where the answer changes first: of those who change, at whom the least part of the way is left."""

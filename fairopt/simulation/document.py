@@ -127,14 +127,20 @@ def trace_to_json(trace: Trace, jobs: Any) -> dict[str, Any]:
 
 def jobs_to_json(jobs: Jobs, rows: range) -> Iterator[dict[str, Any]]:
     """Yield jobs of a trace, the rows from one to another."""
+    columns = job_columns(jobs, rows)
+    for row, job in zip(rows, zip(*columns.values(), strict=True), strict=True):
+        known = dict(zip(columns, job, strict=True))
+        if jobs.elastic:
+            known["elastic"] = [[gpus, told(factor)] for gpus, factor in jobs.elastic[row]]
+        yield known
+
+
+def job_columns(jobs: Jobs, rows: range) -> dict[str, list[Any]]:
+    """Return what is said of jobs, but for how elastic they are, by name: a list of the values of these rows each."""
     at = slice(rows.start, rows.stop)
     tenants = [jobs.tenants[each] for each in jobs.tenant[at].tolist()]
-    for job in zip(jobs.names[at], tenants, *(told(getattr(jobs, name)[at]) for name in _OF_JOB), strict=True):
-        known = dict(zip(("name", "tenant", *_OF_JOB), job, strict=True))
-        if jobs.elastic:
-            known["elastic"] = [[gpus, told(factor)] for gpus, factor in jobs.elastic[at.start]]
-            at = slice(at.start + 1, at.stop)
-        yield known
+    own = {name: told(getattr(jobs, name)[at]) for name in _OF_JOB}
+    return {"name": list(jobs.names[at]), "tenant": tenants} | own
 
 
 _OF_JOB = (

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation.gpu_time import Window, job_share, overlap, quota, tenant_share
+from fairopt.simulation.gpu_time import Window, job_part, overlap, quota, tenant_share
 
 
 class Share(NamedTuple):
@@ -44,18 +44,22 @@ class _Tenant:
 
     def pass_to(self, time: Number, window: Window | None) -> None:
         """Let all accrue up to a time."""
+        if time == self.since:
+            return
         if self.demand and time > self.since:
             share = tenant_share(self.demand, self.quota, True)
+            alike = self.alike.values()
             # jobs are counted by weight, so that no rounding error is left when all of them are gone
-            weights = sum([each.weight * each.count for each in self.alike.values()])
+            weights = sum([each.weight * each.count for each in alike])
             span = time - self.since
-            for each in self.alike.values():
-                each.due += job_share(each.gpus, each.weight, weights, share) * span
+            part = {each: job_part(each, weights, share) for each in {each.weight for each in alike}}
+            for each in alike:
+                each.due += min(each.gpus, part[each.weight]) * span
             self.fair += share * overlap(window, self.since, time)
         self.since = time
 
-    def change(self, gpus: int, weight: Number, by: int) -> None:
-        """Count a job that becomes active (1), or is not any more (-1)."""
+    def change(self, gpus: int, weight: Number, by: int) -> Number:
+        """Count a job that becomes active (1), or is not any more (-1); return what is due to one like it so far."""
         self.demand += by * gpus
         alike = self.alike.get((gpus, weight))
         if alike is None:
@@ -63,6 +67,7 @@ class _Tenant:
         alike.count += by
         if not alike.count:
             del self.alike[gpus, weight]
+        return alike.due
 
 
 class FairShares:
@@ -88,14 +93,15 @@ class FairShares:
         while self._next < len(self._arrival) and self._arrival[self._next] < time:
             row, self._next = self._next, self._next + 1
             if self._able[row]:
-                self._change(row, self._arrival[row], 1)
-                self._begun[row] = Share(self._presence, self._due(row))
+                self._enter(row, self._arrival[row])
         self._at(time)
 
     def complete(self, row: int, time: Number) -> Share:
         """Return what accrued for a job that is completed at a time, not before that of the last call."""
         share = self.of(row, time)
-        self._change(row, time, -1)
+        # all has been passed to this time
+        self._tenants[self._owner[row]].change(self._size[row], self._weight[row], -1)
+        self._count -= 1
         del self._begun[row]
         return share
 
@@ -116,12 +122,13 @@ class FairShares:
             tenant.pass_to(time, self._window)
         return [tenant.fair for tenant in self._tenants]
 
-    def _change(self, row: int, time: Number, by: int) -> None:
+    def _enter(self, row: int, time: Number) -> None:
         self._at(time)
         tenant = self._tenants[self._owner[row]]
         tenant.pass_to(time, self._window)
-        tenant.change(self._size[row], self._weight[row], by)
-        self._count += by
+        due = tenant.change(self._size[row], self._weight[row], 1)
+        self._count += 1
+        self._begun[row] = Share(self._presence, due)
 
     def _at(self, time: Number) -> None:
         self._presence += self._count * (time - self._now)

@@ -37,7 +37,12 @@ def job_share(gpus: int, weight: Number, weights: Number, share: Number) -> Numb
 
     ``weights`` is the sum over all active jobs that divide ``share``. Source: Eq. (3)-(4), (13)-(14).
     """
-    return min(gpus, share * weight / weights) if weights else weights
+    return min(gpus, job_part(weight, weights, share))
+
+
+def job_part(weight: Number, weights: Number, share: Number) -> Number:
+    """Return a job's part of ``share`` by its weight out of all ``weights``, however many GPUs it has; 0 of none."""
+    return share * weight / weights if weights else weights
 
 
 class Window(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, overload
 
@@ -140,21 +140,41 @@ def fewest_hosts(queue: Queue, request: Request, left: Array) -> Spots:
     groups = [of_type[gpu_type] for gpu_type in request.gpu_types]
     for hosts in groups if len(groups) == 1 else [*groups, np.concatenate(groups)]:
         free = left[hosts]
-        whole = free[free >= gpus]
-        if len(whole):
-            fullest = hosts[free == whole.min()].tolist()
-            return ((next((host for host in fullest if host in before), fullest[0]), gpus),)
-        if free.sum(where=free > 0) < gpus:
-            continue
-        spots, missing = [], gpus
-        ties = np.isin(hosts, list(before), invert=True)
-        for at in np.lexsort((hosts, ties, -free)).tolist():
-            here = min(missing, int(free[at]))
-            spots.append((int(hosts[at]), here))
-            missing -= here
-            if not missing:
-                return tuple(sorted(spots))
+        at = fullest_host(free, gpus)
+        if at >= 0:
+            if before:
+                fullest = hosts[free == free[at]].tolist()
+                return ((next((host for host in fullest if host in before), fullest[0]), gpus),)
+            return ((int(hosts[at]), gpus),)
+        if spots := over_hosts(hosts, free, gpus, before):
+            return spots
     return ()
+
+
+def fullest_host(free: Array, gpus: int) -> int:
+    """Return the place of the fullest host that can hold so many, by the GPUs ``free`` on each; -1 for none."""
+    if not len(free):
+        return -1
+    at = int(np.where(free >= gpus, free, np.iinfo(np.int64).max).argmin())
+    return at if free[at] >= gpus else -1
+
+
+def over_hosts(hosts: Array, free: Array, gpus: int, before: Collection[int] = ()) -> Spots:
+    """Return spots for so many GPUs on the emptiest of the ``hosts``, () where they do not fit into those ``free``.
+
+    Ties go to the hosts that the job ran on ``before``, then to the first.
+    """
+    if free.sum(where=free > 0) < gpus:
+        return ()
+    spots, missing = [], gpus
+    ties = np.isin(hosts, list(before), invert=True)
+    for at in np.lexsort((hosts, ties, -free)).tolist():
+        here = min(missing, int(free[at]))
+        spots.append((int(hosts[at]), here))
+        missing -= here
+        if not missing:
+            break
+    return tuple(sorted(spots))
 
 
 # -- the greedy step -----------------------------------------------------------------------------------------------

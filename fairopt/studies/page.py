@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from os import PathLike
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
 from fairopt import plot
-from fairopt.bench.report.page import UNWRITABLE
+from fairopt.bench.report.page import UNWRITABLE, templates
 from fairopt.bench.report.words import digits
 from fairopt.discovery import library
+from fairopt.plot.inline import svg
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.studies.cells import PlayedCell
 from fairopt.studies.lines import POINTS
@@ -23,8 +21,6 @@ from fairopt.studies.playing import MEASURES, Observed
 from fairopt.studies.results import Mean, StudyResults, shown
 from fairopt.studies.spec import StudySetting
 
-#: What stands for the colour of text in a picture, until that of the page takes its place.
-INK = "#010203"
 #: What pictures call the measures whose distributions are kept; the value to be marked, if any.
 DISTRIBUTIONS = {
     "jct": ("completion time (s)", None),
@@ -80,10 +76,7 @@ def page(results: StudyResults) -> str:
 
 @cache
 def _templates() -> Any:
-    jinja = library("jinja2", "a study's page")
-    loader = jinja.ChoiceLoader([jinja.PackageLoader(each) for each in (__package__, "fairopt.bench.report")])
-    layout = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja.StrictUndefined}
-    made = jinja.Environment(loader=loader, autoescape=True, **layout)
+    made = templates(__package__, "a study's page")
     made.filters |= {"shown": shown, "digits": digits}
     return made
 
@@ -190,16 +183,4 @@ def _word(measure: str) -> str:
 
 
 def _svg(draw: Callable[[], Any], title: str) -> str:
-    """Return a picture as SVG whose text is text, in the page's colours."""
-    matplotlib = library("matplotlib", "a study's page", "plot")
-    colours = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
-    style = {**colours, "svg.fonttype": "none", "svg.hashsalt": "fairopt", "axes.facecolor": "none"}
-    with matplotlib.rc_context({**style, "figure.facecolor": "none"}):
-        figure, into = draw(), io.StringIO()
-        figure.savefig(into, format="svg", metadata={"Date": None, "Creator": None})
-    text = into.getvalue()
-    text = text[text.index("<svg") :].replace(INK, "var(--ink)").replace("#ffffff", "var(--ground)")
-    # ids are of this picture alone, since the page has several
-    text = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>p{crc32(title.encode()):08x}-", text)
-    label = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    return svg(draw, title, "a study's page")

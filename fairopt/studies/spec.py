@@ -6,10 +6,9 @@ Every key is described in docs/howto/studies.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from fractions import Fraction
-from functools import partial
 from itertools import product
 from math import isfinite
 from os import PathLike
@@ -36,7 +35,7 @@ from fairopt.problem import Queue
 from fairopt.problem.files.documents import parse_toml
 from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import check_keys, nearest
-from fairopt.problem.numbers import shown
+from fairopt.problem.numbers import exact, shown, whole
 from fairopt.simulation import Mechanics
 from fairopt.studies.playing import MEASURES
 from fairopt.studies.traces import EstimationError, Place, Source, drawn
@@ -47,6 +46,8 @@ SHIPPED = "fairopt.benchmarks.studies"
 LISTER = "fairopt study list"
 #: More seeds than this are a slip: no study has them.
 MOST_SEEDS = 10_000
+#: Bytes of a study's name, which its files have with more behind it.
+LONGEST_NAME = 200
 
 
 class Better(Enum):
@@ -85,7 +86,7 @@ class Costs:
 
     def made(self) -> Mechanics:
         """Return the mechanics. Errors: `BadInput`."""
-        costs = {name: Fraction(str(getattr(self, name))) for name in ("restart", "launch", "spread")}
+        costs = {name: exact(getattr(self, name), name) for name in ("restart", "launch", "spread")}
         return Mechanics(**costs, local_data=self.local_data)
 
 
@@ -171,12 +172,14 @@ class StudySpec:
         require_text(self, "name", "title")
         require_positive(self, "length")
         require_counts(self, 1, "rounds")
+        exact(self.length, "key 'length'")
         bare = not set("/\\") & set(self.name) and not self.name.startswith(".")
+        bare = bare and self.name.isprintable() and len(self.name.encode()) <= LONGEST_NAME
         require(bare, shown(self.name), "key 'name'", "Give a name that files can have, with no folder in it")
         for values, place in ((self.seeds, "key 'seeds'"), (self.loads or (1,), "key 'loads'")):
             require_values(values, place)
         for seed in self.seeds:
-            require(seed >= 0, shown(seed), "key 'seeds'", "Give seeds that are not negative")
+            whole(seed, "key 'seeds'", least=0)
         for load in self.loads:
             require(isfinite(load) and load > 0, shown(load), "key 'loads'", "Give loads above 0")
 
@@ -204,7 +207,7 @@ class StudySpec:
     def check(self) -> None:
         """Refuse unknown policies and options, and traces that cannot be played. Errors: `BadInput`, with the place."""
         checks: Mapping[str, list[Callable[[], object]]] = {
-            "policies": [partial(each.made, f"policies {n}, options") for n, each in enumerate(self.policies, start=1)],
+            "policies": [each.made for each in self.policies],
             "traces": [each.check for each in self.traces],
             "clusters": [each.made for each in self.clusters],
             "errors": [each.check for each in self.errors],
@@ -212,7 +215,7 @@ class StudySpec:
         }
         for kind, entries in checks.items():
             for number, check in enumerate(entries, start=1):
-                with naming(place=f"{kind} {number}"):
+                with _within(kind, number):
                     check()
         labels = [each.label for each in self.clusters]
         for number, source in enumerate(self.traces, start=1):
@@ -225,7 +228,7 @@ class StudySpec:
                 raise BadInput("the study has loads", place=place, remedy="Leave out one of the two")
             for cluster in self.clusters:
                 if not source.clusters or cluster.label in source.clusters:
-                    with naming(place=f"traces {number} on {cluster.label}"):
+                    with _within("traces", number, f" on {cluster.label}"):
                         drawn(source, cluster, self.loads[0] if self.loads else None, self.errors[0], self.seeds[0])
             if source.resampled and 0 not in self.seeds:
                 remedy = "Add 0, which plays it as it is: the others are draws from it"
@@ -269,7 +272,11 @@ def _spec(source: str) -> StudySpec:
             check_different(key, [each.label for each in made[key]])
     made["compare"] = tables_of(Question, data, "compare", lambda each, _: each)
     labels = [each.label for each in made["policies"]]
+    asked = [(each.measure, each.baseline) for each in made["compare"]]
     for number, question in enumerate(made["compare"], start=1):
+        if asked[number - 1] in asked[: number - 1]:
+            place, remedy = f"compare {number}, key 'measure'", "Leave one of them out"
+            raise BadInput(f"{shown(question.measure)} is compared twice", place=place, remedy=remedy)
         if question.baseline and question.baseline not in labels:
             place = f"compare {number}, key 'baseline'"
             raise BadInput(
@@ -277,6 +284,19 @@ def _spec(source: str) -> StudySpec:
             )
     spec: StudySpec = decode(StudySpec, {"title": data["name"], **{key: data[key] for key in data if key not in made}})
     return replace(spec, **made, source=source)
+
+
+@contextmanager
+def _within(kind: str, number: int, where: str = "") -> Iterator[None]:
+    """Put the table, such as "traces 1", before the place of every `BadInput` raised inside; not of another file."""
+    table = f"{kind} {number}{where}"
+    with naming(place=table):
+        try:
+            yield
+        except BadInput as error:
+            if error.place and not error.file:
+                error.place = f"{table}, {error.place.removeprefix(f'{kind}, ')}"
+            raise
 
 
 def _differences(given: Mapping[str, Any]) -> str:

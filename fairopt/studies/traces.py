@@ -15,15 +15,16 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from inspect import signature
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fairopt import discovery
+from fairopt.bench.reading import require_counts
 from fairopt.codec import decode
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.cluster import read_cluster
 from fairopt.problem.files.trace import read_trace
@@ -50,6 +51,11 @@ class Source:
     block: int = 0
     grid: float = 0
     clusters: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_counts(self, 1, "jobs")
+        require_counts(self, 0, "block")
+        require(0 <= self.grid < inf, self.grid, "key 'grid'", "Give seconds, 0 or above")
 
     def __hash__(self) -> int:  # parameters are compared, and cannot be hashed
         return hash((self.label, self.file, self.generator))

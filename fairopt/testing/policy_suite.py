@@ -30,11 +30,12 @@ from fairopt.errors import NotSolved
 from fairopt.evidence import evidence
 from fairopt.policy import Allocation, Claim, Policy, Trait, decide, decide_each, session, unheeded
 from fairopt.problem import Market, exact
+from fairopt.problem.floors import floors_of
 from fairopt.program import Array, Number, number_text, objects
 from fairopt.proofs.verify import verify
 from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty
 from fairopt.testing.policy_checks import AGREE, Known, PolicyChecks, check_agreement, solvers, suite_of
-from fairopt.testing.samples import sample_markets
+from fairopt.testing.samples import guaranteed_market, only, sample_markets, stated
 from fairopt.testing.suite import Suite, requires
 
 __all__ = ["policy_suite"]
@@ -76,6 +77,7 @@ class ShareChecks(PolicyChecks):
         said = {
             "examples": policy.examples,
             "methods": policy.has_program and policy.needs <= Exact.capabilities and policy.methods,
+            "entitlements": policy.heeds,
             "a state": policy.start(next(sample_markets(1))) is not None,
         }
         return super()._declared(policy) | {what for what, there in said.items() if there}
@@ -208,6 +210,32 @@ class ShareChecks(PolicyChecks):
         for market in sample_markets(8, seed=10):
             check_agreement({each.name: float(allocate(policy, market, each).objective) for each in able}, market)
 
+    @requires("entitlements")
+    def keeps_what_is_heeded(self, policy: Policy) -> None:
+        """Guards against floors and caps, of users and in the tree, that are kept nearly or only by one solver."""
+        able, kept = list(capable(policy)), 0
+        for number in range(6):
+            market = only(guaranteed_market(40 + number), policy.heeds)
+            try:
+                found = self._decided(policy, market)
+            except NotSolved as none:
+                if "these cannot hold together: " in str(none):  # there may be no solution, and it says why
+                    continue
+                raise
+            kept += 1
+            floors, held = floors_of(market), stated(market).total(found.shares)
+            room = 0 if found.exact else AGREE * float(market.capacity.sum())
+            for less, more, what in (
+                (floors.floor, held, "less than a floor"),
+                (held, floors.cap, "more than a cap"),
+                (found.shares.sum(axis=0), floors.lendable, "what is reserved"),
+            ):
+                assert (less <= more + room).all(), f"{what}: {held} on {stated(market)}"
+            if number < 2:
+                ways = {each.name: float(allocate(policy, market, each).objective) for each in able}
+                check_agreement(ways | {"its own": float(found.objective)}, market)
+        assert kept > 3, f"{kept} of 6 markets were decided"
+
     @requires("methods")
     def methods_bracket_the_exact_optimum(self, policy: Policy) -> None:
         """Guards against a fast answer to another question, and against bounds that rounding has made false."""
@@ -249,9 +277,9 @@ class ShareChecks(PolicyChecks):
             decision = allocate(policy, example.market, exact=True)
             assert decision.exact, f"{example.source}: the decision is not exact"
             found = decision.shares, decision.utilities, decision.utilities.sum()
-            for stated, value in zip((example.shares, example.utilities, example.total), found, strict=True):
-                if stated is not None:
-                    right = np.vectorize(partial(exact, place=example.source), otypes=[object])(stated)
+            for told, value in zip((example.shares, example.utilities, example.total), found, strict=True):
+                if told is not None:
+                    right = np.vectorize(partial(exact, place=example.source), otypes=[object])(told)
                     assert np.array_equal(right, value), f"{example.source}: should be {right}, is {value}"
 
     def evidence_is_accepted(self, policy: Policy) -> None:

@@ -19,12 +19,11 @@ from fairopt.by_name import allocate
 from fairopt.discovery import policies
 from fairopt.errors import BadInput, NotCapable
 from fairopt.policy import Allocation, Claim, Grounds, Policy, Trait
-from fairopt.problem import Entitled, Entitlements, Market
-from fairopt.problem.entitled_rows import TOP
+from fairopt.problem import Entitled, Market
 from fairopt.problem.gangs import PENDING
-from fairopt.program import INFINITY, Number
+from fairopt.program import Number
 from fairopt.testing.policy_checks import Known, PolicyChecks, suite_of
-from fairopt.testing.samples import entitled_markets
+from fairopt.testing.samples import entitled_markets, only, stated
 from fairopt.testing.suite import Suite, requires
 
 __all__ = ["rule_suite"]
@@ -42,30 +41,6 @@ def rule_suite(expected_failures: Known | None = None) -> Suite[Policy]:
 def installed() -> list[Policy]:
     """Return one of each installed policy that decides by entitlements."""
     return [policy for policy in policies(Market) if Trait.ENTITLED in policy.traits]
-
-
-def stated(market: Market) -> Entitlements:
-    """Return the entitlements of a market that has some."""
-    assert market.entitlements is not None
-    return market.entitlements
-
-
-def only(market: Market, heeded: frozenset[Entitled]) -> Market:
-    """Return the market with nothing else in its entitlements than what is ``heeded``."""
-    owed = stated(market)
-    if Entitled.GROUPS not in heeded:
-        users = len(owed.users)
-        names = ("guarantee", "cap", "reserve", "borrow_weight", "tier", "usage")
-        own: dict[str, Any] = {name: getattr(owed, name)[:users] for name in names}
-        owed = replace(owed, groups=(), parent=np.full(users, TOP), **own)
-    without: dict[Entitled, dict[str, Any]] = {
-        Entitled.GUARANTEES: {"guarantee": owed.guarantee * 0, "reserve": owed.reserve * 0},
-        Entitled.CAPS: {"cap": np.where(owed.cap < INFINITY, INFINITY, owed.cap)},
-        Entitled.TIERS: {"tier": owed.tier * 0},
-    }
-    for what, columns in without.items():
-        owed = owed if what in heeded else replace(owed, **columns)
-    return replace(market, entitlements=owed)
 
 
 def _markets(policy: Policy, count: int, seed: int) -> Iterator[Market]:

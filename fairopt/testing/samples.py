@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
+from typing import Any
 
 import numpy as np
 
-from fairopt.problem import Entitlements, Gangs, Good, Market
-from fairopt.program import Array
+from fairopt.problem import Entitled, Entitlements, Gangs, Good, Market
+from fairopt.problem.entitled_rows import TOP
+from fairopt.program import INFINITY, Array
 
 
 def sample_markets(
@@ -110,6 +112,50 @@ def entitled_markets(count: int, *, seed: int = 0) -> Iterator[Market]:
             gangs=gangs if random.random() < 0.8 else None,
         )
         yield replace(market, entitlements=owed)
+
+
+def guaranteed_market(seed: int) -> Market:
+    """Return a small market in a tree of groups, whose guarantees fit: a third of each type is guaranteed to nobody."""
+    random = np.random.default_rng(seed)
+    n, k = random.integers(2, 6), random.integers(1, 4)
+    users, types = [f"u{i}" for i in range(n)], [f"T{j}" for j in range(k)]
+    capacity = random.integers(3, 13, k)
+    speedup = random.integers(1, 9, (n, k)) * (random.random((n, k)) < 0.7)
+    speedup[np.arange(n), random.integers(0, k, n)] = random.integers(1, 9, n)
+    group = {user: ["a", "b"][random.integers(2)] for user in users if random.random() < 0.8} | {"b": "top"}
+    parts = random.dirichlet(np.ones(n + 1), k).T  # of each type: a part for each user, one for nobody
+    own = [[Fraction(int(12 * part * there), 12) for part, there in zip(row, capacity, strict=True)] for row in parts]
+    guarantee: dict[str, Any] = dict(zip(users, own, strict=False))
+    members = [user for user in users if group.get(user) == "a"]
+    guarantee["a"] = [sum(guarantee[user][j] for user in members) + own[-1][j] / 2 for j in range(k)]
+    cap = {user: random.integers(3, 9, k).tolist() for user in users if random.random() < 0.4}
+    owed = Entitlements.of(users, types, group=group, groups=["a", "b"], guarantee=guarantee, cap=cap)
+    demand = [int(each) if random.random() < 0.6 else None for each in random.integers(1, 12, n)]
+    return Market.of(speedup.tolist(), capacity.tolist(), demand=demand, users=users, types=types, entitlements=owed)
+
+
+def stated(market: Market) -> Entitlements:
+    """Return the entitlements of a market that has some."""
+    assert market.entitlements is not None
+    return market.entitlements
+
+
+def only(market: Market, heeded: frozenset[Entitled]) -> Market:
+    """Return the market with nothing else in its entitlements than what is ``heeded``."""
+    owed = stated(market)
+    if Entitled.GROUPS not in heeded:
+        users = len(owed.users)
+        names = ("guarantee", "cap", "reserve", "borrow_weight", "tier", "usage")
+        own: dict[str, Any] = {name: getattr(owed, name)[:users] for name in names}
+        owed = replace(owed, groups=(), parent=np.full(users, TOP), **own)
+    without: dict[Entitled, dict[str, Any]] = {
+        Entitled.GUARANTEES: {"guarantee": owed.guarantee * 0, "reserve": owed.reserve * 0},
+        Entitled.CAPS: {"cap": np.where(owed.cap < INFINITY, INFINITY, owed.cap)},
+        Entitled.TIERS: {"tier": owed.tier * 0},
+    }
+    for what, columns in without.items():
+        owed = owed if what in heeded else replace(owed, **columns)
+    return replace(market, entitlements=owed)
 
 
 def _primes(count: int) -> list[int]:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificates import Certificate, ComputedAllocation
-from fairopt.policy import Allocation, Claim, Computed, Example, Trait
+from fairopt.policy import Allocation, Claim, Example, ReportsUnseen, Trait
 from fairopt.problem import Market
 from fairopt.program import Array
 
 
-class EqualSplit(Computed):
+class EqualSplit(ReportsUnseen):
     """Each user gets the same part, by weight, of every type; GPUs beyond a demand are split among the others.
 
     Without demands this is each user's equal share of the cluster. With demands the numbers of GPUs are max-min fair by

@@ -11,6 +11,7 @@ from fairopt.backends import Session
 from fairopt.models.common.schedulers import fastest, ordered, stands_while_ahead
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
+from fairopt.program import INFINITY, Array
 from fairopt.simulation import Consolidated, Placement, choose, placed
 
 
@@ -43,4 +44,14 @@ class ShortestRemainingTimeFirst(Policy):
         stands = stands_while_ahead(problem, requests, self.placement)
         placements = placed(problem, requests, self.placement)
         settled = len(placements) == np.count_nonzero(problem.can)
-        return Schedule(self.name, problem, placements, stands=stands, settled=settled)
+        newcomers = longest_last if type(self.placement) is Consolidated else None
+        return Schedule(self.name, problem, placements, stands=stands, settled=settled, newcomers=newcomers)
+
+
+def longest_last(queue: Queue) -> Array:
+    """Return each job's remaining time (n,) on the fastest type that can hold it; infinity if none can."""
+    speed = fastest(queue)
+    some = speed > 0
+    times = np.full_like(queue.remaining, INFINITY)
+    times[some] = queue.remaining[some] / speed[some]
+    return times

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 from typing import Any
@@ -23,15 +23,21 @@ from fairopt.models.common.schedulers import (
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
-from fairopt.program import Array
+from fairopt.program import Array, Number
 from fairopt.simulation import Consolidated, Placement, choose, placed
 
 
 @dataclass(frozen=True)
 class Contention:
-    """For each job present, by name: the rounds it has seen, and the sum of the jobs present in them."""
+    """What is remembered of the jobs present, by name.
+
+    ``seen``: the rounds that each has seen, and the sum of the jobs present in them, where N is their mean.
+    ``together``: those who ran in the last round, if all did, and the largest ``rho`` of the round in which that began.
+    """
 
     seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    together: tuple[str, ...] = ()
+    rho: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,8 @@ class Themis(Policy):
     fastest type from now on. Jobs that run and win again stay on their type; others take the fastest with room. N
     counts jobs that fit the cluster.
 
-    ``costs``: the largest rho; not where all jobs run, and go on until something happens.
+    ``costs``: the largest rho. Where all jobs run it stays that of the round in which this began, until one comes or is
+    done: they go on, and whoever runs on its fastest type keeps its rho but for the time that it loads.
 
     With six GPUs and jobs of 6, 3 and 3, T* N gives the alternation of ASTRAEA's Fig. 6(b); with ``gang_share`` the two
     small jobs run first, to their end.
@@ -102,22 +109,27 @@ class Themis(Policy):
         requests = choose(problem, self._order(problem, rho), gpu_types=staying_first)
         placements = placed(problem, requests, self.placement)
         until = problem.now + lease_length(problem, self.lease)
+        largest = max(rhos, default=None)
         # who runs asks for its own type first, and gets it in any order
         all_run = len(placements) == np.count_nonzero(problem.can)
         stands = all_run and self.lease is None and not self.average_contention and type(self.placement) is Consolidated
+        if stands:
+            together = tuple(names[row] for row in there)
+            largest = state.rho if state.together == together else largest
+            after = replace(after, together=together, rho=largest)
         return Schedule(
             self.name,
             problem,
             placements,
             leases=dict.fromkeys([row for row in placements if not problem.holds[row]], until),
             state=after,
-            costs={} if stands or not rhos else {"largest finish-time fairness": max(rhos)},
+            costs={} if largest is None else {"largest finish-time fairness": largest},
             stands=leases_end(problem) if stands else None,
         )
 
     def _seen(self, queue: Queue, state: Contention, there: list[int]) -> Contention:
         if not self.average_contention:
-            return state
+            return Contention()
         seen = {}
         for row in there:
             rounds, total = state.seen.get(queue.jobs.names[row], (0, 0))

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.gandiva_fair.pools import Assign, assigned, by_name, least_crowded, pools
+from fairopt.models.gandiva_fair.pools import Assign, assigned, by_name, least_crowded, pools, types_before
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, Request, placed
@@ -176,7 +176,7 @@ class LotteryWithBackfilling(Policy):
     def decide(self, problem: Queue, state: Winners, solve: Session) -> Schedule:
         """Draw on each type; see `Policy.decide`."""
         names, types, sizes = problem.jobs.names, problem.cluster.types, problem.jobs.gpus.tolist()
-        gpu_types = assigned(problem, state.gpu_types, self.assign)
+        gpu_types = assigned(problem, types_before(problem, state.gpu_types), self.assign)
         known = {name: row for row, name in enumerate(names)}
         before = [known[name] for name in state.waiting if name in known]
         drawn = pools(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,6 +25,8 @@ def least_crowded(queue: Queue, row: int, gpu_types: Sequence[int], wanted: Arra
     down by that ratio. Ties go to the type that comes first.
     """
     gpus = int(queue.jobs.gpus[row])
+    if all(wanted[gpu_type] + gpus <= queue.capacity[gpu_type] for gpu_type in gpu_types):
+        return fastest(queue, row, gpu_types, wanted)
 
     def speed(gpu_type: int) -> Number:
         there, asked = int(queue.capacity[gpu_type]), int(wanted[gpu_type]) + gpus
@@ -53,24 +56,30 @@ class Pool:
     tickets: Mapping[int, int]
 
 
-def assigned(queue: Queue, before: Mapping[str, str], assign: Assign) -> Array:
+def assigned(queue: Queue, before: Array, assign: Assign) -> Array:
     """Return the type of each job that can run now (n,), -1 for the others.
 
-    A job keeps its type in ``before`` while it can run there; one with a lease keeps the type on which it runs. New
+    A job keeps its type ``before`` (n,) while it can run there; one with a lease keeps the type on which it runs. New
     jobs, and those that can no longer run on their type, are assigned in the order of rows.
     """
-    known = {name: gpu_type for gpu_type, name in enumerate(queue.cluster.types)}
-    gpu_types = np.array([known[before[name]] if name in before else -1 for name in queue.jobs.names], dtype=np.int64)
+    gpu_types = before.copy()
     held = np.flatnonzero(queue.holds)
     gpu_types[held] = [queue.last_gpu_type(row) for row in held.tolist()]
     kept = (gpu_types >= 0) & queue.allowed[np.arange(len(queue)), gpu_types]
     kept[held] = True
     gpu_types[~kept] = -1
-    wanted = np.bincount(gpu_types[kept], weights=queue.jobs.gpus[kept], minlength=len(known)).astype(np.int64)
+    wanted = queue.capacity * 0
+    np.add.at(wanted, gpu_types[kept], queue.jobs.gpus[kept])
     for row in np.flatnonzero(queue.can & ~kept).tolist():
         gpu_types[row] = assign(queue, row, queue.open_to(row), wanted)
         wanted[gpu_types[row]] += queue.jobs.gpus[row]
     return gpu_types
+
+
+def types_before(queue: Queue, before: Mapping[str, str]) -> Array:
+    """Return the type of each job (n,) in ``before``, a state's, -1 where it has none."""
+    number: dict[str | None, int] = {None: -1} | {name: at for at, name in enumerate(queue.cluster.types)}
+    return np.fromiter(map(number.__getitem__, map(before.get, queue.jobs.names)), dtype=np.int64, count=len(queue))
 
 
 def by_name(queue: Queue, gpu_types: Array) -> dict[str, str]:
@@ -107,6 +116,13 @@ def pools(queue: Queue, gpu_types: Array, *, by_weight: bool, readjust: bool) ->
     return out
 
 
+@lru_cache(maxsize=1024)
+def _exactly(weights: tuple[Number, ...]) -> tuple[tuple[Fraction, ...], Fraction]:
+    """Return weights of users in fractions, and their sum; in most rounds the users are those of the round before."""
+    own = tuple(exact(each, "tenant_weight") for each in weights)
+    return own, sum(own, Fraction(0))
+
+
 def tickets_by_user(queue: Queue, rows: Array, gpus: int, *, readjust: bool) -> dict[int, int]:
     """Return the tickets of the jobs in ``rows``, which share ``gpus``: their user's, in proportion to their GPUs.
 
@@ -116,9 +132,15 @@ def tickets_by_user(queue: Queue, rows: Array, gpus: int, *, readjust: bool) -> 
     users, sizes = jobs.tenant[rows], jobs.gpus[rows]
     wanted = np.bincount(users, weights=sizes).tolist()
     demand = {user: int(wanted[user]) for user in dict.fromkeys(users.tolist())}
-    own = {user: exact(jobs.tenant_weight[user], "tenant_weight") for user in demand}
-    per_gpu = tickets_per_gpu(effective_tickets(own, demand, gpus) if readjust else own, demand)
-    each = {user: in_units(tickets) for user, tickets in per_gpu.items()}
+    weights = tuple(jobs.tenant_weight[list(demand)].tolist())
+    own, whole = _exactly(weights)
+    if readjust and sum(demand.values()) <= gpus and all(weights):
+        # all demands are met, so that effective tickets are in proportion to them: the same for each GPU
+        each = dict.fromkeys(demand, in_units(whole / sum(demand.values())))
+    else:
+        tickets = dict(zip(demand, own, strict=True))
+        per_gpu = tickets_per_gpu(effective_tickets(tickets, demand, gpus) if readjust else tickets, demand)
+        each = {user: in_units(one) for user, one in per_gpu.items()}
     return {
         row: each[user] * size for row, user, size in zip(rows.tolist(), users.tolist(), sizes.tolist(), strict=True)
     }

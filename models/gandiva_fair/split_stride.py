@@ -181,7 +181,8 @@ class _Type:
         self.on_server = {host: sum(self.tickets[row] for row in here) for host, here in self.small.items()}
         self.passes: dict[str, int] = {}
         for here in self.small.values():
-            self.passes |= entered([self.names[row] for row in here if self.tickets[row] > 0], known)
+            names = [self.names[row] for row in here if self.tickets[row] > 0]
+            self.passes |= zip(names, entered(list(map(known.get, names))), strict=True)
         # large jobs and aggregates are on one scale
         whole = [self.hosts[host] for host, tickets in self.on_server.items() if tickets > 0]
         large = [self.names[row] for row in self.large if self.tickets[row] > 0]

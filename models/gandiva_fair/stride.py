@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.models.common.schedulers import leases_end
-from fairopt.models.gandiva_fair.pools import Assign, assigned, by_name, least_crowded, pools
+from fairopt.models.gandiva_fair.pools import Assign, assigned, by_name, least_crowded, pools, types_before
 from fairopt.models.gandiva_fair.tickets import stride
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
@@ -28,8 +28,11 @@ def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> lis
     >>> gang_aware([0, 0, 0, 0], [1, 4, 2, 2], 4)
     [0, 2]
     """
-    chosen = []
-    for job in sorted(range(len(passes)), key=lambda job: passes[job]):
+    chosen: list[int] = []
+    order = sorted(range(len(passes)), key=passes.__getitem__)
+    if sum(sizes) <= gpus:
+        return order
+    for job in order:
         if sizes[job] <= gpus:
             chosen.append(job)
             gpus -= sizes[job]
@@ -38,10 +41,19 @@ def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> lis
     return chosen
 
 
-def entered(names: Sequence[str], passes: Mapping[str, int]) -> dict[str, int]:
-    """Return all passes; a new job enters at the least known one, or at 0. Source: Gandiva_fair Sec. 3.1."""
-    least = min((passes[name] for name in names if name in passes), default=0)
-    return {name: passes.get(name, least) for name in names}
+def entered(passes: Sequence[int | None]) -> list[int]:
+    """Return all passes; a new job, which has None, enters at the least of the others, or at 0.
+
+    Source: Gandiva_fair Sec. 3.1.
+
+    >>> entered([5, None, 3])
+    [5, 3, 3]
+    """
+    known = [each for each in passes if each is not None]
+    if len(known) == len(passes):
+        return known
+    least = min(known, default=0)
+    return [least if each is None else each for each in passes]
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,8 @@ class Strides:
     def before(self, index: int) -> Mapping[str, int]:
         """Return the passes when round ``index`` begins."""
         more = index - self.since - 1
+        if not more:
+            return self.passes
         return {name: self.passes[name] + more * each for name, each in self.strides.items()} or self.passes
 
 
@@ -108,31 +122,33 @@ class GangAwareStride(Policy):
     def decide(self, problem: Queue, state: Strides, solve: Session) -> Schedule:
         """Run Algorithm 1 on each type; see `Policy.decide`."""
         names, sizes = problem.jobs.names, problem.jobs.gpus.tolist()
-        gpu_types = assigned(problem, state.gpu_types, self.assign)
+        was = types_before(problem, state.gpu_types)
+        gpu_types = assigned(problem, was, self.assign)
         types = by_name(problem, gpu_types)
-        before = state.before(problem.index).items()
-        # a job that comes from another type is new here
-        known = {name: value for name, value in before if state.gpu_types.get(name) == types.get(name)}
-        passes: dict[str, int] = {}
+        known: list[int | None] = list(map(state.before(problem.index).get, names))
+        for row in np.flatnonzero(was != gpu_types).tolist():
+            known[row] = None  # a job that comes from another type is new here
+        passes: dict[int, int] = {}
         rises: dict[tuple[int, int], int] = {}  # few jobs differ in both
         strides: dict[int, int] = {}
         chosen: list[int] = []
         for pool in pools(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust):
-            own = entered([names[row] for row in pool.tickets], known)
+            passes |= zip(pool.tickets, entered([known[row] for row in pool.tickets]), strict=True)
             rows = pool.rows
-            running = gang_aware([own[names[row]] for row in rows], [sizes[row] for row in rows], pool.free)
+            running = gang_aware([passes[row] for row in rows], [sizes[row] for row in rows], pool.free)
             chosen += [rows[at] for at in running]
-            for row, tickets in pool.tickets.items():
-                of = sizes[row] if self.by_size else 1, tickets
-                strides[row] = rises[of] if of in rises else rises.setdefault(of, stride(*of))
-            passes |= own
+            each = [sizes[row] if self.by_size else 1 for row in pool.tickets]
+            of = list(zip(each, pool.tickets.values(), strict=True))
+            rises |= {some: stride(*some) for some in {*of} - rises.keys()}
+            strides |= zip(pool.tickets, map(rises.__getitem__, of), strict=True)
         asked = np.array(chosen, dtype=np.int64)
         placements = placed(problem, Requests(asked, gpu_types[asked]), self.placement)
         for row in placements:  # a chosen job without hosts has not run, and keeps its pass
-            passes[names[row]] += strides[row]
+            passes[row] += strides[row]
+        risen = dict(zip(map(names.__getitem__, passes), passes.values(), strict=True))
         if len(placements) < len(types) or type(self.placement) is not Consolidated:
-            return Schedule(self.name, problem, placements, state=Strides(passes, types))
-        each = {names[row]: value for row, value in strides.items()}
-        same = each == state.strides and types == state.gpu_types
-        after = state if same else Strides(passes, types, problem.index, each)
+            return Schedule(self.name, problem, placements, state=Strides(risen, types))
+        all_strides = dict(zip(map(names.__getitem__, strides), strides.values(), strict=True))
+        same = all_strides == state.strides and types == state.gpu_types
+        after = state if same else Strides(risen, types, problem.index, all_strides)
         return Schedule(self.name, problem, placements, state=after, stands=leases_end(problem))

@@ -83,6 +83,16 @@ class HierarchicalWaterFilling(WaterFilling):
                 part[child] = whole * weight[child] / total if heavy else whole / len(able)
         return part[:n]
 
+    def _rates(self, market: Market, levels: WaterLevels) -> Array:
+        before = [
+            replace(levels, fixed_in=levels.fixed_in * (levels.fixed_in < at + 1)) for at in range(len(levels.pushes))
+        ]
+        return np.array([self._rising(market, each) for each in before])
+
+    def told(self, market: Market) -> str:
+        """Return the name for certificates, whose verifier takes the parts of the weight as they are told."""
+        return super().told(market).replace(self.name, f"{self.name} at rates that are told", 1)
+
     def _raised(self, levels: WaterLevels, rising: Array, reached: Any, stuck: Array) -> Array:
         """Return the ratios (n,) after a round, of those too that can still rise."""
         return np.asarray(levels.level + rising * reached)

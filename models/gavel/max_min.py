@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fairopt.backends.exact import Exact
 from fairopt.models.common.levels import PriceMethod
 from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Claim, Example, Formulated, Trait
@@ -86,6 +87,18 @@ class MaxMin(Formulated):
     def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
         """Return the duals of the ratios' rows: minus each user's worth, since a need lowers the optimum."""
         return "least_ratio", -values * self.rate(market)
+
+    def least_in_range(self, problem: Market, user: int, truth: Array) -> Number:
+        """Return it by the least ratio that is reached at all reports, t: the user has t times its equal share by all.
+
+        For any reports in the range the robust allocation has at least that ratio, and so has the optimum.
+        """
+        from fairopt.models.robust.robust import RobustMaxMin  # here, since few ask for it
+        from fairopt.properties.worst_reports import by_fair_share
+
+        ratio = Exact().solve(RobustMaxMin().formulate(problem, None)).require_optimal().objective
+        least, most = (each[user] for each in problem.ends)
+        return by_fair_share(truth, least, most, problem.equal_split()[user] * ratio, problem.capacity)
 
     def incentive_ratio(self, part: Number) -> Number:
         """Return (1 - p) / p + p for the part p: `fairopt.incentives.bounds`, max_min."""

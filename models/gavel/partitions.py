@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.policy import Claim, Computed, Example, Trait
+from fairopt.policy import Claim, Example, ReportsUnseen, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 
 
-class GavelIsolated(Computed):
+class GavelIsolated(ReportsUnseen):
     """Each user gets its part, by weight, of every type, all of them scaled down to its demand; the rest is idle.
 
     The source has no weights there. `EqualSplit` gives what is left to the others, which this does not.
@@ -37,7 +37,7 @@ class GavelIsolated(Computed):
         return isolated(problem), None
 
 
-class GavelProportional(Computed):
+class GavelProportional(ReportsUnseen):
     """Each user's GPUs, as many as it demands, are of all types in proportion to their numbers.
 
     The source gives every job all of its time, also where jobs ask for more GPUs than there are. Here all are then

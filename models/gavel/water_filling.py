@@ -15,7 +15,7 @@ import numpy as np
 from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import WIDE
-from fairopt.certificates import Certificate, row_duals
+from fairopt.certificates import Certificate, floors_told, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.deadline import left
 from fairopt.errors import NotCapable, NotSolved, OutOfTime
@@ -92,7 +92,7 @@ class WaterFilling(Formulated):
     there are types. The program needs a round for each demand that limits only its own user.
 
     Users and groups get at least their floors and at most their caps (`fairopt.problem.floors`); these are rows and
-    bounds of every round's program, so what duals say of bottlenecks stays true. No certificate is written then.
+    bounds of every round's program, so what duals say of bottlenecks stays true.
 
     ``normaliser``: what throughputs are compared with, "own-partition", "equal-time" or "isolated" (`Normaliser`).
 
@@ -293,22 +293,34 @@ class WaterFilling(Formulated):
         """Return the certificate: the level of each round, with duals that prove its users to be bottlenecks.
 
         A decision by prices on an exact market is solved again in Fractions. If the ratios agree up to rounding, the
-        certificate is that of the exact allocation. Errors: `NotCapable` where the market is in floats or large, or has
-        entitlements, or the decision is a back end's in floats, or by another normaliser.
+        certificate is that of the exact allocation. Where there are entitlements it holds the floors of groups. Errors:
+        `NotCapable` where the market is in floats or large, or the decision is a back end's in floats.
         """
-        if is_entitled(decision.market) or self.normaliser is not Normaliser.OWN_PARTITION:
-            what = "entitlements" if is_entitled(decision.market) else f"the normaliser {self.normaliser.value}"
-            raise NotCapable(f"{self.name} has no certificate with {what}; max-min has one")
         if decision.method is not None:
             decision = self._in_fractions(decision)
         self._require_exact(decision)
         levels: WaterLevels = decision.evidence
-        rounds = []
+        rounds, rates, had = [], self._rates(decision.market, levels), levels.level * 0
         for number, duals in enumerate(levels.pushes, start=1):
             fixed = np.flatnonzero(levels.fixed_in == number)
-            users = [decision.market.users[i] for i in fixed]
-            rounds.append({"level": levels.level[fixed[0]], "fixed": users, "duals": duals})
-        return LevelsProof(decision.market, decision.shares, rounds)
+            users, level = [decision.market.users[i] for i in fixed], levels.level[fixed[0]]
+            if rates is not None:
+                rate = rates[number - 1]
+                level = (level - had[fixed[0]]) / rate[fixed[0]]
+                had = had + rate * level
+            rounds.append({"level": level, "fixed": users, "duals": duals})
+        told = None if self.normaliser is Normaliser.OWN_PARTITION else self.normaliser.value
+        owed = floors_told(decision.market) if is_entitled(decision.market) else None
+        return LevelsProof(decision.market, decision.shares, rounds, normaliser=told, owed=owed, rates=rates)
+
+    def _rates(self, market: Market, levels: WaterLevels) -> Array | None:
+        """Return how fast each user rises in each round (rounds, n); None where all that are open rise alike."""
+        return None
+
+    def told(self, market: Market) -> str:
+        """Return the name for certificates, with the normaliser where it is not the ordinary one."""
+        other = "" if self.normaliser is Normaliser.OWN_PARTITION else f", {self.normaliser.value}"
+        return super().told(market) + other
 
     def _in_fractions(self, decision: Allocation) -> Allocation:
         """Return the exact decision that corresponds to one in floats."""

@@ -15,7 +15,7 @@ from fairopt.backends import Capability, Highs, Method, Session
 from fairopt.backends.exact.bound import exact_bound
 from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import trusted
-from fairopt.certificates import Certificate, NashBounds, NashEquilibrium
+from fairopt.certificates import Certificate, NashBounds, NashEquilibrium, NashWithin, floors_told, row_duals
 from fairopt.deadline import left
 from fairopt.errors import BadInput, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, NearEquilibrium, nash_bound
@@ -24,6 +24,7 @@ from fairopt.methods.eisenberg_gale.demands import NearOptimum, near_optimum
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
 from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
+from fairopt.methods.eisenberg_gale.within import NearWithin, near_within
 from fairopt.models.nash.many_equilibria import ManyEquilibria
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
 from fairopt.policy.many import ManyBundles
@@ -70,9 +71,10 @@ class NashWelfare(Policy):
     most `ACCURATE` for the own method (else `NotSolved`), or within its own tolerance for a back end.
 
     With entitlements, users and groups get at least their floors and at most their caps (`fairopt.problem.floors`). A
-    conic back end solves, in floats, and a linear program proves the answer: the objective is concave, so that no
-    allocation is better than sum_i w_i u_i / u_i(shares) can be made, less the sum of weights. That is ``bound``; the
-    conditions of Karush, Kuhn and Tucker hold where nothing is left. There is no equilibrium then, and no certificate.
+    conic back end solves in floats. On a market in Fractions shares are then exact as above, and the evidence is a
+    `NearWithin`. Otherwise a linear program proves the answer: the objective is concave, so that no allocation is
+    better than sum_i w_i u_i / u_i(shares) can be made, less the sum of weights. That is ``bound``; the conditions of
+    Karush, Kuhn and Tucker hold where nothing is left.
 
     A market in floats gets floats: its exact answer, rounded, where there is one or floats fail. The solution of a
     decision in floats has ``lower`` and ``upper``, proven bounds on the maximum that count rounding.
@@ -237,7 +239,17 @@ class NashWelfare(Policy):
         draft = self._by_backend(problem, solve)
         assert draft.solution is not None
         draft.solution.require_optimal()
-        market, begun = problem.as_(float), perf_counter()
+        begun = perf_counter()
+        found = self._within(problem, draft.shares)
+        if found is not None:
+            utility = (problem.speedup * found.shares).sum(axis=1).astype(float)
+            objective, error = float(problem.weight.astype(float) @ np.log(utility)), found.bounds.error
+            raw = f"{draft.solution.raw_status}; utilities are proven within {float(error):.2g}"
+            solution = replace(draft.solution, raw_status=raw, bound=objective + float(found.bounds.gap))
+            seconds = replace(draft.seconds, certify=perf_counter() - begun)
+            exact = replace(draft, shares=found.shares, evidence=found, error=error, seconds=seconds)
+            return replace(exact, solution=solution, objective=objective)
+        market = problem.as_(float)
         utility = (market.speedup * draft.shares).sum(axis=1)
         objective = float(market.weight @ np.log(utility))
         p = Formulation(f"{self.name}, gradient")
@@ -251,6 +263,13 @@ class NashWelfare(Policy):
         seconds = replace(draft.seconds, certify=perf_counter() - begun)
         return replace(draft, solution=solution, objective=objective, evidence=None, seconds=seconds)
 
+    def _within(self, problem: Market, draft: Array) -> NearWithin | None:
+        """Return exact shares within floors and caps near a draft in floats; None where none are asked for or found."""
+        if not (problem.exact and self.digits and problem.speedup.size <= MOST_EXACT):
+            return None
+        found = near_within(_rows(problem), problem.speedup, problem.weight, draft.astype(float), self.digits)
+        return found if found is not None and found.bounds.error <= USEFUL else None
+
     def incentive_ratio(self, part: Number) -> Number:
         """Return 2 less the part: `fairopt.incentives.bounds`; that it is below 2, Chen, Deng, Zhang and Zhang 2012."""
         return 2 - part
@@ -260,13 +279,27 @@ class NashWelfare(Policy):
         return None if is_entitled(problem) else ManyEquilibria(problem)
 
     def certify(self, decision: Allocation) -> Certificate:
-        """Return the prices at which exact shares are best bundles, or what they prove of an irrational optimum."""
-        self._require_exact(decision, "ask for digits, on a market in rationals without entitlements")
+        """Return the prices at which exact shares are best bundles, or what they prove of an irrational optimum.
+
+        With entitlements it is what a linear program proves of the utilities, exact ones too.
+        """
+        self._require_exact(decision, "ask for digits, on a market in rationals")
         found: Any = decision.evidence
+        if isinstance(decision.evidence, NearWithin):
+            duals, owed = row_duals(_rows(decision.market), found.duals), floors_told(decision.market)
+            ends = (found.bounds.gap, found.bounds.lower, found.bounds.upper)
+            return NashWithin(decision.market, decision.shares, owed, found.costs, duals, *ends)
         if isinstance(decision.evidence, NearEquilibrium):
             proof = (found.prices, found.rents, found.gap, found.lower, found.upper)
             return NashBounds(decision.market, decision.shares, *proof)
         return NashEquilibrium(decision.market, decision.shares, found.prices, found.rents)
+
+
+def _rows(market: Market) -> Program:
+    """Return the rows and bounds that shares keep, with nothing to maximise."""
+    p = Formulation("shares")
+    p.maximize(0 * shares_of(p, market).sum())
+    return p.program()
 
 
 def _until(market: Market, draft: Allocation | None) -> Solution:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import ProgramMethod
+from fairopt.backends.exact import Exact
 from fairopt.backends.solution import OnDemand, Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
@@ -18,11 +19,12 @@ from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
 from fairopt.methods.envy_free import EnvyFreeResult, envy_free_shares
 from fairopt.models.common.levels import by_prices
+from fairopt.models.oef.above_guarantees import AboveGuarantees
 from fairopt.policy import Allocation, Claim, Example, Formulated, Trait
 from fairopt.problem import Market
-from fairopt.problem.floors import CAPS_ONLY
+from fairopt.problem.floors import FLOORS_AND_CAPS
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import INFINITY, Array, Formulation, Program, fractions
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, fractions
 
 #: The residual of the equilibrium from whose prices the method starts.
 BEGIN = 1e-7
@@ -93,8 +95,13 @@ class CooperativeOEF(Formulated):
     As printed, Eq. (10c) compares a user with itself. It is read as in the proof of Theorem 5.1, with the other user's
     shares on the right. Throughputs of different users are added up: give speedups in common units
     (`Market.normalised`). With demands, (10c) counts all GPUs of the other user, also those beyond the user's demand.
-    That is stricter than envy-freeness, and GPUs may stay idle. Caps of users and groups are read in the same way.
-    Guarantees are refused: two users with unequal ones mostly leave no envy-free allocation.
+    That is stricter than envy-freeness, and GPUs may stay idle.
+
+    Users and groups get at least their floors and at most their caps (`fairopt.problem.floors`). Guarantees are no
+    reason for envy: (10c) then compares what users hold beyond theirs, and where a user's own cap or demand leaves it
+    nothing beyond, only what it would swap for (`AboveGuarantees`). This implies `envy_within_peers`. A group may be
+    guaranteed more than its members' caps let them divide without envy: `NotSolved` then names the rows that contradict
+    each other.
 
     The program has n^2 rows. Its own method (`EnvyFreeMethod`) needs few of them unless demands bind, and proves bounds
     on the optimum. Its shares are envy-free up to rounding.
@@ -110,7 +117,7 @@ class CooperativeOEF(Formulated):
     source = "OEF, Middleware 2024, Eq. (10)"
     verifier_knows_program = True
     methods = (EnvyFreeMethod(),)
-    heeds = CAPS_ONLY
+    heeds = FLOORS_AND_CAPS
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (
         Claim("envy_freeness", "OEF Theorem 5.1"),
@@ -148,17 +155,42 @@ class CooperativeOEF(Formulated):
         """Return Eq. (10)."""
         p = Formulation(self.name)
         share = shares_of(p, problem)
-        own = (problem.speedup * share).sum(axis=1)
-        p.maximize(own.sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (10a)")
-        of_others = problem.speedup @ share.T  # entry (l, i): user l's throughput from i's shares
+        p.maximize((problem.speedup * share).sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (10a)")
+        compared = AboveGuarantees.of(problem)
+        above = share - compared.floor
+        own = (compared.worth * above).sum(axis=1)
+        of_others = compared.worth @ above.T  # entry (l, i): user l's throughput from i's shares
         p.constrain(
             "envy_free",
-            (own[:, None] >= of_others * by_weight(problem)).where(~np.eye(len(problem.users), dtype=bool)),
+            (own[:, None] >= of_others * by_weight(problem)).where(compared.pairs),
             equation="sum_j w_lj x_lj >= pi_l/pi_i sum_j w_lj x_ij",
             source="OEF Eq. (10c), Sec. 4.2.3",
             labels=(problem.users, problem.users),
         )
         return p.program()
+
+    def least_in_range(self, problem: Market, user: int, truth: Array) -> Number | None:
+        """Return it by a linear program.
+
+        For reports r between l and u the allocation is free of envy, so that ``u_i x_i >= r_i x_i >= r_i x_j >= l_i
+        x_j`` by weight, and its total ``u x >= r x`` is at least that of the robust allocation, which is free of envy
+        for r.
+        """
+        from fairopt.models.robust.robust import RobustCooperativeOEF  # here, since few ask for it
+
+        total = Exact().solve(RobustCooperativeOEF().formulate(problem, None)).require_optimal().objective
+        least, most = problem.ends
+        p = Formulation("least at any optimum of a range")
+        share = shares_of(p, problem)
+        own = (most * share).sum(axis=1)
+        p.minimize((truth * share[user]).sum())
+        of_others = least @ share.T
+        p.constrain(
+            "envy_free",
+            (own[:, None] >= of_others * by_weight(problem)).where(~np.eye(len(problem.users), dtype=bool)),
+        )
+        p.constrain("total", own.sum() >= total)
+        return Exact().solve(p.program()).require_optimal().objective
 
 
 def by_weight(problem: Market) -> Any:

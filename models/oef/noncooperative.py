@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fairopt.models.common.levels import PriceMethod
+from fairopt.models.oef.above_guarantees import AboveGuarantees
 from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
-from fairopt.problem.floors import CAPS_ONLY
+from fairopt.problem.floors import FLOORS_AND_CAPS
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Number, Program
 
@@ -22,9 +23,13 @@ class NonCooperativeOEF(Formulated):
     """Maximise total throughput subject to equal throughput, by weight, for all users.
 
     The common throughput per unit of weight is a variable, so that there are n equations instead of the n^2 printed.
-    Throughputs of different users are compared: give speedups in common units (`Market.normalised`). As a demand does,
-    a cap of one user or group holds down all. Guarantees are refused: a user with more than the others reach leaves no
-    allocation with equal throughputs.
+    Throughputs of different users are compared: give speedups in common units (`Market.normalised`).
+
+    Users and groups get at least their floors and at most their caps (`fairopt.problem.floors`). What users hold beyond
+    their guarantees is then of equal throughput; who can hold nothing beyond is left out. As a demand does, a cap of
+    one user or group holds down all. The members of a group that is guaranteed more than they are have a level of their
+    own (`AboveGuarantees`). There may still be no allocation: `NotSolved` then names the rows that contradict each
+    other.
 
     Source: OEF Eq. (9); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
 
@@ -39,7 +44,7 @@ class NonCooperativeOEF(Formulated):
     methods = (PriceMethod(),)
     level_variable = "level"
     equal = True
-    heeds = CAPS_ONLY
+    heeds = FLOORS_AND_CAPS
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("strategy_proofness", "OEF Theorem 5.4 with the definition of Sec. 2.3.1 (1)", misreport="larger"),
@@ -77,12 +82,14 @@ class NonCooperativeOEF(Formulated):
         """Return Eq. (9)."""
         p = Formulation(self.name)
         share = shares_of(p, problem)
-        level = p.variable("level")
-        own = (problem.speedup * share).sum(axis=1)
-        p.maximize(own.sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (9a)")
+        p.maximize((problem.speedup * share).sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (9a)")
+        compared = AboveGuarantees.of(problem)
+        own = (problem.speedup * (share - compared.floor)).sum(axis=1)
+        levels = int(compared.level.max()) + 1
+        level = p.variable("level", (levels,))[compared.level] if levels > 1 else p.variable("level")
         p.constrain(
             "equal_efficiency",
-            own == problem.weight * level,
+            (own == problem.weight * level).where(compared.rises),
             equation="sum_j w_lj x_lj = pi_l E",
             source="OEF Eq. (9c), Sec. 4.2.3",
             labels=(problem.users,),

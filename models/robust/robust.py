@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotCapable
+from fairopt.models.oef.above_guarantees import AboveGuarantees
 from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.problem.floors import CAPS_ONLY, FLOORS_AND_CAPS
@@ -63,7 +64,7 @@ class RobustCooperativeOEF(_InRanges):
             return p.program()
         envious, envied = pairs.T
         scale = problem.weight[envious] / problem.weight[envied]
-        better = share[envious] - share[envied] * scale[:, None]
+        better = (share[envious] - share[envied] * scale[:, None]) * (AboveGuarantees.of(problem).worth[envious] > 0)
         p.constrain(
             "envy_free",
             at_worst(p, better, least[envious], most[envious]) >= 0,

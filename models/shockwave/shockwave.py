@@ -13,6 +13,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trust import trusted
 from fairopt.errors import require
 from fairopt.models.common.schedulers import check_whole
+from fairopt.models.shockwave.prices import priced
 from fairopt.models.shockwave.program import (
     LogApproximation,
     PlannedJobs,
@@ -27,6 +28,8 @@ from fairopt.simulation import Consolidated, Placement, by_throughput, choose, p
 
 #: A job that has less than a round left counts with this power of its ratio.
 LAST_ROUND_POWER = 100
+#: By prices the gap is at most this.
+PRICED = 1e-7
 #: Larger weights of a job say nothing more, and no solver keeps its tolerance with them.
 MOST_WEIGHT = 1e6
 
@@ -90,7 +93,9 @@ class Shockwave(Policy):
       else each has its own binary variables, as in the source, which can take minutes.
     * ``most_whole``: with more jobs than this rounds that are taken together need not be whole, so that the program is
       linear: at 480 jobs a decision of the other took more than two minutes. None for no such limit.
-    * ``gap``: the relative gap at which HiGHS may stop. ``placement``: how hosts are chosen.
+    * ``priced``: the optimum of a linear program is found by `prices`, where no job is held to its target; else, and
+      where that ends without one, by the back end. ``gap``: the relative gap at which HiGHS may stop.
+    * ``placement``: how hosts are chosen.
 
     Readings. The source has one GPU type: here a job runs on one type in a round, and times are those on its fastest
     type. Its predictor of batch sizes has no place, since speeds are constant here. The share 1/N counts jobs, not
@@ -121,6 +126,7 @@ class Shockwave(Policy):
     ranked: bool = True
     together: bool = True
     most_whole: int | None = 100
+    priced: bool = True
     gap: float = 1e-3
     placement: Placement = field(default_factory=Consolidated)
 
@@ -237,19 +243,13 @@ class Shockwave(Policy):
         """Return the window's program and its optimum, None where ``slack`` (n,) cannot be kept."""
         if slack is not None and (slack < 0).any():  # a job cannot finish in time whatever is planned
             return None, None
-        program = window_program(
-            jobs,
-            queue.capacity,
-            self.window,
-            float(queue.length),
-            weight=weight,
-            makespan=self.makespan,
-            logarithm=self.logarithm,
-            slack=slack,
-            together=self.together,
-            whole=not self.together or self.most_whole is None or len(jobs) <= self.most_whole,
-        )
-        solution = solve(program)
+        window: dict[str, Any] = {"weight": weight, "makespan": self.makespan, "logarithm": self.logarithm}
+        of = jobs, queue.capacity, self.window, float(queue.length)
+        whole = not self.together or self.most_whole is None or len(jobs) <= self.most_whole
+        program = window_program(*of, **window, slack=slack, together=self.together, whole=whole)
+        by_prices = not whole and slack is None and self.priced
+        found = priced(*of, **window, gap=min(self.gap, PRICED)) if by_prices else None
+        solution = solve(program) if found is None else found.solution(program, jobs, self.logarithm)
         if slack is not None and solution.status is Status.INFEASIBLE:
             return program, None
         trusted(program, solution)

@@ -63,7 +63,7 @@ def levels(results: StudyResults, policies: Iterable[str], measures: Readings) -
             for reading, measure in measures.items():
                 if values := results.outcomes(policy, setting, measure):
                     found = percentages(values, setting.source.resampled)
-                    yield FoundShare({**_where(setting), "policy": policy, "reading": reading}, found)
+                    yield FoundShare({**_where(results, setting), "policy": policy, "reading": reading}, found)
 
 
 def cases(results: StudyResults, over: str, unders: Iterable[str], measures: Readings) -> Iterator[RatioCase]:
@@ -73,9 +73,12 @@ def cases(results: StudyResults, over: str, unders: Iterable[str], measures: Rea
             for reading, measure in measures.items():
                 found = ratio(results, setting, measure, over, under)
                 if found is not None and found.ratio.value > 0:
-                    yield RatioCase({**_where(setting), "policy": under, "reading": reading}, found)
+                    yield RatioCase({**_where(results, setting), "policy": under, "reading": reading}, found)
 
 
-def _where(setting: StudySetting) -> dict[str, str]:
+def _where(results: StudyResults, setting: StudySetting) -> dict[str, str]:
+    """Return what a setting is, part by part; the parts are the same for all studies of one generator."""
     names = {**setting.names, "load": f"load {setting.load:g}" if setting.load else ""}
-    return {name: value for name, value in names.items() if value}
+    told = names.pop("error") or "lengths as they are"
+    length = f"intervals of {results.spec.length:g} s"
+    return {**{name: value for name, value in names.items() if value}, "length": length, "error": told}

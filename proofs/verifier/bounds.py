@@ -15,7 +15,7 @@ from math import inf
 from .entitled import Asked, asks, served, told, uses
 from .market import ZERO, Bound, Market, Table, read_table
 from .reading import Entry, Number, Rejected, summed
-from .standing import Standing
+from .standing import Standing, peers
 
 Bundle = list[Fraction]
 #: A user, what it uses, and what must not be worth more to it; None where its speedups decide what it uses.
@@ -66,11 +66,8 @@ def _others(market: Market, shares: Table) -> Iterator[Case]:
 
 
 def _peers(market: Market, shares: Table) -> Iterator[Case]:
-    owed, n = Standing(market, shares).owed, len(shares)
-    place = list(zip(owed.over, owed.tier, strict=True))
-    for at, case in enumerate(_others(market, shares)):
-        if place[at // n] == place[at % n]:
-            yield case
+    for i, would in peers(market, shares):
+        yield i, in_use(market, i, shares[i]), in_use(market, i, would)
 
 
 def _guarantees(market: Market, shares: Table) -> Iterator[Case]:

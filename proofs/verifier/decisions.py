@@ -15,16 +15,20 @@ from .programs import (
     MOST_TERMS,
     PROGRAMS,
     SENSES,
-    max_min,
+    Row,
+    entitle,
     point_of,
     policy_shown,
     read_duals,
     read_point,
     read_program,
+    rising,
     shares_shown,
+    sharing,
     sharing_with,
+    throughput,
 )
-from .reading import Entry, Rejected, Unreadable, brief, shown, summed, within
+from .reading import Entry, Rejected, Unreadable, brief, require, shown, summed, within
 from .standing import SAID, cap_kept, guarantee_kept
 from .statements import Decision, Range, read_allocation, require_bound, require_feasible
 from .trading import trades_due
@@ -56,31 +60,75 @@ def require_value(value: Fraction, told: Entry) -> None:
         raise Rejected("the value is not the point's")
 
 
+def equal_time(market: Market, i: int) -> Fraction:
+    """Return what user i's part of every type is worth to it, whatever it demands."""
+    return replace(market, demand=[inf] * len(market.users)).equal_share(i)
+
+
+def isolated(market: Market, i: int) -> Fraction:
+    """Return what user i's part of every type is worth to it, all of them scaled down to its demand."""
+    part = summed(market.capacity) * market.weight[i] / market.weights
+    return equal_time(market, i) * Fraction(min(ONE, market.demand[i] / part))
+
+
+#: What a ratio is to: a throughput, by Gavel's normalisers.
+NORMALISERS: dict[str, Callable[[Market, int], Fraction]] = {
+    "own-partition": Market.equal_share,
+    "equal-time": equal_time,
+    "isolated": isolated,
+}
+
+
 def levels(data: Entry) -> Decision:
     """Water filling: in each round the least ratio is the largest possible, and duals show who is held down.
 
-    A dual that is not zero says that the user's row is tight at every optimum of the round.
+    A dual that is not zero says that the user's row is tight at every optimum of the round. Ratios rise alike
+    from 0; or, where rates are told, as fast as these from what they were, and are then without weights.
     """
-    told = data.fields("market allocation rounds")
-    market, shares = read_allocation(told)
-    fixed: dict[int, Fraction] = {}
-    rounds, size = told["rounds"].items(), len(shares) * (len(market.types) + 8)
+    told = data.fields("market allocation rounds", "normaliser owed rates")
+    market = read_whole(told["market"])
+    shares, owed, users = read_table(told["allocation"], market), market.entitled, range(len(market.users))
+    require_feasible(market, shares)
+    program = sharing(market)
+    require((owed is None) == (told["owed"].value is None), "owed", "it is what entitlements make of groups")
+    if owed:
+        require_entitled(market, shares)
+        entitle(program, market, owed, told["owed"])
+    rated = told["rates"].value is not None
+    named = (
+        told["normaliser"].choice(NORMALISERS) if told["normaliser"].value is not None else "own-partition"
+    )
+    counted = replace(market, weight=[ONE] * len(users)) if rated else market
+    fair = [NORMALISERS[named](counted, i) for i in users]
+    rounds, had, fixed = told["rounds"].items(), [ZERO] * len(users), set[int]()
+    rates = [row.numbers(len(users)) for row in told["rates"].items(len(rounds))] if rated else []
+    size = sum(len(row.terms.items()) for row in program.rows.values()) + len(users) * (8 - len(market.types))
     within(len(rounds) * size, 5 * MOST_TERMS, told["rounds"].place, "terms of programs")
-    for this in (entry.fields("level fixed duals") for entry in rounds):
+    for at, this in enumerate(entry.fields("level fixed duals") for entry in rounds):
         level, duals = this["level"].number(), read_duals(this["duals"])
+        rate = rates[at] if rated else [ZERO if i in fixed else ONE for i in users]
         x = point_of(shares, Entry({"least_ratio": this["level"].value}))
-        max_min(market, fixed).optimum(x, duals)
+        rising(program, market, fair, had, rate).optimum(x, duals)
         new = {name.position(market.users) for name in this["fixed"].items()}
-        held_down = {key[1] for key, rate in duals.items() if key[0] == "least_ratio" and rate}
-        if not new or not new <= held_down - fixed.keys():
+        held_down = {
+            key[1] for key, push in duals.items() if key[0] == "least_ratio" and push and rate[key[1]]
+        }
+        if not new or not new <= held_down - fixed or min(rate) < 0 or any(rate[i] for i in fixed):
             raise Rejected("a round fixes nobody, somebody twice, or whom no dual holds down")
-        fixed |= dict.fromkeys(new, level)
-    if len(fixed) < len(market.users):
+        had = [
+            a + b * level if rated or i in new else a for i, (a, b) in enumerate(zip(had, rate, strict=True))
+        ]
+        fixed |= new
+    if len(fixed) < len(users):
         raise Rejected("somebody is never fixed")
-    least = {i: level * market.equal_share(i) for i, level in fixed.items()}
-    said = "ratios to own partitions are lexicographically max-min, as water-filling makes them"
-    optima = sharing_with(market, "levels", least)
-    return Decision(said, market, shares, policy="water-filling", optima=optima)
+    name = "hierarchical-water-filling at rates that are told" if rated else "water-filling"
+    name += (" with entitlements" if owed else "") + ("" if named == "own-partition" else f", {named}")
+    said = f"ratios to {'own partitions' if named == 'own-partition' else f'{named} throughputs'} "
+    said += "rise as far as they can" if rated else "are lexicographically max-min"
+    note = "floors of groups, and GPUs that are lent, are as told" if owed else ""
+    for i in users:
+        program.rows["levels", i] = Row(throughput(market, i), had[i] * fair[i], inf)
+    return Decision(f"{said}, as {name} makes them", market, shares, note, policy=name, optima=program)
 
 
 def read_whole(entry: Entry) -> Market:

@@ -42,8 +42,8 @@ def decide(path: Path, tolerance: Fraction | None = None) -> tuple[list[str], st
         return certificates.decide(begins)
     if schedules.recognises(begins):
         return schedules.judged(begins, tolerance)
-    keys = brief(list(begins)) if isinstance(begins, dict) else brief(begins)
-    raise Unreadable(f"it is no certificate, no run and no schedule: it holds {keys}")
+    held = brief(list(begins) if isinstance(begins, dict) else begins)
+    raise Unreadable(f"it is no certificate, no run and no schedule: it holds {held}")
 
 
 def report(path: Path, tolerance: Fraction | None = None) -> tuple[int, list[str]]:
@@ -58,6 +58,11 @@ def report(path: Path, tolerance: Fraction | None = None) -> tuple[int, list[str
     if len(violations) > MOST_SHOWN:
         said.append(f"REJECTED: {len(violations)} violations in all")
     return REJECTED, said
+
+
+def printed(path: Path, line: str) -> str:
+    """Return a line about a file. Its name has no colon before a space, so that it is no verdict."""
+    return one_line(str(path).replace(": ", r"\x3a ") + f": {line}")
 
 
 def files(path: Path) -> Iterator[Path]:
@@ -76,13 +81,12 @@ def small_number(text: str) -> Fraction:
 def main(arguments: list[str] | None = None) -> int:
     """Decide files, print what was found, and return the exit status."""
     parser = argparse.ArgumentParser(prog="verify.py", description=str(__doc__).partition("\n\n")[2])
-    what = "certificates, runs, schedules, or folders of them"
-    parser.add_argument("file", nargs="+", type=Path, help=what)
+    parser.add_argument("file", nargs="+", type=Path, help="certificates, runs, schedules, or folders")
     parser.add_argument("--tolerance", type=small_number, help="by default 0 for runs and 1e-9 for schedules")
     asked, worst = parser.parse_args(arguments), FINE
     for path in (each for named in asked.file for each in files(named)):
         status, said = report(path, asked.tolerance)
         worst = max(worst, status)
         for line in said:
-            print(one_line(f"{path}: {line}"), flush=True)
+            print(printed(path, line), flush=True)
     return worst

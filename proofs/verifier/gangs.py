@@ -37,8 +37,8 @@ class Round:
         reward, tolls = told["reward"].amount(), dict[Kind, Fraction]()
         for gang, i, toll in (each.items(3) for each in told["tolls"].or_none()):
             tolls[gang.integer(), i.integer()] = toll.number()
-        pays = {(size, WAITS): ZERO for size, _ in self.jobs}
-        for size, j in [(size, j) for size, _ in pays for j in range(len(prices))]:
+        pays = {(size, j): ZERO for size, row in self.jobs for j, _ in row}
+        for size, j in [kind for kind in pays if kind[1] != WAITS]:
             pays[size, j] = size * (prices[j] - reward) + tolls.get((size, j), ZERO)
         least = summed(n * min(c + pays[size, j] for j, c in row) for (size, row), n in self.jobs.items())
         least -= summed(price * room for price, room in zip(prices, self.capacity, strict=True))

@@ -1,4 +1,4 @@
-"""Nash welfare where demands bind: between which numbers its throughputs lie, which are irrational.
+"""Nash welfare where demands or entitlements bind: between which numbers its throughputs lie.
 
 No logarithm is taken. Let c be the least that a unit of throughput costs a user at prices and rents. The sum
 of c * throughput is at most what all GPUs and all demands cost, for every allocation. For every t,
@@ -12,35 +12,36 @@ from __future__ import annotations
 from fractions import Fraction
 from math import inf
 
-from .decisions import read_rents
-from .market import Market, dot, row_shown
+from .decisions import read_rents, read_whole, require_entitled
+from .market import Market, Table, dot, read_market, read_table, row_shown
+from .programs import entitle, point_of, read_duals, sharing, throughput
 from .reading import Entry, Rejected, shown, summed
-from .statements import Proved, read_allocation
+from .statements import Proved, require_feasible
 
 #: Terms of the gap are rounded up to a part of it, so that sums stay short: together a thousandth.
 ROUNDED = 1000
 
 
 def nash_bounds(data: Entry) -> Proved:
-    """At every allocation of maximal Nash welfare each throughput lies within its bounds."""
-    told = data.fields("market allocation prices rents gap lower upper")
-    market, shares = read_allocation(told)
-    users = range(len(market.users))
-    prices, rents = told["prices"].numbers(len(market.types)), read_rents(told["rents"], market)
-    lower, upper = (told[key].numbers(len(market.users)) for key in ("lower", "upper"))
-    gap = told["gap"].amount(positive=True)
-    if min(prices) < 0 or any(summed(shares[i]) > market.demand[i] for i in users):
-        raise Rejected("a price is negative, or somebody gets more than it demands")
+    """At every allocation of maximal Nash welfare each throughput lies within its bounds.
+
+    Where there are entitlements, duals of the rows prove what all throughputs cost at most, for any costs.
+    """
+    free = "costs" not in data.value
+    told = data.fields(f"market allocation gap lower upper {'prices rents' if free else 'costs duals owed'}")
+    market = read_market(told["market"]) if free else read_whole(told["market"])
+    shares, users = read_table(told["allocation"], market), range(len(market.users))
+    require_feasible(market, shares)
+    costs, terms = _bought(told, market, shares) if free else _within(told, market, shares)
+    lower, upper = (told[key].numbers(len(users)) for key in ("lower", "upper"))
+    gap = told["gap"].amount(positive=free)
     own = [dot(market.speedup[i], shares[i]) for i in users]
-    costs = [min(_costs(market, i, prices, rents[i])) for i in users]
     if not (min(own) > 0 and min(costs) > 0):
         raise Rejected("somebody gets nothing, or pays nothing")
-    terms = [price * there for price, there in zip(prices, market.capacity, strict=True)]
-    terms += [rent * Fraction(most) for rent, most in zip(rents, market.demand, strict=True) if most != inf]
     for i, weight in enumerate(market.weight):
         terms += [weight * (weight / (costs[i] * own[i]) - 1), -weight]
     grain = gap / (ROUNDED * len(terms))
-    if sum(-(-term // grain) for term in terms) * grain > gap:
+    if (sum(-(-term // grain) for term in terms) * grain if gap else summed(terms)) > gap:
         raise Rejected("prices and rents prove a larger gap")
     for i, weight in enumerate(market.weight):
         low, high = costs[i] * lower[i] / weight, costs[i] * upper[i] / weight
@@ -50,7 +51,33 @@ def nash_bounds(data: Entry) -> Proved:
             raise Rejected(f"the bounds of {market.users[i]!r} are closer than is proved")
     said = "wherever Nash welfare is largest, the throughputs of the users are at least "
     said += f"{row_shown(lower)} and at most {row_shown(upper)}; the sum of weight * log throughput of this"
-    return Proved(f"{said} allocation is less than {shown(gap)} below the largest", market, shares)
+    note = "" if free else "within entitlements; floors of groups, and GPUs that are lent, are as told"
+    said += f" allocation is {'less than' if free else 'at most'} {shown(gap)} below the largest"
+    return Proved(said, market, shares, note)
+
+
+def _bought(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction]]:
+    """Return what a unit of throughput costs, and what all GPUs and demands do, by prices and rents."""
+    users = range(len(market.users))
+    prices, rents = told["prices"].numbers(len(market.types)), read_rents(told["rents"], market)
+    if min(prices) < 0 or any(summed(shares[i]) > market.demand[i] for i in users):
+        raise Rejected("a price is negative, or somebody gets more than it demands")
+    terms = [price * there for price, there in zip(prices, market.capacity, strict=True)]
+    terms += [rent * Fraction(most) for rent, most in zip(rents, market.demand, strict=True) if most != inf]
+    return [min(_costs(market, i, prices, rents[i])) for i in users], terms
+
+
+def _within(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction]]:
+    """Return the costs that are told, and what all throughputs cost at most within entitlements, by duals."""
+    program, costs = sharing(market), told["costs"].numbers(len(market.users))
+    if market.entitled is None:
+        raise Rejected("there are no entitlements")
+    require_entitled(market, shares)
+    entitle(program, market, market.entitled, told["owed"])
+    for i, cost in enumerate(costs):
+        program.cost |= throughput(market, i, factor=cost)
+    program.value(point_of(shares, Entry({})))
+    return costs, [program.bound(read_duals(told["duals"]))]
 
 
 def _costs(market: Market, i: int, prices: list[Fraction], rent: Fraction) -> list[Fraction]:

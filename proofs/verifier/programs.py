@@ -8,14 +8,17 @@ optimal. The programs of policies are written down here from the market; a polic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import permutations
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .market import MOST_SHOWN, ONE, ZERO, Market, Table, digest_of, exactly
 from .reading import Entry, Number, Rejected, brief, digest, require, shown, summed, within
+
+if TYPE_CHECKING:
+    from .entitled import Entitled
 
 Key = tuple[Any, ...]  #: the name of a row or variable: a word, and positions counted from 0
 Terms = dict[Key, Fraction]  #: a sum of variables, each times a number
@@ -261,19 +264,49 @@ def oef_cooperative(market: Market) -> Program:
     return program
 
 
-def max_min(market: Market, fixed: dict[int, Fraction] | None = None) -> Program:
-    """Maximise the least ratio of throughput to own partition, ``least_ratio`` (Gavel Sec. 4.1).
+def max_min(market: Market) -> Program:
+    """Maximise the least ratio of throughput to own partition, ``least_ratio`` (Gavel Sec. 4.1)."""
+    users = range(len(market.users))
+    fair, nothing, alike = [market.equal_share(i) for i in users], [ZERO for _ in users], [ONE for _ in users]
+    return rising(sharing(market), market, fair, nothing, alike)
 
-    As in water filling, users that are ``fixed`` only keep the ratio that they have.
-    """
-    program, kept = sharing(market), fixed or {}
-    program.bounds["least_ratio",] = (-inf, inf)
+
+def rising(
+    within: Program, market: Market, fair: list[Fraction], had: list[Fraction], rates: list[Fraction]
+) -> Program:
+    """Maximise ``least_ratio``: ratios to ``fair`` are at least what they were, and rates times it more."""
+    program = replace(within, rows=dict(within.rows), bounds=within.bounds | {("least_ratio",): (-inf, inf)})
     program.cost = {("least_ratio",): ONE}
-    for i in range(len(market.users)):
-        ratio = throughput(market, i, factor=1 / market.equal_share(i))
-        rising = {} if i in kept else {("least_ratio",): -ONE}
-        program.rows["least_ratio", i] = Row(ratio | rising, kept.get(i, ZERO), inf)
+    for i, (own, least, rate) in enumerate(zip(fair, had, rates, strict=True)):
+        rises = {("least_ratio",): -rate} if rate else {}
+        program.rows["least_ratio", i] = Row(throughput(market, i, factor=1 / own) | rises, least, inf)
     return program
+
+
+def entitle(program: Program, market: Market, owed: Entitled, told: Entry) -> None:
+    """Add floors and caps; a user's floor is what it can use of its guarantee, and one without bound is none.
+
+    Told are the floors of groups, what their members can use, and how much is lent where some is reserved.
+    """
+    users, types, at = range(len(market.users)), range(len(market.types)), told.fields("floors", "lent")
+    require(len(set(owed.tier)) == 1, "tier", "floors and caps know no tiers")
+    for i, cap in zip(users, owed.cap, strict=False):
+        pairs = list(zip(owed.guarantee[i], cap, strict=True))[: len(types)]
+        floor = market.used(i, [ZERO if most == inf else Fraction(min(most, high)) for most, high in pairs])
+        for j in types:
+            most = min(cap[j], market.capacity[j], program.bounds["share", i, j][1])
+            program.bounds["share", i, j] = (floor[j], most)
+    for j, lent in enumerate([] if at["lent"].value is None else at["lent"].numbers(len(types))):
+        program.rows["capacity", j] = program.rows["capacity", j]._replace(high=min(lent, market.capacity[j]))
+    groups = range(len(users), len(owed.nodes))
+    below = {group: [i for i in users if group in owed.path(i)] for group in groups}
+    for at_group, row in zip(groups, at["floors"].items(len(groups)), strict=True):
+        for j, least in enumerate(row.numbers(len(types))):
+            terms = {("share", i, j): ONE for i in below[at_group]}
+            most, key = owed.guarantee[at_group][j], (at_group - len(users), j)
+            require(least <= (ZERO if most == inf else most), row.place, "a floor is above the guarantee")
+            program.rows["group_floor", *key] = Row(terms, least, inf)
+            program.rows["group_cap", *key] = Row(terms, -inf, owed.cap[at_group][j])
 
 
 PROGRAMS: dict[str, Callable[[Market], Program]] = {

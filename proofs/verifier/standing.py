@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import floor, inf
 from typing import Any
@@ -211,12 +211,23 @@ def group_fairness(market: Market, shares: Table) -> bool:
     return True
 
 
-def envy_within_peers(market: Market, shares: Table) -> bool:
-    """Return whether nobody prefers the shares of another of its group and tier, by weight, to its own."""
+def peers(market: Market, shares: Table) -> Iterator[tuple[int, list[Fraction]]]:
+    """Yield each user with its guaranteed part and what a peer holds beyond it, by weight, within caps."""
     owed, users = Standing(market, shares).owed, range(len(shares))
-    own, place = market.worths(shares), list(zip(owed.over, owed.tier, strict=True))
-    pairs = ((i, other) for i in users for other in users if place[i] == place[other])
-    return all(own[i] >= market.out_of_shares(shares, i, other) for i, other in pairs)
+    ends = [[*zip(*rows, strict=False)] for rows in zip(shares, owed.guarantee, owed.cap, strict=False)]
+    # a guarantee without bound is none
+    sure = [[ZERO if owes == inf else Fraction(min(x, owes, most)) for x, owes, most in row] for row in ends]
+    place = list(zip(owed.over, owed.tier, strict=True))
+    for i, other in ((i, other) for i in users for other in users if place[i] == place[other]):
+        scale = market.weight[i] / market.weight[other]
+        held = [g + scale * (x - own) for g, x, own in zip(sure[i], shares[other], sure[other], strict=True)]
+        yield i, [Fraction(min(pair)) for pair in zip(held, owed.cap[i], strict=False)]
+
+
+def envy_within_peers(market: Market, shares: Table) -> bool:
+    """Return whether nobody prefers what a peer, of its group and tier, holds beyond its guarantee."""
+    own = market.worths(shares)
+    return all(own[i] >= market.worth(i, bundle) for i, bundle in peers(market, shares))
 
 
 #: How each property is decided, and what it means that it holds.
@@ -248,6 +259,7 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     ),
     "envy_within_peers": (
         envy_within_peers,
-        "nobody would get more out of another's shares, scaled by weights, in its group and tier",
+        "nobody would get more with what another of its group and tier holds beyond its guarantee, scaled by"
+        " weights and within the own caps, in the place of what it holds so itself",
     ),
 }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM, SCREENS, asked, browsed
 from clusters import GANGS, cluster
 
 from fairopt.audit import audit
@@ -19,55 +17,7 @@ from fairopt.importing.imported import Imported, Unplaced
 from fairopt.problem import Entitlements, Gangs, Market
 
 pytest.importorskip("jinja2", reason="needs the extra bench")
-CHROMIUM = shutil.which("chromium")
-BROWSER = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr"),
-)
 EVIL = "<script>alert(1)</script>\"'&"
-#: What a browser is asked to find out about a page; the answer becomes the text of the page.
-ASK = """<script>(() => {
-const luminance = colour => {
-  const [r, g, b] = colour.match(/[0-9.]+/g).slice(0, 3).map(v => v / 255)
-    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const ground = element => {
-  for (let each = element; each; each = each.parentElement) {
-    const colour = getComputedStyle(each).backgroundColor;
-    if (!/rgba\\(.*, 0\\)|transparent/.test(colour)) return colour;
-  }
-  return "rgb(255, 255, 255)";
-};
-const texts = Array.from(document.querySelectorAll("body *")).filter(e => e.checkVisibility()
-  && Array.from(e.childNodes).some(t => t.nodeType === 3 && t.textContent.trim()));
-const contrasts = texts.map(e => {
-  const [a, b] = [luminance(getComputedStyle(e).color), luminance(ground(e))].sort((x, y) => y - x);
-  return [(a + 0.05) / (b + 0.05), e.tagName + " " + e.textContent.trim().slice(0, 40)];
-}).sort((x, y) => x[0] - y[0]);
-const find = document.getElementById("find");
-find.value = "batch"; find.dispatchEvent(new Event("input"));
-const said = {
-  contrast: contrasts[0], ground: ground(document.body), texts: texts.length,
-  keys: Array.from(document.querySelectorAll("a[href], input, select, summary, [tabindex]"))
-    .filter(e => e.tabIndex === 0 && e.checkVisibility()).map(e => e.tagName),
-  told: document.getElementById("told").textContent,
-  unnamed: Array.from(document.querySelectorAll("input, select")).filter(e => !e.labels.length).length,
-  dangling: Array.from(document.querySelectorAll("a[href^='#']")).filter(e => !document.querySelector(e.hash)).length,
-  wide: document.documentElement.scrollWidth > innerWidth,
-};
-document.body.textContent = "ANSWER" + JSON.stringify(said) + "END";
-})();</script>"""
-
-
-def browsed(html: str, folder: Path, *options: str) -> tuple[str, str]:
-    """Return the page as a browser has it, and what it logged."""
-    assert CHROMIUM is not None
-    file = folder / "page.html"
-    file.write_text(html, encoding="utf-8")
-    words = [CHROMIUM, *BROWSER, f"--user-data-dir={folder / 'profile'}", *options, "--dump-dom", f"file://{file}"]
-    ran = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
-    return ran.stdout, ran.stderr
 
 
 @pytest.fixture(scope="module")
@@ -98,22 +48,12 @@ def test_names_from_files_are_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--window-size=1200,900"],
-        ["--window-size=500,900"],
-        ["--window-size=1200,900", "--blink-settings=preferredColorScheme=0", "--force-dark-mode"],
-    ],
-    ids=["desktop", "phone", "dark"],
-)
+@pytest.mark.parametrize("options", SCREENS.values(), ids=SCREENS)
 def test_a_browser_shows_it_to_everybody(html: str, tmp_path: Path, options: list[str]) -> None:
     whole, log = browsed(html, tmp_path, *options)
     assert "CONSOLE" not in log
     assert "of 11 lines" in whole  # its script ran
-    free = re.sub(r"<meta http-equiv[^>]+>", "", html).replace("</body>", f"{ASK}</body>")
-    answered, log = browsed(free, tmp_path, *options)
-    said = json.loads(answered.partition("ANSWER")[2].partition("END")[0].replace("&lt;", "<").replace("&amp;", "&"))
+    said, log = asked(html, tmp_path, *options)
     assert "CONSOLE" not in log
     assert said["contrast"][0] >= 4.5, said["contrast"]
     assert said["texts"] > 100

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -138,13 +137,17 @@ def test_the_schema_is_one_and_describes_every_part() -> None:
                 assert {"description", "const"} & (set(part) | set(target)), (kind, key)
 
 
+#: What may be left out without breaking the form.
+OPTIONAL = {"trades", "variables", "rents", "optima", "speedups", "grain", "normaliser", "owed", "rates"}
+
+
 @pytest.mark.parametrize("name", BY_HAND)
 def test_the_schema_knows_what_is_worked_out_by_hand_and_nothing_beside_it(name: str) -> None:
     data = BY_HAND[name]
     VALIDATOR.validate(data)
     for broken in (data | {"remark": "trust me"}, data | {"schema": 2}, data | {"certificate": "proof"}):
         assert not VALIDATOR.is_valid(broken)
-    for key in set(data) - {"trades", "variables", "rents", "optima", "speedups", "grain"}:
+    for key in set(data) - OPTIONAL:
         assert not VALIDATOR.is_valid({other: data[other] for other in data if other != key}), key
     for number, place in enumerate(place for place in places(data) if is_number(at(data, place))):
         wrong = Tampering(place, "a float", 0.5) if number % 2 else Tampering(place, "a word", "half")
@@ -231,8 +234,9 @@ def test_a_split_that_forgets_demands_is_caught(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_verdict_that_is_wrong_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = allocate(MaxEfficiency(), MARKET, Exact()).shares
-    envy = import_module(EnvyFreeness.__module__)
-    monkeypatch.setattr(envy, "_value", lambda market, shares, users, others: market.utility(shares)[users])
+    monkeypatch.setattr(
+        EnvyFreeness, "_value", lambda self, market, shares, users, others: market.utility(shares)[users]
+    )
     verdict = EnvyFreeness().check(MARKET, shares)
     with pytest.raises(Rejected, match="does not get"):
         verify(written(EnvyFreeness().certify(MARKET, shares, verdict)))

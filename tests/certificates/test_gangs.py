@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -17,6 +18,7 @@ from fairopt.errors import BadInput, NotSolved
 from fairopt.evidence import certify_gangs
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_gpus
 from fairopt.proofs.verifier import gangs
+from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
 from fairopt.testing.certificate_kinds.examples import Untrue
@@ -108,6 +110,9 @@ def test_a_change_is_rejected_or_leaves_the_statement_true(part: int, conformanc
 
 
 SPLIT, ONE, MORE = BY_HAND["GANGS"]["cases"]
+#: A job waits for a GPU of a type of which there is none, and which has a price.
+ONE_WAITS = {"gangs": [1], "capacity": [0], "least": 0, "cost": [[0]], "types": [-1], "value": 0, "cases": []}
+ONE_WAITS |= {"root": {"prices": [1], "reward": 0}}
 
 
 @pytest.mark.parametrize(
@@ -131,6 +136,7 @@ SPLIT, ONE, MORE = BY_HAND["GANGS"]["cases"]
         ({"cases": 3}, "no list"),
         ({"gangs": [0, 2, 2]}, "at least 1"),
         ({"cases": [[]]}, "no object"),
+        (ONE_WAITS | {"bound": 1, "gap": 1}, "a case is missing"),  # who waits pays no price
     ],
 )
 def test_forged(change: dict[str, Any], why: str) -> None:
@@ -143,6 +149,13 @@ def test_a_gap_is_not_optimal_and_numbers_may_be_long() -> None:
     assert verify(BY_HAND["GANGS"] | {"bound": -7, "gap": 1}).startswith(said)
     dear = verify(BY_HAND["GANGS"] | {"cost": [[0, -1], [-4, f"1{'0' * 5000}"], [-5, None]]})
     assert ": optimal [round " in dear
+
+
+def test_a_bound_looks_at_kinds_of_gangs_that_may_run_only() -> None:
+    """Not at every size on every type: many cases of a file without costs would take hours."""
+    waits = Counter({(size, ((gangs.WAITS, gangs.ZERO),)): 1 for size in range(1, 4)})
+    told = Entry({"prices": [0] * 5, "reward": 0, "tolls": None})
+    assert gangs.Round(waits, [1] * 5, 0).bound(told, {})[1].keys() == {(size, gangs.WAITS) for size in range(1, 4)}
 
 
 def no_split(left: Any, told: Any, less: Any) -> None:

@@ -57,3 +57,15 @@ def test_a_mistake_is_named(fairopt: Callable[..., Ran], arguments: list[str], s
     assert ran.status == 2
     assert said in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_one_page_with_all_of_it(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    page, nowhere = tmp_path / "page.html", tmp_path / "nowhere" / "page.html"
+    asked = ("frontier", "@oef-eq6", "--goal", "least_gain", "--property", "envy_freeness", "--policy", "max-min")
+    assert fairopt(*asked, "--html", page).status == 0
+    text = page.read_text(encoding="utf-8")
+    assert "<title>Frontier of @oef-eq6</title>" in text
+    assert text.count("<svg ") == 1
+    refused = fairopt(*asked, "--html", nowhere)
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert "--html: " in refused.err

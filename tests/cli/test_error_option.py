@@ -84,3 +84,16 @@ def test_a_batch_has_no_such_error(fairopt: Callable[..., Ran], tmp_path: Path) 
     ran = fairopt("compare", "@astraea-example", "--error", "5%")
     assert ran.status == 2
     assert "--error: it means nothing for a batch" in ran.err
+
+
+def test_solve_bounds_what_a_user_has_at_worst(fairopt: Callable[..., Ran], given: tuple[Path, Path]) -> None:
+    asked = ("solve", given[0], "--policy", "equal-split", "--error", "10%", "--at-worst")
+    assert (
+        "A truly gets, at worst, 1 of its equal share, whatever is reported in the range (exact"
+        in fairopt(*asked, "A").out
+    )
+    worst = fairopt(*asked, "A", "--exact", "--json").data["at_worst"]
+    assert (worst["least"], worst["most"], worst["exact"]) == ("1", "1", True)
+    refused = fairopt(*asked, "C")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert "C" in refused.err

@@ -270,3 +270,41 @@ def test_what_it_does_not_take_is_refused_by_name() -> None:
     assert len(fine.curves) == 2
     assert "above 64" in str(found.failed["nash_welfare", "sharing_incentive"])
     assert len(found.curves) == 2
+
+
+#: One user, one type, users alike, types that nobody uses, numbers far apart, weights and demands that bind.
+ODD = {
+    "one user": Market.of([[1, 2]], [1, 1]),
+    "one type": Market.of([[1], [2], [3]], [2]),
+    "one of each": Market.of([[3]], [1]),
+    "one user who demands less": Market.of([[1]], [5], demand=[2]),
+    "users alike": Market.of([[1, 2, 3]] * 3, [1, 2, 1]),
+    "alike but for units": Market.of([[1, 2], [2, 4], [3, 6]], [1, 1]),
+    "far apart": Market.of([[1, 10**6], [10**6, 1]], [1, 1]),
+    "far apart in units": Market.of([["1e-6", 1], [1, 3]], [1, 1]),
+    "nobody runs on all": Market.of([[0, 1], [1, 0]], [1, 1]),
+    "a type that nobody uses": Market.of([[0, 1], [0, 2]], [3, 1]),
+    "a type without GPUs": Market.of([[1, 2], [2, 1]], [0, 1]),
+    "weights": Market.of([[1, 2], [1, 5]], [1, 1], weight=[1, 7]),
+    "small demands": Market.of([[1, 2], [1, 5]], [1, 1], demand=["1/10", "1/10"]),
+    "all at once": Market.of([[0, 2], [1, 5], [1, 1]], [2, 1], demand=[1, "1/3", None], weight=[1, 2, 3]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ODD)
+def test_odd_markets_have_curves_that_are_right_and_certified(name: str) -> None:
+    market = ODD[name]
+    found = frontier(market, LINEAR, policies=["max-min", "oef-cooperative"])
+    assert not found.failed
+    for curve in found.curves:
+        assert curve.exact
+        for point in curve.points[:2] if curve.against != "pareto_efficiency" else ():
+            by_scipy = by_hand(market, curve.goal, curve.against, float(point.epsilon))
+            assert float(point.value) == pytest.approx(by_scipy, rel=1e-6)
+    for each in found.policies:
+        assert each.error is None
+        assert all(distance >= 0 for distance in each.distances.values())
+    for item in found.certificates():
+        assert item.certificate is not None
+        assert verify(json.loads(json.dumps(item.certificate.to_json())))

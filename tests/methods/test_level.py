@@ -183,10 +183,13 @@ def test_one_demand_that_limits_all_is_seen_at_once() -> None:
     assert np.count_nonzero(raised.demand_duals) == 1
 
 
-def test_the_first_shares_that_reach_what_one_demand_allows_will_do(monkeypatch) -> None:
-    market = large_market(4000, 10, even)
-    demand = np.full(4000, np.inf)
-    demand[0] = 0.01 * market.capacity.sum() / 4000
+@pytest.mark.parametrize(("users", "part"), [(4000, 0.97), (2000, 0.01)])
+def test_the_first_shares_that_reach_what_one_demand_allows_will_do(users: int, part: float, monkeypatch) -> None:
+    """Of many users those at smoothed prices, else the first inside; ``part`` of the highest level is allowed."""
+    market = large_market(users, 10, even)
+    free = raise_level(market.speedup, market.capacity, market.weight)
+    demand = np.full(users, np.inf)
+    demand[0] = part * free.lower * market.weight[0] / market.speedup[0].max()
     seen: list[int] = []
 
     def watched(problem: LevelProblem, *given: object) -> Guess:
@@ -198,5 +201,5 @@ def test_the_first_shares_that_reach_what_one_demand_allows_will_do(monkeypatch)
     monkeypatch.setattr(level_prices, "interior", watched)
     raised = raise_level(market.speedup, market.capacity, market.weight, demand=demand)
     assert raised.gap <= 1e-12
-    assert len(seen) == 1
-    assert seen[0] <= 3
+    assert raised.lower == pytest.approx(part * free.lower)
+    assert seen == [] if users > level_prices.DIRECT else len(seen) == 1

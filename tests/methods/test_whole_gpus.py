@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from fairopt import allocate, verify
+from fairopt.errors import NotSolved
 from fairopt.methods.whole_gpus import whole
 from fairopt.problem import Entitlements, Gangs, Market
-from fairopt.testing.samples import entitled_markets, sample_markets
+from fairopt.problem.floors import FLOORS_AND_CAPS
+from fairopt.testing.samples import entitled_markets, guaranteed_market, only, sample_markets, stated
 
 
 def no_gangs(market: Market) -> Market:
@@ -55,6 +57,65 @@ def test_a_group_keeps_its_guarantee_though_the_remainders_of_its_users_are_smal
     owed = Entitlements.of(users, ["H100"], group=group, guarantee={"team": [1]})
     market = Market.of([[1]] * 5, [2], users=users, types=["H100"], entitlements=owed)
     assert whole(market, shares).shares.ravel().tolist() == [1, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("name", ["max-min", "oef-cooperative"])
+def test_answers_on_entitled_markets_are_rounded_within_all_limits(name: str, seed: int) -> None:
+    market = only(guaranteed_market(200 + seed), FLOORS_AND_CAPS)
+    try:
+        given = allocate(name, market, exact=True).shares
+    except NotSolved:  # a group's guarantee that cannot be divided without envy
+        assert name == "oef-cooperative"
+        return
+    owed, found = stated(market), whole(market, given).shares
+    before, held, k = owed.total(given), owed.total(found), len(market.types)
+    assert all(each.denominator == 1 and each >= 0 for each in found.ravel())
+    assert (found.sum(axis=0) <= market.capacity).all()
+    assert (held <= owed.cap[:, :k]).all()
+    assert (found.sum(axis=1) <= market.limit).all()
+    for node, j in np.ndindex(held.shape):  # guarantees that were kept are kept, rounded down
+        assert held[node, j] >= floor(min(before[node, j], owed.guarantee[node, j]))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tiny_answers_are_the_best_of_all_whole_ones(seed: int) -> None:
+    """Of all divisions in which nobody is off by a GPU, it gives out most, and then goes by largest remainders."""
+    random = np.random.default_rng(seed)
+    users, group = ["a", "b", "c", "d"], {"a": "ml", "b": "ml"}
+    owed = Entitlements.of(users, ["H100"], group=group, cap={"a": [int(random.integers(1, 4))], "ml": [4]})
+    market = Market.of([[1]] * 4, [7], users=users, types=["H100"], entitlements=owed)
+    cap, share = owed.cap[:, 0], np.full(4, Fraction(0), dtype=object)
+    while not 0 < sum(share) <= 7 or (owed.total(share) > cap).any():
+        share = np.array([Fraction(int(each), 4) for each in random.integers(0, 12, 4)], dtype=object)
+    whole_share, least, most = owed.total(share), *(owed.total(share * 0) for _ in range(2))
+    for node, each in enumerate(whole_share):
+        least[node], most[node] = floor(each), min(ceil(each), cap[node])
+    possible = [
+        row
+        for row in product(range(5), repeat=4)
+        if sum(row) <= floor(sum(share))
+        and all(low <= own <= high for low, own, high in zip(least, owed.total(np.array(row)), most, strict=True))
+    ]
+    found = whole(market, [[each] for each in share]).shares.ravel().tolist()
+    assert tuple(found) in possible
+    assert sum(found) == max(map(sum, possible))
+    # no top gets a GPU more in the place of one with a larger remainder, nor does a member of the group
+    held = owed.total(np.array(found))
+    for family in (owed.tops, *(owed.children[node] for node in range(4, len(cap)))):
+        for up, down in product(family, family):
+            larger = whole_share[down] - least[down] > whole_share[up] - least[up]
+            if held[up] > least[up] and held[down] == least[down] and larger:
+                moved = [row for row in possible if _only_moves(owed, row, held, up, down)]
+                assert not moved
+
+
+def _only_moves(owed: Entitlements, row: tuple[int, ...], held: np.ndarray, up: int, down: int) -> bool:
+    """Whether a division differs from what is held in a GPU of ``up`` that ``down`` has, among their siblings."""
+    other = owed.total(np.array(row))
+    siblings = [node for node in range(len(other)) if owed.parent[node] == owed.parent[up]]
+    change = {node: other[node] - held[node] for node in siblings}
+    return change == dict.fromkeys(siblings, 0) | {up: -1, down: 1}
 
 
 TYPES, USERS = ["A100", "H100"], ["a", "b"]

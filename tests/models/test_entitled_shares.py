@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,40 +20,20 @@ from fairopt.discovery import policies, property_
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_misreport
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
+from fairopt.models.gavel.hierarchical import HierarchicalWaterFilling
+from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.policy import Formulated, decide, follow
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.problem.floors import Floors, floors_of
 from fairopt.program import Array
-from fairopt.proofs.verify import verify
+from fairopt.proofs.verify import Rejected, verify
 from fairopt.properties import Answer
 from fairopt.properties.misreports.exact_reports import Misreport
+from fairopt.testing.samples import guaranteed_market as entitled
 
 TOLERANCE = 1e-7
-FLOORED = (MaxEfficiency(), MaxMin(), WaterFilling())
-ALL = (*FLOORED, CooperativeOEF(), NonCooperativeOEF())
-
-
-def entitled(seed: int, *, guarantees: bool = True) -> Market:
-    """Return a small random market in a tree of groups; a third of each type is guaranteed to nobody."""
-    random = np.random.default_rng(seed)
-    n, k = random.integers(2, 6), random.integers(1, 4)
-    users, types = [f"u{i}" for i in range(n)], [f"T{j}" for j in range(k)]
-    capacity = random.integers(3, 13, k)
-    speedup = random.integers(1, 9, (n, k)) * (random.random((n, k)) < 0.7)
-    speedup[np.arange(n), random.integers(0, k, n)] = random.integers(1, 9, n)
-    group = {user: ["a", "b"][random.integers(2)] for user in users if random.random() < 0.8} | {"b": "top"}
-    parts = random.dirichlet(np.ones(n + 1), k).T  # of each type: a part for each user, one for nobody
-    own = [[Fraction(int(12 * part * there), 12) for part, there in zip(row, capacity, strict=True)] for row in parts]
-    guarantee: dict[str, Any] = dict(zip(users, own, strict=False)) if guarantees else {}
-    if guarantees:
-        members = [user for user in users if group.get(user) == "a"]
-        guarantee["a"] = [sum(guarantee[user][j] for user in members) + own[-1][j] / 2 for j in range(k)]
-    cap = {user: random.integers(3, 9, k).tolist() for user in users if random.random() < 0.4}
-    if not guarantees:
-        cap["b"] = random.integers(1, 5, k).tolist()
-    owed = Entitlements.of(users, types, group=group, groups=["a", "b"], guarantee=guarantee, cap=cap)
-    demand = [int(each) if random.random() < 0.6 else None for each in random.integers(1, 12, n)]
-    return Market.of(speedup.tolist(), capacity.tolist(), demand=demand, users=users, types=types, entitlements=owed)
+ALL = (MaxEfficiency(), MaxMin(), WaterFilling(), CooperativeOEF(), NonCooperativeOEF())
+OEF = (CooperativeOEF(), NonCooperativeOEF())
 
 
 def members_of(market: Market) -> Array:
@@ -107,8 +88,8 @@ def test_a_floor_is_what_members_can_use_of_a_guarantee(seed: int) -> None:
 
 @pytest.mark.parametrize("policy", ALL, ids=lambda policy: policy.name)
 def test_floors_and_caps_hold_exactly_and_other_solvers_agree(policy: Formulated) -> None:
-    for seed in range(6):
-        market = entitled(seed, guarantees=policy in FLOORED)
+    for seed in (0, 2, 3, 5, 6, 8):
+        market = entitled(seed)
         floors, below = floors_of(market), members_of(market)
         found = decide(policy, market, exact=True)
         held = below @ found.shares
@@ -151,24 +132,96 @@ def test_members_make_room_for_each_other_in_a_groups_floor() -> None:
     assert allocate("max-min", market, exact=True).shares.tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
-def test_nash_welfare_is_proved_within_floors_and_caps() -> None:
-    for seed in range(6):
+def compared(market: Market, floors: Floors) -> Array:
+    """Return whether user l is compared with i (n, n): not with the members of a group that is guaranteed by itself."""
+    owed, below, n = market.entitlements, members_of(market), len(market.users)
+    assert owed is not None
+    out = ~np.eye(n, dtype=bool)
+    for group in (node for node in owed.upwards if node >= n):
+        inside, children = below[group] > 0, list(owed.children[group])
+        if children and (floors.floor[group] > floors.floor[children].sum(axis=0)).any():
+            out &= inside[:, None] | ~inside[None, :]
+    return out
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_oef_compares_what_is_held_beyond_guarantees(seed: int) -> None:
+    """Optima are SciPy's within the definitions, and nobody envies a peer as the property reads it."""
+    market = entitled(seed)
+    floors, (n, k) = floors_of(market), market.shape
+    floor, met = floors.floor[:n], floors.floor[:n].sum(axis=1) >= market.limit
+    counts = np.zeros((n, k))
+    for i, j in np.argwhere((market.speedup > 0) & (floors.cap[:n] > floor)):
+        slowest = min(market.speedup[i][floor[i] > 0]) if met[i] else 0
+        counts[i, j] = max(0, market.speedup[i, j] - slowest)
+    rows = []
+    for i, other in np.argwhere(compared(market, floors)):
+        row = np.zeros((n, k))
+        row[i] += counts[i]
+        row[other] -= counts[i]
+        rows.append((row, float((row * floor).sum())))
+    best = bounded(market, floors, market.speedup, rows)
+    if best == -np.inf:
+        with pytest.raises(NotSolved, match=r"these cannot hold together: .*group_floor.*envy_free"):
+            decide(CooperativeOEF(), market, exact=True)
+        return
+    found = decide(CooperativeOEF(), market, exact=True)
+    assert float(found.objective) == pytest.approx(best, rel=1e-6)
+    assert property_("envy_within_peers").check(market, found.shares).answer is Answer.HOLDS
+
+
+def test_guarantees_are_no_reason_for_envy_by_hand() -> None:
+    """B keeps 4 of 8 H100. Of the rest A gets 3, worth 6 to B, as its other H100 and the 4 A100s are."""
+    market = two(guarantee={"B": [4, 0]})
+    found = decide(CooperativeOEF(), market, exact=True)
+    assert [[str(each) for each in row] for row in found.shares] == [["3", "0"], ["5", "4"]]
+    assert property_("envy_freeness").check(market, found.shares).answer is Answer.FAILS  # of B's guarantee
+    assert property_("envy_within_peers").check(market, found.shares).margin == 0
+    equal = decide(NonCooperativeOEF(), market, exact=True)
+    above = equal.utilities - [0, 8]
+    assert above[0] == above[1] > 0
+
+
+def test_nash_welfare_is_exact_within_floors_and_caps() -> None:
+    for seed in range(4):
         market, policy = entitled(seed), NashWelfare()
         floors = floors_of(market)
         found, other = decide(policy, market), decide(policy, market, Ecos())
         assert found.solver is not None
-        assert found.solution is not None
         assert found.solver.name == "clarabel"
+        assert found.exact
+        assert found.error == 0
         held = members_of(market) @ found.shares
-        assert (floors.floor.astype(float) <= held + 1e-6).all()
-        assert (held <= floors.cap.astype(float) + 1e-6).all()
+        assert (floors.floor <= held).all()
+        assert (held <= floors.cap).all()
         assert float(found.objective) == pytest.approx(float(other.objective), abs=1e-6)
-        assert float(found.objective) <= found.solution.bound + 1e-12  # type: ignore[operator]
-        assert found.solution.bound == pytest.approx(float(found.objective), abs=1e-4)
-    plain = allocate("nash-welfare", two(cap={"A": [8, 4]}).plain(), exact=True)
-    bounded_too = allocate("nash-welfare", two(cap={"A": [8, 4]}))  # a cap that binds nobody
-    assert bounded_too.utilities == pytest.approx(plain.utilities.astype(float), rel=1e-6)
-    assert not allocate("nash-welfare", two(guarantee={"B": [4, 0]}), exact=True).exact  # irrational in general
+        told = json.loads(json.dumps(policy.certify(found).to_json()))
+        assert "is at most 0 below the largest [within entitlements" in verify(told)
+        more, dearer = ([str(2 * Fraction(each)) for each in told[key]] for key in ("lower", "costs"))
+        for forged in ({"lower": more}, {"costs": dearer}, {"duals": []}, {"gap": "-1"}):
+            with pytest.raises(Rejected):
+                verify(told | forged)
+        # in floats, a linear program bounds it
+        floats = decide(policy, market.as_(float))
+        assert floats.solution is not None
+        assert float(floats.objective) <= floats.solution.bound + 1e-12  # type: ignore[operator]
+        assert floats.solution.bound == pytest.approx(float(floats.objective), abs=1e-4)
+        assert floats.utilities.astype(float) == pytest.approx(found.utilities.astype(float), rel=1e-4)
+
+
+def test_nash_welfare_that_is_irrational_is_known_to_as_many_digits_as_asked() -> None:
+    plain = Market.of([[2, 3], [1, 2], [2, 3]], [2, 1], demand=[1, 1, None], users=["A", "B", "C"], types=["T1", "T2"])
+    owed = Entitlements.of(plain.users, plain.types, guarantee={"A": ["1/2", 0]}, cap={"C": [2, 2]})
+    market = replace(plain, entitlements=owed)
+    for digits in (30, 60):
+        found, known = (decide(NashWelfare(digits=digits), each) for each in (market, plain))
+        assert 0 < found.error * 10**digits <= 1
+        proof = found.evidence.bounds
+        assert ((proof.lower <= known.utilities) & (known.utilities <= proof.upper)).all()
+        assert "below the largest" in verify(json.loads(json.dumps(NashWelfare().certify(found).to_json())))
+    free, bound = (decide(NashWelfare(), two(**more)) for more in ({"cap": {"A": [8, 4]}}, {"cap": {"A": [8, 3]}}))
+    assert (free.utilities == allocate("nash-welfare", two().plain(), exact=True).utilities).all()
+    assert bound.error == 0
     with pytest.raises(NotSolved):
         allocate("nash-welfare", two(cap={"A": [0, 0]}))  # who may hold nothing has no logarithm
 
@@ -208,7 +261,7 @@ def test_what_a_policy_does_not_heed_is_refused_by_name() -> None:
         assert Entitled.TIERS not in policy.heeds or not isinstance(policy, Formulated)
     with pytest.raises(NotCapable, match="max-min does not heed tiers, which"):
         allocate("max-min", owed)
-    with pytest.raises(NotCapable, match="oef-cooperative does not heed guarantees, tiers, which"):
+    with pytest.raises(NotCapable, match="oef-cooperative does not heed tiers, which"):
         allocate("oef-cooperative", owed)
     with pytest.raises(NotCapable, match="equal-split does not heed caps, groups, guarantees, tiers"):
         allocate("equal-split", owed)
@@ -216,9 +269,9 @@ def test_what_a_policy_does_not_heed_is_refused_by_name() -> None:
 
 def test_methods_refuse_entitlements_and_a_back_end_solves_instead() -> None:
     market = two(guarantee={"B": [4, 0]})
-    for policy in FLOORED:
+    for policy in ALL:
         for method in policy.methods:
-            with pytest.raises(NotCapable, match=f"prices, {policy.name}'s own method, heeds no entitlements"):
+            with pytest.raises(NotCapable, match=f"{method.name}, {policy.name}'s own method, heeds no entitlements"):
                 decide(policy, market, method)
         found = decide(policy, market)
         assert found.solver is not None
@@ -228,13 +281,13 @@ def test_methods_refuse_entitlements_and_a_back_end_solves_instead() -> None:
 
 @pytest.mark.parametrize("policy", [each for each in ALL if each.name != "water-filling"], ids=lambda each: each.name)
 def test_the_certificate_holds_the_program(policy: Formulated) -> None:
-    market = two(guarantee={"B": [4, 0]} if policy in FLOORED else None, cap={"A": [3, 4]})
+    market = two(guarantee={"B": [4, 0]}, cap={"A": [3, 4]})
     told = policy.certify(decide(policy, market, exact=True)).to_json()
     statement = verify(told)
     assert f"the author of '{policy.name} with entitlements' wrote" in statement
     assert "entitlements of 2 users and groups" in statement
     found = decide(policy, market, exact=True).shares
-    for name in ("guarantee_kept", "cap_kept") if policy in FLOORED else ("cap_kept",):
+    for name in ("guarantee_kept", "cap_kept", *["envy_within_peers"] * (policy.name == "oef-cooperative")):
         verdict = property_(name).check(market, found)
         assert verdict.answer is Answer.HOLDS
         assert name in verify(property_(name).certify(market, found, verdict).to_json())
@@ -251,9 +304,48 @@ def test_the_certificate_holds_the_program(policy: Formulated) -> None:
         verify(passed_off)
 
 
-def test_water_filling_says_that_it_has_no_certificate_there() -> None:
-    with pytest.raises(NotCapable, match="no certificate with entitlements"):
-        WaterFilling().certify(decide(WaterFilling(), two(guarantee={"B": [4, 0]}), exact=True))
+FILLING = [
+    *(WaterFilling(normaliser=each) for each in Normaliser),
+    HierarchicalWaterFilling(),
+    HierarchicalWaterFilling(fifo=["a"]),
+]
+
+
+@pytest.mark.parametrize("policy", FILLING, ids=lambda each: each.told(two()))
+def test_water_filling_is_proved_round_by_round(policy: WaterFilling) -> None:
+    for seed in range(2):
+        market = entitled(seed)
+        found = decide(policy, market, exact=True)
+        told = json.loads(json.dumps(policy.certify(found).to_json()))
+        statement = verify(told)
+        assert (
+            f"as {policy.told(market)} makes them [floors of groups, and GPUs that are lent, are as told" in statement
+        )
+        if "fifo" in vars(policy) and policy.fifo:  # such a group there must be
+            continue
+        plain = json.loads(json.dumps(policy.certify(decide(policy, market.plain(), exact=True)).to_json()))
+        assert f"as {policy.told(market.plain())} makes them" in verify(plain)
+        with pytest.raises(Rejected):  # what entitlements make of groups is told where there are some, and nowhere else
+            verify(plain | {"owed": told["owed"]})
+        if plain["allocation"] != told["allocation"]:
+            with pytest.raises(Rejected):
+                verify(told | {key: plain[key] for key in ("allocation", "rounds")})
+
+
+def test_forged_floors_of_water_filling_are_rejected() -> None:
+    market = two(guarantee={"ml": [0, 3]}, group={"A": "ml"}, reserve={"ml": [0, 3]}).misreport("A", [2, 0])
+    policy, idle = WaterFilling(), two(guarantee={"B": [4, 0]})
+    told = json.loads(json.dumps(policy.certify(decide(policy, market, exact=True)).to_json()))
+    assert told["owed"] == {"floors": [["0", "0"]], "lent": ["8", "1"]}
+    verify(told)
+    for floors, lent in (([[0, 3]], [8, 1]), ([[0, 4]], [8, 1]), ([[0, 0]], [8, 2]), ([[-1, 0], [0, 0]], [8, 1])):
+        with pytest.raises(Rejected):
+            verify(told | {"owed": {"floors": floors, "lent": lent}})
+    with pytest.raises(Rejected, match=r"guarantees|bounds"):  # B has less than it is guaranteed
+        verify(
+            json.loads(json.dumps(policy.certify(decide(policy, idle, exact=True)).to_json()))
+            | {"allocation": [["16/3", 2], ["8/3", 2]]}
+        )
 
 
 def test_a_lie_to_an_entitled_market_is_proved() -> None:

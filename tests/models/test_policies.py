@@ -213,6 +213,7 @@ class Misquoting(MaxMin):
     ("policy", "check"),
     [
         (Halved, "evidence is accepted"),
+        (Halved, "keeps what is heeded"),
         (Misquoting, "evidence is accepted"),
         (FirstComeFirstServed, "claims hold"),
         (FirstComeFirstServed, "order of users and types does not matter"),

@@ -84,6 +84,39 @@ def test_a_file_says_what_users_and_groups_are_owed() -> None:
     assert market.speedup.tolist() == [[1, Fraction(5, 2)], [1, Fraction(5, 2)], [0, 2]]
 
 
+MISGIVEN: dict[str, tuple[dict[str, Any], str]] = {
+    "a list for a mapping": ({"guarantee": [[1], [2]]}, "guarantee: got a list. Give a mapping"),
+    "a name for a mapping": ({"cap": "A"}, "cap: got a str. Give a mapping"),
+    "an array for a mapping": ({"tier": np.ones(2)}, "tier: got a ndarray. Give a mapping"),
+    "a list of groups for a mapping": ({"group": ["x"]}, "group: got a list. Give a mapping"),
+    "one name of a group": ({"groups": "ml"}, "groups: got 'ml'. Give a list of names"),
+    "a group twice": ({"groups": ["ml", "ml"]}, "groups: got .*Give each group once"),
+    "goods by text": ({"goods": {"cpu:all": 3}}, "goods: got 'cpu:all'. Give Good"),
+    "goods in a list": ({"goods": [Good("cpu", "all")]}, "goods: got .* Give a mapping from Good"),
+    "gangs as text": ({"gangs": "train"}, "gangs: got 'train'. Make them with Gangs.of"),
+    "a group in itself": ({"group": {"A": "ml", "ml": "ml"}}, "'ml' is in a circle of groups"),
+    "a tier of 21 digits": ({"tier": {"A": 10**20}}, "at most 18 digits"),
+}
+
+
+@pytest.mark.parametrize("name", MISGIVEN)
+def test_what_is_given_as_something_else_is_named(name: str) -> None:
+    given, message = MISGIVEN[name]
+    with pytest.raises(BadInput, match=message):
+        Entitlements.of(["A", "B"], ["H100"], **given)
+
+
+def test_a_name_that_stands_twice_in_a_table_is_named() -> None:
+    pandas = pytest.importorskip("pandas")
+    for table, twice in (
+        (pandas.DataFrame({"H100": [1, 2]}, index=["A", "A"]), "'A'"),
+        (pandas.DataFrame([[1, 2]], columns=["H100", "H100"], index=["A"]), "'H100'"),
+        (pandas.Series([1, 2], index=["B", "B"]), "'B'"),
+    ):
+        with pytest.raises(BadInput, match=f"{twice} stands twice"):
+            Entitlements.of(["A", "B"], ["H100"], guarantee=table)
+
+
 @pytest.mark.parametrize("suffix", [".toml", ".json"])
 def test_what_is_written_is_read_back(tmp_path: Path, suffix: str) -> None:
     market = market_from_dict(told())

@@ -47,7 +47,7 @@ def drawn(asked: AllocationProperty, count: int, seed: int) -> Iterator[tuple[Ma
         if market.shape[0] * market.shape[1] > 6 or not asked.asked_of(market):
             continue
         owed, shares = market.entitlements, market.equal_split()
-        if owed is not None and random.random() < 0.6:
+        if owed is not None and random.random() < (0.6 if isinstance(asked, GuaranteeIncentive) else 0.2):
             rows = np.s_[: market.shape[0], : market.shape[1]]
             shares = np.minimum(owed.held[rows] if random.random() < 0.4 else owed.guarantee[rows], market.capacity)
         if market.shape[1] > 1 and random.random() < 0.8:  # the first two trade some of what they have

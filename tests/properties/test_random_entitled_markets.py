@@ -16,6 +16,7 @@ import pytest
 from scipy.optimize import linprog
 
 from fairopt.problem import Entitlements, Market
+from fairopt.program import INFINITY
 from fairopt.properties import AllocationProperty, Answer
 from fairopt.properties.entitlements.cap_kept import CapKept, OverCap
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
@@ -251,7 +252,13 @@ def peers(stand: Stand) -> Iterator[Case]:
     market, owed = stand.market, stand.owed
     for i, other in itertools.product(stand.users, stand.users):
         if i != other and owed.parent[i] == owed.parent[other] and owed.tier[i] == owed.tier[other]:
-            theirs = stand.shares[other] * market.weight[i] / market.weight[other]
+            # what the peer holds beyond its guarantee, in the place of what the user holds beyond its own
+            theirs = []
+            for j in range(len(market.types)):
+                ends = [(owed.guarantee[u, j], owed.cap[u, j]) for u in (i, other)]
+                sure = [0 if most == INFINITY else min(most, cap) for most, cap in ends]
+                own, beyond = min(stand.shares[i][j], sure[0]), max(F(0), stand.shares[other][j] - sure[1])
+                theirs.append(min(own + beyond * market.weight[i] / market.weight[other], owed.cap[i, j]))
             fair = sum(v * m for v, m in zip(market.speedup[i], market.capacity, strict=True)) * market.weight[i]
             slack = (market.speedup[i] * stand.shares[i]).sum() - (market.speedup[i] * theirs).sum()
             yield Case(slack, fair / sum(market.weight))

@@ -15,13 +15,14 @@ import pytest
 from fairopt import allocate, verify
 from fairopt.compare import compare
 from fairopt.errors import BadInput, NotCapable
-from fairopt.evidence import evidence_of_verdicts
-from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency
+from fairopt.evidence import certify_search, evidence_of_verdicts
+from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin
 from fairopt.problem import Market
 from fairopt.problem.ranges import error_of, shrunk, with_error
 from fairopt.program import INFINITY
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import Answer, Effort, EnvyFreeness, ParetoEfficiency, SharingIncentive, StrategyProofness
+from fairopt.properties.misreports.in_ranges import alike_in_range
 from fairopt.properties.shares.pareto_within_bounds import worst_cycle
 from fairopt.testing.samples import sample_markets
 
@@ -179,13 +180,54 @@ def test_a_lie_that_pays_at_all_true_speedups_fails_for_all() -> None:
     near = StrategyProofness().search(MaxEfficiency(), with_error(PAIR, "5%"), effort=effort)
     assert near.answer is Answer.FAILS
     assert "lies that pay, for all true ones in the range" in near.effort
-    none = StrategyProofness().search(EqualSplit(), with_error(PAIR, "5%"), effort=effort)
-    assert none.answer is Answer.UNDECIDED
-    assert none.reason.startswith("at the speedups that are stated, no misreport was found that pays")
-    three = Market.of([["2.9", "2.3"], ["1.3", "1.1"], ["1.7", "1.9"]], [5, 5])
-    far = StrategyProofness().search(CooperativeOEF(), with_error(three, "50%"), effort=effort)
-    assert far.answer is Answer.UNDECIDED
-    assert "instead of" in far.reason  # a lie that pays at the speedups that are stated, and not at all others
+    known = StrategyProofness().search(EqualSplit(), with_error(PAIR, "5%"), effort=effort)
+    assert {known.answer, *(each.answer for each in known.by_misreport.values())} == {Answer.HOLDS}
+    assert "the reports are not looked at" in known.effort
+    none = StrategyProofness().search(MaxMin(), with_error(ALIKE, "0%"), effort=effort)
+    assert none.answer is Answer.NOT_REFUTED  # nothing is in a range
+
+
+#: Two users that speed up alike: under policies that promise fair shares no lie pays.
+ALIKE = Market.of([[1, 2], [2, 4]], capacity=[1, 1])
+
+
+def test_lies_depend_on_the_speedups_where_all_may_speed_up_alike() -> None:
+    """Within 50% all three may have the same ratio; at what is stated u2 gains by another report."""
+    effort = Effort(evaluations=30)
+    wide = with_error(Market.of([["2.9", "2.3"], ["1.3", "1.1"], ["1.7", "1.9"]], [5, 5]), "50%")
+    verdict = StrategyProofness().search(CooperativeOEF(), wide, effort=effort)
+    assert verdict.answer is Answer.DEPENDS
+    assert verdict.boundary.stated
+    assert "instead of" in verdict.shown_by
+    holds, fails = verdict.boundary.ends["holds"], verdict.boundary.ends["fails"]
+    low, high = wide.ends
+    for there in (holds, fails):
+        assert ((low <= there.speedup) & (there.speedup <= high)).all()
+    ratios = holds.speedup[:, 1] / holds.speedup[:, 0]
+    assert (ratios == ratios[0]).all()
+    assert StrategyProofness().search(CooperativeOEF(), holds, effort=effort).answer is Answer.NOT_REFUTED
+    assert proved(json.loads(json.dumps(certify_search(CooperativeOEF(), wide, verdict).to_json())))
+
+
+def test_a_lie_may_pay_at_a_corner_only() -> None:
+    verdict = StrategyProofness().search(MaxMin(), with_error(ALIKE, "30%"), effort=Effort(evaluations=60))
+    assert verdict.answer is Answer.DEPENDS
+    assert not verdict.boundary.stated
+    assert "at others in the range" in verdict.shown_by
+    assert StrategyProofness().search(MaxMin(), verdict.boundary.ends["fails"]).answer is Answer.FAILS
+
+
+def test_speedups_that_are_alike_lie_in_the_range_or_there_are_none() -> None:
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        market = Market.of([*random.integers(1, 4, (3, 3)).tolist(), [1, 2, 3]], [1, 1, 1])
+        ranged = with_error(market, Fraction(int(random.integers(1, 9)), 10))
+        found, (least, most) = alike_in_range(ranged), ranged.ends
+        if found is not None:
+            assert ((least <= found.speedup) & (found.speedup <= most)).all()
+            assert np.linalg.matrix_rank(found.speedup.astype(float)) == 1
+    assert alike_in_range(with_error(ALIKE, "1%")) is not None
+    assert alike_in_range(with_error(Market.of([[1, 0], [1, 1]], [1, 1]), "50%")) is None
 
 
 def test_arguments_of_compare_and_verify() -> None:

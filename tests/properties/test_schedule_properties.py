@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, product
 
+import numpy as np
 import pytest
 
 from fairopt.errors import BadInput, NotCapable
@@ -84,10 +85,42 @@ def test_gains_add_up_to_revenue_on_random_batches() -> None:
         assert float(sum(plan.gains)) == pytest.approx(float(plan.revenue))
 
 
+def test_jobs_on_other_types_take_nothing_from_what_a_tenant_leaves_unused() -> None:
+    """Somebody pays while jobs run within their own shares on a type before and on one after, workers and PS."""
+    for seed in (10, 36, 168):
+        plan = decide(PostedPricePacking(theta=Given()), random_batch(seed, types=(2, 2)))
+        assert GainAsYouContribute().check(plan).answer is Answer.HOLDS
+
+
+@pytest.mark.parametrize(("part", "quota", "needed"), [("workers", "worker_quota", 2), ("ps", "ps_quota", 1)])
+def test_where_nobody_leaves_anything_nobody_is_owed_anything(part: str, quota: str, needed: int) -> None:
+    """In slot 9 a job runs within u1's own share, and what the other job pays is u2's, by what u2 leaves."""
+    plan = as_printed()
+    paid = {"workers": 0, "ps": 0, part: 3}
+    [payment] = [replace(each, **paid, incomes=(0, 3)) for each in plan.payments if each.slot == 9]
+    for left, short in ((0, 3), (1, 0), (2, 0)):
+        batch = replace(plan.batch, **{quota: np.array([[needed], [left]])})
+        told = replace(plan, batch=batch, payments=(payment,))
+        assert GainAsYouContribute().check(told).margin == -short
+
+
 def test_a_plan_without_decisions_has_no_contributions_to_judge() -> None:
-    plan = replace(as_printed(), admissions=())
-    with pytest.raises(NotCapable, match="admitted"):
-        GainAsYouContribute().check(plan)
+    plan = as_printed()
+    for wrong in (
+        replace(plan, admissions=()),
+        replace(plan, admissions=(), payments=()),
+        replace(plan, schedules=plan.schedules[:2], payments=()),
+    ):
+        with pytest.raises(NotCapable, match="admitted"):
+            GainAsYouContribute().check(wrong)
+
+
+def test_who_owns_nothing_and_who_earns_nothing_have_no_ratio() -> None:
+    plan = as_printed()
+    poor = replace(plan.batch, worker_quota=np.array([[8], [0]]), ps_quota=np.array([[4], [0]]))
+    assert fairness_ratios(replace(plan, batch=poor)) == (Fraction(160, 250), None)
+    nothing = replace(plan, schedules=(), admissions=(), payments=())
+    assert fairness_ratios(nothing) == (None, None)
 
 
 def test_batch_sharing_incentive_by_hand() -> None:

@@ -86,6 +86,10 @@ def test_what_is_written(value: Any, exact: bool, right: Any) -> None:
     assert plain(value, exact=exact) == right
 
 
+def test_fractions_are_decimals_unless_told_otherwise() -> None:
+    assert plain(F(1, 4)) == 0.25
+
+
 def test_a_verdict_is_written_with_its_kinds() -> None:
     kinds = {"larger": verdict(Answer.HOLDS), "any": verdict(Answer.FAILS, witness=Whole(F(1, 2)))}
     both = verdict(Answer.FAILS, by_misreport=kinds)

@@ -40,12 +40,6 @@ OPTIONS: list[Policy] = [
 ]
 
 
-def _check(rule: Policy, count: int, seed: int) -> None:
-    for number, setting in enumerate(sample_settings(count, seed=seed)):
-        check_engine(rule, setting.as_(float), cut=number % 5 or None, ask=number % 3 == 0)
-        check_engine(rule, setting.as_(float))
-
-
 def called(rule: Policy) -> str:
     """Return a name that is the same in every process, as a representation with a function's address is not."""
     return re.sub(r" at 0x\w+", "", repr(rule))
@@ -53,13 +47,16 @@ def called(rule: Policy) -> str:
 
 @pytest.mark.parametrize("rule", [*map(policy, INSTALLED), *OPTIONS], ids=called)
 def test_the_engine_says_what_the_referee_says(rule: Policy) -> None:
-    _check(rule, 2, seed=21)
+    for number, setting in enumerate(sample_settings(2, seed=21)):
+        check_engine(rule, setting.as_(float), cut=number or None, ask=number == 0)
+        check_engine(rule, setting.as_(float))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", [*map(policy, INSTALLED), *OPTIONS], ids=called)
 def test_the_engine_says_what_the_referee_says_on_500_traces(rule: Policy) -> None:
-    _check(rule, 500, seed=22)
+    for number, setting in enumerate(sample_settings(500, seed=22, jobs=(3, 12), hosts=(2, 4))):
+        check_engine(rule, setting.as_(float), cut=number % 5 or None, ask=number % 3 == 2)
 
 
 AMOUNTS = (Fraction(0), Fraction(1), Fraction(5, 2))
@@ -130,28 +127,57 @@ def test_nobody_is_asked_for_what_is_left_where_nobody_waits() -> None:
 
 @dataclass(frozen=True)
 class Sized(ShortestRemainingTimeFirst):
-    """Notes how many jobs it is asked about."""
+    """Notes how many jobs it is asked about; ``says`` whether it tells how it would decide on newcomers."""
 
     name = "sized"
+    says: bool = True
     asked: list[int] = field(default_factory=list)
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         self.asked.append(len(problem))
-        return super().decide(problem, state, solve)
+        decided = super().decide(problem, state, solve)
+        return decided if self.says else replace(decided, newcomers=None)
 
 
-def test_who_comes_is_decided_on_alone_where_nobody_waits() -> None:
+# two at first, then the third by itself, if that is asked at all; the fourth finds no room: all are asked about
+@pytest.mark.parametrize(("says", "asked"), [(True, [2, 4, 5]), (False, [2, 1, 4, 5])])
+def test_who_comes_is_decided_on_alone_where_nobody_waits(says: bool, asked: list[int]) -> None:
     cluster = Cluster.uniform({"GPU": (2, 2)})
     jobs = Jobs.of(
         gpus=[1, 1, 1, 2, 1], work=[6000] * 5, types=cluster.types, arrival=[0, 0, 1000, 2000, 3000], priority=[0] * 5
     )
-    policy_ = Sized()
+    policy_ = Sized(says=says)
     wanted = History.of(Trace(jobs).as_(float), cluster, run(Sized(), Trace(jobs).as_(float), cluster, length=300))
     engine = Engine(policy_, Trace(jobs).as_(float), cluster, length=300)
     done = {jobs.names[row]: end for each in engine for row, end in each.completed.items()}
     assert done == wanted.completion
-    # two at first, then the third by itself; the fourth finds no room, and from then on all are asked about
-    assert policy_.asked[:4] == [2, 1, 4, 5]
+    assert policy_.asked[: len(asked)] == asked
+
+
+@pytest.mark.parametrize("number", [float, Fraction])
+def test_newcomers_that_nobody_asks_about_are_placed_as_by_the_policy(number: type) -> None:
+    """Gangs over several hosts, ties, a slower type for some, estimates and datasets: as the referee has it."""
+    cluster = Cluster.uniform({"old": (3, 4), "new": (2, 8)})
+    count = 60
+    jobs = Jobs.of(
+        gpus=[1 + row * 7 % 6 + 8 * (row % 9 == 4) for row in range(count)],
+        work=[100 + 37 * (row % 11) for row in range(count)],
+        types=cluster.types,
+        throughput=[[1, 2] if row % 3 else [1, Fraction(1, 3)] for row in range(count)],
+        arrival=[400 * (row // 3) for row in range(count)],
+        pattern=["intra" if row % 2 else "inter" for row in range(count)],
+        dataset=["big" if row % 5 == 0 else "" for row in range(count)],
+        dataset_size=[3] * count,
+        estimate=[50 + 91 * (row % 7) for row in range(count)],
+    )
+    for mechanics in (Mechanics(30, 5, Fraction(3, 4)), Mechanics(local_data=True)):
+        setting = Setting(cluster, Trace(jobs), mechanics, Fraction(60)).as_(number)
+        counted = Counted()
+        changes = list(Engine(counted, setting.trace, cluster, length=60, mechanics=mechanics))
+        alone = [one for each in changes if each.index not in counted.asked for one in each.placed]
+        assert bool(alone) != mechanics.local_data  # then loading depends on the host, and the policy is asked
+        assert mechanics.local_data or max(len(one.spots) for one in alone) > 1
+        check_engine(ShortestRemainingTimeFirst(), setting)
 
 
 def test_stop_ends_the_run_after_a_round_and_iterating_goes_on() -> None:

@@ -164,7 +164,7 @@ def test_the_cells_of_another_study_are_left_alone(done: Path, tmp_path: Path, s
         ("[2, 2]", "[-2, 2]", ["hosts of type 'T'", "got -2"]),
         ("seeds = 3", "seeds = 1_000_000_000", ["key 'seeds'", "got 1000000000", "at most 10000"]),
         ("loads = [1, 2]", "loads = [1, nan]", ["key 'loads'", "got nan", "above 0"]),
-        ("seeds = 3", "seeds = [0, -1]", ["key 'seeds'", "got -1", "not negative"]),
+        ("seeds = 3", "seeds = [0, -1]", ["key 'seeds'", "got -1", "from 0"]),
         ('name = "small"', 'name = "../small"', ["key 'name'", "'../small'", "no folder"]),
         ('policy = "srtf"', 'policy = "srtf"\noptions = { foo = 1 }', ["policies 1, options", "no option 'foo'"]),
         (
@@ -177,6 +177,23 @@ def test_the_cells_of_another_study_are_left_alone(done: Path, tmp_path: Path, s
         ('better = "less"', 'better = "less"\nbaseline = "fft"', ["compare 1, key 'baseline'", "'fft'"]),
         ("schema = 1", "schema = 2", ["key 'schema'", "got 2", "schema = 1"]),
         ("trace.csv", "nowhere.csv", ["nowhere.csv", "cannot be read"]),
+        ("[2, 2]", "[1_000_000_000_000, 2]", ["clusters 1", "hosts of type 'T'", "got 1000000000000", "to 1000000"]),
+        ("seeds = 3", "seeds = [0, 10000000]", ["key 'seeds'", "got 10000000", "to 1000000"]),
+        ("length = 60", "length = 1e-320", ["key 'length'", "1e-320", "ordinary size"]),
+        ('name = "small"', 'name = "a\\u0007"', ["key 'name'", "'a\\x07'", "files can have"]),
+        ('name = "small"', f'name = "{"a" * 300}"', ["key 'name'", "files can have"]),
+        ("length = 60", "mechanics = [{ restart = nan }]", ["mechanics 1", "restart", "got nan"]),
+        ("length = 60", "mechanics = [{ spread = 2 }]", ["mechanics 1, spread", "got 2", "at most 1"]),
+        ("length = 60", "errors = [{ size = 1.5 }]", ["errors 1", "got 1.5", "sign=over"]),
+        ('label = "made up"', "block = -1", ["traces 1", "key 'block'", "got -1", "at least 0"]),
+        ('label = "made up"', "jobs = 0", ["traces 1", "key 'jobs'", "got 0", "at least 1"]),
+        ('label = "made up"', "grid = nan", ["traces 1", "key 'grid'", "got nan", "0 or above"]),
+        ('label = "made up"', "grid = -10", ["traces 1", "key 'grid'", "got -10", "0 or above"]),
+        (
+            "[[compare]]",
+            '[[compare]]\nmeasure = "jct_mean"\nbetter = "more"\n\n[[compare]]',
+            ["compare 2", "'jct_mean'"],
+        ),
         ('label = "made up"', 'clusters = ["X"]', ["traces 1, key 'clusters'", "'X'"]),
         ('label = "made up"', 'generator = "poisson"', ["traces 1", "got both", "Give file, or generator"]),
     ],
@@ -227,10 +244,17 @@ def test_compare_with_seeds(tmp_path: Path, fairopt: Callable[..., Ran], monkeyp
     assert ran.status == 0, ran.err
     assert {pair["measure"] for pair in ran.data["pairs"]} >= {"jct_mean", "ltgf_tenant_min"}
     assert all(pair["seeds"] == 4 for pair in ran.data["pairs"])
-    for extra, part in ((["--property", "no_starvation"], "--property"), (["--policy", "nobody"], "'nobody'")):
+    for extra, part in (
+        (["--property", "no_starvation"], "--property"),
+        (["--policy", "nobody"], "'nobody'"),
+        (["--type", "T"], "--type: it means nothing for a trace"),
+    ):
         ran = fairopt(*words, *policies, *extra)
         assert ran.status == 2
         assert part in ran.err
+    ran = fairopt(*words[:-1], "10001", *policies)
+    assert ran.status == 2
+    assert "--seeds: got 10001. Give at most 10000" in ran.err
     ran = fairopt(*words, "--policy", "srtf")
     assert ran.status == 2
     assert "two at least" in ran.err

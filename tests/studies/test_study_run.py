@@ -154,16 +154,18 @@ def killed(folder: Path, times: int, seed: int) -> tuple[int, int]:
         if len(before) == 12:
             file.unlink()
             before = []
+        size = lines_of(file)
         process = subprocess.Popen(
             words(spec, "--jobs", "2", *ALL_BUT_THE_PAGE),
             cwd=folder,
             stderr=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
-        # some moments are before the first cell, most are between cells or in one
-        until = time.monotonic() + source.uniform(0.5, 5)
-        while process.poll() is None and time.monotonic() < until:
-            time.sleep(0.01)
+        # some moments are before the first cell, most are between cells or in one, however slow the machine is
+        more, late = source.randrange(4), source.uniform(0, 0.2)
+        while process.poll() is None and more and lines_of(file) < size + more:
+            time.sleep(0.02)
+        time.sleep(late)
         process.send_signal(signal.SIGKILL)
         process.wait()
         kills += 1
@@ -174,8 +176,13 @@ def killed(folder: Path, times: int, seed: int) -> tuple[int, int]:
     return kills, kept
 
 
+def lines_of(file: Path) -> int:
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
 def whole_after_kills(folder: Path, times: int, seed: int) -> None:
-    killed(folder, times, seed)
+    kills, kept = killed(folder, times, seed)
+    assert kept >= kills // 2  # most of them in the middle of it
     last = study_process(folder, folder / "small.toml", "--jobs", "1", *ALL_BUT_THE_PAGE)
     assert last.returncode == 0, last.stderr
     cells = cells_of(folder / "small.jsonl")

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from trials import Ending, Kind
+
 TOP = Path(__file__).parents[2]
 COPIED = ("fairopt", "models", "proofs", "benchmarks", "tests")
 
@@ -41,7 +43,7 @@ PLANTED = [
     Planted(_V + "programs.py", "side = high if rate > 0 else low", "side = low if rate > 0 else high", _CERTIFICATES),
     Planted(_V + "programs.py", "if key in self.integers and x[key].denominator != 1:", "if False:", _CERTIFICATES),
     Planted(_V + "decisions.py", "if value != told[\"value\"].number():", "if False:", _CERTIFICATES),
-    Planted(_V + "decisions.py", "if not new or not new <= held_down - fixed.keys():", "if not new:", _MADE_UP),
+    Planted(_V + "decisions.py", "if not new or not new <= held_down - fixed or min(rate) < 0", "if not new or min(rate) < 0", _MADE_UP),
     Planted(_V + "decisions.py", "if worth > cost or (share and worth < cost):", "if share and worth < cost:", _CERTIFICATES),
     Planted(_V + "decisions.py", "if min(prices) < 0 or dot(prices, market.left_over(shares)):", "if min(prices) < 0:", _CERTIFICATES),
     Planted(_V + "certificates.py", "if own >= theirs:", "if own > 2 * theirs:", _CERTIFICATES),
@@ -104,23 +106,30 @@ def planted(fault: Planted, folder: Path) -> Path:
     return copy
 
 
-#: The trials of a kind, until one has a fault; a trial that is too slow shows nothing, since others may be at work.
-TRIALS = """
+#: Seeks in a process of its own, which reads the copy.
+SEEK = """
 import sys
 from catalogue import KINDS
-from trials import Ending
-kind = next(kind for kind in KINDS if kind.name == sys.argv[1])
-kind.prepare()
-endings = (kind.trial(seed)[0] for seed in range(int(sys.argv[2])))
-print(next((n for n, ending in enumerate(endings, 1) if ending.fault and ending is not Ending.HANG), 0))
+from planted import first_fault
+print(first_fault(next(kind for kind in KINDS if kind.name == sys.argv[1]), int(sys.argv[2])))
 """
+
+
+def first_fault(kind: Kind, most: int) -> int:
+    """Return how many trials there are until one has a fault; 0 where none of ``most`` has.
+
+    One that is slow shows nothing, since others may be at work: one that hangs does.
+    """
+    kind.prepare()
+    endings = (kind.trial(seed)[0] for seed in range(most))
+    return next((n for n, ending in enumerate(endings, 1) if ending.fault and ending is not Ending.SLOW), 0)
 
 
 def found(fault: Planted, folder: Path, most: int = 20_000) -> int:
     """Return after how many trials, at most, the fault is found; 0 where it is not."""
     copy = planted(fault, folder)
     env = os.environ | {"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'tests' / 'torture'}", "PYTHONWARNINGS": "ignore"}
-    words = [sys.executable, "-c", TRIALS, fault.kind, str(most)]
+    words = [sys.executable, "-c", SEEK, fault.kind, str(most)]
     done = subprocess.run(words, cwd=copy, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return int(done.stdout.split()[-1])

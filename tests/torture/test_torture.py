@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from campaign import Chunk, play, read, run, summed, wanted
 from catalogue import KINDS, TRIALS
-from planted import PLANTED, Planted, found, planted
-from trials import Ending, Fault, Kind
+from planted import PLANTED, Planted, first_fault, found, planted
+from trials import Ending, Fault, Kind, TooLong, at_most
 
 QUICK = {"a": 20, "b": 8, "c": 0, "d": 5, "e": 3}
 TEN_MINUTES = 120.0
@@ -75,17 +75,46 @@ def test_other_kinds_make_up_for_one_of_which_few_are_enough() -> None:
     assert counts == {"few": 7, "many": 19_993}
 
 
-def _hang(draw: random.Random) -> Ending:
+def _slow(draw: random.Random) -> Ending:
     while True:
         time.sleep(0.01)
+
+
+def _hang(draw: random.Random) -> Ending:
+    raise Fault(Ending.HANG, "no end")
 
 
 def _wrong(draw: random.Random) -> Ending:
     raise Fault(Ending.WRONG, "two and two are five")
 
 
-@pytest.mark.parametrize(("attempt", "ending"), [(_hang, "hang"), (_wrong, "wrong"), (lambda draw: 1 / 0, "traceback")])
+FAULTS = [(_slow, "slow"), (_hang, "hang"), (_wrong, "wrong"), (lambda draw: 1 / 0, "traceback")]
+
+
+@pytest.mark.parametrize(("attempt", "ending"), FAULTS)
 def test_a_fault_is_kept_with_its_seed(attempt: object, ending: str) -> None:
     chunk: Chunk = play(Kind("a", "bad", attempt, limit=0.05), 0, 2)  # type: ignore[arg-type]
     assert chunk.counts == {ending: 2}
     assert [fault["seed"] for fault in chunk.faults] == [0, 1]
+
+
+@pytest.mark.parametrize(("attempt", "trials"), [(_slow, 0), (_hang, 1), (_wrong, 1), (lambda draw: Ending.RIGHT, 0)])
+def test_what_is_planted_is_found_by_a_hang_but_not_by_slowness(attempt: object, trials: int) -> None:
+    assert first_fault(Kind("a", "bad", attempt, limit=0.01), 2) == trials  # type: ignore[arg-type]
+
+
+def _limits(reached: list[str]) -> None:
+    with at_most(0.03):
+        try:
+            with at_most(0.01):
+                time.sleep(60)
+        except TooLong:
+            reached.append("inner")
+        time.sleep(60)
+
+
+def test_a_limit_within_another_lets_that_one_go_on() -> None:
+    reached: list[str] = []
+    with pytest.raises(TooLong):
+        _limits(reached)
+    assert reached == ["inner"]

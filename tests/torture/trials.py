@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import signal
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from types import FrameType
 
 
 class Ending(enum.Enum):
-    """How a trial ended. The last five are faults: of those there may be none."""
+    """How a trial ended. The last six are faults: of those there may be none."""
 
     RIGHT = "right"  # an answer, and the judge agrees
     REFUSED = "refused"  # an error of fairopt's own that says what is wrong
@@ -21,7 +22,8 @@ class Ending(enum.Enum):
     WRONG = "wrong"  # an answer, and the judge does not agree
     FALSE = "false statement accepted"
     TRACEBACK = "traceback"  # an error that nobody raised on purpose
-    HANG = "hang"
+    HANG = "hang"  # no end, after so long that a busy machine does not explain it
+    SLOW = "slow"  # over a limit of time; others may have held the machine
     LOST = "lost"  # something finished was lost
 
     @property
@@ -30,7 +32,7 @@ class Ending(enum.Enum):
         return self in FAULTS
 
 
-FAULTS = frozenset({Ending.WRONG, Ending.FALSE, Ending.TRACEBACK, Ending.HANG, Ending.LOST})
+FAULTS = frozenset({Ending.WRONG, Ending.FALSE, Ending.TRACEBACK, Ending.HANG, Ending.SLOW, Ending.LOST})
 
 
 class Fault(Exception):
@@ -65,10 +67,10 @@ class Kind:
     def trial(self, seed: int) -> tuple[Ending, str]:
         """Return how the trial with this seed ended, and what is to be said of a fault.
 
-        What lasts too long is tried again: others may have held the machine.
+        What lasts too long is tried again: others may have held the machine. So is a hang, to be sure of it.
         """
         ended = self._ended(seed)
-        return self._ended(seed) if ended[0] is Ending.HANG else ended
+        return self._ended(seed) if ended[0] in (Ending.HANG, Ending.SLOW) else ended
 
     def _ended(self, seed: int) -> tuple[Ending, str]:
         try:
@@ -77,18 +79,20 @@ class Kind:
         except Fault as fault:
             return fault.ending, fault.says
         except TooLong:
-            return Ending.HANG, f"more than {self.limit} s"
+            return Ending.SLOW, f"more than {self.limit} s"
         except Exception:  # noqa: BLE001  # this is what is sought
             return Ending.TRACEBACK, traceback.format_exc(limit=-6)
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise `TooLong` in what runs longer; only in a process's main thread."""
+    """Raise `TooLong` in what runs longer; only in a process's main thread. Within another limit, that one goes on."""
 
     def over(number: int, frame: FrameType | None) -> None:
         raise TooLong
 
+    begun = time.monotonic()
+    outer, _ = signal.setitimer(signal.ITIMER_REAL, 0)
     before = signal.signal(signal.SIGALRM, over)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
@@ -96,3 +100,5 @@ def at_most(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if outer:
+            signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - begun), 1e-3))

@@ -66,11 +66,21 @@ def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str
     return UNWRITABLE.sub("\ufffd", text)
 
 
+def templates(package: str, what: str) -> Any:
+    """Return Jinja's environment of a package's pages: its own templates, and the parts and style of all pages.
+
+    Errors: `NotInstalled` without Jinja2, which says that ``what`` needs it.
+    """
+    jinja = library("jinja2", what)
+    places = dict.fromkeys((package, "fairopt.bench.report"))
+    layout = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja.StrictUndefined}
+    loader = jinja.ChoiceLoader([jinja.PackageLoader(each) for each in places])
+    return jinja.Environment(loader=loader, autoescape=True, **layout)
+
+
 @cache
 def _templates() -> Any:
-    jinja = library("jinja2", "a report")
-    layout = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja.StrictUndefined}
-    made = jinja.Environment(loader=jinja.PackageLoader(__package__), autoescape=True, **layout)
+    made = templates(__package__, "a report")
     made.filters |= {
         "seconds": words.seconds_text,
         "bytes": words.bytes_text,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor, fsum, isqrt, log
@@ -226,6 +227,15 @@ def utility_bounds(market: Market, shares: Array, prices: Array, rents: Array) -
     limited = market.limit < INFINITY
     terms = [*(prices * market.capacity), *(rents[limited] * market.limit[limited]), *-weights]
     terms += [w * (w / (c * u) - 1) for w, c, u in zip(weights, costs, own, strict=True)]
+    return around_optimum(weights, costs, terms)
+
+
+def around_optimum(weights: Array, costs: Sequence[Fraction] | Array, terms: Sequence[Fraction]) -> UtilityBounds:
+    """Return the intervals of `utility_bounds` for ``costs`` (n,) of a unit of utility, and the ``terms`` of the gap.
+
+    The proof there asks of the costs only that no allocation has a larger sum of cost times utility than what stands
+    for it in the terms; that may be the bound of a linear program over any rows.
+    """
     # sums of long fractions are long: they are rounded up, unless little is left of them then. A verifier rounds, too
     gap = Fraction(sum(ceil(term * 2**FINE) for term in terms), 2**FINE)
     gap = _few_digits(gap * Fraction(1002, 1000)) if gap * 2**FINE > 10**6 * len(terms) else sum(terms, Fraction(0))

@@ -12,10 +12,11 @@ from fairopt.program import Array
 
 #: Best buys are smoothed first by `WARM`, as a part of a price, and then less and less; shares are told at each
 #: `COLD` over the number of users, since the more there are the nearer to each other their prices of indifference lie.
-WARM, COLD, COOLER = 1.0, (2e-2, 1e-3), 0.25
-#: The excess of what is spent on a type, as a part of all money, and in temperatures, at which the next is tried.
-NEXT = 0.1
-MOST_STEPS = 80
+WARM, COLD, COOLER = 0.3, (2e-2, 1e-3), 0.15
+#: The excess of what is spent on a type, as a part of its price, and in temperatures, at which the next is tried. A
+#: part of all money would not do: of what is worth little, prices would be far off when best buys are told apart more.
+NEXT = 4.0
+MOST_STEPS = 160
 #: What is minimised may rise by this, which is rounding, where a step is a good one.
 ROUNDED = 1e-14
 #: Added to the diagonal (ones) of the scaled system, and the least price: smaller ones have no digits left.
@@ -57,7 +58,7 @@ def smoothed_shares(market: Market) -> Iterator[Array]:
         if not np.minimum(spent, price).min() > TINY:
             return  # numbers so far apart are for the interior points
         excess = spent - price
-        if np.abs(excess).max() <= NEXT * min(0.1, temperature):
+        if (np.abs(excess) / price).max() <= NEXT * min(0.1, temperature):
             if temperature in cold:
                 shares = np.zeros(market.shape)
                 shares[:, columns] = (weight * part / spent[:, None]).T * capacity

@@ -13,10 +13,12 @@ Source: Dantzig and Van Slyke, Generalized upper bounding techniques, 1967, for 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.deadline import left
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import Array
 
@@ -24,6 +26,8 @@ from fairopt.program import Array
 UNUSED = 1e-9
 #: The largest exponent of 2 that is a power by which users divide their spending.
 MOST_SQUARES = 10
+#: The exponent with which shares of all users are made, and how often prices are mended for that.
+SHARED, SHARED_STEPS = 8, 4
 #: The most by which the logarithm of a price changes in a step at power 1; at higher powers it is less.
 LONGEST = 1.0
 #: Parts of a type below this are rounding, and so are changes of reduced costs below the second part of the largest.
@@ -61,25 +65,55 @@ def smoothed_prices(problem: LevelProblem) -> Array:
     prices = np.maximum((speed / speed.sum(axis=0)).mean(axis=1), UNUSED) / capacity
     prices /= prices @ capacity
     for squares in range(1, min(len(size).bit_length() + 1, MOST_SQUARES) + 1):
-        power = 1 << squares
         cost = need * prices[:, None]
         least = cost.min(axis=0)
-        part = least / cost
-        for _ in range(squares):
-            part *= part
-        part /= part.sum(axis=0)
-        spent = size * least
-        spent /= spent.sum()
-        demand, supply = part @ spent, prices * capacity  # what all types together are worth is 1
-        change = (part * spent) @ part.T * (1.0 + power) - demand[:, None] * demand
-        change.ravel()[:: len(prices) + 1] -= demand * power + supply
-        longest = LONGEST / power**0.5
+        part = _parts(cost, least, squares)
         try:
-            step = np.linalg.solve(change, supply - demand)
+            prices *= _change(part, size * least, prices * capacity, 1 << squares)
         except np.linalg.LinAlgError:
             break
-        prices *= np.exp(np.minimum(np.maximum(step, -longest), longest))
     return np.asarray(prices)
+
+
+def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
+    """Yield shares (k, n) that reach the rates, nearer and nearer to what capacities allow, from ``prices`` (k,).
+
+    Users divide what they spend as in `smoothed_prices`, always by the same power. Floors and demands are ignored.
+    """
+    capacity, power = problem.capacity, 1 << SHARED
+    prices = prices / (prices @ capacity)
+    for _ in range(SHARED_STEPS):
+        left()
+        cost = problem.need * prices[:, None]
+        least = cost.min(axis=0)
+        part = _parts(cost, least, SHARED)
+        np.divide(part, cost, out=cost)  # what a unit of money reaches on each type
+        spent = problem.rate / cost.sum(axis=0)
+        yield part * spent / prices[:, None]
+        try:
+            prices = prices * _change(part, problem.rate * least, prices * capacity, power)
+        except np.linalg.LinAlgError:
+            return
+
+
+def _parts(cost: Array, least: Array, squares: int) -> Array:
+    """Return how users divide what they spend (k, n), by a power of 2 of how cheap types are."""
+    part = least / cost
+    for _ in range(squares):
+        part *= part
+    part /= part.sum(axis=0)
+    return part
+
+
+def _change(part: Array, spent: Array, supply: Array, power: int) -> Array:
+    """Return by what to multiply prices (k,): a step of Newton's method from where users ``spent`` (n,) by ``part``."""
+    spent = spent / spent.sum()
+    demand = part @ spent  # what all types together are worth is 1
+    change = (part * spent) @ part.T * (1.0 + power) - demand[:, None] * demand
+    change.ravel()[:: len(demand) + 1] -= demand * power + supply
+    longest = LONGEST / power**0.5
+    step = np.linalg.solve(change, supply - demand)
+    return np.asarray(np.exp(np.minimum(np.maximum(step, -longest), longest)))
 
 
 def bound(problem: LevelProblem, prices: Array) -> float:

@@ -26,7 +26,7 @@ from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
 from fairopt.methods.level.interior_point import ROUGH, Guess, interior
-from fairopt.methods.level.price_simplex import bound, price_vertex, smoothed_prices
+from fairopt.methods.level.price_simplex import bound, price_vertex, smoothed_prices, smoothed_shares
 from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, choose, floored, without_units
 from fairopt.methods.result import StageClock
 from fairopt.program import INFINITY, Array
@@ -273,14 +273,17 @@ def _limited_by_one(problem: LevelProblem, effort: dict[str, float]) -> Raised |
         def enough(shares: Array, even: LevelProblem = even) -> bool:
             return _reaching(problem, even, target, shares) is not None
 
-        # there is mostly room: the first shares inside that reach the level will do
-        inside = interior(even, none, none, prices, level, ROUGH, enough)
-        effort["steps"] += inside.steps
-        shares = _reaching(problem, even, target, inside.shares)
+        # there is mostly room: the first shares that reach the level will do
+        shares = next(filter(enough, smoothed_shares(even, prices)), None) if n > DIRECT else None
+        if shares is None:
+            inside = interior(even, none, none, prices, level, ROUGH, enough)
+            effort["steps"] += inside.steps
+            shares, level = inside.shares, inside.level
+        shares = _reaching(problem, even, target, shares)
         if shares is not None:
             choice = choose(problem, prices, problem.highest)
             return Raised(np.zeros(k), problem.highest, choice, np.arange(n), shares, one_demand_dual(problem))
-        if inside.level < 1 - ROUGH:
+        if level < 1 - ROUGH:
             return None
     return None
 

@@ -1,16 +1,18 @@
-"""Envy within peers: nobody prefers the shares of another of its group and tier."""
+"""Envy within peers: nobody prefers what another of its group and tier holds beyond its guarantee."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairopt.certificates import Certificate
 from fairopt.policy import Optima
-from fairopt.problem import Entitlements, Market
-from fairopt.program import Array, Number
+from fairopt.problem import Entitlements, Market, worth
+from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
-from fairopt.properties.shares.envy_freeness import EnvyFreeness
+from fairopt.properties.shares.envy_freeness import Envy, EnvyFreeness
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
 
@@ -25,10 +27,42 @@ _OFFICE = Market.of(
 )
 
 
-class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
-    """Nobody gets more out of the shares of another of its group and tier, scaled by weight, than out of its own.
+#: B is guaranteed a GPU of the second type; C of the same group is guaranteed nothing.
+_GUARANTEED = Market.of(
+    [[1, 2], [1, 2]],
+    capacity=[2, 2],
+    users=["B", "C"],
+    types=_TYPES,
+    entitlements=Entitlements.of(["B", "C"], _TYPES, guarantee={"B": [0, 1]}),
+)
 
-    Source: OEF Sec. 2.3.1 (2), among users of equal priority in one group.
+
+@dataclass(frozen=True)
+class PeerEnvy(Envy):
+    """A user, a peer that it envies, its throughput, and that with what the peer holds beyond its guarantee."""
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the user gets less than with the peer's GPUs beyond guarantee in the place of its own, by weight."""
+        i, other = (market.users.index(name) for name in (self.user, self.envied))
+        theirs = _in_place(market, shares, np.array([i]), np.array([other]))[0]
+        return worth(market, i, shares[i]) < worth(market, i, theirs)
+
+    def __str__(self) -> str:
+        got, theirs = number_text(self.throughput), number_text(self.with_others_shares)
+        if theirs == got:
+            theirs = f"{number_text(self.with_others_shares - self.throughput)} more"
+        beyond = f"with what {self.envied} holds beyond its guarantee, by weight"
+        return f"{self.user} gets {got}; {beyond}, in the place of what it holds so itself, it would get {theirs}"
+
+
+class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
+    """Nobody would get more with what a peer holds beyond its guarantee in the place of what it holds so itself.
+
+    Peers are users of one group and tier. What the peer holds is scaled by weight, and a user counts no more of a type
+    than its own cap, and no more in all than its demand. Guarantees are no reason for envy; without any, a user
+    compares its shares with the peer's. A guarantee without bound is no number, and counts as none.
+
+    Source: OEF Sec. 2.3.1 (2), among users of equal priority in one group; guarantees set apart is ours.
 
     >>> print(EnvyWithinPeers().check(_OFFICE, [[1, "1/4"], [0, "3/4"], [1, 1]]).answer.value)
     HOLDS
@@ -37,11 +71,19 @@ class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
     name = "envy_within_peers"
     short = "EP"
     source = "OEF Sec. 2.3.1 (2), within a group and tier"
-    definition = "E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i in one group and of one tier"
+    definition = (
+        "E_l(x_l) >= E_l(min(g_l + pi_l / pi_i * b_i, cap_l)) for all users l, i in one group and of one tier;"
+        " x = g + b, g within the guarantee"
+    )
+    witness = PeerEnvy
     needs_speedups = True
     instances = (
         CitedInstance("OEF Eq. (6), beside a chief", _OFFICE, ((1, "1/4"), (0, "3/4"), (1, 1)), Answer.HOLDS),
         CitedInstance("A envies B of its own tier", _OFFICE, ((1, 0), (0, 1), (1, 1)), Answer.FAILS),
+        CitedInstance(
+            "B has its guarantee, and the rest is split", _GUARANTEED, ((1, "3/2"), (1, "1/2")), Answer.HOLDS
+        ),
+        CitedInstance("B takes all of the second type", _GUARANTEED, ((1, 2), (1, 0)), Answer.FAILS),
     )
 
     def over(self, optima: Optima) -> OverOptima:
@@ -61,3 +103,18 @@ class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
         parent, tier = owed.parent[:n], owed.tier[:n]
         alike = (parent[:, None] == parent) & (tier[:, None] == tier)
         return np.asarray(super().pairs(market) & alike)
+
+    def in_place(self, market: Market, shares: Array, users: Array, others: Array) -> Array:
+        """Return what ``users`` (m,) would hold (m, k): beside their guarantees what others hold beyond theirs."""
+        return _in_place(market, shares, users, others)
+
+
+def _in_place(market: Market, shares: Array, users: Array, others: Array) -> Array:
+    owed, (n, k) = market.entitlements, market.shape
+    assert owed is not None
+    guarantee, cap = owed.guarantee[:n, :k], owed.cap[:n, :k]
+    sure = np.minimum(np.where(guarantee < INFINITY, guarantee, 0), cap)
+    within = np.minimum(shares, sure)
+    beyond = (shares - within)[others] * (market.weight[users] / market.weight[others])[:, None]
+    theirs = np.minimum(within[users] + beyond, cap[users])
+    return np.where((users == others)[:, None], shares[users], theirs)  # who has no peer is compared with itself

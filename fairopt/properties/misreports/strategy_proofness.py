@@ -9,9 +9,9 @@ import numpy as np
 from fairopt.policy import Allocation, Policy
 from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
-from fairopt.problem.ranges import in_use
 from fairopt.program import Array
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
+from fairopt.properties.misreports.in_ranges import InRange
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import (
     ANYTHING,
@@ -25,7 +25,6 @@ from fairopt.properties.misreports.search import (
 )
 from fairopt.properties.property import Effort, MechanismProperty, nothing_known, unknown_speedups
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
-from fairopt.properties.within_bounds import lowest
 
 #: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
 EXACT_UP_TO = 250
@@ -79,9 +78,13 @@ class StrategyProofness(MechanismProperty):
                 unknown = Verdict.undecided(self.name, reason, effort="nothing")
                 kinds = {each.name: unknown for each in (LARGER, SMALLER, ANYTHING)}
                 return replace(unknown, by_misreport=kinds)
-            stated = replace(problem, least=None, most=None)
-            same = None if truth is None else replace(truth, market=stated)
-            return self._in_range(problem, self.search(policy, stated, effort=effort, truth=same))
+
+            def at(known: Market) -> Verdict:
+                stated = truth is not None and (known.speedup == problem.speedup).all()
+                same = replace(truth, market=known) if truth is not None and stated else None
+                return self.search(policy, known, effort=effort, truth=same)
+
+            return InRange(policy, problem, at).verdict(self.name)
         effort = effort or Effort()
         if truth is not None and truth.error:  # gains between decisions that are irrational are decided in floats
             problem, truth = problem.as_(float), None
@@ -106,29 +109,6 @@ class StrategyProofness(MechanismProperty):
         overall = verdicts[ANYTHING.name]
         tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
         return replace(overall, by_misreport=verdicts, effort=tried)
-
-    def _in_range(self, market: Market, stated: Verdict) -> Verdict:
-        """Return what follows, for all true speedups in the range, from a search at the speedups that are stated.
-
-        There everybody is thought to report them. A gain is linear in the user's own true speedups: where its least is
-        positive the lie pays at all of them, and the property fails for all.
-        """
-        verdicts = {kind: self._in_range(market, each) for kind, each in stated.by_misreport.items()}
-        effort = f"{stated.effort}, at the speedups that are stated; lies that pay, for all true ones in the range"
-        lie, least = stated.witness, None
-        if lie is not None:
-            i = market.index(lie.user)
-            pair = [in_use(market, i, each[i]) for each in (lie.allocation, lie.truthful_allocation)]
-            if pair[0] is not None and pair[1] is not None:
-                least = lowest(pair[0] - pair[1], market.ends[0][i], market.ends[1][i])
-        if stated.answer is Answer.FAILS and least is not None and least > 0:
-            return replace(stated, by_misreport=verdicts, effort=effort, margin=-least)
-        for each in verdicts.values():  # the lie that gains most may not be one that pays at all
-            if each.answer is Answer.FAILS:
-                return replace(each, by_misreport={**verdicts, ANYTHING.name: each})
-        found = str(lie) if stated.answer is Answer.FAILS else "no misreport was found that pays"
-        reason = f"at the speedups that are stated, {found}; at others in the range this was not decided"
-        return replace(Verdict.undecided(self.name, reason, effort=effort), by_misreport=verdicts)
 
     def _verdict(self, search: MisreportSearch, kind: Misreports, witness: Misreport | None) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"

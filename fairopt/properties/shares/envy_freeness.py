@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,7 +61,8 @@ class EnvyFreeness(LinearInSpeedups):
     short = "EF"
     source = "OEF Sec. 2.3.1 (2)"
     definition = "E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i"
-    instances = (
+    witness: ClassVar[type[Envy]] = Envy
+    instances: ClassVar[tuple[CitedInstance, ...]] = (
         CitedInstance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
         CitedInstance("OEF Eq. (1): u3 envies u2", OEF_EXAMPLE, EQUATION_1, Answer.FAILS),
     )
@@ -74,8 +75,8 @@ class EnvyFreeness(LinearInSpeedups):
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         own, fair = market.utility(shares), market.fair_utility()
         left()
-        users, others = _closest_to_envy(market.as_(float), shares.astype(float), self.pairs(market))
-        value = _value(market, shares, users, others)
+        users, others = self._closest(market.as_(float), shares.astype(float), self.pairs(market))
+        value = self._value(market, shares, users, others)
         left()
         at = int(np.argmin((own[users] - value) / fair[users]))
         i, other = users[at], others[at]
@@ -86,18 +87,50 @@ class EnvyFreeness(LinearInSpeedups):
             tolerance,
             unit=f"throughput of {market.users[i]}",
             effort=f"{int(self.pairs(market).sum())} pairs of users",
-            witness=Envy(market.users[i], market.users[other], own[i], value[at]),
+            witness=self.witness(market.users[i], market.users[other], own[i], value[at]),
         )
 
     def pairs(self, market: Market) -> Array:
         """Return which users (n, n) are compared with which: everybody with everybody else."""
         return ~np.eye(len(market.users), dtype=bool)
 
+    def in_place(self, market: Market, shares: Array, users: Array, others: Array) -> Array:
+        """Return what ``users`` (m,) would hold (m, k), each in the place of one of ``others`` (m,), by weight."""
+        scale = market.weight[users] / market.weight[others]
+        return np.asarray(shares[others] if (scale == 1).all() else shares[others] * scale[:, None])
+
     def compared(self, market: Market, shares: Array) -> Iterator[tuple[int, Array | None, Array | None]]:
         """Yield each user with its shares and those of another, scaled by weight, both as far as it uses them."""
-        for i, other in np.argwhere(self.pairs(market)).tolist():
-            theirs = shares[other] * (market.weight[i] / market.weight[other])
-            yield i, in_use(market, i, shares[i]), in_use(market, i, theirs)
+        for i, row in enumerate(self.pairs(market)):
+            own, others = in_use(market, i, shares[i]), np.flatnonzero(row)
+            for theirs in self.in_place(market, shares, np.full(len(others), i), others):
+                yield i, own, in_use(market, i, theirs)
+
+    def _value(self, market: Market, shares: Array, users: Array, others: Array) -> Array:
+        """Return what each of ``users`` (m,) would get in the place of the one of ``others`` (m,), by weight."""
+        theirs = self.in_place(market, shares, users, others)
+        return capped_value(market.speedup[users], theirs, None if market.demand is None else market.demand[users])
+
+    def _closest(self, market: Market, shares: Array, pairs: Array) -> tuple[Array, Array]:
+        """Return those of ``pairs`` (n, n) among which that with the least relative slack is, whatever was rounded.
+
+        Exact shares may have thousands of digits; floats say of most pairs that another is tighter.
+        """
+        k = shares.shape[1]
+        users, others = np.nonzero(pairs)
+        if not len(users):  # a user is compared with itself where there is no other
+            return np.array([0]), np.array([0])
+        own, value = market.utility(shares)[users], self._value(market, shares, users, others)
+        # sums of k terms, a few roundings each; with demands, differences of sums of GPUs at the fastest speed
+        held = np.abs(shares).sum(axis=1)
+        most = held[users] + held[others] * (market.weight[users] / market.weight[others])
+        rounding = 4 * (k + 4) ** 2 * np.finfo(float).eps * market.speedup.max(axis=1)[users] * most
+        fair = market.fair_utility()[users]
+        slack, error = (own - value) / fair, rounding / fair + np.finfo(float).tiny
+        kept = slack - error <= (slack + error).min()
+        if not np.isfinite(slack).all():  # beyond the range of floats
+            kept[:] = True
+        return users[kept], others[kept]
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
@@ -108,34 +141,6 @@ class EnvyFreeness(LinearInSpeedups):
             slack = Slack(own | optima.worth(i, other, -scale / optima.fair[i]), Fraction(0))
             slacks.append(_within_demand(optima, slack, i, other, scale) if i in limited else slack)
         return linear(self, optima, slacks, f"{len(slacks)} pairs of users")
-
-
-def _value(market: Market, shares: Array, users: Array, others: Array) -> Array:
-    """Return what each of ``users`` (m,) would get out of the shares of the one of ``others`` (m,), by weight."""
-    theirs = shares[others] * (market.weight[users] / market.weight[others])[:, None]
-    return capped_value(market.speedup[users], theirs, None if market.demand is None else market.demand[users])
-
-
-def _closest_to_envy(market: Market, shares: Array, pairs: Array) -> tuple[Array, Array]:
-    """Return those of ``pairs`` (n, n) among which that with the least relative slack is, whatever was rounded.
-
-    Exact shares may have thousands of digits; floats say of most pairs that another is tighter.
-    """
-    k = shares.shape[1]
-    users, others = np.nonzero(pairs)
-    if not len(users):  # a user is compared with itself where there is no other
-        return np.array([0]), np.array([0])
-    own, value = market.utility(shares)[users], _value(market, shares, users, others)
-    # sums of k terms, a few roundings each; with demands, differences of sums of GPUs at the fastest speed
-    held = np.abs(shares).sum(axis=1)
-    most = held[users] + held[others] * (market.weight[users] / market.weight[others])
-    rounding = 4 * (k + 4) ** 2 * np.finfo(float).eps * market.speedup.max(axis=1)[users] * most
-    fair = market.fair_utility()[users]
-    slack, error = (own - value) / fair, rounding / fair + np.finfo(float).tiny
-    kept = slack - error <= (slack + error).min()
-    if not np.isfinite(slack).all():  # beyond the range of floats
-        kept[:] = True
-    return users[kept], others[kept]
 
 
 def _within_demand(optima: Optima, slack: Slack, user: int, other: int, scale: Any) -> Slack:

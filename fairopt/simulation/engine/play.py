@@ -20,6 +20,7 @@ from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation.changes import BEAT, Changes
 from fairopt.simulation.engine.decided import Decided, carried_out, going_on
 from fairopt.simulation.engine.hosts import Hosts
+from fairopt.simulation.engine.newcomers import Newcomers
 from fairopt.simulation.engine.standing import Standing
 from fairopt.simulation.mechanics import Mechanics, length_of
 from fairopt.simulation.record import Snapshot
@@ -104,6 +105,7 @@ class Engine:
         self._hosts = Hosts(self._cluster, trace)
         self._whole = Queue.fresh(trace.jobs, self._cluster, length=self._length)
         self._fits = any_type(self._whole.fits)
+        self._newcomers = Newcomers(self._whole, self._mechanics)
         self._datasets = any(trace.jobs.dataset)
         first = begin(self._cluster, self._number) if after is None else after
         self._at = _Moment(
@@ -262,6 +264,11 @@ class Engine:
         """Ask the policy about those who just came only; None where it is to be asked about all."""
         if not (at.settled and fresh and up is at.up and at.stands is not None and at.now < at.stands):
             return None
+        order = None if at.schedule is None else at.schedule.newcomers
+        if order is not None and self._newcomers.plain and up.all():
+            decided = self._newcomers.placed(order, at.standing, fresh, at.now, at.now + self._length)
+            if decided is not None:
+                return at._replace(held=self._held(at.held, decided)), decided
         new, held = Standing.new(fresh, self._trace.jobs, at.now), at.standing.held(len(up))
         able = self._fits[new.rows]
         queue = self._queue(at, new, up)

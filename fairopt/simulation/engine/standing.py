@@ -44,8 +44,8 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
             rows=rows,
             gpus=jobs.gpus[rows],
             running=np.array([each.running for each in states], dtype=bool),
-            last=_objects([each.last for each in states]),
-            started=_objects([each.started for each in states]),
+            last=of_tuples([each.last for each in states]),
+            started=of_tuples([each.started for each in states]),
             speed=cast(np.zeros(len(states)), number),
             host=np.array([place(cluster, each.last)[0] for each in states], dtype=np.int64),
             gpu_type=np.array([place(cluster, each.last)[1] for each in states], dtype=np.int64),
@@ -84,7 +84,7 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
             setup=none,
             lease=none + now,
             running=np.zeros(count, dtype=bool),
-            last=_objects([()] * count),
+            last=of_tuples([()] * count),
             started=np.full(count, None),
             speed=none,
             host=nowhere,
@@ -97,9 +97,11 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
 
     def held(self, hosts: int) -> Array:
         """Return the GPUs of each of so many hosts (H,) that those who run hold."""
-        alone = self.running & (self.host >= 0)
-        held = np.bincount(self.host[alone], weights=self.gpus[alone], minlength=hosts)
-        for spots in self.last[self.running & (self.host < 0)]:
+        gpus = self.gpus if np.count_nonzero(self.running) == len(self.running) else self.gpus * self.running
+        # in the first place, those on no host or on several
+        held = np.bincount(self.host + 1, weights=gpus, minlength=hosts + 1)
+        apart, held = held[0], held[1:]
+        for spots in self.last[self.running & (self.host < 0)] if apart else ():
             for host, gpus in spots:
                 held[host] += gpus
         return held.astype(np.int64)
@@ -208,8 +210,8 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
         return lost
 
 
-def _objects(values: Sequence[Any]) -> Array:
-    """Return an array of objects, also where they are tuples."""
+def of_tuples(values: Sequence[Any]) -> Array:
+    """Return a column of objects, also where they are tuples."""
     array = np.empty(len(values), dtype=object)
     for at, value in enumerate(values):
         array[at] = value

@@ -15,7 +15,8 @@ from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import INFINITY
 from fairopt.proofs.verifier.runs import decide as judge
-from fairopt.simulation import Round, run
+from fairopt.simulation import Mechanics, Round, Setting, run
+from fairopt.testing.round_changes import check_engine
 from fairopt.testing.round_suite import round_suite
 
 SIX = Cluster.uniform({"V100": (1, 6)})
@@ -63,7 +64,20 @@ def test_nobody_is_asked_where_all_jobs_run() -> None:
     alone, leased = (decide(policy, one) for policy in (Themis(), Themis(lease=20)))
     assert (waits.stands, leased.stands, alone.stands) == (None, None, INFINITY)
     assert dict(waits.costs) == {"largest finish-time fairness": Fraction(1, 3)}
-    assert not alone.costs  # it would be another in each round
+    assert dict(alone.costs) == {"largest finish-time fairness": 1}
+
+
+def test_where_all_run_the_largest_rho_is_that_of_the_round_in_which_it_began() -> None:
+    # who came first loses no time; the last one waits 5 for its round; then one is done at 70, and one is left
+    jobs = Jobs.of(gpus=[2, 2], work=[100, 50], types=["V100"], arrival=[0, 5])
+    mechanics = Mechanics(launch=Fraction(10))
+    rounds = list(run(Themis(), Trace(jobs), SIX, length=10, mechanics=mechanics))
+    said = [record.costs["largest finish-time fairness"] for record in rounds]
+    # (age + left) / (alone * N): then (10 + 100) / 200 and (5 + 50) / 100; in round 7 (70 + 40) / 100
+    assert said == [1] + [Fraction(11, 20)] * 6 + [Fraction(110, 100)] * 4
+    setting = Setting(SIX, Trace(jobs), mechanics, Fraction(10))
+    check_engine(Themis(), setting)
+    check_engine(Themis(), setting.as_(float))
 
 
 def test_rho_by_hand() -> None:

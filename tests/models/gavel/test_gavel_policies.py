@@ -32,7 +32,7 @@ from fairopt.models.gavel.objectives import LeastMakespan, ThroughputByCost
 from fairopt.policy import decide
 from fairopt.problem import Entitlements, Market
 from fairopt.program import Array
-from fairopt.proofs.verify import verify
+from fairopt.proofs.verify import Rejected, verify
 
 SPEED = np.array([[1, 2, 4], [2, 3, 3], [1, 4, 8], [3, 4, 5], [2, 2, 9]], dtype=object)
 GANG = np.array([1, 2, 4, 1, 2], dtype=object)
@@ -120,8 +120,10 @@ def test_hierarchical_water_filling_refuses_what_it_cannot_read() -> None:
         allocate(HierarchicalWaterFilling(fifo=("e9",)), grouped())
     with pytest.raises(BadInput, match=r"fifo: got 'e0'"):
         allocate(HierarchicalWaterFilling(fifo=("e0",)), jobs())
-    with pytest.raises(NotCapable, match="no certificate with entitlements"):
-        HierarchicalWaterFilling().certify(decide(HierarchicalWaterFilling(), grouped(), exact=True))
+    filled = HierarchicalWaterFilling().certify(decide(HierarchicalWaterFilling(), grouped(), exact=True))
+    assert "as hierarchical-water-filling at rates that are told with entitlements, equal-time" in verify(
+        filled.to_json()
+    )
 
 
 def test_objectives_have_gavels_values() -> None:
@@ -170,8 +172,10 @@ def test_other_normalisers_are_not_certified_as_the_verifiers_own() -> None:
     assert "author of 'max-min, equal-time' wrote" in verify(told)
     with pytest.raises(NotCapable, match="the verifier has no program of max-min, equal-time"):
         policy.certify(allocate(policy, jobs()))
-    with pytest.raises(NotCapable, match="no certificate with the normaliser equal-time"):
-        equal_time().certify(decide(equal_time(), jobs(), exact=True))
+    filled = equal_time().certify(decide(equal_time(), jobs(), exact=True)).to_json()
+    assert "ratios to equal-time throughputs are lexicographically max-min" in verify(filled)
+    with pytest.raises(Rejected):  # own partitions are others where demands bind
+        verify({key: value for key, value in filled.items() if key != "normaliser"})
 
 
 def test_a_normaliser_is_given_by_name() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import log
 
@@ -10,6 +11,7 @@ import pytest
 
 from fairopt.backends import Highs
 from fairopt.errors import BadInput
+from fairopt.models.shockwave.prices import priced
 from fairopt.models.shockwave.program import LogApproximation, PlannedJobs, filled, ranking_program, window_program
 from fairopt.models.shockwave.shockwave import FinishTarget, Shockwave, WindowPlan
 from fairopt.policy import decide
@@ -162,3 +164,44 @@ def test_runs_end_where_rounds_need_not_be_whole() -> None:
         done = {name for record in records for name in record.completed} | set(records[-1].misfits)
         assert done == set(setting.trace.jobs.names)
         assert not any(record.after.state.rounds and len(record.after.state.rounds) >= 20 for record in records)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("makespan", [0.0, 1e-3])
+def test_prices_find_the_optimum_of_the_program(seed: int, makespan: float) -> None:
+    random = np.random.default_rng(seed)
+    n, k = 40, 1 + seed % 3
+    throughput = np.where(random.random((n, k)) < 0.2, 0, random.integers(1, 5, (n, k)))
+    throughput[:, 0] = np.maximum(throughput[:, 0], 1)
+    cluster = Cluster.uniform({f"T{at}": (2 + at, 4) for at in range(k)})
+    given = Jobs.of(
+        gpus=random.integers(1, 7, n), work=random.integers(1, 400, n), types=cluster.types, throughput=throughput
+    )
+    queue = Queue.fresh(given, cluster, length=10).as_(float)
+    jobs = PlannedJobs.of(replace(queue, remaining=queue.remaining * random.choice([0.3, 0.99, 1], n)))
+    weight = random.choice([1.0, 7.0, 1e6], n) if seed % 2 else np.ones(n)
+    how = {"weight": weight, "makespan": makespan, "logarithm": LogApproximation()}
+    found = priced(jobs, queue.capacity, 5, 10.0, gap=1e-9, **how)
+    program = window_program(jobs, queue.capacity, 5, 10.0, together=True, whole=False, **how)
+    right = Highs().solve(program)
+    assert found is not None
+    assert right.objective is not None
+    solution = found.solution(program, jobs, LogApproximation())
+    assert not program.violations(solution.point, 1e-7)
+    assert solution.objective == pytest.approx(right.objective, rel=1e-6)
+    assert found.bound >= float(solution.objective or 0) * (1 - 1e-12)
+    assert solution.gap is not None
+    assert solution.gap < 1e-8
+
+
+def test_prices_that_find_nothing_leave_it_to_the_back_end() -> None:
+    """Where the logarithm's chords are not concave, or many jobs may be the last to end."""
+    alike = Jobs.of(gpus=[1] * 30, work=[400] * 30, types=["V100"])
+    queue = Queue.fresh(alike, TWO, length=10).as_(float)
+    jobs, how = PlannedJobs.of(queue), {"weight": np.ones(30), "gap": 1e-6}
+    bent = LogApproximation((0.0, 0.5, 1.0), 0.5)
+    assert priced(jobs, queue.capacity, 3, 10.0, makespan=1.0, logarithm=LogApproximation(), **how) is None
+    assert priced(jobs, queue.capacity, 3, 10.0, makespan=0.0, logarithm=bent, **how) is None
+    late = Queue.fresh(alike, TWO, length=10, now=5000).as_(float)
+    named = [decide(Shockwave(most_whole=0, makespan=each), late).solution.backend for each in (0.0, 1.0)]
+    assert named == ["prices", "highs"]

@@ -1,0 +1,220 @@
+"""Nash welfare within rows and bounds of any kind: shares near the optimum, in Fractions, and what they prove of it.
+
+A draft in floats says which rows and bounds are tight. Within those, utilities are linear in a few numbers, for which
+Newton's method finds where the gradient is 0, to as many digits as asked. A linear program then proves how near it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+
+from fairopt.backends.exact import Exact
+from fairopt.backends.exact.sums import as_fractions
+from fairopt.deadline import left
+from fairopt.methods.eisenberg_gale.bounds import UtilityBounds, around_optimum
+from fairopt.program import INFINITY, Array, Program, objects
+
+#: Rows and variables of a draft count as tight where they are as near to a bound, in units of all GPUs of a type.
+NEAR = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+#: A draft's numbers have denominators of at most this, so that what is rational has few digits.
+SIMPLE = 10**6
+#: Newton's steps at most; from a draft in floats it takes six or seven.
+MOST_STEPS = 40
+#: Bits of precision by digit asked for: the gap is the square of what utilities are off by.
+BITS, SPARE = 7, 64
+
+
+@dataclass(frozen=True, eq=False)
+class NearWithin:
+    """Exact ``shares`` (n, k), and the proof of how near they are to those of the largest Nash welfare.
+
+    With ``costs`` (n,), a price of a unit of utility, ``duals`` (m,) of the rows prove the most that all utilities
+    cost; `around_optimum` says what follows, ``bounds``.
+    """
+
+    shares: Array
+    costs: Array
+    duals: Array
+    bounds: UtilityBounds
+
+
+def near_within(program: Program, speedup: Array, weight: Array, draft: Array, digits: int) -> NearWithin | None:
+    """Return exact shares near a ``draft`` (n, k) in floats, to so many ``digits`` or as near as it comes.
+
+    ``program``: the rows and bounds that shares keep, in Fractions; its variables are the shares. ``speedup`` (n, k)
+    and ``weight`` (n,) are Fractions. None where nothing near the draft keeps all rows.
+    """
+    program = program.as_(Fraction)
+    best: NearWithin | None = None
+    size = _sizes(program)
+    for near in NEAR:
+        left()
+        space = _Space.of(program, speedup, draft, near * size)
+        for shares in () if space is None else space.optima(weight, digits):
+            if program.violations(shares.ravel()):
+                continue
+            found = _proved(program, speedup, weight, shares, digits)
+            if found and (best is None or found.bounds.error < best.bounds.error):
+                best = found
+            if best and best.bounds.error * 10**digits <= 1:
+                return best
+    return best
+
+
+def _sizes(program: Program) -> Array:
+    """Return what each variable can be at most, in floats, by the rows that it is in."""
+    rows, most = program.rows, program.upper.astype(float)
+    high = rows.upper.astype(float)[rows.row] / np.abs(rows.value.astype(float))
+    np.minimum.at(most, rows.column, np.where(rows.value > 0, high, INFINITY))
+    return np.asarray(np.maximum(most, np.finfo(float).tiny))
+
+
+def _proved(program: Program, speedup: Array, weight: Array, shares: Array, digits: int) -> NearWithin | None:
+    """Return what a linear program proves of shares that keep all rows; None where they give somebody nothing."""
+    own = (speedup * shares).sum(axis=1)
+    if not min(own) > 0:
+        return None
+    bits = BITS * digits + SPARE
+    costs = objects(_short(w / u, bits) for w, u in zip(weight, own, strict=True))
+    linear = replace(program, cost=(speedup * costs[:, None]).ravel(), logarithms=None, offset=Fraction(0))
+    best = Exact().solve(linear)
+    if best.objective is None or best.dual is None:
+        return None
+    terms = [best.objective, *-weight, *(w * (w / (c * u) - 1) for w, c, u in zip(weight, costs, own, strict=True))]
+    return NearWithin(shares, costs, best.dual, around_optimum(weight, costs, terms))
+
+
+@dataclass(frozen=True, eq=False)
+class _Space:
+    """The shares for which some rows and bounds are tight: ``base`` (v,) and sums of ``moves`` (v, r).
+
+    ``utility`` (n,) is that at the base, and ``changes`` (n, r) what the moves change; these are independent.
+    """
+
+    shape: tuple[int, ...]
+    base: Array
+    moves: Any
+    utility: Any
+    changes: Any
+
+    @classmethod
+    def of(cls, program: Program, speedup: Array, draft: Array, near: Array) -> _Space | None:
+        """Return the space of what is tight at a draft, up to ``near`` (v,); None where that contradicts itself."""
+        x, rows = draft.ravel(), program.rows
+        lower, upper = program.lower.astype(float), program.upper.astype(float)
+        at_low, at_high = x <= lower + near, x >= upper - near
+        base = np.where(at_low, program.lower, np.where(at_high, program.upper, program.lower * 0))
+        inner = np.flatnonzero(~at_low & ~at_high)
+        scale = np.bincount(rows.row, np.abs(rows.value.astype(float)) * near[rows.column], minlength=len(rows))
+        activity = np.bincount(rows.row, rows.value.astype(float) * x[rows.column], minlength=len(rows))
+        low, high = (activity - rows.lower.astype(float) <= scale), (rows.upper.astype(float) - activity <= scale)
+        tight = np.flatnonzero(low | high)
+        place = {int(j): at for at, j in enumerate(inner)}
+        sides = np.where(low, rows.lower, rows.upper)[tight] - rows.activity(base)[tight]
+        table = [[fmpq(0)] * len(inner) + [_flint(side)] for side in sides]
+        row_of = {int(r): at for at, r in enumerate(tight)}
+        for r, j, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value, strict=True):
+            if r in row_of and j in place:
+                table[row_of[r]][place[j]] = _flint(value)
+        reduced, pivots = _reduced(table, len(inner) + 1)
+        if len(inner) in pivots:
+            return None
+        open_ = [at for at in range(len(inner)) if at not in set(pivots)]
+        columns = []
+        for at in open_:
+            base[inner[at]] = Fraction(float(x[inner[at]])).limit_denominator(SIMPLE)
+            move = dict.fromkeys(range(len(base)), Fraction(0))
+            move[int(inner[at])] = Fraction(1)
+            move |= {int(inner[p]): -reduced[r][at] for r, p in enumerate(pivots)}
+            columns.append([move[j] for j in range(len(base))])
+        for r, p in enumerate(pivots):
+            base[inner[p]] = reduced[r][-1] - sum((reduced[r][at] * base[inner[at]] for at in open_), Fraction(0))
+        changes = [[sum(row, Fraction(0)) for row in speedup * objects(c).reshape(speedup.shape)] for c in columns]
+        kept = _independent(changes)
+        utility = (speedup * base.reshape(speedup.shape)).sum(axis=1)
+        moves, changed = ([each[at] for at in kept] for each in (columns, changes))
+        return cls(speedup.shape, base, moves, utility, changed)
+
+    def optima(self, weight: Array, digits: int) -> list[Array]:
+        """Return shares where the gradient within the space is 0: rational ones near the root, and the root's digits.
+
+        There are none where a utility is not positive, or Newton's method does not converge.
+        """
+        bits = BITS * digits + SPARE
+        found = self._newton(weight, bits)
+        if found is None:
+            return []
+        simple = [each.limit_denominator(2 ** (bits // 3)) for each in found]
+        return [self._at(simple), self._at(found)]
+
+    def _at(self, steps: list[Fraction]) -> Array:
+        x = self.base.copy()
+        for step, move in zip(steps, self.moves, strict=True):
+            x = x + objects(move) * step
+        return x.reshape(self.shape)
+
+    def _newton(self, weight: Array, bits: int) -> list[Fraction] | None:
+        count, n = len(self.moves), len(self.utility)
+        rates = fmpq_mat(n, count, [_flint(self.changes[c][i]) for i in range(n) for c in range(count)])
+        steps = [Fraction(0)] * count
+        utility = self.utility
+        for _ in range(MOST_STEPS):
+            left()
+            if not min(utility) > 0:
+                return None
+            if not count:
+                return steps
+            worth = [_flint(_short(w / u, bits)) for w, u in zip(weight, utility, strict=True)]
+            curved = [_flint(_short(w / (u * u), bits)) for w, u in zip(weight, utility, strict=True)]
+            turned = rates.transpose()
+            gradient = turned * fmpq_mat(n, 1, worth)
+            scaled = fmpq_mat(n, count, [rates[i, c] * curved[i] for i in range(n) for c in range(count)])
+            move = (turned * scaled).solve(gradient)
+            changed = as_fractions((rates * move).entries())
+            part = max(abs(d) / u for d, u in zip(changed, utility, strict=True))
+            damped = Fraction(1) if 2 * part < 1 else 1 / (2 * Fraction(float(part)))
+            steps = [
+                Fraction(round((s + damped * m) * 2**bits), 2**bits)
+                for s, m in zip(steps, as_fractions(move.entries()), strict=True)
+            ]
+            totals = as_fractions((rates * fmpq_mat(count, 1, [_flint(s) for s in steps])).entries())
+            utility = self.utility + totals
+            if part * 2 ** (bits - SPARE // 2) < 1:
+                return steps
+        return None
+
+
+def _reduced(table: list[list[Any]], width: int) -> tuple[list[list[Fraction]], list[int]]:
+    """Return a table of flint's numbers in reduced row echelon form, without its empty rows, and its pivots."""
+    if not table:
+        return [], []
+    matrix, rank = fmpq_mat(len(table), width, [each for row in table for each in row]).rref()
+    entries = as_fractions(matrix.entries())
+    rows = [entries[at * width : (at + 1) * width].tolist() for at in range(rank)]
+    return rows, [next(at for at, value in enumerate(row) if value) for row in rows]
+
+
+def _independent(columns: list[list[Fraction]]) -> list[int]:
+    """Return which columns are no sums of multiples of those before them."""
+    if not columns:
+        return []
+    table = [[_flint(column[i]) for column in columns] for i in range(len(columns[0]))]
+    return _reduced(table, len(columns))[1]
+
+
+def _flint(value: Fraction) -> Any:
+    value = Fraction(value)
+    return fmpq(value.numerator, value.denominator)
+
+
+def _short(value: Fraction, bits: int) -> Fraction:
+    """Return a number with about so many leading bits."""
+    shift = bits - value.numerator.bit_length() + value.denominator.bit_length()
+    if shift < 0 or value.denominator.bit_length() <= bits:
+        return value
+    return Fraction((value.numerator << shift) // value.denominator, 1 << shift)

@@ -1,0 +1,109 @@
+"""Those who come where nobody waits, and find room: put onto hosts without a question, as the policy would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fairopt.problem import Queue, Spots
+from fairopt.problem.jobs import Pattern
+from fairopt.program import Array, Number
+from fairopt.simulation.changes import Placed
+from fairopt.simulation.engine.decided import Decided
+from fairopt.simulation.engine.standing import Standing, of_tuples
+from fairopt.simulation.mechanics import Mechanics
+from fairopt.simulation.placement import by_throughput, fullest_host, over_hosts
+from fairopt.simulation.record import Change
+
+
+class Newcomers:
+    """What a policy would do with those who come, where they find room on the types that they ask for first.
+
+    ``whole`` is the queue of all jobs of the trace. `plain` says whether that can be told of them at all.
+    """
+
+    def __init__(self, whole: Queue, mechanics: Mechanics) -> None:
+        jobs = whole.jobs
+        self._whole, self._of_type = whole, whole.cluster.hosts_by_type
+        zero = whole.now * 0
+        self._setup: Number = whole.number(mechanics.launch) + zero
+        self._spread: Number = whole.number(mechanics.spread)
+        local = mechanics.local_data and any(jobs.dataset)
+        #: Whether loading and speed follow from the type alone, but for the spread over hosts.
+        self.plain = type(mechanics) is Mechanics and not local and not jobs.elastic and whole.cluster.speed is None
+        first = by_throughput.first(whole)
+        self._first: list[int] = first.tolist()
+        self._speed = jobs.throughput[np.arange(len(jobs)), first]  # of no use where the first is -1
+        self._gpus: list[int] = jobs.gpus.tolist()
+        self._inner: list[bool] = [each is Pattern.INTRA for each in jobs.pattern]
+        self._known: tuple[Callable[[Queue], Array] | None, Array] = None, np.array([])
+
+    def placed(
+        self, order: Callable[[Queue], Array], standing: Standing, fresh: range, now: Number, end: Number
+    ) -> Decided | None:
+        """Return a round in which the ``fresh`` rows of the trace start, and all others go on, while all hosts are up.
+
+        ``order`` is the policy's `Schedule.newcomers`. None where somebody fits no type, or finds no room on its first.
+        """
+        gpus, first = self._gpus, self._first
+        wanted: dict[int, int] = {}
+        for row in fresh:
+            wanted[first[row]] = wanted.get(first[row], 0) + gpus[row]
+        if -1 in wanted:
+            return None
+        free = self._whole.cluster.gpus - standing.held(len(self._whole.cluster.gpus))
+        left = {gpu_type: free[self._of_type[gpu_type]] for gpu_type in wanted}
+        if any(left[gpu_type].sum() < asked for gpu_type, asked in wanted.items()):
+            return None
+        speed = self._speed[fresh.start : fresh.stop]
+        spots: list[Spots] = [()] * len(fresh)
+        for row in self._in_turn(order, fresh):
+            on = self._spots(first[row], gpus[row], left[first[row]])
+            spots[row - fresh.start] = on
+            if len(on) > 1 and self._inner[row]:
+                speed = speed.copy()
+                speed[row - fresh.start] *= self._spread
+        placed = tuple(
+            Placed(row, on, Change.START, self._setup, each)
+            for row, on, each in zip(fresh, spots, speed.tolist(), strict=True)
+        )
+        jobs, count = self._whole.jobs, len(fresh)
+        work = jobs.work[fresh.start : fresh.stop]
+        none = work * 0
+        added = Standing(
+            rows=np.arange(fresh.start, fresh.stop),
+            gpus=jobs.gpus[fresh.start : fresh.stop],
+            remaining=work,
+            attained=none,
+            setup=none + self._setup,
+            lease=none + end,
+            running=np.ones(count, dtype=bool),
+            last=of_tuples(spots),
+            started=np.full(count, now, dtype=object),
+            speed=speed,
+            host=np.array([on[0][0] if len(on) == 1 else -1 for on in spots]),
+            gpu_type=np.array(first[fresh.start : fresh.stop]),
+        )
+        return Decided(standing._replace(lease=standing.leased_until(now, end)).joined(added), placed=placed)
+
+    def _in_turn(self, order: Callable[[Queue], Array], fresh: range) -> list[int]:
+        """Return rows as `Consolidated` takes them: by falling GPUs, then in the policy's order."""
+        if len(fresh) == 1:
+            return [fresh.start]
+        if self._known[0] is not order:
+            self._known = order, order(self._whole.as_told())
+        keys, gpus = self._known[1][fresh.start : fresh.stop].tolist(), self._gpus
+        return sorted(fresh, key=lambda row: (-gpus[row], keys[row - fresh.start]))
+
+    def _spots(self, gpu_type: int, gpus: int, left: Array) -> Spots:
+        """Return the spots of one job, and take them out of ``left``, the free GPUs of each host of its type."""
+        hosts = self._of_type[gpu_type]
+        at = fullest_host(left, gpus)
+        if at >= 0:
+            left[at] -= gpus
+            return ((int(hosts[at]), gpus),)
+        spots = over_hosts(hosts, left, gpus)
+        for host, taken in spots:
+            left[np.searchsorted(hosts, host)] -= taken
+        return spots

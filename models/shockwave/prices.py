@@ -1,0 +1,210 @@
+"""The optimum of a window whose rounds need not be whole, by prices for GPUs: a linear program of few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from fairopt.backends import Highs
+from fairopt.backends.solution import Solution, Status, written_out
+from fairopt.deadline import left as time_left
+from fairopt.models.shockwave.program import LogApproximation, PlannedJobs
+from fairopt.program import Array, Formulation, Program
+
+#: Jobs are taken together in so many groups: with more, fewer turns are needed, and each takes longer.
+GROUPS = 24
+#: More turns than this are not tried, nor more jobs that may be the one with the longest time left, nor more numbers.
+MOST_TURNS, MOST_LAST, MOST_NUMBERS = 80, 20, 30_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class WindowOptions:
+    """What each of n jobs may do in a window, m ways: ``progress`` and ``worth`` (n, m), and ``rounds`` (n, m, k).
+
+    They are the corners of what can be done: progress up to one of the bases of the logarithm, or all that a type
+    allows; on one type, or on two that together take the whole window. What is impossible is worth minus infinity.
+    """
+
+    progress: Array
+    worth: Array
+    rounds: Array
+
+    @classmethod
+    def of(
+        cls, jobs: PlannedJobs, rounds: int, length: float, logarithm: LogApproximation, weight: Array
+    ) -> WindowOptions:
+        """Return the options of the jobs."""
+        n, k = jobs.rate.shape
+        most = np.minimum(jobs.left, rounds * length * jobs.rate.max(axis=1))[:, None]
+        done = (jobs.whole - jobs.left)[:, None]
+        corners = np.hstack(
+            (np.asarray(logarithm.bases) * jobs.whole[:, None] - done, rounds * length * jobs.rate, most)
+        )
+        progress = np.clip(corners, 0.0, most)
+        reached = np.interp((progress + done) / jobs.whole[:, None], logarithm.bases, logarithm.values())
+        worth = (reached - np.log(logarithm.origin)) * (weight / (n * rounds))[:, None]
+        ways = list(_ways(jobs, progress / length, rounds, k))
+        return cls(
+            np.tile(progress, len(ways)),
+            np.hstack([np.where(able, worth, -np.inf) for able, _ in ways]),
+            np.concatenate([taken for _, taken in ways], axis=1),
+        )
+
+
+def _ways(jobs: PlannedJobs, needed: Array, rounds: int, k: int) -> Iterator[tuple[Array, Array]]:
+    """Yield for each way which progress is possible, and the rounds; on the fastest type it takes those ``needed``."""
+    rate = np.where(jobs.allowed, jobs.rate, 0.0)
+    for gpu_type in range(k):
+        speed = rate[:, gpu_type, None]
+        able = needed <= rounds * speed  # no progress at all is possible on each
+        taken = np.zeros((*needed.shape, k))
+        taken[:, :, gpu_type] = np.divide(needed, speed, out=np.zeros_like(needed), where=able & (speed > 0))
+        yield able, taken
+    for one, other in combinations(range(k), 2):
+        slow, fast = (np.where(rate[:, one] <= rate[:, other], a, b) for a, b in ((one, other), (other, one)))
+        low, high = (np.take_along_axis(rate, at[:, None], axis=1) for at in (slow, fast))
+        able = (low > 0) & (low < high) & (needed > rounds * low) & (needed <= rounds * high)
+        on_fast = np.divide(needed - rounds * low, high - low, out=np.zeros_like(needed), where=able)
+        taken = np.zeros((*needed.shape, k))
+        for at, how_many in ((fast, on_fast), (slow, rounds - on_fast)):
+            np.put_along_axis(taken, at[:, None, None], np.where(able, how_many, 0.0)[:, :, None], axis=2)
+        yield able, taken
+
+
+@dataclass(frozen=True, eq=False)
+class WindowOptimum:
+    """Rounds on each type (n, k) and progress (n,) of jobs, and an upper bound on the objective of any such plan."""
+
+    rounds: Array
+    progress: Array
+    bound: float
+
+    def solution(self, program: Program, jobs: PlannedJobs, logarithm: LogApproximation) -> Solution:
+        """Return it as a solution of the `window_program` of these jobs."""
+        bases = np.asarray(logarithm.bases)
+        reached = (self.progress + (jobs.whole - jobs.left)) / jobs.whole
+        below = np.clip(np.searchsorted(bases, reached, side="right") - 1, 0, len(bases) - 2)
+        part = np.clip((reached - bases[below]) / (bases[below + 1] - bases[below]), 0.0, 1.0)
+        chord, rows = np.zeros((len(jobs), len(bases))), np.arange(len(jobs))
+        chord[rows, below], chord[rows, below + 1] = 1 - part, part
+        values = {
+            "x": self.rounds,
+            "planned": self.progress,
+            "chord": chord,
+            "longest": np.maximum(jobs.left - self.progress, 0.0).max(),
+        }
+        found = written_out(program, Solution(Status.OPTIMAL, "the gap is small enough", "prices", values=values))
+        return replace(found, objective=float(program.value(found.point)), bound=self.bound, values={})
+
+
+def priced(
+    jobs: PlannedJobs,
+    capacity: Array,
+    rounds: int,
+    length: float,
+    *,
+    weight: Array,
+    makespan: float,
+    logarithm: LogApproximation,
+    gap: float,
+) -> WindowOptimum | None:
+    """Return the optimum of `window_program` without whole rounds, to the relative ``gap``; None where it is not found.
+
+    GPUs of each type, and progress of the jobs that may be the last to end, have prices. At these each job does what is
+    worth most to it alone, which bounds what all together are worth. The best mixture of what the jobs, in groups, did
+    at the prices so far keeps to the GPUs that there are, and gives the next prices. The makespan counts from its least
+    possible value, so that the bound is that of the program.
+
+    Source: Dantzig and Wolfe, Decomposition principle for linear programs, Operations Research 8(1), 1960.
+    """
+    n, k = jobs.rate.shape
+    bases = np.asarray(logarithm.bases)
+    slopes = np.diff(logarithm.values()) / np.diff(bases)
+    least = max(0.0, float((jobs.left - rounds * length * jobs.rate.max(axis=1)).max()))
+    last = np.flatnonzero(jobs.left > least) if makespan else np.array([], dtype=np.int64)
+    size = n * (len(bases) + k + 1) * k * (k + 1) * k // 2
+    concave = bases[0] == 0 and bases[-1] == 1 and (slopes[1:] <= slopes[:-1]).all()
+    if not concave or len(last) > MOST_LAST or size > MOST_NUMBERS:
+        return None
+    options = WindowOptions.of(jobs, rounds, length, logarithm, weight)
+    gpus = options.rounds * jobs.gpus[:, None, None]
+    there = (rounds * capacity).astype(float)
+    group = np.arange(n) % GROUPS
+    kept: list[_Response] = []
+    response = _Response.of(options, gpus, np.zeros(n, dtype=np.int64), group, last)
+    bound = np.inf
+    for _ in range(MOST_TURNS):
+        time_left()
+        kept.append(response)
+        price, longest, value, part = _mixed(kept, there, jobs.left[last], least, makespan)
+        # not as a product of matrices, which is rounded in another way on each processor
+        net = options.worth - sum(gpus[:, :, at] * each for at, each in enumerate(price.tolist()))
+        net[last] += longest[:, None] * options.progress[last]
+        choice = net.argmax(axis=1)
+        best = net[np.arange(n), choice].sum() + (price * there).sum()
+        bound = min(bound, float(best - (longest * jobs.left[last]).sum() - (makespan - longest.sum()) * least))
+        if bound - value <= gap * max(abs(bound), 1e-300):
+            mine = part[:, group]  # (turns, n)
+            return WindowOptimum(
+                sum(each[:, None] * one.rounds for each, one in zip(mine, kept, strict=True)),
+                sum(each * one.progress for each, one in zip(mine, kept, strict=True)),
+                bound + makespan * float(jobs.left.max()),
+            )
+        response = _Response.of(options, gpus, choice, group, last)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Response:
+    """What n jobs do at some prices: ``rounds`` (n, k) and ``progress`` (n,).
+
+    By group: ``worth`` (g,), ``gpus`` (g, k), and ``last`` (g, b), the progress of those who may be the last to end.
+    """
+
+    rounds: Array
+    progress: Array
+    worth: Array
+    gpus: Array
+    last: Array
+
+    @classmethod
+    def of(cls, options: WindowOptions, gpus: Array, choice: Array, group: Array, last: Array) -> _Response:
+        """Return the response in which each job takes one of its options."""
+        at = np.arange(len(choice)), choice
+        progress = options.progress[at]
+        ahead = np.zeros((GROUPS, len(last)))
+        ahead[group[last], np.arange(len(last))] = progress[last]
+        return cls(
+            options.rounds[at],
+            progress,
+            np.bincount(group, weights=options.worth[at], minlength=GROUPS),
+            np.stack([np.bincount(group, weights=each, minlength=GROUPS) for each in gpus[at].T], axis=1),
+            ahead,
+        )
+
+
+def _mixed(
+    kept: list[_Response], there: Array, left: Array, least: float, makespan: float
+) -> tuple[Array, Array, float, Array]:
+    """Return the best mixture of responses: prices of GPUs and of the last jobs' progress, worth, parts (turns, g)."""
+    p = Formulation("mixture")
+    part = p.variable("part", (len(kept), GROUPS), lower=0)
+    longest = p.variable("longest", lower=least)
+    p.maximize((part * np.array([each.worth for each in kept])).sum() - makespan * longest)
+    for gpu_type, gpus in enumerate(there):
+        used = np.array([each.gpus[:, gpu_type] for each in kept])
+        p.constrain(f"gpus {gpu_type}", (part * used).sum() <= gpus)
+    for at, time in enumerate(left):
+        ahead = np.array([each.last[:, at] for each in kept])
+        p.constrain(f"last {at}", (part * ahead).sum() + longest >= time)
+    p.constrain("whole", part.sum(axis=0) == 1)
+    program = p.program()
+    solution = Highs().solve(program).require_optimal()
+    dual = np.asarray(solution.dual, dtype=float)
+    price = np.maximum(dual[: len(there)], 0.0)
+    last = np.maximum(-dual[len(there) : len(there) + len(left)], 0.0)
+    parts = np.maximum(np.asarray(program.variable("part", solution.point), dtype=float), 0.0)
+    return price, last, float(solution.objective or 0), parts / parts.sum(axis=0)

@@ -1,0 +1,99 @@
+"""What a user truly gets at worst over reports in a range: between the bounds are all reports that are tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fairopt.deadline import time_limit
+from fairopt.errors import BadInput, NotCapable
+from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin, NashWelfare
+from fairopt.policy import Policy, exactly
+from fairopt.problem import Market
+from fairopt.problem.ranges import with_error
+from fairopt.properties.worst_reports import by_fair_share, worst_share
+
+PAIR = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+ERROR = Fraction(1, 20)
+
+
+def one_type_known(market: Market, error: Fraction) -> Market:
+    """Return the market whose first speedups are known, as they are the unit, and whose others err."""
+    ranged = with_error(market, error)
+    least, most = (each.copy() for each in ranged.ends)
+    least[:, 0] = most[:, 0] = market.speedup[:, 0]
+    return replace(market, least=least, most=most)
+
+
+def test_the_closed_form_is_between_the_bounds() -> None:
+    found = worst_share(CooperativeOEF(), one_type_known(PAIR, ERROR), "u1", gap=2 * ERROR)
+    assert found.least <= (4 - 1 / (1 - ERROR)) / 3 <= found.most <= found.least + 2 * ERROR
+    assert found.how == "what is proved of the policy"
+    assert "between 0.8924 and 0.9915" in str(found)
+
+
+@pytest.mark.parametrize("policy", [CooperativeOEF(), MaxMin(), MaxEfficiency()], ids=lambda each: each.name)
+def test_no_reports_that_are_tried_give_less(policy: Policy) -> None:
+    for seed in range(2):
+        random = np.random.default_rng(seed)
+        market = Market.of(random.integers(1, 7, (2, 2)).tolist(), [1, 2], weight=random.integers(1, 3, 2).tolist())
+        ranged = with_error(market, "10%")
+        found = worst_share(policy, ranged, "u2", cells=3)
+        fair = market.fair_utility()[1]
+        for corner in list(product(*zip(*(each.ravel() for each in ranged.ends), strict=True)))[::3]:
+            told = replace(market, speedup=np.array(corner, dtype=object).reshape(2, 2))
+            assert market.utility(exactly(policy, told).shares)[1] / fair >= found.least
+        least, most = ranged.ends
+        assert ((least <= found.reports) & (found.reports <= most)).all()
+        given = market.utility(exactly(policy, replace(market, speedup=found.reports)).shares)[1] / fair
+        assert found.least <= found.most <= given
+
+
+def test_what_reports_do_not_change_is_exact() -> None:
+    """With no range, and where the promised share is all that there is."""
+    assert worst_share(MaxMin(), PAIR, "u1").exact
+    alone = worst_share(EqualSplit(), with_error(PAIR, "10%"), "u1")
+    assert (alone.least, alone.exact) == (1, True)
+    assert "at worst, 1 of its equal share" in str(alone)
+
+
+def test_promised_fair_shares_bound_as_all_corners_and_bundles_do() -> None:
+    """Against bundles on a grid at every corner."""
+    true, fair, most = (np.array([Fraction(v) for v in row]) for row in ((1, 3), (1, 1), (2, 2)))
+    least, largest = true * Fraction(4, 5), true * Fraction(6, 5)
+    found = by_fair_share(true, least, largest, fair, most)
+    grid = [np.array([Fraction(a, 20), Fraction(b, 20)]) for a in range(41) for b in range(41)]
+    corners = [np.array(each, dtype=object) for each in product(*zip(least, largest, strict=True))]
+    tried = min((true * x).sum() for x in grid if any((r * x).sum() >= (r * fair).sum() for r in corners))
+    assert found <= tried <= found + Fraction(3, 10)
+
+
+def test_more_types_than_corners_are_bounded_by_the_worst_type() -> None:
+    wide = Market.of([list(range(1, 13)), list(range(12, 0, -1))], [1] * 12)
+    found = worst_share(NashWelfare(), with_error(wide, "10%"), "u1", cells=1)
+    assert found.least == Fraction(9, 11)
+
+
+def test_what_cannot_be_asked_is_named() -> None:
+    for market in (
+        Market.of([[1, 2]], [1, 1], demand=[1]),
+        Market.of([[1, 2]], [1, 1], least=[[0, 2]], most=[[None, 2]]),
+    ):
+        with pytest.raises(NotCapable, match="two ends"):
+            worst_share(MaxMin(), market, "u1")
+    with pytest.raises(BadInput, match="cells"):
+        worst_share(MaxMin(), PAIR, "u1", cells=0)
+
+
+def test_it_ends_with_the_time_and_after_so_many_cells() -> None:
+    ranged = with_error(PAIR, "20%")
+    few = worst_share(MaxMin(), ranged, "u1", cells=3)
+    assert few.stopped == "stopped after 3 cells"
+    more = worst_share(MaxMin(), ranged, "u1", cells=5)
+    assert few.least <= more.least <= more.most <= few.most
+    with time_limit(60):
+        assert worst_share(CooperativeOEF(), ranged, "u1", gap=1).cells == 1
