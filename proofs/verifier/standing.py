@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import floor, inf
 from typing import Any
 
-from .entitled import MOST_GPUS, Entitled, Gang, apart, asks, cuts, plus, told, uses
+from .entitled import Entitled, Gang, apart, asks, cuts, plus, told, uses
 from .market import ZERO, Market, Table, dot, minus
 from .reading import Number, Rejected, summed, within
+
+#: The most GPUs, times gangs, for which gangs are chosen.
+MOST_SUMS = 2**34
 
 
 class Standing:
@@ -55,7 +57,8 @@ class Standing:
             for resource, amount in gang.other.items():
                 goods = {owed.good(resource, market.types[j], market.types) for j in gang.types}
                 for good in (each for each in goods if each is not None):
-                    out[gang.user][self.types + good] += amount
+                    waits = out[gang.user]
+                    waits[self.types + good] = summed((Fraction(waits[self.types + good]), amount))
         return out
 
     def _more(self, unserved: list[list[Number]]) -> list[list[Number]]:
@@ -72,8 +75,12 @@ class Standing:
         """Return how much more the cap of a node leaves it."""
         return minus(self.owed.cap[node][column], self.held[node][column])
 
+    def idle(self, user: int, column: int) -> Number:
+        """Return how much is free of a column, within the caps above a user."""
+        return min(self.free[column], *(self.room(node, column) for node in self.owed.path(user)))
+
     def goods(self, market: Market, gang: Gang, j: int) -> list[tuple[int, Fraction]]:
-        """Return the columns of goods, and how much of each, that a gang takes on a type, where goods count."""
+        """Return the columns of goods that a gang takes on a type, and how much, where goods count."""
         names = gang.other.items() if self.now else ()
         goods = [(self.owed.good(name, market.types[j], market.types), amount) for name, amount in names]
         return [(self.types + good, amount) for good, amount in goods if good is not None and amount]
@@ -82,16 +89,23 @@ class Standing:
         """Return what a node holds beyond its guarantee; below zero where that is more."""
         return self.held[node][column] - self.guarantee[node][column]
 
-    def lent(self, column: int) -> list[Fraction]:
-        """Return what could be taken back for each node; a group gives no more than it holds too much."""
-        owed, gives = self.owed, [ZERO] * len(self.held)
+    def had(self, column: int, idle: Fraction) -> list[Fraction]:
+        """Return what each node could have of what is idle and what others lend.
+
+        A group gives no more than it holds too much, and takes in no more than its cap leaves.
+        """
+        owed, gives, out = self.owed, [ZERO] * len(self.held), [ZERO] * len(self.held)
         families: dict[int | None, Fraction] = dict.fromkeys([None, *range(len(gives))], ZERO)
-        for node in owed.inside_first():
+        came: dict[int | None, Fraction] = {None: idle}
+        nodes = owed.inside_first()
+        for node in nodes:
             most = self.movable[node][column] if node < self.users else families[node]
             gives[node] = max(ZERO, min(self.above(node, column), most))
             families[owed.over[node]] += gives[node]
-        paths = map(owed.path, range(len(gives)))
-        return [summed(families[owed.over[each]] - gives[each] for each in path) for path in paths]
+        for node in reversed(nodes):
+            out[node] = came[owed.over[node]] + families[owed.over[node]] - gives[node]
+            came[node] = Fraction(min(out[node], max(ZERO, self.room(node, column))))
+        return out
 
     def owes(self, node: int, column: int) -> bool:
         """Return whether a node holds less than its guarantee, and could use more."""
@@ -137,60 +151,55 @@ def guarantee_incentive(market: Market, shares: Table) -> bool:
 
 
 def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
-    """Return whether no user is owed more, for whole gangs, that could be had of others' loans and idle GPUs."""
+    """Return whether no user is owed more, for whole gangs, that could be had of loans and what is idle."""
     stands = Standing(market, shares, says="guarantees")
-    owed, waits = stands.owed, dict[tuple[int, int], list[Any]]()
-    lent = [stands.lent(c) for c in stands.columns]
-    for gang, j in ((gang, j) for gang in owed.pending for j in gang.types):
-        goods, user = stands.goods(market, gang, j), gang.user
-        got = {c: min(stands.room(user, c), stands.free[c] + lent[c][user]) for c in (j, *dict(goods))}
-        if all(amount <= got[c] for c, amount in goods):  # it can have what it takes of other columns
-            for c, amount in [(j, gang.gpus), *(goods if gang.gpus <= got[j] else ())]:
-                waits.setdefault((user, c), []).append(amount)
-    asks_gpus = told(market, owed)
-    for user, c in ((user, c) for user in range(len(shares)) for c in stands.columns):
-        if lent[c][user] > 0 and stands.owes(user, c):
-            held, gangs = stands.held[user][c], waits.get((user, c), [])
-            most = min(stands.guarantee[user][c], owed.cap[user][c], held + stands.free[c] + lent[c][user])
-            if c >= stands.types:
-                most = held if min(gangs, default=inf) > most - held else most
-            elif asks_gpus:  # what is held now goes first
-                first = min(owed.held[user][c], most)
-                most = first + fullest(gangs, floor(most - first))
-            if most > held:
-                return False
+    owed, columns, told_of = stands.owed, stands.columns, told(market, stands.owed)
+    lent, reach = [stands.had(c, ZERO) for c in columns], [stands.had(c, stands.free[c]) for c in columns]
+    pairs = [(user, c) for user in range(len(shares)) for c in columns]
+    sure = {  # how much more of its guarantee each could use and have
+        (i, c): Fraction(min(stands.more[i][c], stands.room(i, c), reach[c][i], -stands.above(i, c)))
+        for i, c in pairs
+    }
+    waits: dict[tuple[int, int], list[Any]] = {pair: [] for pair in pairs}
+    for gang in owed.pending:
+        for j in gang.types:
+            needs = [(j, gang.gpus)] * (gang.gpus > 0) + stands.goods(market, gang, j)
+            pair = {c: (gang.user, c) for c, _ in needs}
+            short = {c for c, most in needs if most > max(sure[pair[c]], stands.idle(*pair[c]))}
+            for c, most in needs:
+                waits[pair[c]] += [most] if short <= {c} else []
+    work = 0
+    for i, c in (each for each in pairs if min(sure[each], lent[each[1]][each[0]]) > 0):
+        first = min(owed.held[i][c], stands.held[i][c] + sure[i, c])  # what is held now precedes what waits
+        over, gangs = stands.held[i][c] - first, waits[i, c]
+        work += min(floor(over + sure[i, c]), sum(gangs)) * len(gangs) if over > 0 else 0
+        within(work, MOST_SUMS, "entitlements", "GPUs for which gangs are chosen, times gangs")
+        if not told_of or over < 0 or fits_between(gangs, over, over + sure[i, c]):
+            return False
     return True
 
 
-def fullest(gangs: list[int], room: int) -> int:
-    """Return the most GPUs that gangs which fit together have: sums that can be had are bits of a number."""
-    fitting = [gpus for gpus in gangs if gpus <= room]
-    if sum(fitting) <= room:
-        return sum(fitting)
-    within(room, MOST_GPUS, "entitlements", "GPUs for which gangs are chosen")
-    sums = 1
-    for gpus, alike in Counter(fitting).items():
-        count = min(alike, room // gpus)
-        while count:  # 1, 2, 4, ... of those alike at a time
-            taken = count - count // 2
-            sums |= (sums << gpus * taken) & (2 << room) - 1
-            count -= taken
-    return sums.bit_length() - 1
+def fits_between(gangs: list[Any], over: Fraction, most: Number) -> bool:
+    """Return whether some gangs together take more than ``over`` and no more than ``most``."""
+    fitting = [each for each in gangs if each <= most]
+    if over == 0 or any(each > over for each in fitting):
+        return bool(fitting)
+    sums, room = 1, min(floor(most), sum(fitting))  # sums that can be had are bits of a number
+    for gpus in fitting:
+        sums |= (sums << gpus) & (2 << room) - 1
+    return sums >> floor(over) + 1 > 0
 
 
 def whole_gpu_conservation(market: Market, shares: Table) -> bool:
     """Return whether no gang that waits fits into free whole GPUs, caps and further goods."""
     stands = Standing(market, shares, says="holdings")
-    owed = stands.owed
 
     def fits(gang: Gang, j: int) -> bool:
-        most = [stands.room(node, j) for node in owed.path(gang.user)]
-        return gang.gpus <= min(floor(stands.free[j]), stands.more[gang.user][j], *most) and all(
-            amount <= min(stands.free[c], *(stands.room(node, c) for node in owed.path(gang.user)))
-            for c, amount in stands.goods(market, gang, j)
-        )
+        needs: list[tuple[int, Any]] = [(j, gang.gpus), *stands.goods(market, gang, j)]
+        waits = gang.gpus <= stands.more[gang.user][j]
+        return waits and all(amount <= stands.idle(gang.user, c) for c, amount in needs)
 
-    return not any(fits(gang, j) for gang in owed.pending if gang.gpus for j in gang.types)
+    return not any(fits(gang, j) for gang in stands.owed.pending if gang.gpus for j in gang.types)
 
 
 def group_fairness(market: Market, shares: Table) -> bool:
@@ -246,8 +255,8 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     "nobody_starves_while_lent": (
         nobody_starves_while_lent,
         "no user could run more whole gangs (or any part, where nobody says what is asked for) within its"
-        " guarantee on what others, and each group around that but not around the user, hold beyond theirs and"
-        " can be taken back, with what is idle",
+        " guarantee and the caps above it on what is idle and what others, and each group around that but not"
+        " around the user, hold beyond their guarantees and can be taken back",
     ),
     "whole_gpu_conservation": (
         whole_gpu_conservation,

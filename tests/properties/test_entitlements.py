@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from importlib.resources import files
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from one_type import now, one_type
 
 from fairopt import compare, verify
 from fairopt.certificates import Certificate
@@ -19,9 +19,7 @@ from fairopt.evidence import evidence
 from fairopt.policy import Allocation, Computed, Trait
 from fairopt.policy.grounds import Grounds
 from fairopt.problem import Entitled, Entitlements, Gangs, Good, Market
-from fairopt.errors import NotCapable
-from fairopt.proofs.verifier import standing
-from fairopt.proofs.verifier.reading import Rejected, Unreadable
+from fairopt.program import INFINITY
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import AllocationProperty, Answer, Feasibility
 from fairopt.properties.entitlements.cap_kept import CapKept, OverCap
@@ -30,7 +28,6 @@ from fairopt.properties.entitlements.group_fairness import GroupFairness, Unfair
 from fairopt.properties.entitlements.guarantee_kept import GuaranteeKept
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks, most_served
 from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
-from fairopt.properties.entitlements.whole_gangs import fullest
 from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
 from fairopt.testing.samples import entitled_markets
 
@@ -43,22 +40,6 @@ NAMES = (
     "group_fairness",
     "envy_within_peers",
 )
-
-
-def one_type(capacity: int, held: dict[str, int], asked: dict[str, int], **more: Any) -> Market:
-    """Return users of one type, each with a gang that runs and one that waits."""
-    users = list(held)
-    both = [(user, gpus, "H100") for user, gpus in held.items()] + [(user, gpus, None) for user, gpus in asked.items()]
-    gangs = Gangs.of(
-        *zip(*[(u, g) for u, g, _ in both], strict=True), users=users, types=["H100"], on=[o for *_, o in both]
-    )
-    owed = Entitlements.of(users, ["H100"], gangs=gangs, **more)
-    return Market.of([[1]] * len(users), [capacity], users=users, types=["H100"], entitlements=owed)
-
-
-def now(market: Market) -> Any:
-    assert market.entitlements is not None
-    return market.entitlements.held[:, : len(market.types)]
 
 
 # -- in the words of operators -----------------------------------------------------------------------------------------
@@ -240,107 +221,16 @@ def test_who_could_run_elsewhere_makes_room() -> None:
     assert most_served({(0, 1, 3): 1, (0, 2, 4): 1, (1, 2, 4): 1}, [1, 1, 0, 1, 0]) == 3
 
 
-def test_what_all_lend_at_once_is_the_sum_of_what_each_does() -> None:
+def test_what_can_be_had_at_once_is_the_sum_of_what_comes_from_each() -> None:
     for market in entitled_markets(60, seed=4):
         stands = HeldAndOwed.of(market, now(market))
         for node, column in np.ndindex(stands.held.shape):
-            if node < len(market.users):
-                assert stands.lent_in_all[node, column] == sum(stands.lent(node, column).values())
+            if node < len(market.users) and stands.free[column] >= 0:
+                sources = stands.sources(node, column, INFINITY)
+                assert stands.reach[node, column] == sum(most for _, most in sources)
+                assert sum(most for _, most in stands.sources(node, column, Fraction(1, 2))) in (0, Fraction(1, 2))
         for i, asked in enumerate(asks(market)):
             assert most_served(asked, now(market)[i].tolist()) <= sum(now(market)[i])
-
-
-# -- whole gangs -------------------------------------------------------------------------------------------------------
-def gangs_of(sizes: list[int], *, free: int, lent: int, guarantee: int) -> Market:
-    """Return a, which waits for gangs of these sizes, and b and c, which borrow; what b holds is a gang each GPU."""
-    users, running = ["a", "b", "c"], ["b"] * (lent - lent // 2) + ["c"] * (lent // 2)
-    gangs = Gangs.of(
-        ["a"] * len(sizes) + running,
-        [*sizes, *[1] * lent],
-        users=users,
-        types=["H100"],
-        on=[None] * len(sizes) + ["H100"] * lent,
-    )
-    owed = Entitlements.of(users, ["H100"], guarantee={"a": [guarantee]}, gangs=gangs)
-    return Market.of([[1]] * 3, [free + lent], users=users, types=["H100"], entitlements=owed)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "free", "lent", "guarantee", "margin", "action"),
-    [
-        ([4], 3, 1, 6, -4, "start a gang of 4 of a on H100 within its guarantee: give a 3 idle H100 and reclaim 1 H100"),
-        ([4, 4], 0, 8, 6, -4, "start a gang of 4 of a on H100 within its guarantee: reclaim 4 H100 from b for a"),
-        ([5, 4, 4, 3], 0, 8, 8, -8, "start"),
-        ([2, 2, 3], 0, 6, 6, -5, "start a gang of 3 and a gang of 2 of a on H100 within its guarantee: reclaim 3 H100"),
-        ([1] * 5, 0, 4, 8, -4, "start 4 gangs of 1 of a on H100 within its guarantee: reclaim 2 H100 from b and 2 H100"),
-        ([4], 0, 4, 3, 0, ""),  # it does not fit the guarantee
-        ([4], 2, 1, 6, 0, ""),  # nor what can be had
-    ],
-)
-def test_only_whole_gangs_starve(
-    sizes: list[int], free: int, lent: int, guarantee: int, margin: int, action: str
-) -> None:
-    market = gangs_of(sizes, free=free, lent=lent, guarantee=guarantee)
-    asked = NobodyStarvesWhileLent()
-    verdict = asked.check(market, now(market))
-    assert (verdict.margin, verdict.holds) == (margin, margin == 0)
-    assert verdict.holds or str(verdict.witness).startswith(action)
-    assert proved(asked.certify(market, now(market), verdict).to_json())
-
-
-def test_three_idle_gpus_are_not_wasted_while_the_smallest_gang_is_four() -> None:
-    market = gangs_of([4], free=3, lent=1, guarantee=6)
-    verdict = WholeGpuConservation().check(market, now(market))
-    assert (verdict.holds, verdict.margin) == (True, 1)
-    four = gangs_of([4], free=4, lent=0, guarantee=6)
-    assert str(WholeGpuConservation().check(four, now(four)).witness) == "start g1 of a on 4 idle H100"
-
-
-def test_what_members_of_a_group_lend_is_no_more_than_what_the_group_does() -> None:
-    """b and c of one group hold 2 each, and the group only 2 more than its guarantee: a gang of 4 cannot be had."""
-    more: dict[str, Any] = {"group": {"b": "g", "c": "g"}, "guarantee": {"a": [4], "g": [2]}}
-    market = one_type(4, {"a": 0, "b": 2, "c": 2}, {"a": 4}, **more)
-    assert NobodyStarvesWhileLent().check(market, now(market)).holds
-    two = one_type(4, {"a": 0, "b": 2, "c": 2}, {"a": 2}, **more)
-    assert NobodyStarvesWhileLent().check(two, now(two)).margin == -2
-
-
-def test_gangs_of_a_user_are_chosen_as_of_all_choices_the_best() -> None:
-    random = np.random.default_rng(3)
-    for _ in range(150):
-        sizes, room = random.integers(1, 12, random.integers(0, 9)).tolist(), int(random.integers(0, 40))
-        found = fullest(sizes, room)
-        best = max(
-            sum(each) for m in range(len(sizes) + 1) for each in combinations(sizes, m) if sum(each) <= room
-        )
-        assert sum(found) == best == standing.fullest(sizes, room)
-        assert not Counter(found) - Counter(sizes)
-
-
-def test_a_million_gpus_to_choose_for_are_the_limit() -> None:
-    assert sum(fullest([3] * 400_000, 1_000_000)) == 999_999
-    assert sum(fullest([10**12], 10**13)) == 10**12  # nothing is to be chosen
-    with pytest.raises(NotCapable, match="at most"):
-        fullest([3] * 400_000, 1_000_001)
-    with pytest.raises(Unreadable, match="the limit is 1000000"):
-        standing.fullest([3] * 400_000, 1_000_001)
-
-
-def test_the_verifier_decides_who_starves_as_the_property_does() -> None:
-    asked, answers = NobodyStarvesWhileLent(), set()
-    for market in entitled_markets(30, seed=6):
-        told, held = market.entitlements, now(market)
-        assert told is not None
-        for shares in (held,) if told.goods else (held, held[::-1].copy(), held * Fraction(2, 3)):
-            verdict = asked.check(market, shares)
-            if verdict.answer is Answer.UNDECIDED:  # it says no guarantees
-                continue
-            answers.add(verdict.answer)
-            stated = asked.certify(market, shares, verdict).to_json()
-            assert proved(stated)
-            with pytest.raises(Rejected):
-                proved(stated | {"answer": "FAILS" if verdict.holds else "HOLDS"})
-    assert answers == {Answer.HOLDS, Answer.FAILS}
 
 
 @pytest.mark.parametrize("system", ["kai", "kueue", "volcano"])

@@ -135,25 +135,40 @@ class Stand:
                 found[column] += self.owed.gangs.other[g, at]
         return found
 
-    def can_have(self, i: int, needs: dict[int, Any]) -> bool:
-        """Whether what is idle or lent, and the cap of the user, leave as much of every column."""
-        left = {c: self.free[c] + self.lent_in_all(i, c) for c in needs}
-        return all(
-            not amount or amount <= min(left[c], self.owed.cap[i, c] - self.held[i, c]) for c, amount in needs.items()
-        )
+    def had(self, node: int, c: int, idle: Any) -> Any:
+        """The most of what is idle and lent that fits all bounds: what groups hold too much, and what caps leave.
 
-    def lent_in_all(self, node: int, c: int) -> Any:
-        """What all others and their groups can give together: the least cut of the tree, over all sets of groups."""
+        Bounds of which any two are apart, or one is in the other: whoever is taken from first, it comes to the most.
+        """
+        above = self.above(node)
+        lenders = [each for each in self.users if node not in self.above(each)]
+        most = {each: self.lent(node, each, c) for each in lenders} | {None: idle}
+        bounds = [
+            (
+                [None] + [each for each in lenders if group not in self.above(each)],
+                self.owed.cap[group, c] - self.held[group, c],
+            )
+            for group in above[1:]
+        ] + [
+            ([each for each in lenders if group in self.above(each)], self.held[group, c] - self.guarantee(group, c))
+            for group in self.nodes
+            if group not in above
+        ]
+        taken: dict[int | None, Any] = {}
+        for each in (None, *lenders):
+            left = [max(room, 0) - sum(taken.get(other, 0) for other in of) for of, room in bounds if each in of]
+            taken[each] = min(most[each], *left) if left else most[each]
+        return sum(taken.values())
 
-        def most(other: int) -> Any:
-            members = [each for each in self.nodes if self.owed.parent[each] == other and each != node]
-            beyond = max(F(0), self.held[other, c] - self.guarantee(other, c))
-            if other in self.users:
-                return min(beyond, self.held[other, c] - self.fixed[other, c])
-            inside = sum((most(each) for each in members), F(0))
-            return inside if other in self.above(node) else min(beyond, inside)
+    def sure(self, i: int, c: int) -> Any:
+        """What of its guarantee it could have more, and use."""
+        reach = self.had(i, c, self.free[c])
+        return max(F(0), min(self.guarantee(i, c) - self.held[i, c], self.more(i, c), reach))
 
-        return sum((most(each) for each in self.nodes if self.owed.parent[each] < 0 and each != node), F(0))
+    def can(self, i: int, c: int) -> Any:
+        """What it could have more: of its guarantee, or of what is idle."""
+        idle = min(self.owed.cap[node, c] - self.held[node, c] for node in self.above(i))
+        return max(self.sure(i, c), min(self.free[c], idle))
 
 
 def caps(stand: Stand) -> Iterator[Case]:
@@ -170,29 +185,23 @@ def guarantees(stand: Stand) -> Iterator[Case]:
 
 
 def starving(stand: Stand) -> Iterator[Case]:
-    """Of all choices of pending gangs within the guarantee, the largest that idle and lent GPUs are enough for."""
+    """Of all choices of pending gangs and types, what fits the guarantee, what is idle, and what can be taken back."""
     owed, market, gangs = stand.owed, stand.market, stand.owed.gangs
     k = market.shape[1]
     whole = (owed.held[:, :k] > 0).any() or (gangs.gpus > 0).any()
     for i, c in itertools.product(stand.users, stand.columns):
-        held, lent, amount, sizes = stand.held[i, c], stand.lent_in_all(i, c), F(0), ()
-        limit = min(stand.guarantee(i, c), owed.cap[i, c], held + stand.free[c] + lent)
-        first = min(owed.held[i, c], limit)
-        mine = [g for g in np.flatnonzero((gangs.on < 0) & (gangs.user == i)).tolist()]
-        if lent > 0 and c >= k:
-            needs = {g: [stand.needs(g, j) for j in np.flatnonzero(gangs.allowed[g])] for g in mine}
-            taken = (max((each[c] for each in ways if stand.can_have(i, each)), default=0) for ways in needs.values())
-            limit = min(limit, held + sum(each for each in taken if held + each <= limit))
-        elif lent > 0 and whole:
-            mine = [g for g in mine if gangs.allowed[g, c] and stand.can_have(i, stand.needs(g, c) | {c: 0})]
-            choices = itertools.chain.from_iterable(itertools.combinations(mine, m) for m in range(len(mine) + 1))
-            fitting = (tuple(int(gangs.gpus[g]) for g in choice) for choice in choices)
-            sizes = max((each for each in fitting if first + sum(each) <= limit), key=sum, default=())
-            limit = first + sum(sizes)
-        if lent > 0:
-            amount = max(F(0), min(limit - held, stand.more(i, c)))
-        witness = StarvedWhileLent(market.users[i], owed.columns[c], amount, sizes, ())
-        yield Case(-amount, stand.sizes[c], witness)
+        held, amount, sure = stand.held[i, c], F(0), stand.sure(i, c)
+        if stand.had(i, c, F(0)) > 0 and sure > 0:
+            first, most = min(owed.held[i, c], held + sure), sure
+            bound = {at: stand.can(i, at) for at in stand.columns} | {c: held + sure - first}
+            mine = np.flatnonzero((gangs.on < 0) & (gangs.user == i)).tolist() if whole else []
+            ways = [[stand.needs(g, j) for j in np.flatnonzero(gangs.allowed[g])] for g in mine]
+            for choice in itertools.product(*([{}, *(each for each in of if each[c])] for of in ways)):
+                total = {at: sum((each.get(at, F(0)) for each in choice), F(0)) for at in stand.columns}
+                if all(not each or each <= bound[at] for at, each in total.items()):
+                    amount = max(amount, first - held + total[c])
+            amount = amount if whole else most
+        yield Case(-amount, stand.sizes[c], StarvedWhileLent(market.users[i], owed.columns[c], amount, (), ()))
 
 
 def starting(stand: Stand) -> Iterator[Case]:
@@ -346,3 +355,49 @@ def test_the_largest_gang_that_could_start_is_the_margin() -> None:
             if worst < 0:
                 assert verdict.witness.refutes(market, shares)
     assert answers == {Answer.HOLDS, Answer.FAILS}
+
+
+def test_who_starves_no_longer_does_after_the_witness_is_played() -> None:
+    """What is said to start can start: of lenders beyond their guarantees, within caps and the user's own guarantee."""
+    played = 0
+    for market, shares in drawn(80, seed=14):
+        verdict = NobodyStarvesWhileLent().check(market, shares)
+        if verdict.answer is Answer.FAILS:
+            play(Stand(market, shares), verdict.witness)
+            played += 1
+    assert played > 30
+
+
+def play(stand: Stand, said: StarvedWhileLent) -> None:
+    """Start the gangs of a witness with what it says, and look whether all bounds are kept."""
+    owed, gangs, columns = stand.owed, stand.owed.gangs, list(stand.owed.columns)
+    i, c = stand.market.index(said.user), columns.index(said.type)
+    moves = {c: dict(said.sources)} | {columns.index(good): dict(sources) for good, sources in said.others}
+    more = dict.fromkeys(stand.columns, F(0))
+    assert len({name for name, _, _ in said.gangs}) == len(said.gangs)
+    for name, gpus, on in said.gangs:
+        g, j = gangs.names.index(name), stand.market.types.index(on)
+        assert (gangs.on[g], gangs.user[g], gangs.gpus[g]) == (-1, i, gpus)
+        assert gangs.allowed[g, j]
+        more = {at: more[at] + each for at, each in stand.needs(g, j).items()}
+    if said.gangs and (stand.mine == owed.held[:, : len(stand.columns)]).all():
+        assert more[c] == said.amount
+    more[c] = said.amount
+    after = stand.mine * F(1)
+    for at, all_ in more.items():
+        after[i, at] += all_
+        for name, amount in moves.get(at, {}).items():
+            if name:
+                assert amount > 0
+                after[stand.market.index(name), at] -= amount
+        lent = sum(amount for name, amount in moves.get(at, {}).items() if name)
+        assert not lent or after[i, at] <= stand.guarantee(i, at)
+        assert not all_ or all_ - lent <= max(stand.free[at], 0)
+        assert at != c or sum(moves[at].values()) == all_
+    then = Stand(stand.market, stand.shares)
+    then.held = then.summed(after)
+    assert (after >= np.minimum(owed.fixed[:, : after.shape[1]], stand.mine)).all()
+    for node, at in itertools.product(stand.nodes, stand.columns):
+        before, now = stand.held[node, at], then.held[node, at]
+        assert now >= before or (now >= stand.guarantee(node, at) and node not in stand.above(i))
+        assert now <= max(before, owed.cap[node, at])

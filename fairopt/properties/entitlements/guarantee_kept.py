@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action, taken
+from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import CitedInstance
 from fairopt.properties.verdict import Answer, Verdict
@@ -74,7 +74,7 @@ class GuaranteeKept(EntitlementProperty):
             owed.columns[column],
             held,
             held + short[node, column],
-            taken(stands, node, column, short[node, column]),
+            stands.sources(node, column, short[node, column]),
         )
         return self._by_slack(
             market,

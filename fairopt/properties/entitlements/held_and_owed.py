@@ -14,7 +14,6 @@ import numpy as np
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, Number, cast
-from fairopt.properties.entitlements.whole_gangs import fullest
 from fairopt.properties.shares.feasibility import sizes
 
 #: GPUs that a user asks for, by the types that serve: (0, 2) for those that may be of the first or the third type.
@@ -88,108 +87,79 @@ class HeldAndOwed:
 
     @cached_property
     def lent_in_all(self) -> Array:
-        """How much can be taken back for each (N, c) from all others at once: the sum of `lent`."""
-        owed, above = self.entitlements, np.maximum(self.held - self.guarantee, 0)
+        """How much can be taken back for each (N, c) from all others at once, within the caps of its groups."""
+        return self._had(0 * self.free)
+
+    @cached_property
+    def reach(self) -> Array:
+        """How much each (N, c) could have more of a column, of what is idle and lent, within the caps of its groups."""
+        return self._had(self.free)
+
+    def _had(self, idle: Array) -> Array:
+        """Return how much each (N, c) could have of what is ``idle`` (c,) and what all others lend.
+
+        A group gives no more than it holds beyond its guarantee, and takes in no more than its cap leaves.
+        """
+        owed, above, room = self.entitlements, np.maximum(self.held - self.guarantee, 0), self.cap - self.held
         gives = np.concatenate([self.beyond, 0 * above[len(self.beyond) :]])
         for node in owed.upwards:
             if owed.children[node]:
                 gives[node] = np.minimum(gives[list(owed.children[node])].sum(axis=0), above[node])
         out = 0 * gives
-        for family in (owed.tops, *(owed.children[node] for node in reversed(owed.upwards))):
-            rows = list(family)
-            out[rows] = gives[rows].sum(axis=0) - gives[rows]
-            for node in rows:
-                if owed.parent[node] != TOP:
-                    out[node] += out[owed.parent[node]]
+        out[list(owed.tops)] = idle + gives[list(owed.tops)].sum(axis=0) - gives[list(owed.tops)]
+        for node in reversed(owed.upwards):
+            if rows := list(owed.children[node]):
+                came = np.minimum(out[node], np.maximum(room[node], 0))
+                out[rows] = came + gives[rows].sum(axis=0) - gives[rows]
         return out
 
-    def lent(self, node: int, column: int) -> dict[int, Number]:
-        """Return what can be taken back for ``node``, by user and all at once: who holds most too much comes first.
+    def sources(self, node: int, column: int, amount: Number) -> tuple[tuple[str, Number], ...]:
+        """Return from whom ``node`` can have an amount: what is idle first ("" for nobody's), then what users lend.
 
-        A group that a lender is in and ``node`` is not gives no more than it holds beyond its own guarantee.
+        Who holds most beyond its guarantee comes first. A group that a lender is in and ``node`` is not gives no more
+        than it holds beyond its own guarantee, and one that ``node`` is in takes in no more than its cap leaves. It may
+        be less than ``amount``.
         """
-        owed, own = self.entitlements, set(self.entitlements.path(node))
+        owed, own = self.entitlements, list(self.entitlements.path(node))
         left = self.held[:, column] - self.guarantee[:, column]
-        lenders = {}
+        left[own] = np.maximum(self.cap[own, column] - self.held[own, column], 0)
+        # of whom, what it has, and what bounds it: the groups that it leaves, and those that it comes into
+        lenders: list[tuple[str, Number, list[int]]] = []
         for user in np.flatnonzero(self.beyond[:, column] > 0).tolist():
             path = list(owed.path(user))
             if node not in path:
-                around = [over for over in path if over not in own]
-                lenders[user] = around, min(self.beyond[user, column], *left[around])
-        found: dict[int, Number] = {}
-        for user, (around, _) in sorted(lenders.items(), key=lambda each: -each[1][1]):
-            most = min(self.beyond[user, column], *left[around])
-            if most > 0:
-                left[around] -= most
-                found[user] = most
-        return found
-
-    def starved(self, user: int, column: int) -> tuple[Number, tuple[int, ...]]:
-        """Return how much more of a column a user is owed that can be had, and the sizes of the gangs that run with it.
-
-        Nothing is, unless others lend it some. It is owed no more than its guarantee, its cap, and what it would have
-        with all that is idle or lent. Within that, what it holds now comes first, GPU by GPU, and then pending gangs
-        that may run on the type, each with all of its GPUs: those that take most together. So of a guarantee of 6 a
-        user with gangs of 4 is owed 4. Where nobody says who asks, it is owed any part. A gang counts if what it takes
-        of other columns can be had too; of a further good, all that count and fit one by one are added up.
-
-        Errors: `NotCapable` where gangs are to be chosen for more than `MOST_ROOM` GPUs
-        (`fairopt.properties.entitlements.whole_gangs`).
-        """
-        lent, noise = self.lent_in_all[user, column], self._noise[column]
-        held, more = self.held[user, column], self.more[user, column]
-        limit = min(self.guarantee[user, column], self.cap[user, column], held + self.free[column] + lent)
-        if lent <= noise or min(limit - held, more) <= noise:
-            return 0 * held, ()
-        sizes: tuple[int, ...] = ()
-        if column >= len(self.market.types):
-            fitting = (amount for amount in self._waits(user)[column] if amount <= limit - held + noise)
-            limit = min(limit, held + sum(fitting))
-        elif says_who_asks(self.entitlements):
-            first = min(self.entitlements.held[user, column], limit)
-            sizes = fullest(self._waits(user)[column], int((limit - first + noise) // 1))
-            limit = first + sum(sizes)
-        amount = min(max(limit - held, 0 * held), more)
-        return amount, sizes if amount > 0 else ()
+                around = [each for each in (*own[1:], *path) if (each in own) != (each in path)]
+                lenders.append((owed.users[user], self.beyond[user, column], around))
+        lenders.sort(key=lambda each: -min(each[1], *left[each[2]]))
+        found: list[tuple[str, Number]] = []
+        for name, most, around in [("", self.free[column], own[1:]), *lenders]:
+            taken = min(amount, most, *left[around])
+            if taken > 0:
+                left[around] -= taken
+                amount -= taken
+                found.append((name, taken))
+        return tuple(found)
 
     def goods(self, gang: int, gpu_type: int) -> list[tuple[int, Number]]:
         """Return what a gang takes beside GPUs of a type: columns, and how much; nothing where shares do not say."""
+        other = self.entitlements.gangs.other[gang]
+        return [(column, other[at]) for at, column in self._good_columns[gpu_type] if other[at]]
+
+    @cached_property
+    def _good_columns(self) -> list[list[tuple[int, int]]]:
+        """For each type, which resource of a gang on it is counted in which column, in so far as the shares say."""
         owed = self.entitlements
-        if len(self.free) == len(owed.types):
-            return []
-        needs = zip(owed.gangs.resources, owed.gangs.other[gang], strict=True)
-        found = [(owed.good(resource, gpu_type), amount) for resource, amount in needs]
-        return [(column, amount) for column, amount in found if column is not None and amount]
+        names = owed.gangs.resources if len(self.free) > len(owed.types) else ()
+        found = [[(at, owed.good(name, j)) for at, name in enumerate(names)] for j in range(len(owed.types))]
+        return [[(at, column) for at, column in each if column is not None] for each in found]
 
-    def _waits(self, user: int) -> Mapping[int, list[Number]]:
-        """Return how much a user's pending gangs take of each column, those that can have what they take of others."""
-        if user not in self._waiting:
-            gangs, found = self.entitlements.gangs, defaultdict[int, dict[int, Number]](dict)
-            reach = np.minimum((self.cap - self.held)[user], self.free + self.lent_in_all[user]) + self._noise
-            for gang, j in self._pending[user]:
-                goods, gpus = self.goods(gang, j), int(gangs.gpus[gang])
-                if all(amount <= reach[column] for column, amount in goods):
-                    found[j][gang] = gpus
-                    for column, amount in goods if gpus <= reach[j] else ():
-                        found[column][gang] = amount
-            self._waiting[user] = defaultdict(list, {column: list(each.values()) for column, each in found.items()})
-        return self._waiting[user]
+    def goods_are_free(self, gang: int, gpu_type: int) -> bool:
+        """Return whether what a gang takes beside GPUs is free, within the caps above it; as far as shares say."""
+        room = np.minimum(self.free, self.room(int(self.entitlements.gangs.user[gang]))) + self.noise
+        return all(amount <= room[column] for column, amount in self.goods(gang, gpu_type))
 
     @cached_property
-    def _waiting(self) -> dict[int, Mapping[int, list[Number]]]:
-        """What `_waits` returned."""
-        return {}
-
-    @cached_property
-    def _pending(self) -> Mapping[int, list[tuple[int, int]]]:
-        """The pending gangs of each user, with each type on which they may run."""
-        gangs, found = self.entitlements.gangs, defaultdict[int, list[tuple[int, int]]](list)
-        for gang, j in np.argwhere(gangs.allowed & gangs.pending[:, None]).tolist():
-            found[int(gangs.user[gang])].append((gang, j))
-        return found
-
-    @cached_property
-    def _noise(self) -> Array:
+    def noise(self) -> Array:
         """What counts as nothing (c,): 0, but in floats."""
         return np.asarray(self.size * (0 if self.size.dtype == object else NOISE))
 
@@ -288,12 +258,23 @@ def _unserved(market: Market, owed: Entitlements, mine: Array) -> Array:
             here = sum(amount for types, amount in asked.items() if j in types)
             rest = {types: amount for types, amount in asked.items() if j not in types}
             out[user, j] = here + most_served(rest, row) - now
-    gangs = owed.gangs
+    gangs, waits = owed.gangs, defaultdict[tuple[int, int], list[Number]](list)
     for gang in np.flatnonzero(gangs.pending) if mine.shape[1] > k else ():
         for resource, amount in zip(gangs.resources, gangs.other[gang], strict=True):
-            for column in {owed.good(resource, j) for j in np.flatnonzero(gangs.allowed[gang]).tolist()} - {None}:
-                out[gangs.user[gang], column] += amount
+            for column in {owed.good(resource, j) for j in np.flatnonzero(gangs.allowed[gang]).tolist()}:
+                if column is not None:
+                    waits[int(gangs.user[gang]), column].append(amount)
+    for place, amounts in waits.items():
+        out[place] = _sum(amounts)
     return out
+
+
+def _sum(amounts: list[Number]) -> Number:
+    """Return a sum, of halves: of long fractions, only the last few sums are longer still."""
+    if len(amounts) <= 2:
+        return sum(amounts)
+    half = len(amounts) // 2
+    return _sum(amounts[:half]) + _sum(amounts[half:])
 
 
 def _more(owed: Entitlements, unserved: Array, room: Array) -> Array:
