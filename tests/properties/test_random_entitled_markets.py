@@ -143,17 +143,16 @@ class Stand:
         above = self.above(node)
         lenders = [each for each in self.users if node not in self.above(each)]
         most = {each: self.lent(node, each, c) for each in lenders} | {None: idle}
-        bounds = [
+        inside = {group: [each for each in lenders if group in self.above(each)] for group in self.nodes}
+        bounds: list[tuple[list[int | None], Any]] = [
             (
-                [None] + [each for each in lenders if group not in self.above(each)],
+                [None, *(each for each in lenders if each not in inside[group])],
                 self.owed.cap[group, c] - self.held[group, c],
             )
             for group in above[1:]
-        ] + [
-            ([each for each in lenders if group in self.above(each)], self.held[group, c] - self.guarantee(group, c))
-            for group in self.nodes
-            if group not in above
         ]
+        apart = {*self.nodes} - {*above}
+        bounds += [([*inside[group]], self.held[group, c] - self.guarantee(group, c)) for group in apart]
         taken: dict[int | None, Any] = {}
         for each in (None, *lenders):
             left = [max(room, 0) - sum(taken.get(other, 0) for other in of) for of, room in bounds if each in of]
@@ -192,7 +191,7 @@ def starving(stand: Stand) -> Iterator[Case]:
     for i, c in itertools.product(stand.users, stand.columns):
         held, amount, sure = stand.held[i, c], F(0), stand.sure(i, c)
         if stand.had(i, c, F(0)) > 0 and sure > 0:
-            first, most = min(owed.held[i, c], held + sure), sure
+            first = min(owed.held[i, c], held + sure)
             bound = {at: stand.can(i, at) for at in stand.columns} | {c: held + sure - first}
             mine = np.flatnonzero((gangs.on < 0) & (gangs.user == i)).tolist() if whole else []
             ways = [[stand.needs(g, j) for j in np.flatnonzero(gangs.allowed[g])] for g in mine]
@@ -200,7 +199,7 @@ def starving(stand: Stand) -> Iterator[Case]:
                 total = {at: sum((each.get(at, F(0)) for each in choice), F(0)) for at in stand.columns}
                 if all(not each or each <= bound[at] for at, each in total.items()):
                     amount = max(amount, first - held + total[c])
-            amount = amount if whole else most
+            amount = amount if whole else sure
         yield Case(-amount, stand.sizes[c], StarvedWhileLent(market.users[i], owed.columns[c], amount, (), ()))
 
 
@@ -361,15 +360,14 @@ def test_who_starves_no_longer_does_after_the_witness_is_played() -> None:
     """What is said to start can start: of lenders beyond their guarantees, within caps and the user's own guarantee."""
     played = 0
     for market, shares in drawn(80, seed=14):
-        verdict = NobodyStarvesWhileLent().check(market, shares)
-        if verdict.answer is Answer.FAILS:
+        if (verdict := NobodyStarvesWhileLent().check(market, shares)).answer is Answer.FAILS:
             play(Stand(market, shares), verdict.witness)
             played += 1
     assert played > 30
 
 
 def play(stand: Stand, said: StarvedWhileLent) -> None:
-    """Start the gangs of a witness with what it says, and look whether all bounds are kept."""
+    """Start the gangs of a witness as it says, and look whether all bounds are kept."""
     owed, gangs, columns = stand.owed, stand.owed.gangs, list(stand.owed.columns)
     i, c = stand.market.index(said.user), columns.index(said.type)
     moves = {c: dict(said.sources)} | {columns.index(good): dict(sources) for good, sources in said.others}
@@ -380,24 +378,23 @@ def play(stand: Stand, said: StarvedWhileLent) -> None:
         assert (gangs.on[g], gangs.user[g], gangs.gpus[g]) == (-1, i, gpus)
         assert gangs.allowed[g, j]
         more = {at: more[at] + each for at, each in stand.needs(g, j).items()}
-    if said.gangs and (stand.mine == owed.held[:, : len(stand.columns)]).all():
-        assert more[c] == said.amount
+    now = (stand.mine == owed.held[:, : len(stand.columns)]).all()
+    assert more[c] == said.amount or not said.gangs or not now
     more[c] = said.amount
     after = stand.mine * F(1)
     for at, all_ in more.items():
         after[i, at] += all_
-        for name, amount in moves.get(at, {}).items():
-            if name:
-                assert amount > 0
-                after[stand.market.index(name), at] -= amount
-        lent = sum(amount for name, amount in moves.get(at, {}).items() if name)
+        lenders = {name: amount for name, amount in moves.get(at, {}).items() if name}
+        for name, amount in lenders.items():
+            assert amount > 0
+            after[stand.market.index(name), at] -= amount
+        lent = sum(lenders.values())
         assert not lent or after[i, at] <= stand.guarantee(i, at)
         assert not all_ or all_ - lent <= max(stand.free[at], 0)
         assert at != c or sum(moves[at].values()) == all_
-    then = Stand(stand.market, stand.shares)
-    then.held = then.summed(after)
+    then = stand.summed(after)
     assert (after >= np.minimum(owed.fixed[:, : after.shape[1]], stand.mine)).all()
     for node, at in itertools.product(stand.nodes, stand.columns):
-        before, now = stand.held[node, at], then.held[node, at]
+        before, now = stand.held[node, at], then[node, at]
         assert now >= before or (now >= stand.guarantee(node, at) and node not in stand.above(i))
         assert now <= max(before, owed.cap[node, at])

@@ -53,6 +53,7 @@ class Starving:
 
     def __init__(self, stands: HeldAndOwed) -> None:
         self.stands, self.owed, self.chooser = stands, stands.entitlements, Chooser()
+        self._whole = says_who_asks(self.owed)
 
     @property
     def complete(self) -> bool:
@@ -64,7 +65,7 @@ class Starving:
         noise, held, sure = self.stands.noise[column], self.stands.held[user, column], self._sure[user, column]
         if self.stands.lent_in_all[user, column] <= noise or sure <= noise:
             return Start(0 * held)
-        if not says_who_asks(self.owed):
+        if not self._whole:
             return Start(sure)
         first = min(self.owed.held[user, column], held + sure)
         gangs = self._chosen(user, column, held + sure - first)
