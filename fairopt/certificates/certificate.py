@@ -189,12 +189,12 @@ def market_json(market: Market, *, whole: bool = False) -> dict[str, Any]:
     ``whole``: with entitlements, and with the bounds of speedups that are not known.
     """
     market = market.as_(Fraction)
-    users = []
+    users, known, limit = [], market.known, market.limit
     for i, name in enumerate(market.users):
         row: dict[str, Any] = {"name": name, "speedup": [in_full(value) for value in market.speedup[i]]}
         row |= {} if market.weight[i] == 1 else {"weight": in_full(market.weight[i])}
-        row |= {} if market.limit[i] == INFINITY else {"demand": in_full(market.limit[i])}
-        if whole and not market.known[i]:
+        row |= {} if limit[i] == INFINITY else {"demand": in_full(limit[i])}
+        if whole and not known[i]:
             row |= {name: _ends(each[i]) for name, each in zip(("least", "most"), market.ends, strict=True)}
         users.append(row)
     capacity = [in_full(value) for value in market.capacity]

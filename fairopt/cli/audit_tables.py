@@ -52,7 +52,7 @@ def audit(found: Audit, *, in_full: bool) -> None:
     _broken(found, in_full=in_full)
     _declared(found)
     if found.verdicts and found.books.held.any():
-        say("Properties of what is held; GPUs count as if gangs could be divided:")
+        say("Properties of what is held; guarantees count as if gangs could be divided, who starves by whole gangs:")
         answers(found.verdicts)
     if found.books.held.any() or any(each.gains or each.error for each in found.alternatives):
         _alternatives(found.alternatives, in_full=in_full)

@@ -54,6 +54,10 @@ class Entitled:
             yield at
             at = self.over[at]
 
+    def inside_first(self) -> list[int]:
+        """Return all nodes, each before the group that it is in."""
+        return sorted(range(len(self.nodes)), key=lambda node: -len(list(self.path(node))))
+
     def total(self, table: Table) -> Table:
         """Return what users have as what users and groups have."""
         out = [list(row) for row in table] + [[ZERO] * len(table[0]) for _ in self.nodes[len(table) :]]

@@ -9,7 +9,10 @@ from typing import Any
 
 from .entitled import Entitled, Gang, apart, asks, cuts, plus, told, uses
 from .market import ZERO, Market, Table, dot, minus
-from .reading import Number, Rejected, summed
+from .reading import Number, Rejected, summed, within
+
+#: The most GPUs, times gangs, for which gangs are chosen.
+MOST_SUMS = 2**34
 
 
 class Standing:
@@ -20,7 +23,7 @@ class Standing:
         owed, k = market.entitled, len(market.types)
         if owed is None or not SAID[says](market, owed):
             raise Rejected(f"the market says no {says}")
-        self.owed, self.types = owed, k
+        self.owed, self.types, self.users = owed, k, len(shares)
         now = all(row[:k] == share for row, share in zip(owed.held, shares, strict=True))
         mine = owed.held if now else shares
         there = [*market.capacity, *owed.stock][: len(mine[0])]
@@ -54,13 +57,14 @@ class Standing:
             for resource, amount in gang.other.items():
                 goods = {owed.good(resource, market.types[j], market.types) for j in gang.types}
                 for good in (each for each in goods if each is not None):
-                    out[gang.user][self.types + good] += amount
+                    waits = out[gang.user]
+                    waits[self.types + good] = summed((Fraction(waits[self.types + good]), amount))
         return out
 
     def _more(self, unserved: list[list[Number]]) -> list[list[Number]]:
         owed, more = self.owed, [*unserved]
         more += [[ZERO for _ in self.columns] for _ in owed.nodes[len(unserved) :]]
-        for node in sorted(range(len(owed.nodes)), key=lambda node: -len(list(owed.path(node)))):
+        for node in owed.inside_first():
             more[node] = [max(ZERO, min(more[node][c], self.room(node, c))) for c in self.columns]
             over = owed.over[node]
             if over is not None:
@@ -71,9 +75,37 @@ class Standing:
         """Return how much more the cap of a node leaves it."""
         return minus(self.owed.cap[node][column], self.held[node][column])
 
+    def idle(self, user: int, column: int) -> Number:
+        """Return how much is free of a column, within the caps above a user."""
+        return min(self.free[column], *(self.room(node, column) for node in self.owed.path(user)))
+
+    def goods(self, market: Market, gang: Gang, j: int) -> list[tuple[int, Fraction]]:
+        """Return the columns of goods that a gang takes on a type, and how much, where goods count."""
+        names = gang.other.items() if self.now else ()
+        goods = [(self.owed.good(name, market.types[j], market.types), amount) for name, amount in names]
+        return [(self.types + good, amount) for good, amount in goods if good is not None and amount]
+
     def above(self, node: int, column: int) -> Fraction:
         """Return what a node holds beyond its guarantee; below zero where that is more."""
         return self.held[node][column] - self.guarantee[node][column]
+
+    def had(self, column: int, idle: Fraction) -> list[Fraction]:
+        """Return what each node could have of what is idle and what others lend.
+
+        A group gives no more than it holds too much, and takes in no more than its cap leaves.
+        """
+        owed, gives, out = self.owed, [ZERO] * len(self.held), [ZERO] * len(self.held)
+        families: dict[int | None, Fraction] = dict.fromkeys([None, *range(len(gives))], ZERO)
+        came: dict[int | None, Fraction] = {None: idle}
+        nodes = owed.inside_first()
+        for node in nodes:
+            most = self.movable[node][column] if node < self.users else families[node]
+            gives[node] = max(ZERO, min(self.above(node, column), most))
+            families[owed.over[node]] += gives[node]
+        for node in reversed(nodes):
+            out[node] = came[owed.over[node]] + families[owed.over[node]] - gives[node]
+            came[node] = Fraction(min(out[node], max(ZERO, self.room(node, column))))
+        return out
 
     def owes(self, node: int, column: int) -> bool:
         """Return whether a node holds less than its guarantee, and could use more."""
@@ -119,39 +151,55 @@ def guarantee_incentive(market: Market, shares: Table) -> bool:
 
 
 def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
-    """Return whether no user is owed what another, and its own groups, hold beyond their guarantees."""
+    """Return whether no user is owed more, for whole gangs, that could be had of loans and what is idle."""
     stands = Standing(market, shares, says="guarantees")
-    users, path = range(len(shares)), stands.owed.path
-    for c in stands.columns:
-        lenders = [u for u in users if stands.movable[u][c] > 0 < stands.above(u, c)]
-        for user in (u for u in users if stands.owes(u, c)):
-            own = set(path(user))
-            if any(
-                all(stands.above(over, c) > 0 for over in path(u) if over not in own)
-                for u in lenders
-                if u != user
-            ):
-                return False
+    owed, columns, told_of = stands.owed, stands.columns, told(market, stands.owed)
+    lent, reach = [stands.had(c, ZERO) for c in columns], [stands.had(c, stands.free[c]) for c in columns]
+    pairs = [(user, c) for user in range(len(shares)) for c in columns]
+    sure = {  # how much more of its guarantee each could use and have
+        (i, c): Fraction(min(stands.more[i][c], stands.room(i, c), reach[c][i], -stands.above(i, c)))
+        for i, c in pairs
+    }
+    waits: dict[tuple[int, int], list[Any]] = {pair: [] for pair in pairs}
+    for gang in owed.pending:
+        for j in gang.types:
+            needs = [(j, gang.gpus)] * (gang.gpus > 0) + stands.goods(market, gang, j)
+            pair = {c: (gang.user, c) for c, _ in needs}
+            short = {c for c, most in needs if most > max(sure[pair[c]], stands.idle(*pair[c]))}
+            for c, most in needs:
+                waits[pair[c]] += [most] if short <= {c} else []
+    work = 0
+    for i, c in (each for each in pairs if min(sure[each], lent[each[1]][each[0]]) > 0):
+        first = min(owed.held[i][c], stands.held[i][c] + sure[i, c])  # what is held now precedes what waits
+        over, gangs = stands.held[i][c] - first, waits[i, c]
+        work += min(floor(over + sure[i, c]), sum(gangs)) * len(gangs) if over > 0 else 0
+        within(work, MOST_SUMS, "entitlements", "GPUs for which gangs are chosen, times gangs")
+        if not told_of or over < 0 or fits_between(gangs, over, over + sure[i, c]):
+            return False
     return True
+
+
+def fits_between(gangs: list[Any], over: Fraction, most: Number) -> bool:
+    """Return whether some gangs together take more than ``over`` and no more than ``most``."""
+    fitting = [each for each in gangs if each <= most]
+    if over == 0 or any(each > over for each in fitting):
+        return bool(fitting)
+    sums, room = 1, min(floor(most), sum(fitting))  # sums that can be had are bits of a number
+    for gpus in fitting:
+        sums |= (sums << gpus) & (2 << room) - 1
+    return sums >> floor(over) + 1 > 0
 
 
 def whole_gpu_conservation(market: Market, shares: Table) -> bool:
     """Return whether no gang that waits fits into free whole GPUs, caps and further goods."""
     stands = Standing(market, shares, says="holdings")
-    owed, types = stands.owed, market.types
 
     def fits(gang: Gang, j: int) -> bool:
-        most = [stands.room(node, j) for node in owed.path(gang.user)]
-        goods = [(owed.good(resource, types[j], types), amount) for resource, amount in gang.other.items()]
-        return gang.gpus <= min(floor(stands.free[j]), stands.more[gang.user][j], *most) and all(
-            amount <= min(stands.free[c], *(stands.room(node, c) for node in owed.path(gang.user)))
-            for c, amount in [
-                (len(types) + good, amount) for good, amount in goods if good is not None and amount
-            ]
-            if stands.now
-        )
+        needs: list[tuple[int, Any]] = [(j, gang.gpus), *stands.goods(market, gang, j)]
+        waits = gang.gpus <= stands.more[gang.user][j]
+        return waits and all(amount <= stands.idle(gang.user, c) for c, amount in needs)
 
-    return not any(fits(gang, j) for gang in owed.pending if gang.gpus for j in gang.types)
+    return not any(fits(gang, j) for gang in stands.owed.pending if gang.gpus for j in gang.types)
 
 
 def group_fairness(market: Market, shares: Table) -> bool:
@@ -206,8 +254,9 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     ),
     "nobody_starves_while_lent": (
         nobody_starves_while_lent,
-        "no user is owed more while another, and each group around that but not around the user, holds more"
-        " than its guarantee, and the other's can be taken back",
+        "no user could run more whole gangs (or any part, where nobody says what is asked for) within its"
+        " guarantee and the caps above it on what is idle and what others, and each group around that but not"
+        " around the user, hold beyond their guarantees and can be taken back",
     ),
     "whole_gpu_conservation": (
         whole_gpu_conservation,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from one_type import now, one_type
 
 from fairopt import compare, verify
 from fairopt.certificates import Certificate
@@ -18,6 +19,7 @@ from fairopt.evidence import evidence
 from fairopt.policy import Allocation, Computed, Trait
 from fairopt.policy.grounds import Grounds
 from fairopt.problem import Entitled, Entitlements, Gangs, Good, Market
+from fairopt.program import INFINITY
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import AllocationProperty, Answer, Feasibility
 from fairopt.properties.entitlements.cap_kept import CapKept, OverCap
@@ -40,29 +42,13 @@ NAMES = (
 )
 
 
-def one_type(capacity: int, held: dict[str, int], asked: dict[str, int], **more: Any) -> Market:
-    """Return users of one type, each with a gang that runs and one that waits."""
-    users = list(held)
-    both = [(user, gpus, "H100") for user, gpus in held.items()] + [(user, gpus, None) for user, gpus in asked.items()]
-    gangs = Gangs.of(
-        *zip(*[(u, g) for u, g, _ in both], strict=True), users=users, types=["H100"], on=[o for *_, o in both]
-    )
-    owed = Entitlements.of(users, ["H100"], gangs=gangs, **more)
-    return Market.of([[1]] * len(users), [capacity], users=users, types=["H100"], entitlements=owed)
-
-
-def now(market: Market) -> Any:
-    assert market.entitlements is not None
-    return market.entitlements.held[:, : len(market.types)]
-
-
 # -- in the words of operators -----------------------------------------------------------------------------------------
 def test_a_witness_is_an_action() -> None:
     assert {name: str(verdict.witness) for name, verdict in verify(TEAMS, NOW, NAMES).items() if not verdict.holds} == {
         "guarantee_kept": "reclaim 6 H100 from batch for team-a, which holds 2 H100 and is owed 8",
         "guarantee_incentive": "give team-a 6 H100 of its guarantee: it gets 4, and its guarantee is worth 16",
         "nobody_starves_while_lent": (
-            "reclaim 6 H100 from batch, which holds more than its own guarantee, for team-a, which holds less and waits"
+            "start a gang of 6 of team-a on H100 within its guarantee: reclaim 6 H100 from batch for team-a"
         ),
         "group_fairness": (
             "move 1 H100 from batch, which borrows 8 at weight 1, to ml, which borrows 0 at weight 1 and wants more"
@@ -235,13 +221,14 @@ def test_who_could_run_elsewhere_makes_room() -> None:
     assert most_served({(0, 1, 3): 1, (0, 2, 4): 1, (1, 2, 4): 1}, [1, 1, 0, 1, 0]) == 3
 
 
-def test_who_starves_is_who_is_owed_what_the_largest_lender_has() -> None:
+def test_what_can_be_had_at_once_is_the_sum_of_what_comes_from_each() -> None:
     for market in entitled_markets(60, seed=4):
         stands = HeldAndOwed.of(market, now(market))
         for node, column in np.ndindex(stands.held.shape):
-            most = max(stands.lent(node, column).values(), default=0)
-            if node < len(market.users):
-                assert stands.most_lent[node, column] == most
+            if node < len(market.users) and stands.free[column] >= 0:
+                sources = stands.sources(node, column, INFINITY)
+                assert stands.reach[node, column] == sum(most for _, most in sources)
+                assert sum(most for _, most in stands.sources(node, column, Fraction(1, 2))) in (0, Fraction(1, 2))
         for i, asked in enumerate(asks(market)):
             assert most_served(asked, now(market)[i].tolist()) <= sum(now(market)[i])
 

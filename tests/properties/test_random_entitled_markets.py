@@ -126,6 +126,49 @@ class Stand:
         beyond = [self.held[each, c] - self.guarantee(each, c) for each in own]
         return max(F(0), min(*beyond, self.held[other, c] - self.fixed[other, c]))
 
+    def needs(self, g: int, j: int) -> dict[int, Any]:
+        """What a gang takes of each column on a type."""
+        found = dict.fromkeys(self.columns, F(0)) | {j: F(int(self.owed.gangs.gpus[g]))}
+        for at, resource in enumerate(self.owed.gangs.resources):
+            column = self.owed.good(resource, j)
+            if column in found:
+                found[column] += self.owed.gangs.other[g, at]
+        return found
+
+    def had(self, node: int, c: int, idle: Any) -> Any:
+        """The most of what is idle and lent that fits all bounds: what groups hold too much, and what caps leave.
+
+        Bounds of which any two are apart, or one is in the other: whoever is taken from first, it comes to the most.
+        """
+        above = self.above(node)
+        lenders = [each for each in self.users if node not in self.above(each)]
+        most = {each: self.lent(node, each, c) for each in lenders} | {None: idle}
+        inside = {group: [each for each in lenders if group in self.above(each)] for group in self.nodes}
+        bounds: list[tuple[list[int | None], Any]] = [
+            (
+                [None, *(each for each in lenders if each not in inside[group])],
+                self.owed.cap[group, c] - self.held[group, c],
+            )
+            for group in above[1:]
+        ]
+        apart = {*self.nodes} - {*above}
+        bounds += [([*inside[group]], self.held[group, c] - self.guarantee(group, c)) for group in apart]
+        taken: dict[int | None, Any] = {}
+        for each in (None, *lenders):
+            left = [max(room, 0) - sum(taken.get(other, 0) for other in of) for of, room in bounds if each in of]
+            taken[each] = min(most[each], *left) if left else most[each]
+        return sum(taken.values())
+
+    def sure(self, i: int, c: int) -> Any:
+        """What of its guarantee it could have more, and use."""
+        reach = self.had(i, c, self.free[c])
+        return max(F(0), min(self.guarantee(i, c) - self.held[i, c], self.more(i, c), reach))
+
+    def can(self, i: int, c: int) -> Any:
+        """What it could have more: of its guarantee, or of what is idle."""
+        idle = min(self.owed.cap[node, c] - self.held[node, c] for node in self.above(i))
+        return max(self.sure(i, c), min(self.free[c], idle))
+
 
 def caps(stand: Stand) -> Iterator[Case]:
     for node, c in itertools.product(stand.nodes, stand.columns):
@@ -141,10 +184,23 @@ def guarantees(stand: Stand) -> Iterator[Case]:
 
 
 def starving(stand: Stand) -> Iterator[Case]:
-    names = stand.market.users
-    for i, other, c in itertools.product(stand.users, stand.users, stand.columns):
-        amount = min(stand.short(i, c), stand.lent(i, other, c))
-        yield Case(-amount, stand.sizes[c], StarvedWhileLent(names[i], stand.owed.columns[c], names[other], amount))
+    """Of all choices of pending gangs and types, what fits the guarantee, what is idle, and what can be taken back."""
+    owed, market, gangs = stand.owed, stand.market, stand.owed.gangs
+    k = market.shape[1]
+    whole = (owed.held[:, :k] > 0).any() or (gangs.gpus > 0).any()
+    for i, c in itertools.product(stand.users, stand.columns):
+        held, amount, sure = stand.held[i, c], F(0), stand.sure(i, c)
+        if stand.had(i, c, F(0)) > 0 and sure > 0:
+            first = min(owed.held[i, c], held + sure)
+            bound = {at: stand.can(i, at) for at in stand.columns} | {c: held + sure - first}
+            mine = np.flatnonzero((gangs.on < 0) & (gangs.user == i)).tolist() if whole else []
+            ways = [[stand.needs(g, j) for j in np.flatnonzero(gangs.allowed[g])] for g in mine]
+            for choice in itertools.product(*([{}, *(each for each in of if each[c])] for of in ways)):
+                total = {at: sum((each.get(at, F(0)) for each in choice), F(0)) for at in stand.columns}
+                if all(not each or each <= bound[at] for at, each in total.items()):
+                    amount = max(amount, first - held + total[c])
+            amount = amount if whole else sure
+        yield Case(-amount, stand.sizes[c], StarvedWhileLent(market.users[i], owed.columns[c], amount, (), ()))
 
 
 def starting(stand: Stand) -> Iterator[Case]:
@@ -298,3 +354,47 @@ def test_the_largest_gang_that_could_start_is_the_margin() -> None:
             if worst < 0:
                 assert verdict.witness.refutes(market, shares)
     assert answers == {Answer.HOLDS, Answer.FAILS}
+
+
+def test_who_starves_no_longer_does_after_the_witness_is_played() -> None:
+    """What is said to start can start: of lenders beyond their guarantees, within caps and the user's own guarantee."""
+    played = 0
+    for market, shares in drawn(80, seed=14):
+        if (verdict := NobodyStarvesWhileLent().check(market, shares)).answer is Answer.FAILS:
+            play(Stand(market, shares), verdict.witness)
+            played += 1
+    assert played > 30
+
+
+def play(stand: Stand, said: StarvedWhileLent) -> None:
+    """Start the gangs of a witness as it says, and look whether all bounds are kept."""
+    owed, gangs, columns = stand.owed, stand.owed.gangs, list(stand.owed.columns)
+    i, c = stand.market.index(said.user), columns.index(said.type)
+    moves = {c: dict(said.sources)} | {columns.index(good): dict(sources) for good, sources in said.others}
+    more = dict.fromkeys(stand.columns, F(0))
+    assert len({name for name, _, _ in said.gangs}) == len(said.gangs)
+    for name, gpus, on in said.gangs:
+        g, j = gangs.names.index(name), stand.market.types.index(on)
+        assert (gangs.on[g], gangs.user[g], gangs.gpus[g]) == (-1, i, gpus)
+        assert gangs.allowed[g, j]
+        more = {at: more[at] + each for at, each in stand.needs(g, j).items()}
+    now = (stand.mine == owed.held[:, : len(stand.columns)]).all()
+    assert more[c] == said.amount or not said.gangs or not now
+    more[c] = said.amount
+    after = stand.mine * F(1)
+    for at, all_ in more.items():
+        after[i, at] += all_
+        lenders = {name: amount for name, amount in moves.get(at, {}).items() if name}
+        for name, amount in lenders.items():
+            assert amount > 0
+            after[stand.market.index(name), at] -= amount
+        lent = sum(lenders.values())
+        assert not lent or after[i, at] <= stand.guarantee(i, at)
+        assert not all_ or all_ - lent <= max(stand.free[at], 0)
+        assert at != c or sum(moves[at].values()) == all_
+    then = stand.summed(after)
+    assert (after >= np.minimum(owed.fixed[:, : after.shape[1]], stand.mine)).all()
+    for node, at in itertools.product(stand.nodes, stand.columns):
+        before, now = stand.held[node, at], then[node, at]
+        assert now >= before or (now >= stand.guarantee(node, at) and node not in stand.above(i))
+        assert now <= max(before, owed.cap[node, at])

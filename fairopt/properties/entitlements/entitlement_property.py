@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar
 
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number, number_text
-from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import AllocationProperty
 from fairopt.properties.verdict import Verdict
 
@@ -45,22 +43,6 @@ class EntitlementProperty(AllocationProperty):
     @abstractmethod
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         """Decide on a market whose entitlements say what is needed."""
-
-
-def taken(stands: HeldAndOwed, node: int, column: int, amount: Number) -> tuple[tuple[str, Number], ...]:
-    """Return from whom to take GPUs for a user or group: what is idle first ("" for nobody's), then what is lent.
-
-    It may be less than ``amount``.
-    """
-    sources: Mapping[str, Number] = {"": stands.free[column]} | {
-        stands.entitlements.users[user]: most for user, most in stands.lent(node, column).items()
-    }
-    out = []
-    for name, most in sources.items():
-        if amount > 0 and most > 0:
-            out.append((name, min(amount, most)))
-            amount -= out[-1][1]
-    return tuple(out)
 
 
 def action(sources: tuple[tuple[str, Number], ...], type_: str, node: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action, taken
+from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import CitedInstance
 from fairopt.properties.verdict import Answer, Verdict
@@ -43,7 +43,8 @@ class GuaranteeKept(EntitlementProperty):
     """Each user and group holds its guarantee of every type and good, or as much as it could use of it if that is less.
 
     It could use what it asks for (`asks`) beside what it holds of other types, within the caps; gangs count as if they
-    could be divided. Guarantees are at most what there is.
+    could be divided, as a policy's shares are. `NobodyStarvesWhileLent` counts whole gangs. Guarantees are at most what
+    there is.
 
     Source: Kueue's nominalQuota, KAI's quota, Volcano's deserved; the definition is ours.
 
@@ -73,7 +74,7 @@ class GuaranteeKept(EntitlementProperty):
             owed.columns[column],
             held,
             held + short[node, column],
-            taken(stands, node, column, short[node, column]),
+            stands.sources(node, column, short[node, column]),
         )
         return self._by_slack(
             market,

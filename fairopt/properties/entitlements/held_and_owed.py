@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +18,8 @@ from fairopt.properties.shares.feasibility import sizes
 
 #: GPUs that a user asks for, by the types that serve: (0, 2) for those that may be of the first or the third type.
 Asked: TypeAlias = dict[tuple[int, ...], Number]
+#: In floats, GPUs relative to a type's that are none, and that do not keep a gang from its last GPU.
+NOISE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,38 +86,82 @@ class HeldAndOwed:
         return np.asarray(np.maximum(np.minimum(self.held - self.guarantee, self.movable), 0)[:n])
 
     @cached_property
-    def most_lent(self) -> Array:
-        """The most that one user could give back (N, c) to each: the largest number of `lent`."""
-        owed, above = self.entitlements, np.maximum(self.held - self.guarantee, 0)
-        lends = np.concatenate([self.beyond, 0 * above[len(self.beyond) :]])
+    def lent_in_all(self) -> Array:
+        """How much can be taken back for each (N, c) from all others at once, within the caps of its groups."""
+        return self._had(0 * self.free)
+
+    @cached_property
+    def reach(self) -> Array:
+        """How much each (N, c) could have more of a column, of what is idle and lent, within the caps of its groups."""
+        return self._had(self.free)
+
+    def _had(self, idle: Array) -> Array:
+        """Return how much each (N, c) could have of what is ``idle`` (c,) and what all others lend.
+
+        A group gives no more than it holds beyond its guarantee, and takes in no more than its cap leaves.
+        """
+        owed, above, room = self.entitlements, np.maximum(self.held - self.guarantee, 0), self.cap - self.held
+        gives = np.concatenate([self.beyond, 0 * above[len(self.beyond) :]])
         for node in owed.upwards:
             if owed.children[node]:
-                lends[node] = np.minimum(lends[list(owed.children[node])].max(axis=0), above[node])
-        out = 0 * lends
-        for family in (owed.tops, *(owed.children[node] for node in reversed(owed.upwards))):
-            rows = list(family)
-            for at in range(lends.shape[1]) if len(rows) > 1 else ():
-                first, second = sorted(rows, key=lambda node: -lends[node, at])[:2]
-                out[rows, at] = lends[first, at]
-                out[first, at] = lends[second, at]
-            for node in rows:
-                if owed.parent[node] != TOP:
-                    out[node] = np.maximum(out[node], out[owed.parent[node]])
+                gives[node] = np.minimum(gives[list(owed.children[node])].sum(axis=0), above[node])
+        out = 0 * gives
+        out[list(owed.tops)] = idle + gives[list(owed.tops)].sum(axis=0) - gives[list(owed.tops)]
+        for node in reversed(owed.upwards):
+            if rows := list(owed.children[node]):
+                came = np.minimum(out[node], np.maximum(room[node], 0))
+                out[rows] = came + gives[rows].sum(axis=0) - gives[rows]
         return out
 
-    def lent(self, node: int, column: int) -> dict[int, Number]:
-        """Return what can be taken back for ``node``, by user: who holds most beyond its guarantee comes first.
+    def sources(self, node: int, column: int, amount: Number) -> tuple[tuple[str, Number], ...]:
+        """Return from whom ``node`` can have an amount: what is idle first ("" for nobody's), then what users lend.
 
-        Groups that the lender is in and ``node`` is not hold more than their guarantee too.
+        Who holds most beyond its guarantee comes first. A group that a lender is in and ``node`` is not gives no more
+        than it holds beyond its own guarantee, and one that ``node`` is in takes in no more than its cap leaves. It may
+        be less than ``amount``.
         """
-        owed, own = self.entitlements, set(self.entitlements.path(node))
-        above = self.held[:, column] - self.guarantee[:, column]
-        found: dict[int, Number] = {}
+        owed, own = self.entitlements, list(self.entitlements.path(node))
+        left = self.held[:, column] - self.guarantee[:, column]
+        left[own] = np.maximum(self.cap[own, column] - self.held[own, column], 0)
+        # of whom, what it has, and what bounds it: the groups that it leaves, and those that it comes into
+        lenders: list[tuple[str, Number, list[int]]] = []
         for user in np.flatnonzero(self.beyond[:, column] > 0).tolist():
             path = list(owed.path(user))
             if node not in path:
-                found[user] = min(self.beyond[user, column], *(above[over] for over in path if over not in own))
-        return dict(sorted(((user, most) for user, most in found.items() if most > 0), key=lambda each: -each[1]))
+                around = [each for each in (*own[1:], *path) if (each in own) != (each in path)]
+                lenders.append((owed.users[user], self.beyond[user, column], around))
+        lenders.sort(key=lambda each: -min(each[1], *left[each[2]]))
+        found: list[tuple[str, Number]] = []
+        for name, most, around in [("", self.free[column], own[1:]), *lenders]:
+            taken = min(amount, most, *left[around])
+            if taken > 0:
+                left[around] -= taken
+                amount -= taken
+                found.append((name, taken))
+        return tuple(found)
+
+    def goods(self, gang: int, gpu_type: int) -> list[tuple[int, Number]]:
+        """Return what a gang takes beside GPUs of a type: columns, and how much; nothing where shares do not say."""
+        other = self.entitlements.gangs.other[gang]
+        return [(column, other[at]) for at, column in self._good_columns[gpu_type] if other[at]]
+
+    @cached_property
+    def _good_columns(self) -> list[list[tuple[int, int]]]:
+        """For each type, which resource of a gang on it is counted in which column, in so far as the shares say."""
+        owed = self.entitlements
+        names = owed.gangs.resources if len(self.free) > len(owed.types) else ()
+        found = [[(at, owed.good(name, j)) for at, name in enumerate(names)] for j in range(len(owed.types))]
+        return [[(at, column) for at, column in each if column is not None] for each in found]
+
+    def goods_are_free(self, gang: int, gpu_type: int) -> bool:
+        """Return whether what a gang takes beside GPUs is free, within the caps above it; as far as shares say."""
+        room = np.minimum(self.free, self.room(int(self.entitlements.gangs.user[gang]))) + self.noise
+        return all(amount <= room[column] for column, amount in self.goods(gang, gpu_type))
+
+    @cached_property
+    def noise(self) -> Array:
+        """What counts as nothing (c,): 0, but in floats."""
+        return np.asarray(self.size * (0 if self.size.dtype == object else NOISE))
 
     def room(self, user: int) -> Array:
         """Return how much more (c,) the caps of a user and of its groups leave it."""
@@ -212,12 +258,23 @@ def _unserved(market: Market, owed: Entitlements, mine: Array) -> Array:
             here = sum(amount for types, amount in asked.items() if j in types)
             rest = {types: amount for types, amount in asked.items() if j not in types}
             out[user, j] = here + most_served(rest, row) - now
-    gangs = owed.gangs
+    gangs, waits = owed.gangs, defaultdict[tuple[int, int], list[Number]](list)
     for gang in np.flatnonzero(gangs.pending) if mine.shape[1] > k else ():
         for resource, amount in zip(gangs.resources, gangs.other[gang], strict=True):
-            for column in {owed.good(resource, j) for j in np.flatnonzero(gangs.allowed[gang]).tolist()} - {None}:
-                out[gangs.user[gang], column] += amount
+            for column in {owed.good(resource, j) for j in np.flatnonzero(gangs.allowed[gang]).tolist()}:
+                if column is not None:
+                    waits[int(gangs.user[gang]), column].append(amount)
+    for place, amounts in waits.items():
+        out[place] = _sum(amounts)
     return out
+
+
+def _sum(amounts: list[Number]) -> Number:
+    """Return a sum, of halves: of long fractions, only the last few sums are longer still."""
+    if len(amounts) <= 2:
+        return sum(amounts)
+    half = len(amounts) // 2
+    return _sum(amounts[:half]) + _sum(amounts[half:])
 
 
 def _more(owed: Entitlements, unserved: Array, room: Array) -> Array:

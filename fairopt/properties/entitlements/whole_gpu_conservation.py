@@ -31,7 +31,8 @@ class CouldStart:
         gang, j = gangs.names.index(self.gang), market.types.index(self.type)
         user = int(gangs.user[gang])
         waits = gangs.pending[gang] and gangs.allowed[gang, j] and gangs.gpus[gang] <= stands.more[user, j]
-        return bool(waits and gangs.gpus[gang] <= min(stands.free[j] // 1, stands.room(user)[j]))
+        fits = gangs.gpus[gang] <= min(stands.free[j] // 1, stands.room(user)[j])
+        return bool(waits and fits and stands.goods_are_free(gang, j))
 
     def __str__(self) -> str:
         return f"start {self.gang} of {self.user} on {self.gpus} idle {self.type}"
@@ -77,7 +78,7 @@ class WholeGpuConservation(EntitlementProperty):
             if user not in rooms:
                 rooms[user] = np.minimum(free, np.minimum(stands.room(user)[:types], stands.more[user, :types]) + slop)
             for j in np.flatnonzero(gangs.allowed[gang]).tolist():
-                if not self._goods_suffice(stands, gang, j):
+                if not stands.goods_are_free(gang, j):
                     continue
                 if gpus > rooms[user][j]:
                     nearest = min(nearest, gpus - max(rooms[user][j], 0))
@@ -87,13 +88,3 @@ class WholeGpuConservation(EntitlementProperty):
         slack: Number = -largest if largest else nearest if nearest < INFINITY else 0 * stands.free[0]
         effort = f"{int(gangs.pending.sum())} pending gangs"
         return self._by_slack(market, slack, size, tolerance, unit="GPUs", effort=effort, witness=witness)
-
-    def _goods_suffice(self, stands: HeldAndOwed, gang: int, gpu_type: int) -> bool:
-        """Whether what the gang takes beside GPUs is free, in so far as the shares say."""
-        owed = stands.entitlements
-        if len(stands.free) == len(owed.types):
-            return True
-        room = np.minimum(stands.free, stands.room(int(owed.gangs.user[gang])))
-        needs = zip(owed.gangs.resources, owed.gangs.other[gang], strict=True)
-        taken = [(owed.good(resource, gpu_type), amount) for resource, amount in needs]
-        return all(column is None or not amount or amount <= room[column] for column, amount in taken)

@@ -1,0 +1,241 @@
+"""Whole gangs: who is owed more while others are lent it, and what is wasted, where a gang runs as a whole or not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+from operator import add, le
+from typing import Any
+
+import numpy as np
+import pytest
+from one_type import now, one_type
+
+from fairopt.problem import Entitlements, Gangs, Good, Market
+from fairopt.proofs.verifier import standing
+from fairopt.proofs.verifier.reading import Rejected
+from fairopt.proofs.verify import verify as proved
+from fairopt.properties import Answer
+from fairopt.properties.entitlements import starving
+from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
+from fairopt.properties.entitlements.whole_gangs import Chooser, Way
+from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
+from fairopt.testing.samples import entitled_markets
+
+
+def gangs_of(sizes: list[int], *, free: int, lent: int, guarantee: int) -> Market:
+    """Return a, which waits for gangs of these sizes, and b and c, which borrow; what b holds is a gang each GPU."""
+    users, running = ["a", "b", "c"], ["b"] * (lent - lent // 2) + ["c"] * (lent // 2)
+    gangs = Gangs.of(
+        ["a"] * len(sizes) + running,
+        [*sizes, *[1] * lent],
+        users=users,
+        types=["H100"],
+        on=[None] * len(sizes) + ["H100"] * lent,
+    )
+    owed = Entitlements.of(users, ["H100"], guarantee={"a": [guarantee]}, gangs=gangs)
+    return Market.of([[1]] * 3, [free + lent], users=users, types=["H100"], entitlements=owed)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "free", "lent", "guarantee", "margin", "action"),
+    [
+        (
+            [4],
+            3,
+            1,
+            6,
+            -4,
+            "start a gang of 4 of a on H100 within its guarantee: give a 3 idle H100 and reclaim 1 H100",
+        ),
+        ([4, 4], 0, 8, 6, -4, "start a gang of 4 of a on H100 within its guarantee: reclaim 4 H100 from b for a"),
+        ([5, 4, 4, 3], 0, 8, 8, -8, "start"),
+        ([2, 2, 3], 0, 6, 6, -5, "start a gang of 3 and a gang of 2 of a on H100 within its guarantee: reclaim 3 H100"),
+        (
+            [1] * 5,
+            0,
+            4,
+            8,
+            -4,
+            "start 4 gangs of 1 of a on H100 within its guarantee: reclaim 2 H100 from b and 2 H100",
+        ),
+        ([4], 0, 4, 3, 0, ""),  # it does not fit the guarantee
+        ([4], 2, 1, 6, 0, ""),  # nor what can be had
+    ],
+)
+def test_only_whole_gangs_starve(
+    sizes: list[int], free: int, lent: int, guarantee: int, margin: int, action: str
+) -> None:
+    market = gangs_of(sizes, free=free, lent=lent, guarantee=guarantee)
+    asked = NobodyStarvesWhileLent()
+    verdict = asked.check(market, now(market))
+    assert (verdict.margin, verdict.holds) == (margin, margin == 0)
+    assert verdict.holds or str(verdict.witness).startswith(action)
+    assert proved(asked.certify(market, now(market), verdict).to_json())
+
+
+def test_three_idle_gpus_are_not_wasted_while_the_smallest_gang_is_four() -> None:
+    market = gangs_of([4], free=3, lent=1, guarantee=6)
+    verdict = WholeGpuConservation().check(market, now(market))
+    assert (verdict.holds, verdict.margin) == (True, 1)
+    four = gangs_of([4], free=4, lent=0, guarantee=6)
+    assert str(WholeGpuConservation().check(four, now(four)).witness) == "start g1 of a on 4 idle H100"
+
+
+def test_what_members_of_a_group_lend_is_no_more_than_what_the_group_does() -> None:
+    """b and c of one group hold 2 each, and the group only 2 more than its guarantee: a gang of 4 cannot be had."""
+    more: dict[str, Any] = {"group": {"b": "g", "c": "g"}, "guarantee": {"a": [4], "g": [2]}}
+    market = one_type(4, {"a": 0, "b": 2, "c": 2}, {"a": 4}, **more)
+    assert NobodyStarvesWhileLent().check(market, now(market)).holds
+    two = one_type(4, {"a": 0, "b": 2, "c": 2}, {"a": 2}, **more)
+    assert NobodyStarvesWhileLent().check(two, now(two)).margin == -2
+
+
+def test_a_cap_of_the_user_s_group_stops_what_comes_from_outside() -> None:
+    """a and b may hold 4 together, and b holds 4: a's gang is owed what b holds, and not what c does."""
+    more: dict[str, Any] = {"group": {"a": "g", "b": "g"}, "cap": {"g": [4]}, "guarantee": {"a": [4], "b": [2]}}
+    market = one_type(12, {"a": 0, "b": 4, "c": 8}, {"a": 2}, **more)
+    verdict = NobodyStarvesWhileLent().check(market, now(market))
+    assert str(verdict.witness).endswith("reclaim 2 H100 from b for a")
+    four = one_type(12, {"a": 0, "b": 4, "c": 8}, {"a": 4}, **more)
+    assert NobodyStarvesWhileLent().check(four, now(four)).holds
+
+
+def with_cpu(cpus: list[int], *, stock: int, guarantee: int, held: int) -> Market:
+    """Return a, whose gangs of 2 wait and take so many CPUs each, and b, which holds all 8 GPUs and some CPUs."""
+    users, count = ["a", "b"], len(cpus)
+    gangs = Gangs.of(
+        ["a"] * count + ["b"],
+        [2] * count + [8],
+        users=users,
+        types=["H100"],
+        on=[None] * count + ["H100"],
+        other={"cpu": [*cpus, held]},
+    )
+    owed = Entitlements.of(
+        users,
+        ["H100"],
+        goods={Good("cpu", "all"): stock},
+        guarantee={"a": {"H100": 8, "cpu:all": guarantee}},
+        gangs=gangs,
+    )
+    return Market.of([[1]] * 2, [8], users=users, types=["H100"], entitlements=owed)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "stock", "guarantee", "held", "margin", "action"),
+    [
+        ([5, 3, 4], 9, 0, 0, -4, "start 2 gangs of 2 of a on H100 within its guarantee: reclaim 4 H100 from b for a"),
+        ([5, 5], 4, 0, 0, 0, ""),
+        (
+            [5, 5],
+            8,
+            5,
+            8,
+            -5,
+            "start a gang of 2 of a on H100 within its guarantee: reclaim 5 cpu:all from b for a and ",
+        ),
+        ([5, 5], 8, 4, 8, 0, ""),  # what it is not guaranteed is not taken back for it
+    ],
+)
+def test_what_gangs_take_beside_gpus_can_be_had_too(
+    cpus: list[int], stock: int, guarantee: int, held: int, margin: int, action: str
+) -> None:
+    market = with_cpu(cpus, stock=stock, guarantee=guarantee, held=held)
+    verdict = NobodyStarvesWhileLent().check(market, now(market))
+    assert (verdict.margin, verdict.holds) == (margin, margin == 0)
+    assert verdict.holds or str(verdict.witness).startswith(action)
+
+
+def test_gangs_of_a_user_are_chosen_as_of_all_choices_the_best() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(150):
+        sizes, room = random.integers(1, 12, random.integers(0, 9)).tolist(), int(random.integers(0, 40))
+        found = Chooser().fullest(sizes, room)
+        sums = {sum(each) for m in range(len(sizes) + 1) for each in combinations(sizes, m)}
+        assert sum(found) == max(each for each in sums if each <= room)
+        assert not Counter(found) - Counter(sizes)
+        over = Fraction(int(random.integers(1, 80)), 2)
+        assert standing.fits_between(sizes, over, Fraction(room)) == any(over < each <= room for each in sums)
+
+
+def test_gangs_are_chosen_within_several_bounds_as_of_all_choices_the_best() -> None:
+    random = np.random.default_rng(4)
+    for _ in range(60):
+        rooms = tuple(random.integers(4, 14, 3).tolist())
+        kinds: Counter[Any] = Counter()
+        for _ in range(5):
+            takes = random.integers([[1, 0, 0]], [[4, 4, 4]], (int(random.integers(1, 3)), 3))
+            kinds[tuple(Way(j, tuple(row)) for j, row in enumerate(takes.tolist()))] += int(random.integers(1, 3))
+        chooser, gangs = Chooser(), [ways for ways, count in kinds.items() for _ in range(count)]
+        sums = {(0, 0, 0)}
+        for ways in gangs:
+            more = {tuple(map(add, have, way.takes)) for have in sums for way in ways}
+            sums |= {each for each in more if all(map(le, each, rooms))}
+        found = chooser.best(kinds, rooms)
+        total = [sum(count * way.takes[at] for _, way, count in found) for at in range(3)]
+        used: Counter[Any] = Counter()
+        for ways, way, count in found:
+            assert way in ways
+            used[ways] += count
+        assert chooser.complete
+        assert tuple(total) in sums
+        assert used <= kinds
+        assert total[0] == max(each[0] for each in sums)
+
+
+def test_where_there_are_too_many_ways_some_are_found_and_said_not_to_be_all() -> None:
+    sizes = [6 * each for each in range(1, 60)]
+    small = Chooser(work=10**4)
+    assert 990 <= sum(small.fullest([*sizes, 997], 999)) <= 999
+    assert not small.complete
+    large = Chooser()
+    assert sum(large.fullest([3] * 400_000, 10**6)) == 999_999  # by threes, there is no more
+    assert large.complete
+    assert sum(large.fullest([2**20 * 5, 2**20 * 7, 2**25 - 1], 2**25 + 2)) == 2**25 - 1
+    assert not large.complete
+    some = Chooser(work=1).best({(Way(0, (2, each)),): 3 for each in range(1, 5)}, (11, 9))
+    assert sum(way.takes[0] * count for _, way, count in some) == 10
+
+
+def test_work_that_is_used_up_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starving, "Chooser", lambda: Chooser(work=1))
+    asked, market = NobodyStarvesWhileLent(), gangs_of([7, 4, 4], free=0, lent=9, guarantee=9)
+    verdict = asked.check(market, now(market))
+    assert (verdict.margin, verdict.holds) == (-7, False)
+    assert "more may starve" in verdict.effort
+    half = asked.check(market, [[7], [1], [1]])
+    assert (half.answer, half.reason) == (
+        Answer.UNDECIDED,
+        "there are too many ways to choose among the gangs that wait",
+    )
+
+
+def test_a_statement_that_takes_too_long_to_decide_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, market = NobodyStarvesWhileLent(), gangs_of([7, 4, 4], free=0, lent=9, guarantee=9)
+    shares = np.array([[7], [1], [1]], dtype=object) * Fraction(1)
+    verdict = asked.check(market, shares)
+    assert (verdict.margin, verdict.holds) == (-1, False)  # 4 and 4 are more than 7
+    stated = asked.certify(market, shares, verdict).to_json()
+    assert proved(stated)
+    monkeypatch.setattr(standing, "MOST_SUMS", 20)
+    with pytest.raises(Rejected, match="GPUs for which gangs are chosen"):
+        proved(stated)
+
+
+def test_the_verifier_decides_who_starves_as_the_property_does() -> None:
+    asked, answers = NobodyStarvesWhileLent(), set()
+    for market in entitled_markets(30, seed=6):
+        told, held = market.entitlements, now(market)
+        assert told is not None
+        for shares in (held,) if told.goods else (held, held[::-1].copy(), held * Fraction(2, 3)):
+            verdict = asked.check(market, shares)
+            if verdict.answer is Answer.UNDECIDED:  # it says no guarantees
+                continue
+            answers.add(verdict.answer)
+            stated = asked.certify(market, shares, verdict).to_json()
+            assert proved(stated)
+            with pytest.raises(Rejected):
+                proved(stated | {"answer": "FAILS" if verdict.holds else "HOLDS"})
+    assert answers == {Answer.HOLDS, Answer.FAILS}
