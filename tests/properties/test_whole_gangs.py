@@ -242,7 +242,7 @@ def test_any_part_is_owed_where_nobody_says_who_asks() -> None:
 
 def test_the_verifier_decides_who_starves_as_the_property_does() -> None:
     answers = set()
-    for market in entitled_markets(30, seed=6):
+    for market in entitled_markets(12, seed=6):
         told, held = stated(market), now(market)
         if NobodyStarvesWhileLent().asked_of(market):
             for shares in (held,) if told.goods else (held, held[::-1].copy(), held * Fraction(2, 3)):
