@@ -182,8 +182,8 @@ def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
 def fits_between(gangs: list[Any], over: Fraction, most: Number) -> bool:
     """Return whether some gangs together take more than ``over`` and no more than ``most``."""
     fitting = [each for each in gangs if each <= most]
-    if over == 0 or any(each > over for each in fitting):
-        return bool(fitting)
+    if any(each > over for each in fitting):
+        return True
     sums, room = 1, min(floor(most), sum(fitting))  # sums that can be had are bits of a number
     for gpus in fitting:
         sums |= (sums << gpus) & (2 << room) - 1

@@ -16,12 +16,23 @@ from fairopt.problem import Entitlements, Gangs, Good, Market
 from fairopt.proofs.verifier import standing
 from fairopt.proofs.verifier.reading import Rejected
 from fairopt.proofs.verify import verify as proved
-from fairopt.properties import Answer
+from fairopt.properties import Answer, Verdict
 from fairopt.properties.entitlements import starving
 from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
 from fairopt.properties.entitlements.whole_gangs import Chooser, Way
 from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
-from fairopt.testing.samples import entitled_markets
+from fairopt.testing.samples import entitled_markets, stated
+
+
+def agreed(market: Market, shares: Any = None) -> Verdict:
+    """Return who starves with shares, by default those that are held; the verifier says the same, and not the other."""
+    asked, shares = NobodyStarvesWhileLent(), now(market) if shares is None else shares
+    verdict = asked.check(market, shares)
+    told = asked.certify(market, shares, verdict).to_json()
+    assert proved(told)
+    with pytest.raises(Rejected):
+        proved(told | {"answer": "FAILS" if verdict.holds else "HOLDS"})
+    return verdict
 
 
 def gangs_of(sizes: list[int], *, free: int, lent: int, guarantee: int) -> Market:
@@ -68,11 +79,9 @@ def test_only_whole_gangs_starve(
     sizes: list[int], free: int, lent: int, guarantee: int, margin: int, action: str
 ) -> None:
     market = gangs_of(sizes, free=free, lent=lent, guarantee=guarantee)
-    asked = NobodyStarvesWhileLent()
-    verdict = asked.check(market, now(market))
+    verdict = agreed(market)
     assert (verdict.margin, verdict.holds) == (margin, margin == 0)
     assert verdict.holds or str(verdict.witness).startswith(action)
-    assert proved(asked.certify(market, now(market), verdict).to_json())
 
 
 def test_three_idle_gpus_are_not_wasted_while_the_smallest_gang_is_four() -> None:
@@ -87,19 +96,19 @@ def test_what_members_of_a_group_lend_is_no_more_than_what_the_group_does() -> N
     """b and c of one group hold 2 each, and the group only 2 more than its guarantee: a gang of 4 cannot be had."""
     more: dict[str, Any] = {"group": {"b": "g", "c": "g"}, "guarantee": {"a": [4], "g": [2]}}
     market = one_type(4, {"a": 0, "b": 2, "c": 2}, {"a": 4}, **more)
-    assert NobodyStarvesWhileLent().check(market, now(market)).holds
+    assert agreed(market).holds
     two = one_type(4, {"a": 0, "b": 2, "c": 2}, {"a": 2}, **more)
-    assert NobodyStarvesWhileLent().check(two, now(two)).margin == -2
+    assert agreed(two).margin == -2
 
 
 def test_a_cap_of_the_user_s_group_stops_what_comes_from_outside() -> None:
     """a and b may hold 4 together, and b holds 4: a's gang is owed what b holds, and not what c does."""
     more: dict[str, Any] = {"group": {"a": "g", "b": "g"}, "cap": {"g": [4]}, "guarantee": {"a": [4], "b": [2]}}
     market = one_type(12, {"a": 0, "b": 4, "c": 8}, {"a": 2}, **more)
-    verdict = NobodyStarvesWhileLent().check(market, now(market))
+    verdict = agreed(market)
     assert str(verdict.witness).endswith("reclaim 2 H100 from b for a")
     four = one_type(12, {"a": 0, "b": 4, "c": 8}, {"a": 4}, **more)
-    assert NobodyStarvesWhileLent().check(four, now(four)).holds
+    assert agreed(four).holds
 
 
 def with_cpu(cpus: list[int], *, stock: int, guarantee: int, held: int) -> Market:
@@ -143,7 +152,7 @@ def test_what_gangs_take_beside_gpus_can_be_had_too(
     cpus: list[int], stock: int, guarantee: int, held: int, margin: int, action: str
 ) -> None:
     market = with_cpu(cpus, stock=stock, guarantee=guarantee, held=held)
-    verdict = NobodyStarvesWhileLent().check(market, now(market))
+    verdict = agreed(market)
     assert (verdict.margin, verdict.holds) == (margin, margin == 0)
     assert verdict.holds or str(verdict.witness).startswith(action)
 
@@ -217,25 +226,25 @@ def test_a_statement_that_takes_too_long_to_decide_is_refused(monkeypatch: pytes
     shares = np.array([[7], [1], [1]], dtype=object) * Fraction(1)
     verdict = asked.check(market, shares)
     assert (verdict.margin, verdict.holds) == (-1, False)  # 4 and 4 are more than 7
-    stated = asked.certify(market, shares, verdict).to_json()
-    assert proved(stated)
+    told = asked.certify(market, shares, verdict).to_json()
+    assert proved(told)
     monkeypatch.setattr(standing, "MOST_SUMS", 20)
     with pytest.raises(Rejected, match="GPUs for which gangs are chosen"):
-        proved(stated)
+        proved(told)
+
+
+def test_any_part_is_owed_where_nobody_says_who_asks() -> None:
+    owed = Entitlements.of(["a", "b"], ["H100"], guarantee={"a": [4]})
+    market = Market.of([[1]] * 2, [8], users=["a", "b"], types=["H100"], demand=[3, 9], entitlements=owed)
+    assert [agreed(market, np.array([[a], [8 - a]]) * Fraction(1, 2)).margin for a in (0, 1)] == [-3, Fraction(-5, 2)]
+    assert agreed(market, np.array([[3], [5]]) * Fraction(1)).holds
 
 
 def test_the_verifier_decides_who_starves_as_the_property_does() -> None:
-    asked, answers = NobodyStarvesWhileLent(), set()
-    for market in entitled_markets(30, seed=6):
-        told, held = market.entitlements, now(market)
-        assert told is not None
-        for shares in (held,) if told.goods else (held, held[::-1].copy(), held * Fraction(2, 3)):
-            verdict = asked.check(market, shares)
-            if verdict.answer is Answer.UNDECIDED:  # it says no guarantees
-                continue
-            answers.add(verdict.answer)
-            stated = asked.certify(market, shares, verdict).to_json()
-            assert proved(stated)
-            with pytest.raises(Rejected):
-                proved(stated | {"answer": "FAILS" if verdict.holds else "HOLDS"})
+    answers = set()
+    for market in entitled_markets(12, seed=6):
+        told, held = stated(market), now(market)
+        if NobodyStarvesWhileLent().asked_of(market):
+            for shares in (held,) if told.goods else (held, held[::-1].copy(), held * Fraction(2, 3)):
+                answers.add(agreed(market, shares).answer)
     assert answers == {Answer.HOLDS, Answer.FAILS}
