@@ -101,7 +101,7 @@ def worst_share(policy: Policy, market: Market, user: str, *, gap: Number = GAP,
     try:
         while search.most - search.least > gap * fair and search.split():
             if search.cells >= cells:
-                stopped = f"stopped after {cells} cells"
+                stopped = f"stopped after {search.cells} cells"  # two at a time
                 break
             left()
     except OutOfTime as error:
