@@ -104,7 +104,7 @@ def worst_share(policy: Policy, market: Market, user: str, *, gap: Number = GAP,
     try:
         while search.most - search.least > gap * fair and search.split():
             if search.cells >= cells:
-                stopped = f"the search ends at {cells}"
+                stopped = f"the limit is {cells} cells"  # a cell makes two, so that one more may be there
                 break
             left()
     except OutOfTime as error:

@@ -92,8 +92,9 @@ def test_what_cannot_be_asked_is_named() -> None:
 def test_it_ends_with_the_time_and_after_so_many_cells() -> None:
     ranged = with_error(PAIR, "20%")
     few = worst_share(MaxMin(), ranged, "u1", cells=3)
-    assert few.stopped == "the search ends at 3"
-    more = worst_share(MaxMin(), ranged, "u1", cells=5)
+    assert few.stopped == "the limit is 3 cells"
+    more = worst_share(MaxMin(), ranged, "u1", cells=4)
+    assert (more.cells, more.stopped) == (5, "the limit is 4 cells")
     assert few.least <= more.least <= more.most <= few.most
     with time_limit(60):
         assert worst_share(CooperativeOEF(), ranged, "u1", gap=1).cells == 1
