@@ -118,7 +118,7 @@ def _quota(
     targets = made.simulated[column] = targets_of(state, work, [(column, amount)], {column})  # SimulatePreemption
     if not targets:
         return Mode.NO_CANDIDATES, borrows
-    with state.without([target.work for target in targets]):
+    with state.without([target.work for target in targets], column):
         borrows, _ = quotas.lowest_that_fits(queue, column, amount)
     return (Mode.PREEMPT if any(each.work.queue == queue for each in targets) else Mode.RECLAIM), borrows
 

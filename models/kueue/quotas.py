@@ -68,6 +68,7 @@ class CohortQuotas:
         for node in nodes:
             if parent[node] != TOP:
                 self.children[parent[node]].append(node)
+        self.cohorts = [{child for child in own if self.children[child]} for own in self.children]
         deepest_first = sorted(nodes, key=lambda node: -len(self.paths[node]))
         #: updateCohortResourceNode: own quota, and of each child what is not its local quota.
         self.subtree = [list(row) for row in nominal]
@@ -96,7 +97,10 @@ class CohortQuotas:
         #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
-        self._orders: dict[int, tuple[bool, int]] = {}
+        self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
+        #: Of each node: how many of its columns are above the quota, and those of its cohorts that have any.
+        self._columns_above = [0] * len(parent)
+        self.borrowing_cohorts: list[set[int]] = [set() for _ in nodes]
         #: A number of the state of usage: another one, until `undone`, wherever anything was added or taken away.
         self.stamp = self._stamps = 0
 
@@ -133,8 +137,7 @@ class CohortQuotas:
         self.stamp = self._stamps = self._stamps + 1
         for column, amount in needs:
             for at in self.paths[node]:
-                room = self.local[at][column] - self.usage[at][column]
-                self._use(at, column, amount)
+                room = self.local[at][column] - self._use(at, column, amount)
                 if room > 0:
                     amount -= room
                 if amount <= 0:
@@ -145,8 +148,7 @@ class CohortQuotas:
         self.stamp = self._stamps = self._stamps + 1
         for column, amount in needs:
             for at in self.paths[node]:
-                above = self.usage[at][column] - self.local[at][column]
-                self._use(at, column, -amount)
+                above = self._use(at, column, -amount) - self.local[at][column]
                 if above <= 0 or amount <= 0:
                     break
                 amount = above if above < amount else amount
@@ -155,23 +157,33 @@ class CohortQuotas:
         """Say that the usage is again what it was under a stamp."""
         self.stamp = stamp
 
-    def _use(self, node: int, column: int, amount: int) -> None:
-        usage = self.usage[node]
-        before = usage[column] - self.subtree[node][column]
-        after = before + amount
-        usage[column] += amount
-        if after <= 0 and before <= 0:
+    def _use(self, node: int, column: int, amount: int) -> int:
+        """Change the usage of a node, and return what it was."""
+        usage, quota = self.usage[node], self.subtree[node][column]
+        before = usage[column]
+        usage[column] = after = before + amount
+        if before > quota or after > quota:
+            self._borrow(node, column, before - quota, after - quota)
+        return before
+
+    def _borrow(self, node: int, column: int, before: int, after: int) -> None:
+        """Note that usage above the quota was ``before`` and is ``after``; one of them is above 0."""
+        self._orders[node] = None
+        own = self.borrowed[node]
+        if before > 0 and after > 0:
+            own[self.resource[column]] += after - before
             return
-        self._orders.pop(node, None)
-        if after > 0 and before > 0:
-            self.borrowed[node][self.resource[column]] += amount
-            return
-        self.borrowed[node][self.resource[column]] += after if after > 0 else -before
-        places = [self._above_below[column].setdefault(self.parent[node], set())]
+        own[self.resource[column]] += after if after > 0 else -before
+        many = self._columns_above[node]
+        self._columns_above[node] = many + 1 if after > 0 else many - 1
+        over = self.parent[node]
+        places = [self._above_below[column].setdefault(over, set())]
         if not self.children[node]:
             places.append(self._above[column].setdefault(self.paths[node][-1], set()))
-        for own in places:
-            (own.add if after > 0 else own.discard)(node)
+        elif over != TOP and 0 in (many, self._columns_above[node]):
+            places.append(self.borrowing_cohorts[over])
+        for place in places:
+            (place.add if after > 0 else place.discard)(node)
 
     def above_quota(self, node: int, columns: Iterable[int]) -> list[int]:
         """Return the ClusterQueues of a node's tree that use more than their quota of any of the columns."""
@@ -242,8 +254,9 @@ class CohortQuotas:
 
     def order(self, node: int, more: Needs = ()) -> tuple[bool, int]:
         """Return what shares of siblings are compared by: as `share`, in a unit of theirs."""
-        if not more and node in self._orders:
-            return self._orders[node]
+        known = self._orders[node]
+        if known is not None and not more:
+            return known
         most = 0
         for amount, times in zip(self._with(node, more), self.times[node], strict=True):
             if amount * times > most:
@@ -266,7 +279,7 @@ class CohortQuotas:
 
     def borrows(self, node: int) -> bool:
         """Return whether a node uses more than its quota of anything; a root never does."""
-        return self.parent[node] != TOP and any(self.borrowed[node])
+        return self._columns_above[node] > 0 and self.parent[node] != TOP
 
     def share(self, node: int, more: Needs = ()) -> DominantShare:
         """Return the dominant resource share of a node, with ``more`` in use there: `dominantResourceShare`."""
