@@ -15,7 +15,7 @@ from fairopt.models.kueue.state import Candidate, Place
 
 #: What children of a cohort are compared by, least first: the highest share, then cohorts, ClusterQueues, one's own.
 _Key = tuple[bool, int, int, object]
-_Entry = tuple[_Key, int, int]
+_Entry = tuple[_Key, int]
 #: The rank of cohorts with candidates of the preemptor's own ClusterQueue: it comes before all others.
 OWN = -1
 
@@ -46,7 +46,7 @@ class Standings:
         found = self._orders.get(cohort)
         if found is None:
             children = self.below.get(cohort, ())
-            found = self._orders[cohort] = sorted([(self._key(child), 0, child) for child in children])
+            found = self._orders[cohort] = sorted([(self._key(child), child) for child in children])
         return found
 
     def _key(self, child: int) -> _Key:
@@ -69,7 +69,7 @@ class Offenders:
 
     The one who gets it pops a workload of `of`, or drops the queue. Nothing else changes meanwhile, so that only shares
     on the path of a ClusterQueue that was yielded do, and fall. Each cohort that was asked keeps its children in a
-    heap, with old keys left in it.
+    heap, in which those on that path come first until then.
 
     ``own``: whom of the preemptor's ClusterQueue may go. ``ask``: whom of another. ``standings``: of the others. Its
     orders above the preemptor are from before its usage was added.
@@ -89,7 +89,6 @@ class Offenders:
         self.has_own = bool(own)
         self.pruned: set[int] = set()
         self.heaps: dict[int, list[_Entry]] = {}
-        self.version: dict[int, int] = {}
 
     def of(self, queue: int) -> list[Candidate]:
         """Return the candidates of a ClusterQueue that are left, in order."""
@@ -114,8 +113,8 @@ class Offenders:
         """Yield the ClusterQueues that are left below a cohort, in order, where nothing changes meanwhile."""
         heap = self._heap(cohort)
         while heap:
-            _, version, child = heapq.heappop(heap)
-            if version == self.version.get(child, 0) and not self._prunes(child):
+            _, child = heapq.heappop(heap)
+            if not self._prunes(child):
                 if self.quotas.children[child]:
                     yield from self.rest(child)
                 else:
@@ -127,8 +126,8 @@ class Offenders:
             heap = self.standings.order(cohort)[:]
             if cohort in self.path:
                 mine = self.path[self.path.index(cohort) - 1]
-                heap = [each for each in heap if each[2] != mine]
-                heapq.heappush(heap, (self._key(mine), 0, mine))
+                heap = [each for each in heap if each[1] != mine]
+                heapq.heappush(heap, (self._key(mine), mine))
             self.heaps[cohort] = heap
         return heap
 
@@ -136,8 +135,8 @@ class Offenders:
         """Return the ClusterQueue below a cohort; None where that pruned something: nextTarget."""
         heap = self._heap(cohort)
         while heap:
-            _, version, child = heap[0]
-            if version == self.version.get(child, 0) and not self._prunes(child):
+            child = heap[0][1]
+            if not self._prunes(child):
                 return self._next(child) if self.quotas.children[child] else child
             heapq.heappop(heap)
         self.pruned.add(cohort)
@@ -173,8 +172,9 @@ class Offenders:
     def _changed(self, queue: int) -> None:
         """Enter a ClusterQueue that was yielded, and the cohorts above it, with their shares now."""
         for child, over in pairwise(self.quotas.paths[queue]):
-            self.version[child] = version = self.version.get(child, 0) + 1
-            heapq.heappush(self.heaps[over], (self._key(child), version, child))
+            heap = self.heaps[over]
+            if heap and heap[0][1] == child:  # else `rest` took it out
+                heapq.heapreplace(heap, (self._key(child), child))
 
     def sides(self, target: int) -> tuple[int, int, int]:
         """Return the lowest common ancestor, and the nodes below it: of the preemptor, and of a target."""

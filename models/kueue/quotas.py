@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import lcm
+from operator import mul
 from typing import NamedTuple
 
 from fairopt.problem.entitled_rows import TOP
@@ -210,27 +211,32 @@ class CohortQuotas:
 
         ``counted``: what of its usage is not.
         """
-        path = self.paths[node]
-        uses = [self.usage[at][column] for at in path]
-        if counted > 0:
-            for step, at in enumerate(path):
-                uses[step], counted = uses[step] - counted, min(counted, uses[step] - self.local[at][column])
-                if counted <= 0:
-                    break
-        free = self.subtree[path[-1]][column] - uses[-1]
-        for step in range(len(path) - 2, -1, -1):
-            at, used = path[step], uses[step]
-            local, limit = self.local[at][column], self.borrowing[at][column]
+        usage, local_quota = self.usage, self.local
+        least: int | None = None  # of what the nodes below the root let through
+        below = 0  # what is left of local quotas
+        for at in self.paths[node][:-1]:
+            used, local, limit = usage[at][column], local_quota[at][column], self.borrowing[at][column]
+            if counted > 0:
+                used, counted = used - counted, min(counted, used - local)
+            if used < local:
+                below += local - used
             if limit is not None:
-                most = self.subtree[at][column] - local + limit - (used - local if used > local else 0)
-                free = most if most < free else free
-            if local > used:
-                free += local - used
+                lets = self.subtree[at][column] + limit + below - (local if used < local else used)
+                least = lets if least is None or lets < least else least
+        root = self.paths[node][-1]
+        free = self.subtree[root][column] - usage[root][column] + below
+        if counted > 0:
+            free += counted
+        if least is not None and least < free:
+            free = least
         return free if free > 0 else 0
 
     def fits(self, node: int, needs: Needs, *, counted: bool = False) -> bool:
         """Return whether all of it is available, or (``counted``) would be if it were not in use there already."""
-        return all(amount <= self.available(node, column, amount if counted else 0) for column, amount in needs)
+        for column, amount in needs:
+            if amount > self.available(node, column, amount if counted else 0):
+                return False
+        return True
 
     def over(self, node: int, column: int, more: int = 0) -> bool:
         """Return whether usage, with ``more``, is above the quota: `BorrowingWith`."""
@@ -249,7 +255,8 @@ class CohortQuotas:
             usage, quota = self.usage[node], self.subtree[node]
             for column, amount in more:
                 before = usage[column] - quota[column]
-                borrowed[self.resource[column]] += max(0, before + amount) - max(0, before)
+                after = before + amount
+                borrowed[self.resource[column]] += (after if after > 0 else 0) - (before if before > 0 else 0)
         return borrowed
 
     def order(self, node: int, more: Needs = ()) -> tuple[bool, int]:
@@ -257,10 +264,7 @@ class CohortQuotas:
         known = self._orders[node]
         if known is not None and not more:
             return known
-        most = 0
-        for amount, times in zip(self._with(node, more), self.times[node], strict=True):
-            if amount * times > most:
-                most = amount * times
+        most = max(map(mul, self._with(node, more), self.times[node]))
         found = most > 0 and not self.weight[node], most
         if not more:
             self._orders[node] = found
@@ -273,7 +277,8 @@ class CohortQuotas:
             for at in self.paths[queue]:
                 if at == node or amount <= 0:
                     break
-                amount = min(amount, max(0, self.usage[at][column] - self.local[at][column]))
+                above = self.usage[at][column] - self.local[at][column]
+                amount = 0 if above < 0 else min(amount, above)
             less.append((column, -amount))
         return self.order(node, less)
 

@@ -73,7 +73,7 @@ class Rules:
     queueing: Queueing = Queueing.BEST_EFFORT
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class QueuedWork:
     """A workload: its ClusterQueue (a node), priority, when it was asked for, and what it takes by flavor.
 
