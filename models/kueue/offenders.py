@@ -58,7 +58,7 @@ class Standings:
     def rank_without(self, cohort: int, queue: int) -> int:
         """Return the rank of a cohort if a ClusterQueue had no candidates."""
         rank = self.ranks.get(cohort, OWN)
-        if cohort not in self.quotas.paths[queue] or queue not in self.first:
+        if queue not in self.first or cohort not in self.quotas.paths[queue]:
             return rank
         left = (at for at, each in enumerate(self.first) if each != queue and cohort in self.quotas.paths[each])
         return next(left, OWN)

@@ -136,8 +136,9 @@ class CohortQuotas:
     def add(self, node: int, needs: Needs) -> None:
         """Add usage, at the node and above it beyond what is local: `addUsage`. A negative amount stays at the node."""
         self.stamp = self._stamps = self._stamps + 1
+        path = self.paths[node]
         for column, amount in needs:
-            for at in self.paths[node]:
+            for at in path:
                 room = self.local[at][column] - self._use(at, column, amount)
                 if room > 0:
                     amount -= room
@@ -309,10 +310,11 @@ class CohortQuotas:
 
         Source: hierarchical_preemption.go, FindHeightOfLowestSubtreeThatFits.
         """
-        if not self.over(node, column, amount) or self.parent[node] == TOP:
-            return 0, self.parent[node] != TOP
-        for at in self.paths[node]:
-            if at != node and not self.over(at, column, amount):
+        path = self.paths[node]
+        for at in path:
+            used, local = self.usage[at][column], self.local[at][column]
+            if used + amount <= self.subtree[at][column]:
                 return self.height[at], self.parent[at] != TOP
-            amount -= max(0, self.local[at][column] - self.usage[at][column])
-        return self.height[self.paths[node][-1]], False
+            if local > used:
+                amount -= local - used
+        return self.height[path[-1]], False

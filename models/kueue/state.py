@@ -176,11 +176,10 @@ class State:
         """
         if policy is Preempts.NEVER:
             return []
-        lists = [own for column in columns if (own := self._going.get((queue, column)))]
-        if len(lists) > 1:
-            own = sorted(set(chain.from_iterable(lists)), key=itemgetter(0))
-        else:
-            own = lists[0] if lists else []
+        own: list[Candidate] = []
+        for column in columns:
+            more = self._going.get((queue, column), [])
+            own = sorted({*own, *more}, key=itemgetter(0)) if own and more else own or more
         if policy is Preempts.ANY:
             return own[:]
         lower = bisect_left(own, (preemptor.priority,), key=itemgetter(0))
@@ -216,10 +215,12 @@ class State:
         found: dict[int, Place] = {}
         if policy is Preempts.NEVER:
             return found
+        bound = policy.bound(preemptor.priority)
         for queue in self.quotas.above_quota(preemptor.queue, columns):
-            first = min([own[0][0] for column in columns if (own := self._going.get((queue, column)))], default=None)
-            if first is not None and (policy is Preempts.ANY or first[0] < preemptor.priority):
-                found[queue] = first
+            for column in columns:
+                own = self._going.get((queue, column))
+                if own and (bound is None or own[0][0][0] < bound) and (queue not in found or own[0][0] < found[queue]):
+                    found[queue] = own[0][0]
         return found
 
     @contextmanager
