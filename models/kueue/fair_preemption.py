@@ -91,9 +91,7 @@ def _first(
     return False, targets, retry
 
 
-def _put_back(
-    state: State, offenders: Offenders, retry: dict[int, list[Candidate]], ancestor: int, mine: int
-) -> None:
+def _put_back(state: State, offenders: Offenders, retry: dict[int, list[Candidate]], ancestor: int, mine: int) -> None:
     """Prune an ancestor where the preemptor's side, ``mine``, has a higher share than the highest of the others.
 
     Taking something away only lowers theirs, so neither rule lets any of them go; nor is anybody on the preemptor's

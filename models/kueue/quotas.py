@@ -69,7 +69,6 @@ class CohortQuotas:
         for node in nodes:
             if parent[node] != TOP:
                 self.children[parent[node]].append(node)
-        self.cohorts = [{child for child in own if self.children[child]} for own in self.children]
         deepest_first = sorted(nodes, key=lambda node: -len(self.paths[node]))
         #: updateCohortResourceNode: own quota, and of each child what is not its local quota.
         self.subtree = [list(row) for row in nominal]
@@ -98,10 +97,10 @@ class CohortQuotas:
         #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
+        #: Of each node: its `order` where that is known.
         self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
-        #: Of each node: how many of its columns are above the quota, and those of its cohorts that have any.
+        #: Of each node: how many of its columns are above the quota.
         self._columns_above = [0] * len(parent)
-        self.borrowing_cohorts: list[set[int]] = [set() for _ in nodes]
         #: A number of the state of usage: another one, until `undone`, wherever anything was added or taken away.
         self.stamp = self._stamps = 0
 
@@ -165,25 +164,20 @@ class CohortQuotas:
         before = usage[column]
         usage[column] = after = before + amount
         if before > quota or after > quota:
-            self._borrow(node, column, before - quota, after - quota)
+            self._orders[node] = None
+            if before > quota and after > quota:
+                self.borrowed[node][self.resource[column]] += amount
+            else:
+                self._cross(node, column, before - quota, after - quota)
         return before
 
-    def _borrow(self, node: int, column: int, before: int, after: int) -> None:
+    def _cross(self, node: int, column: int, before: int, after: int) -> None:
         """Note that usage above the quota was ``before`` and is ``after``; one of them is above 0."""
-        self._orders[node] = None
-        own = self.borrowed[node]
-        if before > 0 and after > 0:
-            own[self.resource[column]] += after - before
-            return
-        own[self.resource[column]] += after if after > 0 else -before
-        many = self._columns_above[node]
-        self._columns_above[node] = many + 1 if after > 0 else many - 1
-        over = self.parent[node]
-        places = [self._above_below[column].setdefault(over, set())]
+        self.borrowed[node][self.resource[column]] += after if after > 0 else -before
+        self._columns_above[node] += 1 if after > 0 else -1
+        places = [self._above_below[column].setdefault(self.parent[node], set())]
         if not self.children[node]:
             places.append(self._above[column].setdefault(self.paths[node][-1], set()))
-        elif over != TOP and 0 in (many, self._columns_above[node]):
-            places.append(self.borrowing_cohorts[over])
         for place in places:
             (place.add if after > 0 else place.discard)(node)
 
@@ -234,10 +228,7 @@ class CohortQuotas:
 
     def fits(self, node: int, needs: Needs, *, counted: bool = False) -> bool:
         """Return whether all of it is available, or (``counted``) would be if it were not in use there already."""
-        for column, amount in needs:
-            if amount > self.available(node, column, amount if counted else 0):
-                return False
-        return True
+        return all(amount <= self.available(node, column, amount if counted else 0) for column, amount in needs)
 
     def over(self, node: int, column: int, more: int = 0) -> bool:
         """Return whether usage, with ``more``, is above the quota: `BorrowingWith`."""
@@ -265,7 +256,7 @@ class CohortQuotas:
         known = self._orders[node]
         if known is not None and not more:
             return known
-        most = max(map(mul, self._with(node, more), self.times[node]))
+        most = max(map(mul, self._with(node, more), self.times[node]), default=0)
         found = most > 0 and not self.weight[node], most
         if not more:
             self._orders[node] = found

@@ -197,15 +197,16 @@ class State:
 
         ``policy``: Any or LowerPriority.
         """
-        found = self.known()
+        known = self.known()
         key = (node, *columns)
-        if key not in found:
+        if key not in known:
             queues = self.quotas.reclaimable(node, columns)
             own = (self.candidates(queue, Preempts.ANY, preemptor, columns) for queue in queues)
-            found[key] = sorted(chain.from_iterable(own))
+            known[key] = sorted(chain.from_iterable(own))
+        found: list[Candidate] = known[key]
         if policy is Preempts.ANY:
-            return found[key]
-        return found[key][: bisect_left(found[key], ((preemptor.priority,),))]
+            return found
+        return found[: bisect_left(found, ((preemptor.priority,),))]
 
     def first_above(self, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> dict[int, Place]:
         """Return the place of the first of `candidates` of each ClusterQueue that uses more than its quota.

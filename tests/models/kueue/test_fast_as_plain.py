@@ -6,10 +6,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from plain import plain_targets
+from plain import plain_fits, plain_targets
 
 from fairopt.models import Kueue
-from fairopt.models.kueue import flavors
+from fairopt.models.kueue import cycles, flavors
 from fairopt.models.kueue import kueue as rule
 from fairopt.models.kueue.quotas import CohortQuotas
 from fairopt.models.kueue.state import FlavorPreference, Preempts, Queueing, Search, Strategy
@@ -104,6 +104,7 @@ def test_decides_as_the_plain_form(seeds: range, monkeypatch: pytest.MonkeyPatch
         fast = decided(policy, market)
         with monkeypatch.context() as patched:
             patched.setattr(flavors, "targets_of", plain_targets)
+            patched.setattr(cycles._Cycle, "_fits", plain_fits)
             assert decided(policy, market) == fast, seed
         stopped += len(fast[3])
     assert stopped > len(seeds) / 4
