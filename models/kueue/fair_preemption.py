@@ -40,7 +40,7 @@ def _offenders(state: State, work: QueuedWork, columns: set[int]) -> Offenders:
     quotas, rules = state.quotas, state.rules(work.queue)
     own = state.candidates(work.queue, rules.within, work, columns)
     known = state.known()
-    key = (quotas.paths[work.queue][-1], *columns, rules.reclaim.bound(work.priority))
+    key = (quotas.paths[work.queue][-1], *columns, rules.reclaim, rules.reclaim.bound(work.priority))
     if key not in known:
         known[key] = Standings(quotas, state.first_above(rules.reclaim, work, columns))
     standings = known[key]
