@@ -112,7 +112,9 @@ class _Cycle:
     def __init__(self, state: State, queues: dict[int, _Queue], outcome: Played, clock: int) -> None:
         self.state, self.queues, self.outcome, self.clock = state, queues, outcome, clock
         self.stopped: list[Target] = []
-        self.victims: dict[int, dict[int, QueuedWork]] = {}  # by tree
+        #: Who is stopped: by tree, and by tree and column.
+        self.victims: dict[int, dict[int, QueuedWork]] = {}
+        self.victims_of: dict[tuple[int, int], dict[int, QueuedWork]] = {}
         self.reserved: list[tuple[int, Needs]] = []
         self.preemptions: list[tuple[QueuedWork, frozenset[int]]] = []
 
@@ -135,10 +137,7 @@ class _Cycle:
         elif self._overlaps(work, found.targets) or not self._fits(work, found):
             self.queues[work.queue].push(work)  # skipped: it is tried again in the next cycle
         elif found.targets:
-            for target in found.targets:
-                self.victims.setdefault(self.state.quotas.paths[work.queue][-1], {})[target.work.number] = target.work
-                self.outcome.stopped[target.work.number] = (target.work, work, target.reason)
-            self.stopped += found.targets
+            self._stop(work, found.targets)
             self._reserve(work.queue, found.needs)
             self._stick(work)
             self.preemptions.append((work, frozenset(target.work.number for target in found.targets)))
@@ -161,16 +160,33 @@ class _Cycle:
                 if paths[node][-1] in roots:
                     waiting.again()
 
+    def _stop(self, work: QueuedWork, targets: Sequence[Target]) -> None:
+        """Note who is stopped for a workload at the end of the cycle."""
+        root = self.state.quotas.paths[work.queue][-1]
+        for target in targets:
+            gone = target.work
+            self.victims.setdefault(root, {})[gone.number] = gone
+            for column, _ in gone.usage:
+                self.victims_of.setdefault((root, column), {})[gone.number] = gone
+            self.outcome.stopped[gone.number] = (gone, work, target.reason)
+        self.stopped += targets
+
     def _overlaps(self, work: QueuedWork, targets: Sequence[Target]) -> bool:
-        return any(target.work.number in self._gone(work) for target in targets)
+        gone = self._gone(work)
+        return any(target.work.number in gone for target in targets)
 
     def _fits(self, work: QueuedWork, found: Assignment) -> bool:
-        quotas = self.state.quotas
-        if quotas.fits(work.queue, found.needs):
-            return True
-        gone = {**self._gone(work), **{target.work.number: target.work for target in found.targets}}
-        with self.state.without(gone.values()):
-            return quotas.fits(work.queue, found.needs)
+        """Return whether there is room without those who are stopped, column by column."""
+        quotas, root = self.state.quotas, self.state.quotas.paths[work.queue][-1]
+        for column, amount in found.needs:
+            if amount <= quotas.available(work.queue, column):
+                continue
+            gone = dict(self.victims_of.get((root, column), ()))
+            gone.update((target.work.number, target.work) for target in found.targets)
+            with self.state.without(gone.values(), column):
+                if amount > quotas.available(work.queue, column):
+                    return False
+        return True
 
     def _gone(self, work: QueuedWork) -> dict[int, QueuedWork]:
         """Return who is stopped in the tree of a workload; others leave it no room."""

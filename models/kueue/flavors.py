@@ -26,7 +26,7 @@ class Mode(enum.IntEnum):
     FIT = 4
 
 
-@dataclass
+@dataclass(slots=True)
 class Assignment:
     """A flavor for a workload: the mode, how far it borrows, what it takes, and what lacks room.
 
@@ -51,7 +51,7 @@ def targets_of(state: State, work: QueuedWork, needs: Needs, columns: set[int]) 
 def assign(state: State, work: QueuedWork, flavors: Iterable[int] | None = None) -> Assignment:
     """Return the flavor that a workload gets in this state, with the targets of its preemption."""
     rules = state.rules(work.queue)
-    best, best_level = Assignment(), (Mode.NO_FIT, 0)
+    best, best_level = None, (Mode.NO_FIT, 0)
     for flavor in work.needs if flavors is None else flavors:
         found, level = _try(state, work, flavor, rules)
         if not _try_next(level, rules):
@@ -59,12 +59,12 @@ def assign(state: State, work: QueuedWork, flavors: Iterable[int] | None = None)
             break
         if _better(level, best_level, rules):
             best, best_level = found, level
-    if best.mode is Mode.NO_FIT:
+    if best is None or best.mode is Mode.NO_FIT:
         return Assignment()
     _elsewhere(state, work, best, rules)
     if best.mode not in (Mode.FIT, Mode.NO_FIT) and _preempts(state, work, rules):
-        one = len(best.needs) == 1 and best.simulated.get(best.needs[0][0])  # the same question again
-        best.targets = one or targets_of(state, work, best.needs, best.lacks)
+        same = best.simulated.get(best.needs[0][0]) if len(best.needs) == 1 else None
+        best.targets = targets_of(state, work, best.needs, best.lacks) if same is None else same
     return best
 
 
@@ -118,7 +118,7 @@ def _quota(
     targets = made.simulated[column] = targets_of(state, work, [(column, amount)], {column})  # SimulatePreemption
     if not targets:
         return Mode.NO_CANDIDATES, borrows
-    with state.without([target.work for target in targets]):
+    with state.without([target.work for target in targets], column):
         borrows, _ = quotas.lowest_that_fits(queue, column, amount)
     return (Mode.PREEMPT if any(each.work.queue == queue for each in targets) else Mode.RECLAIM), borrows
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 
@@ -78,23 +79,16 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
         for resource in gangs.resources
     ]
     moments = {moment: place for place, moment in enumerate(sorted(set(gangs.since)))}
-    kinds: dict[object, tuple[int, Mapping[int, tuple[Needs, Needs]]]] = {}
+    asked: dict[tuple[object, ...], Mapping[int, tuple[Needs, Needs]]] = {}
+    kinds: dict[tuple[object, ...], int] = {}
     works = []
     columns = (gangs.user, gangs.gpus, gangs.other, gangs.on, gangs.tier, gangs.preemptible)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for number, (user, gpus, other, on, tier, preemptible) in enumerate(rows):
-        same = (user, gpus, tuple(other), gangs.allowed[number].tobytes())
-        if same not in kinds:
-            needs = {}
-            for kind in np.flatnonzero(gangs.allowed[number]).tolist():
-                own: list[tuple[int, int]] = [(kind, gpus * units[kind])] if gpus else []
-                apart: list[tuple[int, int]] = []
-                for place, amount in enumerate(other):
-                    column, elsewhere = column_of[place][kind]
-                    if column is not None and amount:
-                        (apart if elsewhere else own).append((column, int(amount * units[column])))
-                needs[kind] = (own, apart)
-            kinds[same] = len(kinds), needs
+        same = (gpus, tuple(other), gangs.allowed[number].tobytes())
+        if same not in asked:
+            allowed = np.flatnonzero(gangs.allowed[number]).tolist()
+            asked[same] = {kind: _needs(kind, gpus, other, column_of, units) for kind in allowed}
         since = moments[gangs.since[number]]
         works.append(
             QueuedWork(
@@ -103,11 +97,24 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
                 tier,
                 since,
                 number,
-                kinds[same][1],
-                kind=kinds[same][0],
+                asked[same],
+                kind=kinds.setdefault((user, *same), len(kinds)),
                 preemptible=preemptible,
                 admitted=since,
                 flavor=on if on >= 0 else None,
             )
         )
     return works
+
+
+def _needs(
+    kind: int, gpus: int, other: Sequence[Any], column_of: list[list[tuple[int | None, bool]]], units: Array
+) -> tuple[Needs, Needs]:
+    """Return what a gang takes on a type: of the flavor, and elsewhere."""
+    own: list[tuple[int, int]] = [(kind, gpus * units[kind])] if gpus else []
+    apart: list[tuple[int, int]] = []
+    for place, amount in enumerate(other):
+        column, elsewhere = column_of[place][kind]
+        if column is not None and amount:
+            (apart if elsewhere else own).append((column, int(amount * units[column])))
+    return tuple(own), tuple(apart)

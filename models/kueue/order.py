@@ -97,14 +97,17 @@ class _Tournament:
         more = _arriving(self.state, entry, node)
         borrows = False
         if self.state.nominal_first:
-            arriving = dict(more)
-            borrows = any(quotas.over(node, column, arriving.get(column, 0)) for column, _ in entry.assignment.needs)
+            arriving, usage, quota = dict(more), quotas.usage[node], quotas.subtree[node]
+            for column, _ in entry.assignment.needs:
+                borrows = borrows or usage[column] + arriving.get(column, 0) > quota[column]
         work = entry.work
         return (borrows, *quotas.order(node, more), -work.priority, work.since, node)
 
 
 def _arriving(state: State, entry: Head, node: int) -> Needs:
     """Return what of an entry's usage arrives at a node above its ClusterQueue: what is not local below."""
+    if node == entry.work.queue:
+        return entry.assignment.needs
     quotas, found = state.quotas, []
     for column, amount in entry.assignment.needs:
         for at in quotas.paths[entry.work.queue]:

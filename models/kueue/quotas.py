@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import lcm
+from operator import mul
 from typing import NamedTuple
 
 from fairopt.problem.entitled_rows import TOP
@@ -96,7 +97,10 @@ class CohortQuotas:
         #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
-        self._orders: dict[int, tuple[bool, int]] = {}
+        #: Of each node: its `order` where that is known.
+        self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
+        #: Of each node: how many of its columns are above the quota.
+        self._columns_above = [0] * len(parent)
         #: A number of the state of usage: another one, until `undone`, wherever anything was added or taken away.
         self.stamp = self._stamps = 0
 
@@ -131,10 +135,10 @@ class CohortQuotas:
     def add(self, node: int, needs: Needs) -> None:
         """Add usage, at the node and above it beyond what is local: `addUsage`. A negative amount stays at the node."""
         self.stamp = self._stamps = self._stamps + 1
+        path = self.paths[node]
         for column, amount in needs:
-            for at in self.paths[node]:
-                room = self.local[at][column] - self.usage[at][column]
-                self._use(at, column, amount)
+            for at in path:
+                room = self.local[at][column] - self._use(at, column, amount)
                 if room > 0:
                     amount -= room
                 if amount <= 0:
@@ -145,8 +149,7 @@ class CohortQuotas:
         self.stamp = self._stamps = self._stamps + 1
         for column, amount in needs:
             for at in self.paths[node]:
-                above = self.usage[at][column] - self.local[at][column]
-                self._use(at, column, -amount)
+                above = self._use(at, column, -amount) - self.local[at][column]
                 if above <= 0 or amount <= 0:
                     break
                 amount = above if above < amount else amount
@@ -155,23 +158,28 @@ class CohortQuotas:
         """Say that the usage is again what it was under a stamp."""
         self.stamp = stamp
 
-    def _use(self, node: int, column: int, amount: int) -> None:
-        usage = self.usage[node]
-        before = usage[column] - self.subtree[node][column]
-        after = before + amount
-        usage[column] += amount
-        if after <= 0 and before <= 0:
-            return
-        self._orders.pop(node, None)
-        if after > 0 and before > 0:
-            self.borrowed[node][self.resource[column]] += amount
-            return
+    def _use(self, node: int, column: int, amount: int) -> int:
+        """Change the usage of a node, and return what it was."""
+        usage, quota = self.usage[node], self.subtree[node][column]
+        before = usage[column]
+        usage[column] = after = before + amount
+        if before > quota or after > quota:
+            self._orders[node] = None
+            if before > quota and after > quota:
+                self.borrowed[node][self.resource[column]] += amount
+            else:
+                self._cross(node, column, before - quota, after - quota)
+        return before
+
+    def _cross(self, node: int, column: int, before: int, after: int) -> None:
+        """Note that usage above the quota was ``before`` and is ``after``; one of them is above 0."""
         self.borrowed[node][self.resource[column]] += after if after > 0 else -before
+        self._columns_above[node] += 1 if after > 0 else -1
         places = [self._above_below[column].setdefault(self.parent[node], set())]
         if not self.children[node]:
             places.append(self._above[column].setdefault(self.paths[node][-1], set()))
-        for own in places:
-            (own.add if after > 0 else own.discard)(node)
+        for place in places:
+            (place.add if after > 0 else place.discard)(node)
 
     def above_quota(self, node: int, columns: Iterable[int]) -> list[int]:
         """Return the ClusterQueues of a node's tree that use more than their quota of any of the columns."""
@@ -198,22 +206,24 @@ class CohortQuotas:
 
         ``counted``: what of its usage is not.
         """
-        path = self.paths[node]
-        uses = [self.usage[at][column] for at in path]
-        if counted > 0:
-            for step, at in enumerate(path):
-                uses[step], counted = uses[step] - counted, min(counted, uses[step] - self.local[at][column])
-                if counted <= 0:
-                    break
-        free = self.subtree[path[-1]][column] - uses[-1]
-        for step in range(len(path) - 2, -1, -1):
-            at, used = path[step], uses[step]
-            local, limit = self.local[at][column], self.borrowing[at][column]
+        usage, local_quota = self.usage, self.local
+        least: int | None = None  # of what the nodes below the root let through
+        below = 0  # what is left of local quotas
+        for at in self.paths[node][:-1]:
+            used, local, limit = usage[at][column], local_quota[at][column], self.borrowing[at][column]
+            if counted > 0:
+                used, counted = used - counted, min(counted, used - local)
+            if used < local:
+                below += local - used
             if limit is not None:
-                most = self.subtree[at][column] - local + limit - (used - local if used > local else 0)
-                free = most if most < free else free
-            if local > used:
-                free += local - used
+                lets = self.subtree[at][column] + limit + below - (local if used < local else used)
+                least = lets if least is None or lets < least else least
+        root = self.paths[node][-1]
+        free = self.subtree[root][column] - usage[root][column] + below
+        if counted > 0:
+            free += counted
+        if least is not None and least < free:
+            free = least
         return free if free > 0 else 0
 
     def fits(self, node: int, needs: Needs, *, counted: bool = False) -> bool:
@@ -237,17 +247,16 @@ class CohortQuotas:
             usage, quota = self.usage[node], self.subtree[node]
             for column, amount in more:
                 before = usage[column] - quota[column]
-                borrowed[self.resource[column]] += max(0, before + amount) - max(0, before)
+                after = before + amount
+                borrowed[self.resource[column]] += (after if after > 0 else 0) - (before if before > 0 else 0)
         return borrowed
 
     def order(self, node: int, more: Needs = ()) -> tuple[bool, int]:
         """Return what shares of siblings are compared by: as `share`, in a unit of theirs."""
-        if not more and node in self._orders:
-            return self._orders[node]
-        most = 0
-        for amount, times in zip(self._with(node, more), self.times[node], strict=True):
-            if amount * times > most:
-                most = amount * times
+        known = self._orders[node]
+        if known is not None and not more:
+            return known
+        most = max(map(mul, self._with(node, more), self.times[node]), default=0)
         found = most > 0 and not self.weight[node], most
         if not more:
             self._orders[node] = found
@@ -260,13 +269,14 @@ class CohortQuotas:
             for at in self.paths[queue]:
                 if at == node or amount <= 0:
                     break
-                amount = min(amount, max(0, self.usage[at][column] - self.local[at][column]))
+                above = self.usage[at][column] - self.local[at][column]
+                amount = 0 if above < 0 else min(amount, above)
             less.append((column, -amount))
         return self.order(node, less)
 
     def borrows(self, node: int) -> bool:
         """Return whether a node uses more than its quota of anything; a root never does."""
-        return self.parent[node] != TOP and any(self.borrowed[node])
+        return self._columns_above[node] > 0 and self.parent[node] != TOP
 
     def share(self, node: int, more: Needs = ()) -> DominantShare:
         """Return the dominant resource share of a node, with ``more`` in use there: `dominantResourceShare`."""
@@ -291,10 +301,11 @@ class CohortQuotas:
 
         Source: hierarchical_preemption.go, FindHeightOfLowestSubtreeThatFits.
         """
-        if not self.over(node, column, amount) or self.parent[node] == TOP:
-            return 0, self.parent[node] != TOP
-        for at in self.paths[node]:
-            if at != node and not self.over(at, column, amount):
+        path = self.paths[node]
+        for at in path:
+            used, local = self.usage[at][column], self.local[at][column]
+            if used + amount <= self.subtree[at][column]:
                 return self.height[at], self.parent[at] != TOP
-            amount -= max(0, self.local[at][column] - self.usage[at][column])
-        return self.height[self.paths[node][-1]], False
+            if local > used:
+                amount -= local - used
+        return self.height[path[-1]], False

@@ -26,6 +26,10 @@ class Preempts(enum.Enum):
     LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
     ANY = "Any"
 
+    def bound(self, priority: int) -> int | None:
+        """Return the priority below which a preemptor's own lets it preempt anybody; None for all."""
+        return None if self is Preempts.ANY else priority
+
 
 class Search(enum.Enum):
     """Whether the search for a flavor may stop. Source: clusterqueue_types.go, FlavorFungibilityPolicy."""
@@ -69,7 +73,7 @@ class Rules:
     queueing: Queueing = Queueing.BEST_EFFORT
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class QueuedWork:
     """A workload: its ClusterQueue (a node), priority, when it was asked for, and what it takes by flavor.
 
@@ -118,21 +122,6 @@ class Target(NamedTuple):
 
 
 @dataclass
-class _Known:
-    """What was found under a stamp of the quotas, forgotten with it."""
-
-    stamp: int = -1
-    found: dict[tuple[Any, ...], list[Any]] = field(default_factory=dict)
-
-    def at(self, stamp: int) -> dict[tuple[Any, ...], list[Any]]:
-        """Return what is known under a stamp, by what was asked."""
-        if stamp != self.stamp:
-            self.stamp = stamp
-            self.found.clear()
-        return self.found
-
-
-@dataclass
 class State:
     """Who runs where; quotas with the usage of those; and each ClusterQueue's rules."""
 
@@ -149,7 +138,8 @@ class State:
 
     #: Those that may be preempted, by ClusterQueue and column, in the order in which they go.
     _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
-    _known: _Known = field(default_factory=_Known)
+    _known: dict[tuple[object, ...], Any] = field(default_factory=dict)
+    _stamp: int = -1
 
     def enter(self, work: QueuedWork) -> None:
         """List a workload as running; its usage is counted already."""
@@ -172,6 +162,13 @@ class State:
                 going = self._going[work.queue, column]
                 del going[bisect_left(going, work.place, key=itemgetter(0))]
 
+    def known(self) -> dict[tuple[object, ...], Any]:
+        """Return what was found in this state of the quotas, by what was asked; forgotten with it."""
+        if self._stamp != self.quotas.stamp:
+            self._stamp = self.quotas.stamp
+            self._known.clear()
+        return self._known
+
     def candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
         """Return whom of a ClusterQueue a workload may preempt to get room in some columns, in order.
 
@@ -179,11 +176,10 @@ class State:
         """
         if policy is Preempts.NEVER:
             return []
-        lists = [own for column in columns if (own := self._going.get((queue, column)))]
-        if len(lists) > 1:
-            own = sorted(set(chain.from_iterable(lists)), key=itemgetter(0))
-        else:
-            own = lists[0] if lists else []
+        own: list[Candidate] = []
+        for column in columns:
+            more = self._going.get((queue, column), [])
+            own = sorted({*own, *more}, key=itemgetter(0)) if own and more else own or more
         if policy is Preempts.ANY:
             return own[:]
         lower = bisect_left(own, (preemptor.priority,), key=itemgetter(0))
@@ -201,41 +197,46 @@ class State:
 
         ``policy``: Any or LowerPriority.
         """
-        found = self._known.at(self.quotas.stamp)
+        known = self.known()
         key = (node, *columns)
-        if key not in found:
+        if key not in known:
             queues = self.quotas.reclaimable(node, columns)
             own = (self.candidates(queue, Preempts.ANY, preemptor, columns) for queue in queues)
-            found[key] = sorted(chain.from_iterable(own))
+            known[key] = sorted(chain.from_iterable(own))
+        found: list[Candidate] = known[key]
         if policy is Preempts.ANY:
-            return found[key]
-        return found[key][: bisect_left(found[key], ((preemptor.priority,),))]
+            return found
+        return found[: bisect_left(found, ((preemptor.priority,),))]
 
-    def queues_above(self, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[int]:
-        """Return the other ClusterQueues of the tree that use more than their quota and have `candidates`.
+    def first_above(self, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> dict[int, Place]:
+        """Return the place of the first of `candidates` of each ClusterQueue that uses more than its quota.
 
-        ``policy``: Any or LowerPriority.
+        ClusterQueues of the tree that have any, the preemptor's among them. ``policy``: Never, Any or LowerPriority.
         """
-        found = self._known.at(self.quotas.stamp)
-        key = (self.quotas.paths[preemptor.queue][-1], *columns, "above")
-        if key not in found:
-            found[key] = [
-                (queue, min(least))
-                for queue in self.quotas.above_quota(preemptor.queue, columns)
-                if (least := [own[0][0][0] for column in columns if (own := self._going.get((queue, column)))])
-            ]
-        anybody = policy is Preempts.ANY
-        return [
-            queue for queue, least in found[key] if queue != preemptor.queue and (anybody or least < preemptor.priority)
-        ]
+        found: dict[int, Place] = {}
+        if policy is Preempts.NEVER:
+            return found
+        bound = policy.bound(preemptor.priority)
+        for queue in self.quotas.above_quota(preemptor.queue, columns):
+            for column in columns:
+                own = self._going.get((queue, column))
+                if own and (bound is None or own[0][0][0] < bound) and (queue not in found or own[0][0] < found[queue]):
+                    found[queue] = own[0][0]
+        return found
 
     @contextmanager
-    def without(self, works: Iterable[QueuedWork]) -> Iterator[None]:
-        """Leave the usage of some running workloads out for a while: `SimulateWorkloadUsageRemoval`."""
-        gone, stamp = list(works), self.quotas.stamp
-        for work in gone:
-            self.quotas.remove(work.queue, work.usage)
+    def without(self, works: Iterable[QueuedWork], column: int | None = None) -> Iterator[None]:
+        """Leave the usage of some running workloads out for a while, or that of one column alone.
+
+        Source: SimulateWorkloadUsageRemoval.
+        """
+        gone = [(work.queue, work.usage) for work in works]
+        if column is not None:
+            gone = [(queue, [each for each in usage if each[0] == column]) for queue, usage in gone]
+        stamp = self.quotas.stamp
+        for queue, usage in gone:
+            self.quotas.remove(queue, usage)
         yield
-        for work in reversed(gone):
-            self.quotas.add(work.queue, work.usage)
+        for queue, usage in reversed(gone):
+            self.quotas.add(queue, usage)
         self.quotas.undone(stamp)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from random import Random
 from typing import Any
 
 import pytest
-from plain import plain_targets
+from plain import plain_fits, plain_targets
 
 from fairopt.models import Kueue
-from fairopt.models.kueue import flavors
+from fairopt.models.kueue import cycles, flavors
 from fairopt.models.kueue import kueue as rule
+from fairopt.models.kueue.fair_preemption import fair_targets
 from fairopt.models.kueue.quotas import CohortQuotas
-from fairopt.models.kueue.state import FlavorPreference, Preempts, Queueing, Search, Strategy
+from fairopt.models.kueue.state import (
+    FlavorPreference,
+    Preempts,
+    QueuedWork,
+    Queueing,
+    Rules,
+    Search,
+    State,
+    Strategy,
+)
 from fairopt.policy.grounds import Grounds
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
@@ -104,6 +115,7 @@ def test_decides_as_the_plain_form(seeds: range, monkeypatch: pytest.MonkeyPatch
         fast = decided(policy, market)
         with monkeypatch.context() as patched:
             patched.setattr(flavors, "targets_of", plain_targets)
+            patched.setattr(cycles._Cycle, "_fits", plain_fits)
             assert decided(policy, market) == fast, seed
         stopped += len(fast[3])
     assert stopped > len(seeds) / 4
@@ -150,3 +162,13 @@ def test_one_resource_may_be_borrowed_while_another_is_preempted_for() -> None:
     shares, grounds = policy.compute(market, None)
     assert shares.tolist() == [[1], [0]]
     assert list(grounds.stopped) == ["g1"]
+
+
+def test_what_is_known_for_one_queue_is_not_told_to_another_with_other_rules() -> None:
+    quotas = CohortQuotas([3, 3, 3, -1], ["gpu"], [[0], [2], [2], [0]], [[None]] * 4, [[None]] * 4, [Fraction(1)] * 4)
+    rules = [Rules(), Rules(), Rules(reclaim=Preempts.LOWER_PRIORITY)]
+    state = State(quotas, rules.__getitem__, fair=True)
+    state.add(QueuedWork("runs", 0, 0, 0, 0, {0: ([(0, 4)], [])}, flavor=0))
+    asking = [QueuedWork(f"of {queue}", queue, 1, 1, queue, {0: ([(0, 2)], [])}) for queue in (1, 2)]
+    found = [fair_targets(state, work, [(0, 2)], {0}) for work in asking]
+    assert [[target.work.name for target in each] for each in found] == [[], ["runs"]]
