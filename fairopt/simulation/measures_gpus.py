@@ -157,9 +157,12 @@ class MoveCounter:
 
     def add(self, row: int, before: Spots, now: Spots, how: Change) -> None:
         """Add that a job comes to GPUs ``now``, after those that it ran on ``before``; () where that is not known."""
-        self._counts["resumed"] += how is Change.RESUME
-        self._counts["migrations"] += how is Change.MIGRATE
-        if how is not Change.MIGRATE or not before:
+        if how is Change.RESUME:
+            self._counts["resumed"] += 1
+        if how is not Change.MIGRATE:
+            return
+        self._counts["migrations"] += 1
+        if not before:
             return
         old, new = self._slowest(row, before), self._slowest(row, now)
         self._counts["between_types"] += old[1] != new[1]

@@ -34,7 +34,14 @@ class Newcomers:
         self.plain = type(mechanics) is Mechanics and not local and not jobs.elastic and whole.cluster.speed is None
         first = by_throughput.first(whole)
         self._first: list[int] = first.tolist()
-        self._speed = jobs.throughput[np.arange(len(jobs)), first]  # of no use where the first is -1
+        # all jobs as they start, in columns; where the first is -1 they are of no use
+        work, rows = jobs.work, np.arange(len(jobs))
+        self._started = Standing.new(range(len(jobs)), jobs, zero)._replace(
+            setup=work * 0 + self._setup,
+            running=np.ones(len(jobs), dtype=bool),
+            speed=jobs.throughput[rows, first],
+            gpu_type=first,
+        )
         self._gpus: list[int] = jobs.gpus.tolist()
         self._inner: list[bool] = [each is Pattern.INTRA for each in jobs.pattern]
         self._known: tuple[Callable[[Queue], Array] | None, Array] = None, np.array([])
@@ -56,7 +63,9 @@ class Newcomers:
         left = {gpu_type: free[self._of_type[gpu_type]] for gpu_type in wanted}
         if any(left[gpu_type].sum() < asked for gpu_type, asked in wanted.items()):
             return None
-        speed = self._speed[fresh.start : fresh.stop]
+        at = slice(fresh.start, fresh.stop)
+        started = self._started
+        speed = started.speed[at]
         spots: list[Spots] = [()] * len(fresh)
         for row in self._in_turn(order, fresh):
             on = self._spots(first[row], gpus[row], left[first[row]])
@@ -68,22 +77,19 @@ class Newcomers:
             Placed(row, on, Change.START, self._setup, each)
             for row, on, each in zip(fresh, spots, speed.tolist(), strict=True)
         )
-        jobs, count = self._whole.jobs, len(fresh)
-        work = jobs.work[fresh.start : fresh.stop]
-        none = work * 0
         added = Standing(
-            rows=np.arange(fresh.start, fresh.stop),
-            gpus=jobs.gpus[fresh.start : fresh.stop],
-            remaining=work,
-            attained=none,
-            setup=none + self._setup,
-            lease=none + end,
-            running=np.ones(count, dtype=bool),
+            rows=started.rows[at],
+            gpus=started.gpus[at],
+            remaining=started.remaining[at],
+            attained=started.attained[at],
+            setup=started.setup[at],
+            lease=started.attained[at] + end,
+            running=started.running[at],
             last=of_tuples(spots),
-            started=np.full(count, now, dtype=object),
+            started=of_tuples([now] * len(fresh)),
             speed=speed,
             host=np.array([on[0][0] if len(on) == 1 else -1 for on in spots]),
-            gpu_type=np.array(first[fresh.start : fresh.stop]),
+            gpu_type=started.gpu_type[at],
         )
         return Decided(standing._replace(lease=standing.leased_until(now, end)).joined(added), placed=placed)
 
