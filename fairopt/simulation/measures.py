@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -153,7 +154,7 @@ class Measuring:
         self._held: dict[int, Number] = {}
         self._more: dict[int, Number] = {}  # GPU-time of elastic jobs beyond that of their own number of GPUs
         self._present: dict[int, None] = {}  # those that fit some type
-        self._done: dict[int, JobMeasures] = {}
+        self._done: dict[int, tuple[Any, ...]] = {}  # fields of `JobMeasures`: Python's collector skips plain tuples
         self._arrived = self._index = self._rounds = 0
         self._until, self._length, self._seconds = zero, zero, 0.0
 
@@ -229,9 +230,8 @@ class Measuring:
             jct = time - self._arrival[row]
             contention, slowdown = presence / jct, jct / self._held[row]
             rho = jct / self._ideal.time(self._queue, row, contention)
-            self._done[row] = self._job(
-                row, time, time, fair, jct=jct, slowdown=slowdown, rho=rho, contention=contention
-            )
+            made = self._job(row, time, time, fair, jct=jct, slowdown=slowdown, rho=rho, contention=contention)
+            self._done[row] = tuple(made)
         for kept in (self._present, self._started, self._held, self._last):
             del kept[row]
         self._more.pop(row, None)
@@ -296,8 +296,9 @@ class Measuring:
             left = max(ran.setup - (until - ran.since), ran.setup * 0)
             self._running[row] = ran._replace(since=until, setup=left)
         present = [row for row in self._present if self._measured[row]]
-        rest = {row: self._job(row, None, until, self._shares.of(row, until).fair) for row in present}
-        return JobTable(self.trace, [each for _, each in sorted((self._done | rest).items())])
+        rest = [self._job(row, None, until, self._shares.of(row, until).fair) for row in present]
+        done = map(JobMeasures._make, self._done.values())
+        return JobTable(self.trace, sorted([*done, *rest], key=itemgetter(0)))
 
     def _job(
         self,

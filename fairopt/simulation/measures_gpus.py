@@ -58,7 +58,11 @@ class Fragments:
     def __init__(self, queue: Queue) -> None:
         """Begin with all hosts free; ``queue`` is that of all jobs."""
         cluster = queue.cluster
-        self._suits = [np.flatnonzero(each).tolist() for each in queue.suits] if len(queue) else []
+        kinds: dict[tuple[bool, ...], tuple[int, ...]] = {}  # the types that jobs suit; few jobs differ
+        for each in (suits := list(map(tuple, queue.suits.tolist()))):
+            if each not in kinds:
+                kinds[each] = tuple(np.flatnonzero(each).tolist())
+        self._suits = [kinds[each] for each in suits]
         self._size = queue.jobs.gpus.tolist()
         self._gpus, self._free = cluster.gpus.tolist(), cluster.gpus.copy()
         self._type = cluster.gpu_type.tolist()

@@ -264,9 +264,8 @@ class Engine:
         """Ask the policy about those who just came only; None where it is to be asked about all."""
         if not (at.settled and fresh and up is at.up and at.stands is not None and at.now < at.stands):
             return None
-        order = None if at.schedule is None else at.schedule.newcomers
-        if order is not None and self._newcomers.plain and up.all():
-            decided = self._newcomers.placed(order, at.standing, fresh, at.now, at.now + self._length)
+        if at.schedule is not None and up.all():
+            decided = self._newcomers.placed(at.schedule, at.standing, fresh, at.now, at.now + self._length)
             if decided is not None:
                 return at._replace(held=self._held(at.held, decided)) if self._datasets else at, decided
         new, held = Standing.new(fresh, self._trace.jobs, at.now), at.standing.held(len(up))
