@@ -202,7 +202,9 @@ class Recorder:
         placed, came = sorted(placed, key=itemgetter(0)), {}
         for way in PLACED:
             those = {
-                names[row]: [[hosts[host], gpus] for host, gpus in spots] for row, spots, how, *_ in placed if how is way
+                names[row]: [[hosts[host], gpus] for host, gpus in spots]
+                for row, spots, how, *_ in placed
+                if how is way
             }
             if those:
                 came[way.value] = those

@@ -48,9 +48,7 @@ class Newcomers:
         self._inner: list[bool] = [each is Pattern.INTRA for each in jobs.pattern]
         self._known: tuple[Callable[[Queue], Array] | None, Array] = None, np.array([])
 
-    def placed(
-        self, schedule: Schedule, standing: Standing, fresh: range, now: Number, end: Number
-    ) -> Decided | None:
+    def placed(self, schedule: Schedule, standing: Standing, fresh: range, now: Number, end: Number) -> Decided | None:
         """Return a round in which the ``fresh`` rows of the trace start, and all others go on, while all hosts are up.
 
         ``schedule`` is the policy's last, which says how (`Schedule.newcomers`). None where it does not, and where
