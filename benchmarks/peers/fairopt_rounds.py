@@ -46,7 +46,8 @@ class FairoptRounds(Contender):
                 for changes in engine:
                     measuring.add(changes)
                     book.add(changes)
-                    done[list(changes.completed)] = list(changes.completed.values())
+                    for row, moment in changes.completed.items():
+                        done[row] = moment
                 book.end(engine.snapshot())
         measuring.result(engine.index)
         return {"policy": self.policy, "completed": done}

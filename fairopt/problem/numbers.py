@@ -156,10 +156,10 @@ def told(value: Any) -> Any:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, tuple | list):
         return [told(each) for each in value]
-    if isinstance(value, Fraction):  # the tests above are faster
-        return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
-    if isinstance(value, Enum):  # to ask for a mapping takes longest
+    if isinstance(value, Enum):
         return value.value
+    if isinstance(value, Fraction):  # the tests above are faster; to ask for a mapping takes longest
+        return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
     if isinstance(value, Mapping):
         return {name: told(each) for name, each in value.items()}
     if isinstance(value, np.ndarray | np.generic):

@@ -69,9 +69,10 @@ class Changes:
     @property
     def anything(self) -> bool:
         """Whether anything changed."""
-        happened = (self.arrived, self.failed, self.back, self.stopped, self.placed, self.leases)
-        said = (each is not None for each in (self.costs, self.notes, self.backend))
-        return any((*happened, self.completed, self.lost, *said))
+        if self.arrived or self.placed or self.completed:  # most often, and asked in each round
+            return True
+        happened = (self.failed, self.back, self.stopped, self.leases, self.lost)
+        return any(happened) or (self.costs, self.notes, self.backend) != (None, None, None)
 
 
 class Play(Protocol):

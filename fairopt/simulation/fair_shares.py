@@ -48,13 +48,15 @@ class _Tenant:
             return
         if self.demand and time > self.since:
             share = tenant_share(self.demand, self.quota, True)
-            alike = self.alike.values()
             # jobs are counted by weight, so that no rounding error is left when all of them are gone
-            weights = sum([each.weight * each.count for each in alike])
-            span = time - self.since
-            part = {each: job_part(each, weights, share) for each in {each.weight for each in alike}}
-            for each in alike:
-                each.due += min(each.gpus, part[each.weight]) * span
+            weights: Number = 0
+            for each in self.alike.values():
+                weights += each.weight * each.count
+            span, weight, part = time - self.since, None, weights
+            for each in self.alike.values():
+                if each.weight != weight:
+                    weight, part = each.weight, job_part(each.weight, weights, share)
+                each.due += (part if part < each.gpus else each.gpus) * span
             self.fair += share * overlap(window, self.since, time)
         self.since = time
 
@@ -82,7 +84,7 @@ class FairShares:
         gpus, tenants = int(queue.cluster.gpus.sum()), jobs.tenant_weight.tolist()
         weights = sum(tenants)
         self._window, self._able = window, able
-        self._arrival, self._now, self._next = jobs.arrival.tolist(), queue.now, 0
+        self._arrival, self._now, self._next, self._last = jobs.arrival.tolist(), queue.now, 0, len(jobs)
         self._tenants = [_Tenant(quota(each, weights, gpus), queue.now, queue.now) for each in tenants]
         self._owner, self._size, self._weight = jobs.tenant.tolist(), jobs.gpus.tolist(), jobs.weight.tolist()
         self._count, self._presence = 0, queue.now
@@ -90,7 +92,7 @@ class FairShares:
 
     def pass_to(self, time: Number) -> None:
         """Let all accrue up to a time: the jobs that arrive before it become active."""
-        while self._next < len(self._arrival) and self._arrival[self._next] < time:
+        while self._next < self._last and self._arrival[self._next] < time:
             row, self._next = self._next, self._next + 1
             if self._able[row]:
                 self._enter(row, self._arrival[row])
@@ -98,12 +100,12 @@ class FairShares:
 
     def complete(self, row: int, time: Number) -> Share:
         """Return what accrued for a job that is completed at a time, not before that of the last call."""
-        share = self.of(row, time)
-        # all has been passed to this time
-        self._tenants[self._owner[row]].change(self._size[row], self._weight[row], -1)
+        self.pass_to(time)
+        begun, tenant = self._begun.pop(row), self._tenants[self._owner[row]]
+        tenant.pass_to(time, self._window)
+        due = tenant.change(self._size[row], self._weight[row], -1)
         self._count -= 1
-        del self._begun[row]
-        return share
+        return Share(self._presence - begun.presence, due - begun.fair)
 
     def of(self, row: int, time: Number) -> Share:
         """Return what accrued for a job until a time, not before that of the last call; 0 if it fits none."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,16 +93,15 @@ class JobTable(Tabular):
 
 
 class _Running(NamedTuple):
-    """A job that holds GPUs: since when, and what it had to load then."""
+    """A job that holds GPUs: since when, and what it had to load then.
+
+    ``gpus`` are as many as it holds: of an elastic job perhaps not its own number.
+    """
 
     since: Number
     setup: Number
     spots: Spots
-
-    @property
-    def gpus(self) -> int:
-        """How many it holds: of an elastic job perhaps not its own number."""
-        return sum(gpus for _, gpus in self.spots)
+    gpus: int
 
 
 class Measuring:
@@ -141,12 +141,12 @@ class Measuring:
         self._ideal = ideal or OwnPart()
         self._queue = queue = Queue.fresh(jobs, cluster, length=1)
         self._able = [bool(each) for each in np.any(queue.fits, axis=1)]
-        self._rows = range(len(jobs)) if rows is None else rows
         self._free, self._moves = Fragments(queue), MoveCounter(jobs, cluster)
         self._shares = FairShares(queue, self._able, self.window)
         zero = queue.now
         self._gpus, self._usable, self._tenants = Held(self.window, zero), zero, [zero] * len(jobs.tenants)
         self._size, self._owner, self._arrival = jobs.gpus.tolist(), jobs.tenant.tolist(), jobs.arrival.tolist()
+        self._measured = measured(self._arrival, self.window, rows)
         self._type = cluster.gpu_type.tolist()
         self._running: dict[int, _Running] = {}
         self._last: dict[int, Spots] = {}  # of the jobs present, as the next two
@@ -154,7 +154,7 @@ class Measuring:
         self._held: dict[int, Number] = {}
         self._more: dict[int, Number] = {}  # GPU-time of elastic jobs beyond that of their own number of GPUs
         self._present: dict[int, None] = {}  # those that fit some type
-        self._done: dict[int, JobMeasures] = {}
+        self._done: dict[int, tuple[Any, ...]] = {}  # fields of `JobMeasures`: Python's collector skips plain tuples
         self._arrived = self._index = self._rounds = 0
         self._until, self._length, self._seconds = zero, zero, 0.0
 
@@ -170,18 +170,21 @@ class Measuring:
         self._arrived = changes.arrived.stop
         for row in changes.stopped:
             self._leave(row, begin)
+            self._free.wait(row, 1)
         self._place(changes)
         self._pass(begin, end, 1)
         for row, time in sorted(changes.completed.items(), key=lambda each: (each[1], each[0])):
             self._complete(row, time, end)
         for row, time in changes.lost.items():
             self._gpus.freed += self._leave(row, time, begin) * overlap(self.window, time, end)
+            self._free.wait(row, 1)
         self._index, self._length, self._seconds = changes.index + 1, end - begin, self._seconds + changes.seconds
 
     def _place(self, changes: Changes) -> None:
         for placed in changes.placed:
             if placed.row in self._running:
                 self._leave(placed.row, changes.begin)
+                self._free.wait(placed.row, 1)
         for hosts, sign in ((changes.failed, -1), (changes.back, 1)):
             for host in hosts:
                 self._free.works(host, sign)
@@ -193,10 +196,12 @@ class Measuring:
 
     def _enter(self, placed: Placed, begin: Number) -> None:
         row = placed.row
-        self._running[row] = _Running(begin, placed.setup, placed.spots)
-        self._last[row] = placed.spots
+        spots = placed.spots
+        held = spots[0][1] if len(spots) == 1 else sum([gpus for _, gpus in spots])
+        self._running[row] = _Running(begin, placed.setup, spots, held)
+        self._last[row] = spots
         self._started.setdefault(row, begin)
-        self._free.change(placed.spots, -1)
+        self._free.change(spots, -1)
         self._free.wait(row, -1)
 
     def _leave(self, row: int, end: Number, lost: Number | None = None) -> int:
@@ -204,7 +209,6 @@ class Measuring:
         ran = self._running.pop(row)
         self._count(row, ran, end, lost)
         self._free.change(ran.spots, 1)
-        self._free.wait(row, 1)
         return ran.gpus
 
     def _count(self, row: int, ran: _Running, end: Number, lost: Number | None = None) -> None:
@@ -221,15 +225,13 @@ class Measuring:
 
     def _complete(self, row: int, time: Number, end: Number) -> None:
         self._gpus.freed += self._leave(row, time) * overlap(self.window, time, end)
-        self._free.wait(row, -1)
         presence, fair = self._shares.complete(row, time)
-        if self._measured(row):
+        if self._measured[row]:
             jct = time - self._arrival[row]
             contention, slowdown = presence / jct, jct / self._held[row]
             rho = jct / self._ideal.time(self._queue, row, contention)
-            self._done[row] = self._job(
-                row, time, time, fair, jct=jct, slowdown=slowdown, rho=rho, contention=contention
-            )
+            made = self._job(row, time, time, fair, jct=jct, slowdown=slowdown, rho=rho, contention=contention)
+            self._done[row] = tuple(made)
         for kept in (self._present, self._started, self._held, self._last):
             del kept[row]
         self._more.pop(row, None)
@@ -259,11 +261,11 @@ class Measuring:
         if index is not None:
             self._quiet(index)
         table = self.jobs()
-        here = [row for row in range(self._arrived) if self._measured(row)]
+        here = [row for row in range(self._arrived) if self._measured[row]]
         names, left = self.trace.jobs.names, [each.row for each in table.rows if each.completed is None]
         done = [each for each in table.rows if each.completed is not None]
         rho, long_term = table.column("finish_time"), {str(each.row): each.ltgf for each in table.rows}
-        over = not left and bool(done) and not any(self._coming())
+        over = not left and bool(done) and not any(self._measured[self._arrived :])
         limit = 1 if self.trace.jobs.exact else 1 + ROUNDING
         return Measures(
             jobs=len(here),
@@ -292,10 +294,11 @@ class Measuring:
         for row, ran in self._running.items():  # counted up to now, as if they began anew
             self._count(row, ran, until)
             left = max(ran.setup - (until - ran.since), ran.setup * 0)
-            self._running[row] = _Running(until, left, ran.spots)
-        present = [row for row in self._present if self._measured(row)]
-        rest = {row: self._job(row, None, until, self._shares.of(row, until).fair) for row in present}
-        return JobTable(self.trace, [each for _, each in sorted((self._done | rest).items())])
+            self._running[row] = ran._replace(since=until, setup=left)
+        present = [row for row in self._present if self._measured[row]]
+        rest = [self._job(row, None, until, self._shares.of(row, until).fair) for row in present]
+        done = map(JobMeasures._make, self._done.values())
+        return JobTable(self.trace, sorted([*done, *rest], key=itemgetter(0)))
 
     def _job(
         self,
@@ -314,13 +317,6 @@ class Measuring:
         long_term = ratio(self._size[row] * held + self._more.get(row, 0), fair)
         return JobMeasures(row, started, completed, held, wait, jct, slowdown, rho, long_term, contention)
 
-    def _measured(self, row: int) -> bool:
-        inside = self.window is None or self.window.begin <= self._arrival[row] < self.window.end
-        return row in self._rows and bool(inside)
-
-    def _coming(self) -> Iterator[bool]:
-        return (self._measured(row) for row in range(self._arrived, len(self.trace.jobs)))
-
     def _of_tenants(self, here: list[int], done: list[JobMeasures]) -> dict[str, TenantMeasures]:
         jobs, completed = Counter(self._owner[row] for row in here), [list[Number]() for _ in self._tenants]
         for each in done:
@@ -332,6 +328,12 @@ class Measuring:
             )
             for at, (name, held) in enumerate(zip(self.trace.jobs.tenants, self._tenants, strict=True))
         }
+
+
+def measured(arrival: Sequence[Number], window: Window | None, rows: range | None) -> list[bool]:
+    """Return which jobs are measured, by their ``arrival``: those that arrive in the window, of these ``rows``."""
+    inside = [window is None or bool(window.begin <= each < window.end) for each in arrival]
+    return inside if rows is None else [here and row in rows for row, here in enumerate(inside)]
 
 
 def measured_window(window: Window, number: type, place: str = "window") -> Window:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Protocol
 
 from fairopt.problem.queue import Queue
@@ -36,9 +37,11 @@ class OwnPart:
     def time(self, queue: Queue, row: int, jobs: Number) -> Number:
         """Return W_j over the throughput on this part; see `Ideal.time`."""
         jobs, speeds = jobs * int(queue.jobs.gpus[row]), queue.jobs.throughput[row].tolist()
-        there = zip(speeds, queue.capacity.tolist(), queue.fits[row].tolist(), strict=True)
+        types = zip(speeds, queue.capacity.tolist(), queue.fits[row].tolist(), strict=True)
+        there = [(each, gpus) for each, gpus, fits in types if fits]
+        there.sort(key=itemgetter(0), reverse=True)  # types of one speed keep their order
         speed, left = queue.now * 0, queue.now * 0 + 1
-        for each, gpus, _ in sorted((one for one in there if one[2]), key=lambda one: -one[0]):
+        for each, gpus in there:
             part = min(left, gpus / jobs)
             speed, left = speed + part * each, left - part
         time: Number = queue.jobs.work[row] / speed

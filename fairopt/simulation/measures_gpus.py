@@ -58,7 +58,11 @@ class Fragments:
     def __init__(self, queue: Queue) -> None:
         """Begin with all hosts free; ``queue`` is that of all jobs."""
         cluster = queue.cluster
-        self._suits = [np.flatnonzero(each).tolist() for each in queue.suits] if len(queue) else []
+        kinds: dict[tuple[bool, ...], tuple[int, ...]] = {}  # the types that jobs suit; few jobs differ
+        for each in (suits := list(map(tuple, queue.suits.tolist()))):
+            if each not in kinds:
+                kinds[each] = tuple(np.flatnonzero(each).tolist())
+        self._suits = [kinds[each] for each in suits]
         self._size = queue.jobs.gpus.tolist()
         self._gpus, self._free = cluster.gpus.tolist(), cluster.gpus.copy()
         self._type = cluster.gpu_type.tolist()
@@ -157,9 +161,12 @@ class MoveCounter:
 
     def add(self, row: int, before: Spots, now: Spots, how: Change) -> None:
         """Add that a job comes to GPUs ``now``, after those that it ran on ``before``; () where that is not known."""
-        self._counts["resumed"] += how is Change.RESUME
-        self._counts["migrations"] += how is Change.MIGRATE
-        if how is not Change.MIGRATE or not before:
+        if how is Change.RESUME:
+            self._counts["resumed"] += 1
+        if how is not Change.MIGRATE:
+            return
+        self._counts["migrations"] += 1
+        if not before:
             return
         old, new = self._slowest(row, before), self._slowest(row, now)
         self._counts["between_types"] += old[1] != new[1]

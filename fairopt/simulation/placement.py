@@ -151,11 +151,15 @@ def fewest_hosts(queue: Queue, request: Request, left: Array) -> Spots:
     return ()
 
 
+#: More GPUs than a host has; numpy takes longer to say its largest number than to find the host.
+_MANY = int(np.iinfo(np.int64).max)
+
+
 def fullest_host(free: Array, gpus: int) -> int:
     """Return the place of the fullest host that can hold so many, by the GPUs ``free`` on each; -1 for none."""
     if not len(free):
         return -1
-    at = int(np.where(free >= gpus, free, np.iinfo(np.int64).max).argmin())
+    at = int(np.where(free >= gpus, free, _MANY).argmin())
     return at if free[at] >= gpus else -1
 
 
@@ -167,8 +171,8 @@ def over_hosts(hosts: Array, free: Array, gpus: int, before: Collection[int] = (
     if free.sum(where=free > 0) < gpus:
         return ()
     spots, missing = [], gpus
-    ties = np.isin(hosts, list(before), invert=True)
-    for at in np.lexsort((hosts, ties, -free)).tolist():
+    emptiest = (hosts, np.isin(hosts, list(before), invert=True), -free) if before else (hosts, -free)
+    for at in np.lexsort(emptiest).tolist():
         here = min(missing, int(free[at]))
         spots.append((int(hosts[at]), here))
         missing -= here

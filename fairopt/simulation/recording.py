@@ -39,7 +39,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from itertools import chain, islice
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -49,7 +49,7 @@ from fairopt.problem import Cluster, Jobs, Trace, exact
 from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import told
 from fairopt.replacing import Replacing
-from fairopt.simulation.changes import Changes, Play
+from fairopt.simulation.changes import Changes, Placed, Play
 from fairopt.simulation.document import (
     cluster_to_json,
     job_columns,
@@ -120,7 +120,8 @@ def _texts(column: Sequence[Any]) -> list[str]:
     if isinstance(column[0], list):
         return [f"[{each}]" for each in _PLAIN.encode(column)[2:-2].split("],[")]
     if any(isinstance(each, str) for each in column):
-        return [_PLAIN.encode(each) for each in column]
+        known = {each: _PLAIN.encode(each) for each in {*column}}  # few tenants, patterns and datasets differ
+        return [known[each] for each in column]
     return _PLAIN.encode(column)[1:-1].split(",")
 
 
@@ -159,7 +160,7 @@ class Recorder:
     def add(self, changes: Changes) -> None:
         """Add a round: the jobs that arrived for it, and what changed; nothing where nothing did."""
         self._seconds += changes.seconds
-        line = {name: value for name, value in self._changed(changes).items() if value} | self._policys(changes)
+        line = self._changed(changes) | self._policys(changes)
         if line or changes.arrived:
             said = {"round": changes.index, **line, "seconds": self._seconds}
             self._write(chain(self._jobs(changes.arrived.stop), (said,)))
@@ -181,22 +182,38 @@ class Recorder:
 
     def _changed(self, changes: Changes) -> dict[str, Any]:
         names, hosts = self._trace.jobs.names, self._cluster.hosts
-        line: dict[str, Any] = {
-            "failed": [hosts[host] for host in sorted(changes.failed)],
-            "back": [hosts[host] for host in sorted(changes.back)],
-            "misfits": {names[row]: why for row, why in changes.misfits.items()},
-            "stop": [names[row] for row in sorted(changes.stopped)],
-        }
-        line |= {how.value: {} for how in PLACED}
-        for each in sorted(changes.placed, key=attrgetter("row")):
-            if each.how in PLACED:
-                line[each.how.value][names[each.row]] = [[hosts[host], gpus] for host, gpus in each.spots]
+        line: dict[str, Any] = {}
+        for key, those in (("failed", changes.failed), ("back", changes.back)):
+            if those:
+                line[key] = [hosts[host] for host in sorted(those)]
+        if changes.misfits:
+            line["misfits"] = {names[row]: why for row, why in changes.misfits.items()}
+        if changes.stopped:
+            line["stop"] = [names[row] for row in sorted(changes.stopped)]
+        line |= self._comers(changes.placed) if changes.placed else {}
         for key, numbers in (("lease", changes.leases), ("complete", changes.completed), ("lost", changes.lost)):
-            line[key] = {names[row]: told(numbers[row]) for row in sorted(numbers)}
+            if numbers:
+                line[key] = {names[row]: told(numbers[row]) for row in sorted(numbers)}
         return line
+
+    def _comers(self, placed: Sequence[Placed]) -> dict[str, Any]:
+        """Return where jobs come to other GPUs, by how they come there."""
+        names, hosts = self._trace.jobs.names, self._cluster.hosts
+        placed, came = sorted(placed, key=itemgetter(0)), {}
+        for way in PLACED:
+            those = {
+                names[row]: [[hosts[host], gpus] for host, gpus in spots]
+                for row, spots, how, *_ in placed
+                if how is way
+            }
+            if those:
+                came[way.value] = those
+        return came
 
     def _policys(self, changes: Changes) -> dict[str, Any]:
         """Return what the policy says of a round, where it says something else than of the one before."""
+        if changes.costs is None and changes.notes is None and changes.backend is None:
+            return {}
         names, notes = self._trace.jobs.names, changes.notes
         said = {
             "costs": None if changes.costs is None else told(changes.costs),

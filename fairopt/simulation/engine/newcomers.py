@@ -6,14 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fairopt.policy import Schedule
 from fairopt.problem import Queue, Spots
 from fairopt.problem.jobs import Pattern
 from fairopt.program import Array, Number
 from fairopt.simulation.changes import Placed
 from fairopt.simulation.engine.decided import Decided
+from fairopt.simulation.engine.free_hosts import FreeHosts
 from fairopt.simulation.engine.standing import Standing, of_tuples
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.placement import by_throughput, fullest_host, over_hosts
+from fairopt.simulation.placement import by_throughput
 from fairopt.simulation.record import Change
 
 
@@ -25,7 +27,7 @@ class Newcomers:
 
     def __init__(self, whole: Queue, mechanics: Mechanics) -> None:
         jobs = whole.jobs
-        self._whole, self._of_type = whole, whole.cluster.hosts_by_type
+        self._whole, self._free = whole, FreeHosts(whole.cluster)
         zero = whole.now * 0
         self._setup: Number = whole.number(mechanics.launch) + zero
         self._spread: Number = whole.number(mechanics.spread)
@@ -34,56 +36,65 @@ class Newcomers:
         self.plain = type(mechanics) is Mechanics and not local and not jobs.elastic and whole.cluster.speed is None
         first = by_throughput.first(whole)
         self._first: list[int] = first.tolist()
-        self._speed = jobs.throughput[np.arange(len(jobs)), first]  # of no use where the first is -1
+        # all jobs as they start, in columns; where the first is -1 they are of no use
+        work, rows = jobs.work, np.arange(len(jobs))
+        self._started = Standing.new(range(len(jobs)), jobs, zero)._replace(
+            setup=work * 0 + self._setup,
+            running=np.ones(len(jobs), dtype=bool),
+            speed=jobs.throughput[rows, first],
+            gpu_type=first,
+        )
         self._gpus: list[int] = jobs.gpus.tolist()
         self._inner: list[bool] = [each is Pattern.INTRA for each in jobs.pattern]
         self._known: tuple[Callable[[Queue], Array] | None, Array] = None, np.array([])
 
-    def placed(
-        self, order: Callable[[Queue], Array], standing: Standing, fresh: range, now: Number, end: Number
-    ) -> Decided | None:
+    def placed(self, schedule: Schedule, standing: Standing, fresh: range, now: Number, end: Number) -> Decided | None:
         """Return a round in which the ``fresh`` rows of the trace start, and all others go on, while all hosts are up.
 
-        ``order`` is the policy's `Schedule.newcomers`. None where somebody fits no type, or finds no room on its first.
+        ``schedule`` is the policy's last, which says how (`Schedule.newcomers`). None where it does not, and where
+        somebody fits no type, or finds no room on its first.
         """
-        gpus, first = self._gpus, self._first
+        order, gpus, first = schedule.newcomers, self._gpus, self._first
+        if order is None or not self.plain:
+            return None
         wanted: dict[int, int] = {}
         for row in fresh:
             wanted[first[row]] = wanted.get(first[row], 0) + gpus[row]
         if -1 in wanted:
             return None
-        free = self._whole.cluster.gpus - standing.held(len(self._whole.cluster.gpus))
-        left = {gpu_type: free[self._of_type[gpu_type]] for gpu_type in wanted}
-        if any(left[gpu_type].sum() < asked for gpu_type, asked in wanted.items()):
+        free = self._free
+        free.follow(standing, schedule)
+        if any(free.room[gpu_type] < asked for gpu_type, asked in wanted.items()):
+            free.settle(schedule)
             return None
-        speed = self._speed[fresh.start : fresh.stop]
+        at = slice(fresh.start, fresh.stop)
+        started = self._started
+        speed = started.speed[at]
         spots: list[Spots] = [()] * len(fresh)
         for row in self._in_turn(order, fresh):
-            on = self._spots(first[row], gpus[row], left[first[row]])
+            on = free.taken(row, first[row], gpus[row])
             spots[row - fresh.start] = on
             if len(on) > 1 and self._inner[row]:
                 speed = speed.copy()
                 speed[row - fresh.start] *= self._spread
+        free.settle(schedule)
         placed = tuple(
             Placed(row, on, Change.START, self._setup, each)
             for row, on, each in zip(fresh, spots, speed.tolist(), strict=True)
         )
-        jobs, count = self._whole.jobs, len(fresh)
-        work = jobs.work[fresh.start : fresh.stop]
-        none = work * 0
         added = Standing(
-            rows=np.arange(fresh.start, fresh.stop),
-            gpus=jobs.gpus[fresh.start : fresh.stop],
-            remaining=work,
-            attained=none,
-            setup=none + self._setup,
-            lease=none + end,
-            running=np.ones(count, dtype=bool),
+            rows=started.rows[at],
+            gpus=started.gpus[at],
+            remaining=started.remaining[at],
+            attained=started.attained[at],
+            setup=started.setup[at],
+            lease=started.attained[at] + end,
+            running=started.running[at],
             last=of_tuples(spots),
-            started=np.full(count, now, dtype=object),
+            started=of_tuples([now] * len(fresh)),
             speed=speed,
             host=np.array([on[0][0] if len(on) == 1 else -1 for on in spots]),
-            gpu_type=np.array(first[fresh.start : fresh.stop]),
+            gpu_type=started.gpu_type[at],
         )
         return Decided(standing._replace(lease=standing.leased_until(now, end)).joined(added), placed=placed)
 
@@ -95,15 +106,3 @@ class Newcomers:
             self._known = order, order(self._whole.as_told())
         keys, gpus = self._known[1][fresh.start : fresh.stop].tolist(), self._gpus
         return sorted(fresh, key=lambda row: (-gpus[row], keys[row - fresh.start]))
-
-    def _spots(self, gpu_type: int, gpus: int, left: Array) -> Spots:
-        """Return the spots of one job, and take them out of ``left``, the free GPUs of each host of its type."""
-        hosts = self._of_type[gpu_type]
-        at = fullest_host(left, gpus)
-        if at >= 0:
-            left[at] -= gpus
-            return ((int(hosts[at]), gpus),)
-        spots = over_hosts(hosts, left, gpus)
-        for host, taken in spots:
-            left[np.searchsorted(hosts, host)] -= taken
-        return spots

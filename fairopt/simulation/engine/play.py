@@ -159,7 +159,7 @@ class Engine:
             after, changes = played
             told = changes.anything or self._stopped or perf_counter() - said > BEAT
             # in one step: an exception from outside comes before this round, or after it has been told
-            self._at, self._done = after._replace(seconds=0.0) if told else after, self._done + 1
+            self._at, self._done = after._replace(seconds=0.0) if told and after.seconds else after, self._done + 1
             if told:
                 yield changes
                 said = perf_counter()
@@ -264,11 +264,10 @@ class Engine:
         """Ask the policy about those who just came only; None where it is to be asked about all."""
         if not (at.settled and fresh and up is at.up and at.stands is not None and at.now < at.stands):
             return None
-        order = None if at.schedule is None else at.schedule.newcomers
-        if order is not None and self._newcomers.plain and up.all():
-            decided = self._newcomers.placed(order, at.standing, fresh, at.now, at.now + self._length)
+        if at.schedule is not None and up.all():
+            decided = self._newcomers.placed(at.schedule, at.standing, fresh, at.now, at.now + self._length)
             if decided is not None:
-                return at._replace(held=self._held(at.held, decided)), decided
+                return at._replace(held=self._held(at.held, decided)) if self._datasets else at, decided
         new, held = Standing.new(fresh, self._trace.jobs, at.now), at.standing.held(len(up))
         able = self._fits[new.rows]
         queue = self._queue(at, new, up)

@@ -100,11 +100,14 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
         gpus = self.gpus if np.count_nonzero(self.running) == len(self.running) else self.gpus * self.running
         # in the first place, those on no host or on several
         held = np.bincount(self.host + 1, weights=gpus, minlength=hosts + 1)
-        apart, held = held[0], held[1:]
-        for spots in self.last[self.running & (self.host < 0)] if apart else ():
+        apart, held = held[0], held[1:].astype(np.int64)
+        if not apart:
+            return held
+        counts = held.tolist()
+        for spots in self.last[self.running & (self.host < 0)]:
             for host, gpus in spots:
-                held[host] += gpus
-        return held.astype(np.int64)
+                counts[host] += gpus
+        return np.array(counts)
 
     def without(self, gone: Array) -> Standing:
         """Return the same without the jobs that are ``gone`` (n,)."""
@@ -152,20 +155,19 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
             places = list(lost)
             done[places] = False
             progress[places] = spent[places] = now * 0
-        remaining, attained, setup = self.remaining.copy(), self.attained.copy(), self.setup.copy()
-        remaining[at], setup[at] = left - progress, loading - spent
-        attained[at] += self.gpus[at] * held
-        running = self.running
+        after = self._with(at, left - progress, self.attained[at] + self.gpus[at] * held, loading - spent)
         if lost:
-            running = running.copy()
+            running = self.running.copy()
             running[at[list(lost)]] = False
-        after = self._replace(remaining=remaining, attained=attained, setup=setup, running=running)
+            after = after._replace(running=running)
         rows = self.rows[at]
         lost_rows = {int(rows[place]): moment for place, moment in lost.items()}
         if not np.count_nonzero(done):
             return after, {}, lost_rows
-        gone = np.zeros(len(self.rows), dtype=bool)
-        gone[at] = done
+        gone = done
+        if not isinstance(at, slice):
+            gone = np.zeros(len(self.rows), dtype=bool)
+            gone[at] = done
         return after.without(gone), dict(zip(rows[done].tolist(), till[done].tolist(), strict=True)), lost_rows
 
     def undisturbed(self, now: Number, length: Number, until: Number, most: int) -> tuple[Standing, int, Number]:
@@ -188,10 +190,16 @@ class Standing(NamedTuple):  # a class of data would take longer to make than a 
             begin, now, end, rounds = now, end, end + length, rounds + 1
         if not rounds:
             return self, 0, now
-        remaining, received, setup = self.remaining.copy(), self.attained.copy(), self.setup.copy()
-        remaining[at], received[at], setup[at] = left, attained, loading
-        lease = self.leased_until(begin, now)
-        return self._replace(remaining=remaining, attained=received, setup=setup, lease=lease), rounds, now
+        return self._with(at, left, attained, loading)._replace(lease=self.leased_until(begin, now)), rounds, now
+
+    def _with(self, at: Any, remaining: Array, attained: Array, setup: Array) -> Standing:
+        """Return the same with other values of those ``at`` a place, as `_at` says it."""
+        if not isinstance(at, slice):
+            new = self.remaining.copy(), self.attained.copy(), self.setup.copy()
+            for column, values in zip(new, (remaining, attained, setup), strict=True):
+                column[at] = values
+            remaining, attained, setup = new
+        return self._replace(remaining=remaining, attained=attained, setup=setup)
 
     def _at(self) -> Any:
         """Return where those are that run, None if nobody does; all at once where all do."""
