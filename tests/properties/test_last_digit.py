@@ -186,6 +186,10 @@ def test_envy_of_a_peer_that_is_too_small_to_print_is_told_apart() -> None:
     assert not envy.refutes(market, market.shares([[1], [1]]))
     assert envy.refutes(market, market.shares([[1 - bit], [1]]))
     assert EnvyWithinPeers().check(market, [[1], [1]]).answer is Answer.HOLDS
+    # a guarantee without bound is none: all that A holds is beyond it
+    endless = Entitlements.of(users, types, group=dict.fromkeys(users, "office"), guarantee={"A": [None]})
+    market = Market.of([[1], [1]], [2], users=users, types=types, entitlements=endless)
+    assert EnvyWithinPeers().check(market, [[2], [0]]).margin == -2
 
 
 def _one(asked: list[tuple[int, Any]], **more: Any) -> Market:
@@ -210,10 +214,11 @@ def test_which_gpus_serve_what_is_asked_for() -> None:
     found = guarantee_incentive._served(unknown, 0, {(0, 1): 2}, np.array([F(1), F(1), F(0)], dtype=object))
     assert found is not None
     assert found.tolist() == [1, 1, 0]
-    silent = Market.of([[1, 2]], [4, 4], demand=[3], entitlements=Entitlements.of(["u1"], ["T1", "T2"]))
+    silent = Market.of([[1, 2]], [4, 4], demand=[2], entitlements=Entitlements.of(["u1"], ["T1", "T2"]))
+    silent = replace(silent, least=silent.speedup * F(9, 10), most=silent.speedup)  # the second is faster at any
     found = guarantee_incentive._served(silent, 0, asks(silent)[0], np.array([F(1), F(2)], dtype=object))
     assert found is not None
-    assert found.tolist() == [1, 2]
+    assert found.tolist() == [0, 2]
 
 
 # -- schedules -------------------------------------------------------------------------------------------------------
