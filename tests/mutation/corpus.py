@@ -78,10 +78,12 @@ PARTS = {
     "misreports/shrinking.py": ("tests/properties/test_shrinking_steps.py",),
     "misreports/strategy_proofness.py": ("tests/properties/test_strategy_proofness.py",),
     **dict.fromkeys(
-        (f"shares/{name}.py" for name in ("adjacent_types", "feasibility", "sharing_incentive", "work_conservation")),
+        (
+            f"shares/{name}.py"
+            for name in ("adjacent_types", "envy_freeness", "feasibility", "sharing_incentive", "work_conservation")
+        ),
         (LAST_DIGIT,),
     ),
-    "shares/envy_freeness.py": (LAST_DIGIT, "tests/properties/test_random_small_markets.py"),
     "shares/pareto_efficiency.py": ("tests/properties/test_pareto_by_hand.py",),
     "shares/pareto_within_bounds.py": ("tests/properties/test_pareto_by_hand.py",),
 }

@@ -111,8 +111,12 @@ def test_a_lie_that_pays_at_the_lowest_speedups_pays_at_all() -> None:
 
 
 def test_use_that_depends_on_speedups_decides_nothing() -> None:
-    wide = with_error(Market.of([["1", "11/10"], [1, 4]], [1, 1], demand=[F(3, 4), None]), "50%")
-    assert asked(Rule(), wide, found(any=ALWAYS))[0].answer is Answer.UNDECIDED
+    wide = with_error(Market.of([["1", "11/10"], [1, 4]], [1, 1], demand=[1, None]), "50%")
+    less = Lie((F(-1, 10), F(0)))
+    for demand in (F(3, 4), F(19, 20), F(1)):  # which depends on them with the lie, without it, or both
+        limited = replace(wide, demand=np.array([demand, INFINITY], dtype=object))
+        for lie in (ALWAYS, less):
+            assert asked(Rule(), limited, found(any=lie))[0].answer is Answer.UNDECIDED
 
 
 def test_another_kind_of_lie_may_pay_at_all_speedups() -> None:
@@ -161,6 +165,7 @@ def test_it_may_depend_on_a_corner() -> None:
     assert verdict.boundary.ends["fails"] is seen[2]
     assert verdict.effort == "30 lies, at a corner of the range; where all speed up alike, by proof"
     assert answered(verdict) == {"larger": Answer.HOLDS, "smaller": Answer.UNDECIDED, "any": Answer.DEPENDS}
+    assert not verdict.by_misreport["any"].boundary.stated
     first, seen = asked(own, WIDE, found(), corner)
     assert (first.answer, len(seen)) == (Answer.DEPENDS, 2)
     nowhere, seen = asked(own, WIDE, found())

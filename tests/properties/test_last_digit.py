@@ -14,8 +14,10 @@ from fairopt import allocate
 from fairopt.certificates import PropertyProof
 from fairopt.errors import BadInput, NotCapable, WrongReturn
 from fairopt.models import MaxEfficiency
+from fairopt.policy import Optima
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.market import NEAR
+from fairopt.program import INFINITY
 from fairopt.properties import (
     AdjacentTypes,
     AllocationProperty,
@@ -31,9 +33,11 @@ from fairopt.properties.entitlements import guarantee_incentive
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, taken
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers, PeerEnvy
 from fairopt.properties.entitlements.held_and_owed import asks
+from fairopt.properties.over_optima import Slack
 from fairopt.properties.property import MechanismProperty, Property
 from fairopt.properties.schedules.misreports import ScheduleMisreport, ScheduleStrategyProofness
 from fairopt.properties.schedules.plan_property import PlanProperty, Shortfall
+from fairopt.properties.shares.envy_freeness import _within_demand
 
 THREE = Market.of([[1, 2, 3]], capacity=[2, 2, 2], types=["a", "b", "c"])
 
@@ -70,8 +74,9 @@ def test_a_checker_must_answer_and_bring_evidence() -> None:
     with pytest.raises(NotCapable, match="the verifier does not know forgetful"):
         Forgetful().certify(THREE, THREE.shares([[1, 1, 1]]), verdict)
     assert Forgetful.needs_speedups
-    with pytest.raises(BadInput, match="type 'b': got nan"):
-        Feasibility().check(THREE, [[1.0, np.nan, np.inf]])
+    for given in ([[1.0, np.nan, np.inf]], np.array([[1.0, np.nan, np.inf]])):
+        with pytest.raises(BadInput, match=r"type 'b'.*got nan"):
+            Feasibility().check(THREE, given)
 
 
 def test_a_search_ends_after_its_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +149,28 @@ def test_envy_that_floats_cannot_see_between_users_of_any_weight(weights: tuple[
     worst = min(envied, key=lambda pair: envied[pair] / fair[pair[0]])
     verdict = EnvyFreeness().check(market, shares)
     assert (verdict.answer, verdict.margin) == (Answer.FAILS, envied[worst])
+
+
+def test_of_many_who_hold_nothing_the_one_that_envies_most_is_found() -> None:
+    """All but the first hold nothing of a small worth, by a large weight; one wants its GPUs by a bit more."""
+    for most in range(1, 9):
+        speedup = [[F(1), F(1)]] + [[F(at * at + 7, 997 * 10**9), F(at * at + 7, 997 * 10**9) / 3] for at in range(1, 9)]
+        speedup[most][0] *= 1 + F(1, 10**25)
+        market = Market.of(speedup, [F(1), F(1)], weight=[F(1, 1000), *[1000] * 8])
+        verdict = EnvyFreeness().check(market, [[1, 0], *[[0, 0]] * 8], tolerance=0)
+        assert (verdict.answer, verdict.witness.user) == (Answer.FAILS, f"u{most + 1}")
+
+
+def test_within_a_demand_at_most_what_the_other_holds_of_each_type_is_used() -> None:
+    market = Market.of([[1, 2, 3], [1, 2, 3]], [1, 1, 1], demand=[1, None])
+    optima = Optima.of(MaxEfficiency(), allocate(MaxEfficiency(), market, exact=True))
+    assert optima is not None
+    slack = _within_demand(optima, Slack({}, F(0)), 0, 1, F(1))
+    assert slack.variables == [(0, INFINITY)] * 3
+    assert slack.used is not None
+    first = len(optima.choices.cost)
+    assert {first, first + 1, first + 2} <= set(slack.used)
+    assert len(slack.rows) == 4
 
 
 def test_envy_of_who_is_not_known_is_proved_by_the_definition() -> None:
