@@ -141,7 +141,7 @@ def test_envy_that_floats_cannot_see_between_users_of_any_weight(weights: tuple[
     shares[2, 0], shares[0, 0] = shares[2, 0] - bit, shares[0, 0] + bit
     fair = market.fair_utility()
     envied = {
-        (i, other): ((market.speedup[i] * (shares[i] - shares[other] * (market.weight[i] / market.weight[other]))).sum())
+        (i, other): market.speedup[i] @ (shares[i] - shares[other] * (market.weight[i] / market.weight[other]))
         for i in range(3)
         for other in range(3)
         if i != other
@@ -154,7 +154,8 @@ def test_envy_that_floats_cannot_see_between_users_of_any_weight(weights: tuple[
 def test_of_many_who_hold_nothing_the_one_that_envies_most_is_found() -> None:
     """All but the first hold nothing of a small worth, by a large weight; one wants its GPUs by a bit more."""
     for most in range(1, 9):
-        speedup = [[F(1), F(1)]] + [[F(at * at + 7, 997 * 10**9), F(at * at + 7, 997 * 10**9) / 3] for at in range(1, 9)]
+        worth = [F(at * at + 7, 997 * 10**9) for at in range(1, 9)]
+        speedup = [[F(1), F(1)], *([each, each / 3] for each in worth)]
         speedup[most][0] *= 1 + F(1, 10**25)
         market = Market.of(speedup, [F(1), F(1)], weight=[F(1, 1000), *[1000] * 8])
         verdict = EnvyFreeness().check(market, [[1, 0], *[[0, 0]] * 8], tolerance=0)
