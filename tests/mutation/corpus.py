@@ -58,19 +58,32 @@ UNITS = {
     "front.py": ("tests/proofs/test_verifier_program.py",),
     "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),
 }
+LAST_DIGIT = "tests/properties/test_last_digit.py"
 #: Tests of what no call shows, such as what cannot be written down; those of a folder for each module in it.
 PARTS = {
-    "entitlements": ("tests/properties/test_entitlements.py",),
+    "entitlements": ("tests/properties/test_entitlements.py", LAST_DIGIT),
     "runs": ("tests/properties/test_run_properties.py",),
-    "schedules": ("tests/properties/test_schedule_properties.py",),
+    "schedules": ("tests/properties/test_schedule_properties.py", LAST_DIGIT),
     "lattice.py": ("tests/properties/test_lattice.py",),
-    "property.py": ("tests/properties/test_edges.py",),
+    "within_bounds.py": ("tests/properties/test_within_bounds_steps.py",),
+    "worst_reports.py": ("tests/properties/test_worst_reports.py",),
+    "misreports/in_ranges.py": ("tests/properties/test_in_ranges.py",),
+    "boundary.py": (LAST_DIGIT,),
+    "over_optima.py": ("tests/properties/test_over_optima_steps.py",),
+    "property.py": ("tests/properties/test_edges.py", LAST_DIGIT),
     "verdict.py": ("tests/properties/test_verdict.py",),
     "misreports/exact_reports.py": ("tests/properties/test_exact_reports.py",),
     "misreports/reports.py": ("tests/properties/test_reports.py",),
     "misreports/search.py": ("tests/properties/test_search.py",),
     "misreports/shrinking.py": ("tests/properties/test_shrinking_steps.py",),
     "misreports/strategy_proofness.py": ("tests/properties/test_strategy_proofness.py",),
+    **dict.fromkeys(
+        (
+            f"shares/{name}.py"
+            for name in ("adjacent_types", "envy_freeness", "feasibility", "sharing_incentive", "work_conservation")
+        ),
+        (LAST_DIGIT,),
+    ),
     "shares/pareto_efficiency.py": ("tests/properties/test_pareto_by_hand.py",),
     "shares/pareto_within_bounds.py": ("tests/properties/test_pareto_by_hand.py",),
 }

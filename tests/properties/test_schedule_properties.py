@@ -18,7 +18,7 @@ from fairopt.models.astraea.offline_optimum import OfflineOptimum
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Given
 from fairopt.policy import decide
-from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.problem.batch import Batch, JobSchedule, slots_for
 from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.astraea.batches import example, random_batch, violations
 from fairopt.proofs.claims.astraea.example import as_printed, policy
@@ -173,6 +173,8 @@ def test_lies_are_about_one_job_or_about_two_of_a_tenant() -> None:
     own = list(SmallMisreports(most=2, together=True).of(replace(batch, jobs=jobs)))
     assert [len(each.told) for each in own] == [1] * 6 + [2] * 9
     assert len(list(SmallMisreports(most=2).of(replace(batch, jobs=jobs)))) == 6
+    turned = replace(batch, jobs=replace(batch.jobs, tenant=1 - batch.jobs.tenant))
+    assert len(list(SmallMisreports(most=2, together=True).of(turned))) == 2 * 3
     true = batch.jobs.utility[0]
     told = [*SmallMisreports(most=1, utilities=(true, Linear(Fraction(-7), Fraction(9)))).of(batch)]
     assert [each.told for each in told if 0 in each.told] == [{0: {"utility": Linear(Fraction(-7), Fraction(9))}}]
@@ -181,6 +183,14 @@ def test_lies_are_about_one_job_or_about_two_of_a_tenant() -> None:
     assert [each.told for each in kept if 0 in each.told] == [
         {0: {"epochs": 1, "chunks": 4}},
         {0: {"epochs": 2, "chunks": 2}},
+    ]
+    wide = two_tenants(epochs=4)
+    wide = replace(wide, jobs=replace(wide.jobs, chunks=wide.jobs.chunks * 2))
+    kept = SmallMisreports(most=8, keep_work=True).of(wide)
+    assert [each.told[0] for each in kept if 0 in each.told] == [
+        {"epochs": 1, "chunks": 8},
+        {"epochs": 2, "chunks": 4},
+        {"epochs": 8, "chunks": 1},
     ]
     with pytest.raises(BadInput, match="0 tenants"):
         BatchLie({}).tenant(batch)
@@ -201,6 +211,19 @@ def test_what_a_misreported_demand_yields() -> None:
     # more chunks than it has let it get more workers, of which it can use no more than before
     many = late.misreport(rule, alone, BatchLie({0: {"chunks": 4, "epochs": 1}}))
     assert many.misreported <= many.honest
+
+
+@pytest.mark.parametrize(("workers", "used"), [(1, 1), (2, 2), (4, 4), (8, 4)])
+def test_workers_beyond_the_chunks_are_of_no_use(workers: int, used: int) -> None:
+    alone = example((0,))
+    batch = replace(alone, jobs=replace(alone.jobs, chunks=alone.jobs.chunks * 0 + 4))
+    arrival, time = int(batch.jobs.arrival[0]), batch.slots_per_minibatch(0, True, 0, 0)
+    slots = slots_for(batch.minibatches(0), time, used)
+    one = JobSchedule(0, arrival, arrival + 999, ((0, workers),), ((0, 1),))
+    judge = ScheduleStrategyProofness(early=True)
+    assert judge._worth(batch, one) == batch.jobs.utility[0].value(Fraction(slots - 1))
+    for spare, worth in ((0, judge._worth(batch, one)), (-1, 0)):
+        assert judge._worth(batch, replace(one, last=arrival + slots - 1 + spare)) == worth
 
 
 def test_the_truth_is_no_lie() -> None:

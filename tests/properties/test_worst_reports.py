@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from fairopt.deadline import time_limit
-from fairopt.errors import BadInput, NotCapable
+from fairopt.errors import BadInput, NotCapable, OutOfTime
 from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin, NashWelfare
 from fairopt.policy import Policy, exactly
 from fairopt.problem import Market
 from fairopt.problem.ranges import with_error
+from fairopt.properties import worst_reports
 from fairopt.properties.worst_reports import by_fair_share, worst_share
 
 PAIR = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
@@ -98,3 +99,43 @@ def test_it_ends_with_the_time_and_after_so_many_cells() -> None:
     assert few.least <= more.least <= more.most <= few.most
     with time_limit(60):
         assert worst_share(CooperativeOEF(), ranged, "u1", gap=1).cells == 1
+
+
+class Promised(EqualSplit):
+    """A rule of which little, or at last nothing, is proved."""
+
+    def least_in_range(self, market: Market, user: int, true: object) -> Fraction | None:
+        return Fraction(1, 2) if (market.speedup == PAIR.speedup).all() else self.later
+
+    later: Fraction | None = None
+
+
+@pytest.mark.parametrize("later", [None, Fraction(0)])
+def test_nothing_that_is_proved_of_a_cell_is_nothing(later: Fraction | None) -> None:
+    rule, ranged = Promised(), with_error(PAIR, "10%")
+    object.__setattr__(rule, "later", later)
+    below, how = worst_reports._from_below(rule, ranged, 0)
+    assert (below(ranged), how) == (Fraction(1, 2), "what is proved of the policy")
+    assert below(replace(ranged, speedup=ranged.speedup * 2)) == 0
+
+
+def test_of_many_types_those_count_that_may_run() -> None:
+    """The least true worth of what is promised is on the type that is overstated most, however slow it is."""
+    true = np.array([Fraction(1, 2)] + [Fraction(1)] * 10 + [Fraction(0)], dtype=object)
+    most = true * np.array([Fraction(5, 4)] + [Fraction(1)] * 11, dtype=object)
+    fair = true * 0 + Fraction(1, 2)
+    found = by_fair_share(true, true, most, fair, fair * 2)
+    assert found == Fraction(4, 5) * Fraction(21, 2) / 2
+
+
+def test_the_widest_speedup_is_halved_and_where_there_is_none_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert worst_share(MaxMin(), PAIR, "u1", gap=-1).cells == 1
+    elsewhere = with_error(Market.of([[2, 1, 0], [1, 3, 1]], [1, 1, 1]), "10%")
+    assert worst_share(MaxMin(), elsewhere, "u1", cells=3).cells == 3
+
+    def late() -> None:
+        raise OutOfTime("late")
+
+    monkeypatch.setattr(worst_reports, "left", late)
+    ended = worst_share(MaxMin(), with_error(PAIR, "20%"), "u1", cells=9)
+    assert (ended.stopped, ended.cells) == ("late", 3)

@@ -35,7 +35,7 @@ class Gap:
         """Whether the user holds both outer types, in this order, and nothing of the type between them."""
         row = dict(zip(market.types, shares[market.users.index(self.user)], strict=True))
         places = [self.order.index(name) for name in (self.slower, self.skipped, self.faster)]
-        return places == sorted(places) and row[self.slower] > 0 == row[self.skipped] < row[self.faster]
+        return places == sorted(places) and min(row[self.slower], row[self.faster]) > 0 >= row[self.skipped]
 
     def __str__(self) -> str:
         return f"{self.user} holds {self.slower} and {self.faster}, but no {self.skipped}, which lies between them"

@@ -1,0 +1,304 @@
+"""Where one sign, one number or one line decides what a checker says: numbers at the very limit, and what is worded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction as F
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairopt import allocate
+from fairopt.certificates import PropertyProof
+from fairopt.errors import BadInput, NotCapable, WrongReturn
+from fairopt.models import MaxEfficiency
+from fairopt.policy import Optima
+from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.problem.market import NEAR
+from fairopt.program import INFINITY
+from fairopt.properties import (
+    AdjacentTypes,
+    AllocationProperty,
+    Answer,
+    Effort,
+    EnvyFreeness,
+    Feasibility,
+    over_optima,
+)
+from fairopt.properties import property as property_module
+from fairopt.properties.boundary import Reach, percent
+from fairopt.properties.entitlements import guarantee_incentive
+from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, taken
+from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers, PeerEnvy
+from fairopt.properties.entitlements.held_and_owed import asks
+from fairopt.properties.over_optima import Slack
+from fairopt.properties.property import MechanismProperty, Property
+from fairopt.properties.schedules.misreports import ScheduleMisreport, ScheduleStrategyProofness
+from fairopt.properties.schedules.plan_property import PlanProperty, Shortfall
+from fairopt.properties.shares.envy_freeness import _within_demand
+
+THREE = Market.of([[1, 2, 3]], capacity=[2, 2, 2], types=["a", "b", "c"])
+
+
+def test_a_reach_that_is_near_nothing_is_none() -> None:
+    assert (percent(NEAR), percent(0), percent(F(1, 3))) == ("0%", "0%", "33.33%")
+    assert str(Reach(part=F(1, 2), error=NEAR)) == "any error may break it"
+    assert Reach(part=1, error=2, ends={"holds": THREE}).summary() == {"part": 1, "error": 2}
+
+
+def test_what_a_property_must_write_is_asked_for() -> None:
+    assert AllocationProperty.__abstractmethods__ == {"_check"}
+    assert EntitlementProperty.__abstractmethods__ == {"_judged"}
+    assert PlanProperty.__abstractmethods__ == {"cases"}
+    assert Property.__abstractmethods__ == {"judge"}
+    assert MechanismProperty.__abstractmethods__ == {"search"}
+
+
+class Forgetful(AllocationProperty):
+    """A property that the verifier does not know, and that may forget to answer."""
+
+    name = "forgetful"
+    source = definition = "made by hand"
+    said: Any = None
+
+    def _check(self, market: Market, shares: Any, tolerance: Any) -> Any:
+        return self.said
+
+
+def test_a_checker_must_answer_and_bring_evidence() -> None:
+    with pytest.raises(WrongReturn, match="a Verdict"):
+        Forgetful().check(THREE, [[1, 1, 1]])
+    verdict = Feasibility().check(THREE, [[1, 1, 1]])
+    with pytest.raises(NotCapable, match="the verifier does not know forgetful"):
+        Forgetful().certify(THREE, THREE.shares([[1, 1, 1]]), verdict)
+    assert Forgetful.needs_speedups
+    for given in ([[1.0, np.nan, np.inf]], np.array([[1.0, np.nan, np.inf]])):
+        with pytest.raises(BadInput, match=r"type 'b'.*got nan"):
+            Feasibility().check(THREE, given)
+
+
+def test_a_search_ends_after_its_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Effort() == Effort(evaluations=600, seconds=None, seed=0)
+    monkeypatch.setattr(property_module, "monotonic", lambda: 10.0)
+    assert (Effort(seconds=2).ends(), Effort(seconds=2).ends(4)) == (12, 10.5)
+
+
+def test_a_speedup_that_may_be_positive_is_stated_as_one_at_most() -> None:
+    for most, stated in ((4, 1), (F(1, 2), F(1, 2))):
+        opened = Market.of([[1, 0]], [1, 1], least=[[1, 0]], most=[[1, most]])
+        shares = opened.shares([[1, 1]])
+        told = Feasibility().certify(opened, shares, Feasibility().check(opened, shares))
+        assert isinstance(told, PropertyProof)
+        assert told.market.speedup[0, 1] == stated
+
+
+# -- shares ----------------------------------------------------------------------------------------------------------
+def test_shares_below_0_are_no_way_across_a_gap() -> None:
+    """The definition asks for more than 0 of the type between; the verifier and the witness say so, too."""
+    market, shares = THREE, THREE.shares([[1, "-1/2", 1]])
+    verdict = AdjacentTypes().check(market, shares)
+    assert verdict.answer is Answer.FAILS
+    assert verdict.witness.refutes(market, shares)
+    for row in ([1, "1/2", 1], [0, 0, 1], [1, 0, 0], [1, "-1/2", "-1/4"], ["-1/4", "-1/2", 1]):
+        assert not verdict.witness.refutes(market, market.shares([row]))
+
+
+def test_the_poorer_side_of_a_gap_ends_before_it() -> None:
+    verdict = AdjacentTypes().check(THREE, [[1, "1/100", 2]], tolerance=F(1, 10))
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, -1)
+    for names in ("abz", "aac"):
+        with pytest.raises(BadInput, match="Name each of"):
+            AdjacentTypes(order=list(names)).check(THREE, [[1, 1, 1]])
+
+
+@pytest.mark.parametrize(("order", "answer"), [(None, Answer.FAILS), (["b", "a", "c"], Answer.HOLDS)])
+def test_a_gap_is_certified_in_the_order_that_was_asked(order: list[str] | None, answer: Answer) -> None:
+    shares = THREE.shares([[1, 0, 1]])
+    verdict = AdjacentTypes(order).check(THREE, shares)
+    assert verdict.answer is answer
+    told = AdjacentTypes(order).certify(THREE, shares, verdict)
+    assert isinstance(told, PropertyProof)
+    assert told.market.types == tuple(order or "abc")
+    assert (told.allocation == [[0, 1, 1]]).all() if order else (told.allocation == [[1, 0, 1]]).all()
+
+
+def test_the_only_optimum_within_a_demand_has_a_gap() -> None:
+    market = Market.of([[2, 1, 2]], [1, 1, 1], demand=[2])
+    found = over_optima(MaxEfficiency(), allocate(MaxEfficiency(), market, exact=True), AdjacentTypes())
+    assert (found.some.answer, found.every.answer) == (Answer.FAILS, Answer.FAILS)
+    assert found.having is None
+
+
+@pytest.mark.parametrize("weights", [(1, 1000, 1), (F(1, 1000), 1, F(1, 1000)), (10**6, 1, 10**6)])
+@pytest.mark.parametrize("scale", [F(1, 10**9), 1, 10**9])
+def test_envy_that_floats_cannot_see_between_users_of_any_weight(weights: tuple[Any, ...], scale: Any) -> None:
+    """Shares by weight, but for a bit that the third user lacks: it envies the first by the most."""
+    speedup = [[F(i + 3, 7) * (j + 1) + F(1, 3 + i) for j in range(3)] for i in range(3)]
+    market = Market.of(speedup, [scale, scale / F(3), scale / F(7)], weight=list(weights))
+    shares, bit = market.equal_split(), F(scale, 10**30)
+    shares[2, 0], shares[0, 0] = shares[2, 0] - bit, shares[0, 0] + bit
+    fair = market.fair_utility()
+    envied = {
+        (i, other): market.speedup[i] @ (shares[i] - shares[other] * (market.weight[i] / market.weight[other]))
+        for i in range(3)
+        for other in range(3)
+        if i != other
+    }
+    worst = min(envied, key=lambda pair: envied[pair] / fair[pair[0]])
+    verdict = EnvyFreeness().check(market, shares)
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, envied[worst])
+
+
+def test_of_many_who_hold_nothing_the_one_that_envies_most_is_found() -> None:
+    """All but the first hold nothing of a small worth, by a large weight; one wants its GPUs by a bit more."""
+    for most in range(1, 9):
+        worth = [F(at * at + 7, 997 * 10**9) for at in range(1, 9)]
+        speedup = [[F(1), F(1)], *([each, each / 3] for each in worth)]
+        speedup[most][0] *= 1 + F(1, 10**25)
+        market = Market.of(speedup, [F(1), F(1)], weight=[F(1, 1000), *[1000] * 8])
+        verdict = EnvyFreeness().check(market, [[1, 0], *[[0, 0]] * 8], tolerance=0)
+        assert (verdict.answer, verdict.witness.user) == (Answer.FAILS, f"u{most + 1}")
+
+
+def test_within_a_demand_at_most_what_the_other_holds_of_each_type_is_used() -> None:
+    market = Market.of([[1, 2, 3], [1, 2, 3]], [1, 1, 1], demand=[1, None])
+    optima = Optima.of(MaxEfficiency(), allocate(MaxEfficiency(), market, exact=True))
+    assert optima is not None
+    slack = _within_demand(optima, Slack({}, F(0)), 0, 1, F(1))
+    assert slack.variables == [(0, INFINITY)] * 3
+    assert slack.used is not None
+    first = len(optima.choices.cost)
+    assert {first, first + 1, first + 2} <= set(slack.used)
+    assert len(slack.rows) == 4
+
+
+def test_envy_of_who_is_not_known_is_proved_by_the_definition() -> None:
+    known = Market.of([[1, 2], [1, 2]], [1, 1])
+    ranged = replace(known, least=known.speedup, most=known.speedup * 2)
+    fails, holds = known.shares([[0, 0], [1, 1]]), known.shares([["1/2", "1/2"], ["1/2", "1/2"]])
+    for market, shares, kind in (
+        (known, fails, "envy"),
+        (ranged, fails, "property"),
+        (known, holds, "property"),
+    ):
+        verdict = EnvyFreeness().check(market, shares)
+        assert EnvyFreeness().certify(market, shares, verdict).to_json()["certificate"] == kind
+
+
+def test_shares_are_feasible_at_whatever_speedups() -> None:
+    unknown = Market.of([[1, 2]], [1, 1], least=[[0, 0]], most=[[None, None]])
+    verdict = Feasibility().check(unknown, [[1, 1]])
+    assert (verdict.answer, verdict.exact) == (Answer.HOLDS, True)
+
+
+# -- entitlements ----------------------------------------------------------------------------------------------------
+def test_what_is_taken_from_each_is_taken_off_once() -> None:
+    lent = SimpleNamespace(
+        free=[1],
+        entitlements=SimpleNamespace(users=("A", "B")),
+        lent=lambda node, column: {0: 2, 1: 3},
+    )
+    assert taken(lent, 0, 0, 4) == (("", 1), ("A", 2), ("B", 1))  # type: ignore[arg-type]
+    assert taken(lent, 0, 0, 9) == (("", 1), ("A", 2), ("B", 3))  # type: ignore[arg-type]
+
+
+def test_envy_of_a_peer_that_is_too_small_to_print_is_told_apart() -> None:
+    bit = F(1, 10**20)
+    assert "it would get 1e-20 more" in str(PeerEnvy("A", "B", F(1), F(1) + bit))
+    users, types = ("A", "B"), ("T1",)
+    owed = Entitlements.of(users, types, group=dict.fromkeys(users, "office"))
+    market = Market.of([[1], [1]], [2], users=users, types=types, entitlements=owed)
+    envy = PeerEnvy("A", "B", F(1), F(1))
+    assert not envy.refutes(market, market.shares([[1], [1]]))
+    assert envy.refutes(market, market.shares([[1 - bit], [1]]))
+    assert EnvyWithinPeers().check(market, [[1], [1]]).answer is Answer.HOLDS
+    # a guarantee without bound is none: all that A holds is beyond it
+    endless = Entitlements.of(users, types, group=dict.fromkeys(users, "office"), guarantee={"A": [None]})
+    market = Market.of([[1], [1]], [2], users=users, types=types, entitlements=endless)
+    assert EnvyWithinPeers().check(market, [[2], [0]]).margin == -2
+
+
+def _one(asked: list[tuple[int, Any]], **more: Any) -> Market:
+    """Return one user of three types, the last of which it cannot run on, with gangs that wait."""
+    types = ("a", "b", "c")
+    gangs = Gangs.of(["u"] * len(asked), [gpus for gpus, _ in asked], users=["u"], types=types, on=[None] * len(asked))
+    owed = Entitlements.of(["u"], types, gangs=replace(gangs, **more) if more else gangs)
+    return Market.of([[1, 2, 0]], [4, 4, 4], users=["u"], types=types, entitlements=owed)
+
+
+def test_which_gpus_serve_what_is_asked_for() -> None:
+    market = _one([(2, None)])
+    for asked, bundle, served in (
+        ({(0,): 1}, [F(1), F(1), F(0)], [1, 0, 0]),  # nobody asks for the second
+        ({(0,): 1}, [F(-1, 2), F(1), F(1)], [0, 0, 0]),
+        ({(0, 1): 2}, [F(1), F(1), F(1)], [1, 1, 0]),  # it does not run on the third
+    ):
+        found = guarantee_incentive._served(market, 0, asked, np.array(bundle, dtype=object))
+        assert found is not None
+        assert found.tolist() == served
+    unknown = replace(market, least=market.speedup / 2, most=market.speedup * 2)
+    found = guarantee_incentive._served(unknown, 0, {(0, 1): 2}, np.array([F(1), F(1), F(0)], dtype=object))
+    assert found is not None
+    assert found.tolist() == [1, 1, 0]
+    silent = Market.of([[1, 2]], [4, 4], demand=[2], entitlements=Entitlements.of(["u1"], ["T1", "T2"]))
+    silent = replace(silent, least=silent.speedup * F(9, 10), most=silent.speedup)  # the second is faster at any
+    found = guarantee_incentive._served(silent, 0, asks(silent)[0], np.array([F(1), F(2)], dtype=object))
+    assert found is not None
+    assert found.tolist() == [0, 2]
+
+
+# -- schedules -------------------------------------------------------------------------------------------------------
+class Told(ScheduleStrategyProofness):
+    """What lies gain is told."""
+
+    def __init__(self, *lies: tuple[Any, Any]) -> None:
+        super().__init__()
+        object.__setattr__(self, "lies", lies)
+
+    def gains(self, truth: Any, plan: Any) -> tuple[Any, ...]:
+        return ()
+
+    def misreport(self, policy: Any, batch: Any, misreport: Any, honest: Any = None) -> ScheduleMisreport:
+        return ScheduleMisreport("t", misreport, *misreport, "a lie")
+
+
+@pytest.mark.parametrize(
+    ("honest", "misreported", "pays"),
+    [
+        (F(3), F(3), False),
+        (F(3), F(3) + F(1, 10**30), True),
+        (F(0), F(1, 10**30), True),
+        (100.0, 100.00001, False),
+        (-100.0, -99.99999, False),
+        (100.0, 100.01, True),
+        (-100.0, -99.99, True),
+    ],
+)
+def test_a_lie_pays_by_more_than_floats_are_off(honest: Any, misreported: Any, pays: bool) -> None:
+    verdict = Told().check(None, None, [(honest, misreported)], truth="told")  # type: ignore[arg-type]
+    assert verdict.answer is (Answer.FAILS if pays else Answer.NOT_REFUTED)
+    assert verdict.exact is isinstance(honest, F)
+
+
+class Cases(PlanProperty):
+    """Cases that are given."""
+
+    name = "cases"
+    source = definition = "made by hand"
+
+    def __init__(self, has: Any, needs: Any) -> None:
+        self.case = Shortfall("t", has, needs)
+
+    def cases(self, plan: Any) -> Any:
+        return [(self.case.has - self.case.needs, self.case)]
+
+
+@pytest.mark.parametrize(("has", "needs"), [(-10, -9), (-1, 0), (9, 10), (0, 1), (-1, -F(1, 10))])
+def test_a_tolerance_is_a_part_of_the_larger_number(has: Any, needs: Any) -> None:
+    size = max(abs(has), abs(needs))
+    part = F(needs - has, size)
+    assert Cases(has, needs).check(None, tolerance=part).answer is Answer.HOLDS  # type: ignore[arg-type]
+    less = Cases(has, needs).check(None, tolerance=part - F(1, 10**9))  # type: ignore[arg-type]
+    assert less.answer is Answer.FAILS
