@@ -140,11 +140,11 @@ def read_whole(entry: Entry) -> Market:
 
 def require_entitled(market: Market, shares: Table) -> None:
     """Reject shares that break a cap or a guarantee of GPUs; users ask for demands, whatever they hold."""
-    said, none = market.entitled, [[ZERO for _ in row] for row in shares]
-    if said is None:
+    if market.entitled is None:
         return
-    numbers = [[ZERO if most == inf else most for most in row] for row in said.guarantee]
-    owed = replace(said, guarantee=numbers, held=none, fixed=none, pending=[])
+    numbers = [[ZERO if most == inf else most for most in row] for row in market.entitled.guarantee]
+    none = [[ZERO for _ in row] for row in shares]
+    owed = replace(market.entitled, guarantee=numbers, held=none, fixed=none, pending=[])
     market = replace(market, entitled=owed)  # a guarantee without bound is no number
     for says, keeps in (("caps", cap_kept), ("guarantees", guarantee_kept)):
         if SAID[says](market, owed) and not keeps(market, shares):

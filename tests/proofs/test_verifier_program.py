@@ -26,8 +26,8 @@ from fairopt.testing.certificate_kinds.examples import certificate, market
 PROOFS = Path(__file__).parents[2] / "proofs"
 VERIFIER = PROOFS / "verify.py"
 #: All verifiers together; they are to be read in one sitting. Floors, caps and normalisers took 120, and whole gangs
-#: 50, the last.
-MOST_LINES = 4_530
+#: 60, the last.
+MOST_LINES = 4_540
 
 
 def plan_of_the_example() -> dict[str, Any]:
