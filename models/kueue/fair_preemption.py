@@ -6,9 +6,9 @@ runSecondFsStrategy) and preemption/fairsharing/strategy.go.
 
 from __future__ import annotations
 
-from fairopt.models.kueue.offenders import Offenders, Standings
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Candidate, QueuedWork, State, Strategy, Target
+from fairopt.models.kueue.target_queues import Standings, TargetQueues
 
 IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
 
@@ -19,11 +19,11 @@ def fair_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]
     ``columns`` are those that lack room. The state is as before afterwards.
     """
     quotas, stamp = state.quotas, state.quotas.stamp
-    offenders = _offenders(state, work, columns)
-    if not offenders.has_own and not offenders.standings.first:
+    queues = _target_queues(state, work, columns)
+    if not queues.has_own and not queues.standings.first:
         return []
     quotas.add(work.queue, needs)  # shares are those with the workload in
-    fits, targets, retry = _first(state, work, needs, columns, offenders)
+    fits, targets, retry = _first(state, work, needs, columns, queues)
     if not fits and retry and len(state.strategies) > 1:
         fits = _second(state, work, needs, retry, targets)
     quotas.remove(work.queue, needs)
@@ -35,7 +35,7 @@ def fair_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]
     return targets if fits else []
 
 
-def _offenders(state: State, work: QueuedWork, columns: set[int]) -> Offenders:
+def _target_queues(state: State, work: QueuedWork, columns: set[int]) -> TargetQueues:
     """Return whom a workload may preempt, before its usage is added: findCandidates."""
     quotas, rules = state.quotas, state.rules(work.queue)
     own = state.candidates(work.queue, rules.within, work, columns)
@@ -46,21 +46,21 @@ def _offenders(state: State, work: QueuedWork, columns: set[int]) -> Offenders:
     standings = known[key]
     for cohort in quotas.paths[work.queue][1:]:
         standings.order(cohort)
-    return Offenders(
+    return TargetQueues(
         quotas, work.queue, standings, own, lambda queue: state.candidates(queue, rules.reclaim, work, columns)
     )
 
 
 def _first(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], offenders: Offenders
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], queues: TargetQueues
 ) -> tuple[bool, list[Target], dict[int, list[Candidate]]]:
     """Return whether it fits now, who goes, and whom rule S2-b may ask again: runFirstFsStrategy."""
     quotas, strategy = state.quotas, state.strategies[0]
     targets: list[Target] = []
     retry: dict[int, list[Candidate]] = {}
     entitled = state.within_nominal and not quotas.over_any(work.queue, columns)
-    for queue in offenders:
-        own = offenders.of(queue)
+    for queue in queues:
+        own = queues.of(queue)
         if queue == work.queue or entitled:
             gone = own.pop(0)[1]
             quotas.remove(queue, gone.usage)
@@ -68,10 +68,10 @@ def _first(
             if quotas.fits(work.queue, needs, counted=True):
                 return True, targets, {}
             continue
-        ancestor, mine, theirs = offenders.sides(queue)
+        ancestor, mine, theirs = queues.sides(queue)
         new_share, old_share = quotas.order(mine), quotas.order(theirs)
         if new_share > old_share:
-            _put_back(state, offenders, retry, ancestor, mine)
+            _put_back(state, queues, retry, ancestor, mine)
             continue
         while own:
             first = own.pop(0)
@@ -91,17 +91,17 @@ def _first(
     return False, targets, retry
 
 
-def _put_back(state: State, offenders: Offenders, retry: dict[int, list[Candidate]], ancestor: int, mine: int) -> None:
+def _put_back(state: State, queues: TargetQueues, retry: dict[int, list[Candidate]], ancestor: int, mine: int) -> None:
     """Prune an ancestor where the preemptor's side, ``mine``, has a higher share than the highest of the others.
 
     Taking something away only lowers theirs, so neither rule lets any of them go; nor is anybody on the preemptor's
     side left whom to ask. Rule S2-b may ask them again only if it lowers ``mine`` before, by those put back below it.
     """
     if any(mine in state.quotas.paths[queue] for queue in retry):
-        for each in offenders.rest(ancestor):
-            retry.setdefault(each, []).extend(offenders.of(each))
-            offenders.of(each).clear()
-    offenders.pruned.add(ancestor)
+        for each in queues.rest(ancestor):
+            retry.setdefault(each, []).extend(queues.of(each))
+            queues.of(each).clear()
+    queues.pruned.add(ancestor)
 
 
 def _second(
@@ -110,18 +110,18 @@ def _second(
     """Add the targets of rule S2-b, one of each ClusterQueue, and return whether it fits: runSecondFsStrategy."""
     quotas = state.quotas
     standings = Standings(quotas, {queue: own[0][0] for queue, own in retry.items()})
-    offenders = Offenders(quotas, work.queue, standings, [], retry.__getitem__)
-    for queue in offenders:
+    queues = TargetQueues(quotas, work.queue, standings, [], retry.__getitem__)
+    for queue in queues:
         gone = retry[queue].pop(0)[1]
-        ancestor, mine, theirs = offenders.sides(queue)
+        ancestor, mine, theirs = queues.sides(queue)
         if quotas.order(mine) > quotas.order(theirs):  # nobody else below the ancestor has a higher share
-            offenders.pruned.add(ancestor)
+            queues.pruned.add(ancestor)
         if quotas.order(mine) < quotas.order(theirs):
             quotas.remove(queue, gone.usage)
             targets.append(Target(gone, FAIR))
             if quotas.fits(work.queue, needs, counted=True):
                 return True
-        offenders.pruned.add(queue)
+        queues.pruned.add(queue)
     return False
 
 

@@ -64,7 +64,7 @@ class Standings:
         return next(left, OWN)
 
 
-class Offenders:
+class TargetQueues:
     """Yields the ClusterQueue to preempt from next: TargetClusterQueueOrdering.
 
     The one who gets it pops a workload of `of`, or drops the queue. Nothing else changes meanwhile, so that only shares
