@@ -185,6 +185,8 @@ def test_corners_are_where_neighbours_differ_most() -> None:
     wanted = [np.where(fast == first, high, low).tolist() for first in (even, ~even)]
     assert [each.speedup.tolist() for each in _corners(ranged)] == wanted
     assert all(each.known.all() for each in _corners(ranged))
+    of_two = [[[F(1, 2), 3], [F(3, 2), 2]], [[F(3, 2), 1], [F(1, 2), 6]]]
+    assert [each.speedup.tolist() for each in _corners(WIDE)] == of_two
     # the first corner puts the first user's slow types at their least, the second one at their most
     stops = low.copy()
     stops[0, 0] = F(0)
