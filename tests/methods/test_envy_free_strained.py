@@ -113,3 +113,13 @@ def test_small_parts_keep_their_digits_where_amounts_are_shared_out():
     part = np.array([1.0, 1e-12, 3e-12])
     giver, _, amount = shared_out(np.array([0, 0, 0, 1]), np.append(part / part.sum(), 1.0), *np.array([[0], [1], [7]]))
     np.testing.assert_allclose(np.bincount(giver, amount, minlength=3), 7 * part, rtol=1e-11)
+
+
+@pytest.mark.parametrize("noise", [1e-5, 1e-6, 1e-8])
+def test_users_who_are_nearly_in_proportion_are_decided_by_way_of_users_who_differ_more(noise):
+    random = np.random.default_rng(5)
+    rows = np.outer(random.lognormal(0, 1, 60), random.lognormal(0, 0.5, 4))
+    rows *= random.uniform(1 - noise, 1 + noise, rows.shape)
+    market = Market.of_arrays(rows, capacity=random.integers(5, 50, 4).astype(float))
+    solution = allocate(CooperativeOEF(), market).solution
+    assert solution.gap <= 1e-7

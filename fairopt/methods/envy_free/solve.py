@@ -10,6 +10,7 @@ import numpy as np
 from fairopt.deadline import left
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.bounds import DualBound, lower_bound, upper_bound
+from fairopt.methods.envy_free.nearly_alike import SPREAD, SpreadUsers
 from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
 from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum, envy_free_optimum, interior_optimum
 from fairopt.methods.envy_free.restricted_lp import RestrictedStart
@@ -87,7 +88,7 @@ def envy_free_shares(
     rows = instance.direction, merged.gain, there, merged.weights, instance.limit
     proven, ended = None, True
     try:
-        for found, most in _candidates(merged, rows, at):
+        for found, most in _candidates(merged, rows, at, begin):
             clock.lap("solve")
             left(found=[found])
             proven = _proven(merged, found)
@@ -145,14 +146,30 @@ class _Proven:
 
 
 def _candidates(
-    merged: MergedUsers, rows: tuple[Array, Array, Array, Array, Array], at: RestrictedStart
+    merged: MergedUsers, rows: tuple[Array, Array, Array, Array, Array], at: RestrictedStart, begin: Begin
 ) -> Iterator[tuple[EnvyFreeOptimum, float]]:
     """Yield optima, each with the gap up to which it is taken: the fastest first, the last in any case."""
     if _mostly_limited(at, rows[-1]):
         yield interior_optimum(*rows, merged.instance_direction), PROVEN
+    if len(rows[0]) > SMALL and (rows[-1] == INFINITY).all():
+        wide = SpreadUsers.of(*rows[:-1], SPREAD[1])
+        if wide.nearly_alike:
+            yield _spread_optimum(wide, SpreadUsers.of(*rows[:-1], wide.far), rows[-1], begin), PROVEN
     if at.dual:  # where numbers are strained, the multipliers of the other simplex method may prove more
         yield envy_free_optimum(*rows, at), STRAINED
     yield envy_free_optimum(*rows, replace(at, dual=False)), np.inf
+
+
+def _spread_optimum(wide: SpreadUsers, near: SpreadUsers, limit: Array, begin: Begin) -> EnvyFreeOptimum:
+    """Return the optimum by way of users who differ more: the start of ``wide`` ones, the program of those ``near``."""
+    there, weight = near.capacity, near.weight
+    prices = begin(wide.speedup, there, weight) * there
+    at = cold_start(wide.speedup * there, there / weight.sum(), limit, prices)
+    try:
+        return near.back(envy_free_optimum(near.speedup, near.gain, there, weight, limit, at))
+    except OutOfTime as over:
+        over.solution = [near.back(each) for each in over.solution or []]
+        raise
 
 
 def _all_the_same(merged: MergedUsers) -> EnvyFreeOptimum:

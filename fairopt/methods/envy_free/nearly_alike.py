@@ -1,0 +1,95 @@
+"""Users whose speedups are nearly in proportion: a market whose users differ more, and the way back from its answer.
+
+Count each type's GPUs as one, and each user's throughput so that all GPUs are worth one. Then a user's speedups add up
+to one, and a part of everything is worth the same to all: bundles that grow by such parts keep their differences in
+what they are worth, at whatever user. Let m be the mean user and v = m + f (a - m), where f < 1 and the users ``a``
+differ more. Where u is what a bundle b is worth to m, v . b = (1 - f) u + f a . b. So let each bundle get the part of
+everything that it takes for u to become f u plus a constant: then users v envy as little as users ``a`` did, times f.
+What that uses above the capacities is taken off all bundles in proportion, and what is left over is given to all alike.
+
+The program of users who are nearly alike is one that floats tell little about; that of users who differ by a hundredth
+is not. What the way there and back costs, as a part of the optimum, is about the product of how much users differ in
+the two markets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum
+from fairopt.methods.grouping import evened_out
+from fairopt.program import Array
+
+#: Users who differ by up to this part from the mean are nearly alike.
+ALIKE = 9e-5
+#: The product of how much users differ in the two markets is to be at most `NEAR`; spread, they differ within `SPREAD`.
+NEAR, SPREAD = 1e-8, (1e-3, 0.1)
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadUsers:
+    """Users of speedups ``speedup`` (n, k) who differ ``1 / factor`` times as much as those of a market do.
+
+    ``capacity`` (k,), ``weight`` (n,) are the market's. ``worth`` (n,): what all GPUs are worth to a user of the
+    market; here that is 1. ``gain`` (n,): what a unit of throughput and weight counts here. ``differ``: the most that a
+    user of the market differs from the mean, as a part.
+    """
+
+    speedup: Array
+    gain: Array
+    capacity: Array
+    weight: Array
+    mean: Array
+    worth: Array
+    factor: float
+    differ: float
+
+    @property
+    def nearly_alike(self) -> bool:
+        """Whether the market's users differ so little that floats tell little about them."""
+        return self.differ <= ALIKE
+
+    @property
+    def far(self) -> float:
+        """How much users are to differ for an answer that is near enough."""
+        return float(np.clip(NEAR / self.differ, *SPREAD))
+
+    @classmethod
+    def of(cls, speedup: Array, gain: Array, capacity: Array, weight: Array, most: float) -> SpreadUsers:
+        """Return users who differ from the mean by up to the part ``most`` where the market's differ less."""
+        value = speedup * capacity
+        worth = value.sum(axis=1)
+        parts = value / worth[:, None]
+        mean = weight @ parts / weight.sum()
+        apart = parts / mean - 1
+        differ = float(np.abs(apart).max())
+        factor = min(1.0, differ / most)
+        if 0 < factor < 1:
+            parts = mean * (1 + apart / factor)
+        return cls(parts / capacity, gain * worth, capacity, weight, mean, worth, factor, differ)
+
+    def back(self, found: EnvyFreeOptimum) -> EnvyFreeOptimum:
+        """Return an optimum of these users, where no demands limit them, as nearly one of the market's."""
+        total = self.weight.sum()
+        bundle = found.bundle / self.capacity * total
+        at_mean = bundle @ self.mean
+        bundle = bundle + (1 - self.factor) * (at_mean.max() - at_mean)[:, None]
+        used = np.bincount(found.holds, self.weight, minlength=len(bundle)) @ bundle / total
+        bundle = bundle / used.max() + (1 - used / used.max())
+        # what everybody's throughput counts, with multipliers, is to differ from what the weight says by less, too
+        out, in_ = (np.bincount(each, found.envy, minlength=len(self.gain)) for each in (found.envious, found.envied))
+        short = (1 - self.factor) * (self.gain.sum() / total * self.weight - (self.gain + out - in_))
+        even = evened_out(np.zeros(len(short), dtype=np.int64), short)
+        against = (found.envious, found.envied, found.envy)
+        envious, envied, envy = (np.concatenate(both) for both in zip(against, even, strict=True))
+        return replace(
+            found,
+            bundle=bundle * self.capacity / total,
+            prices=np.zeros_like(found.prices),
+            envious=envious,
+            envied=envied,
+            envy=envy / self.worth[envious],
+            end=None,
+        )
