@@ -62,6 +62,10 @@ LAST_DIGIT = "tests/properties/test_last_digit.py"
 #: Tests of what no call shows, such as what cannot be written down; those of a folder for each module in it.
 PARTS = {
     "entitlements": ("tests/properties/test_entitlements.py", LAST_DIGIT),
+    **dict.fromkeys(
+        (f"entitlements/{name}.py" for name in ("nobody_starves_while_lent", "starving", "whole_gangs")),
+        ("tests/properties/test_whole_gangs.py", "tests/properties/test_entitlements.py", LAST_DIGIT),
+    ),
     "runs": ("tests/properties/test_run_properties.py",),
     "schedules": ("tests/properties/test_schedule_properties.py", LAST_DIGIT),
     "lattice.py": ("tests/properties/test_lattice.py",),
@@ -118,6 +122,10 @@ class Subject:
     units: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     seconds: float = 3
     slowest: float = 0.5
+
+    def tests_of(self, file: str) -> tuple[str, ...] | None:
+        """Return the tests of what no file shows of a module, its own or those of its folder."""
+        return self.units.get(file) or self.units.get(file.partition("/")[0])
 
 
 @dataclass(frozen=True)
