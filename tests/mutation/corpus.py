@@ -62,7 +62,7 @@ UNITS = {
 LAST_DIGIT = "tests/properties/test_last_digit.py"
 #: Tests of what no call shows, such as what cannot be written down; those of a folder for each module in it.
 PARTS = {
-    "entitlements": ("tests/properties/test_entitlements.py", "tests/properties/test_held_and_owed.py", LAST_DIGIT),
+    "entitlements": ("tests/properties/test_held_and_owed.py", "tests/properties/test_entitlements.py", LAST_DIGIT),
     **dict.fromkeys(
         (f"entitlements/{name}.py" for name in ("nobody_starves_while_lent", "starving", "whole_gangs")),
         ("tests/properties/test_whole_gangs.py", "tests/properties/test_entitlements.py", LAST_DIGIT),

@@ -80,6 +80,13 @@ def test_where_nobody_asks_everybody_wants_the_types_that_it_may_run_on() -> Non
 def test_the_fastest_gpus_serve_first_and_those_of_no_use_never() -> None:
     asked: Any = {(0, 1, 2): 4}
     assert uses_of(asked, np.array([1, 3, 0]), np.array([3, 2, 9])).tolist() == [2, 2, 0]
+    assert uses_of({(0, 1, 2): 9}, np.array([1, 3, 0]), np.array([3, 2, 9])).tolist() == [3, 2, 0]
+
+
+def test_who_can_give_most_within_its_group_comes_first() -> None:
+    """b holds more than c, of which its group lends one."""
+    market = one_type(8, {"a": 0, "b": 5, "c": 3}, {"a": 9}, group={"b": "g"}, guarantee={"g": [4]})
+    assert HeldAndOwed.of(market, now(market)).sources(0, 0, 9) == (("c", 3), ("b", 1))
 
 
 def test_a_sum_of_halves_is_a_sum() -> None:

@@ -276,6 +276,8 @@ def test_work_that_just_suffices_is_enough_and_what_fills_the_room_takes_none() 
     assert [chooser._may(5), chooser._may(1), chooser._may(0)] == [True, False, False]
     full = Chooser(work=0)
     assert [count for *_, count in full.best({(Way(0, (2, 1)),): 2}, (4, 9))] == [2]
+    assert [count for *_, count in full.best({(Way(0, (2, 1)),): 2}, (7, 9))] == [2]
+    assert full.fullest([2, 2, 3], 5) == (3, 2)
     assert full.complete
 
 
