@@ -129,6 +129,23 @@ WRONG: dict[str, tuple[Json, str]] = {
         ),
         "a price is too low",
     ),
+    "a rate below nothing": (
+        certificate(
+            "levels",
+            market=market({"A": [1], "B": [1]}, [1]),
+            allocation=[[1], [0]],
+            rates=[[1, -1], [0, 1]],
+            rounds=[
+                {"level": 2, "fixed": ["A"], "duals": [["capacity", 0, 2], ["least_ratio", 0, -1]]},
+                {
+                    "level": 2,
+                    "fixed": ["B"],
+                    "duals": [["capacity", 0, 2], ["least_ratio", 0, -1], ["least_ratio", 1, -1]],
+                },
+            ],
+        ),
+        "a round fixes nobody",
+    ),
     "a rent below nothing": (
         certificate(
             "equilibrium",

@@ -55,6 +55,7 @@ TESTS = (
 #: Tests of what no file shows: how files are opened and numbers printed, the command, and what is asked of a text.
 UNITS = {
     "runs.py": ("tests/proofs/test_forged_runs.py",),
+    "standing.py": ("tests/properties/test_whole_gangs.py",),
     "decisions.py": ("tests/certificates/test_forged_decisions.py",),
     "front.py": ("tests/proofs/test_verifier_program.py",),
     "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),

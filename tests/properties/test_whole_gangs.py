@@ -218,6 +218,11 @@ def test_gangs_of_a_user_are_chosen_as_of_all_choices_the_best() -> None:
         assert standing.fits_between(sizes, over, Fraction(room)) == any(over < each <= room for each in sums)
 
 
+def test_gangs_that_take_just_so_much_do_not_take_more() -> None:
+    assert not standing.fits_between([2], Fraction(2), Fraction(3))
+    assert standing.fits_between([2, 1], Fraction(2), Fraction(3))
+
+
 def test_gangs_are_chosen_within_several_bounds_as_of_all_choices_the_best() -> None:
     random = np.random.default_rng(4)
     for _ in range(60):
