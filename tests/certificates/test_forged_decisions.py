@@ -11,7 +11,9 @@ import pytest
 from fairopt import allocate
 from fairopt.models import PartialAllocation
 from fairopt.problem import Market
-from fairopt.proofs.verifier.decisions import GRAIN
+from fairopt.proofs.verifier.decisions import GRAIN, equal_time, isolated
+from fairopt.proofs.verifier.market import read_market
+from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
 from fairopt.testing.certificate_kinds.entitlements import MENDED, OWED
@@ -38,6 +40,8 @@ def keeping(found: Json, part: Fraction, i: int = 0) -> Json:
 
 HALF_AND_ONE = weighted("1/2", 1)
 KEPT = Fraction(HALF_AND_ONE["kept"][1])
+#: Each holds a fifth more than the part that it keeps; there is so much.
+MORE = [[str(Fraction(share) * Fraction(6, 5)) for share in row] for row in HALF_AND_ONE["allocation"]]
 #: As `TWO_LEVELS`, with a type before the others of which there is none: its price bounds nothing.
 EMPTY_FIRST = market({"A": [1, 1, 0], "B": [1, 0, 1], "C": [1, 0, 1]}, [0, 1, 8])
 BY_A_PRICE = [
@@ -104,6 +108,44 @@ WRONG: dict[str, tuple[Json, str]] = {
         "whom no dual holds down",
     ),
     "a negative price where there is a rent": (SLOW, "a price is negative"),
+    "a rent of who gets less than it demands": (
+        certificate(
+            "equilibrium",
+            market=market({"A": [1], "B": [1]}, [2], A={"demand": 1}),
+            allocation=[["1/2"], ["3/2"]],
+            prices=["2/3"],
+            rents=["4/3", 0],
+        ),
+        "has a rent, and gets less than it demands",
+    ),
+    "more than the part that is kept": (HALF_AND_ONE | {"allocation": MORE}, "holds another part"),
+    "a price that is too low for B": (
+        certificate(
+            "pareto_weights",
+            market=market({"A": [1, 2], "B": [1, 5]}, [1, 1]),
+            allocation=[[0, 1], [1, 0]],
+            weights=[1, 1],
+            prices=[1, 2],
+        ),
+        "a price is too low",
+    ),
+    "a rate below nothing": (
+        certificate(
+            "levels",
+            market=market({"A": [1], "B": [1]}, [1]),
+            allocation=[[1], [0]],
+            rates=[[1, -1], [0, 1]],
+            rounds=[
+                {"level": 2, "fixed": ["A"], "duals": [["capacity", 0, 2], ["least_ratio", 0, -1]]},
+                {
+                    "level": 2,
+                    "fixed": ["B"],
+                    "duals": [["capacity", 0, 2], ["least_ratio", 0, -1], ["least_ratio", 1, -1]],
+                },
+            ],
+        ),
+        "a round fixes nobody",
+    ),
     "a rent below nothing": (
         certificate(
             "equilibrium",
@@ -185,3 +227,11 @@ def test_what_is_idle_at_some_speedups_neither_holds_nor_fails() -> None:
         body: Json = {"property": "work_conservation", "answer": answer, "allocation": [[1, "1/2"], [0, "1/2"]]}
         with pytest.raises(Rejected, match="in use depends"):
             verify(certificate("property", market=told, **body))
+
+
+def test_what_a_part_of_every_type_is_worth_goes_by_weight_and_demand() -> None:
+    """A's part is 6 of 9 GPUs, and it demands 2 of these; B's is 3, of which it demands 9."""
+    told = market({"A": [1, 2], "B": [1, 1]}, [6, 3], A={"weight": 2, "demand": 2}, B={"demand": 9})
+    asked = read_market(Entry(told))
+    assert [equal_time(asked, i) for i in (0, 1)] == [8, 3]
+    assert [isolated(asked, i) for i in (0, 1)] == [Fraction(8, 3), 3]

@@ -46,6 +46,18 @@ def test_a_lower_bound_may_be_nothing() -> None:
     assert verify(between(GAP, [0, 0], [3, 2]))
 
 
+#: A demands half a GPU, and holds it; at a price and a rent of 1 the gap is 1/6, and of all bounds these are far.
+HALF = market({"A": [1], "B": [1]}, [2], A={"demand": "1/2"})
+FAR: Json = {"allocation": [["1/2"], ["3/2"]], "lower": [0, 0], "upper": [9, 9]}
+
+
+def test_the_gap_is_what_prices_and_rents_prove() -> None:
+    told = certificate("nash_bounds", market=HALF, prices=[1], rents=[1, 0], gap="1002/6000", **FAR)
+    assert verify(told)
+    with pytest.raises(Rejected, match="a larger gap"):
+        verify(told | {"gap": "999/6000"})
+
+
 #: The same with less of everything: A has half a GPU of a quarter of the speed.
 SLOW = market({"A": ["1/4"]}, ["1/2"])
 NASH_WRONG: dict[str, tuple[Json, str]] = {
@@ -62,6 +74,10 @@ NASH_WRONG: dict[str, tuple[Json, str]] = {
     "an upper bound below": (between(GAP, [1, L], [3, "9/10"]), "on one side"),
     "no gap": (between(0, [1, L], [3, H]), "too little"),
     "a larger gap": (between(GAP, [1, L], [3, H], prices=["6/5", 2, 0]), "a larger gap"),
+    "costs where nobody is entitled to anything": (
+        certificate("nash_bounds", market=HALF, costs=[2, 1], duals=[], owed=None, gap="1/6", **FAR),
+        "there are no entitlements",
+    ),
     "a rent of who demands no limited number": (
         between(GAP, [1, "1/2"], [3, "3/2"], rents=[1, "1/1000"]),
         "has no demand",

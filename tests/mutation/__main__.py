@@ -29,8 +29,8 @@ from mutants import Mutant, mutants
 
 #: Seconds of the processor that a mutant may take for one file, for tests; and bytes.
 SECONDS, UNIT_SECONDS, BYTES = 2, 20, 4 * 2**30
-#: Seconds after which a mutant's process is ended, whatever it waits for.
-ENDED = 120
+#: Seconds after which a mutant's process is ended, whatever it waits for, and what is noted then: it is tried anew.
+ENDED, OUT_OF_TIME = 120, "out of time"
 
 
 def started(check: Callable[[], bool]) -> int:
@@ -55,9 +55,16 @@ def outcomes(todo: Iterable[Mutant], check: Callable[[Mutant], bool], processes:
     for mutant in chain(todo, [None] * processes):
         if under_way and (mutant is None or len(under_way) == processes):
             process, status = os.wait()
-            yield under_way.pop(process), "killed" if status else "survived"
+            yield under_way.pop(process), fate(status)
         if mutant is not None:
             under_way[started(partial(check, mutant))] = mutant
+
+
+def fate(status: int) -> str:
+    """Return how a mutant fares whose process ended so; that the clock ended it tells nothing on a busy machine."""
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        return OUT_OF_TIME
+    return "killed" if status else "survived"
 
 
 def put_in_place(path: Path, source: str) -> None:
@@ -100,8 +107,14 @@ def noticed_by(subject: Subject, files: list[File], folder: Path, mutant: Mutant
         if subject.decision(folder / each.name, each.tolerance) != each.decision:
             return True
     signal.setitimer(signal.ITIMER_PROF, UNIT_SECONDS)
-    tests = subject.units.get(mutant.file) or subject.units.get(mutant.file.partition("/")[0])
+    tests = subject.tests_of(mutant.file)
     return tests is not None and not passes(tests)
+
+
+def require_passing(tests: tuple[str, ...] | None) -> None:
+    """Raise `SystemExit` where tests fail on the unchanged code: every mutant would seem to be killed."""
+    if tests and os.waitpid(started(lambda: not passes(tests)), 0)[1]:
+        raise SystemExit(f"{' '.join(tests)} fail on the unchanged code: mend them, or all mutants seem killed")
 
 
 def noted(journal: Path) -> Iterator[dict[str, Any]]:
@@ -146,8 +159,9 @@ def tried(subject: Subject, folder: Path, only: list[str], *, again: bool, proce
             found = list(mutants(path, file))
             rules = {each.name: by_rule(each) for each in found}
             fates = {each.name: done.get((file, digest, each.name)) for each in found}
-            wanted = (None, "survived") if again else (None,)
+            wanted = (None, OUT_OF_TIME, "survived") if again else (None, OUT_OF_TIME)
             todo = [each for each in found if rules[each.name] is None and fates[each.name] in wanted]
+            require_passing(subject.tests_of(file) if todo else None)
             for mutant, outcome in outcomes(todo, check, processes):
                 told = {"file": file, "digest": digest, "mutant": mutant.name, "outcome": outcome}
                 stream.write(json.dumps(told | {"line": mutant.line, "change": mutant.change}) + "\n")

@@ -55,13 +55,19 @@ TESTS = (
 #: Tests of what no file shows: how files are opened and numbers printed, the command, and what is asked of a text.
 UNITS = {
     "runs.py": ("tests/proofs/test_forged_runs.py",),
+    "standing.py": ("tests/properties/test_whole_gangs.py",),
+    "decisions.py": ("tests/certificates/test_forged_decisions.py",),
     "front.py": ("tests/proofs/test_verifier_program.py",),
     "reading.py": ("tests/proofs/test_verifier_reading.py", "tests/proofs/test_verifier_program.py"),
 }
 LAST_DIGIT = "tests/properties/test_last_digit.py"
 #: Tests of what no call shows, such as what cannot be written down; those of a folder for each module in it.
 PARTS = {
-    "entitlements": ("tests/properties/test_entitlements.py", LAST_DIGIT),
+    "entitlements": ("tests/properties/test_held_and_owed.py", "tests/properties/test_entitlements.py", LAST_DIGIT),
+    **dict.fromkeys(
+        (f"entitlements/{name}.py" for name in ("nobody_starves_while_lent", "starving", "whole_gangs")),
+        ("tests/properties/test_whole_gangs.py", "tests/properties/test_entitlements.py", LAST_DIGIT),
+    ),
     "runs": ("tests/properties/test_run_properties.py",),
     "schedules": ("tests/properties/test_schedule_properties.py", LAST_DIGIT),
     "lattice.py": ("tests/properties/test_lattice.py",),
@@ -118,6 +124,10 @@ class Subject:
     units: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     seconds: float = 3
     slowest: float = 0.5
+
+    def tests_of(self, file: str) -> tuple[str, ...] | None:
+        """Return the tests of what no file shows of a module, its own or those of its folder."""
+        return self.units.get(file) or self.units.get(file.partition("/")[0])
 
 
 @dataclass(frozen=True)

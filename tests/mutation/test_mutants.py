@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,3 +84,32 @@ def test_what_was_read_is_still_there() -> None:
         [path] = [found for each in ("proofs/verifier", "fairopt/properties") if (found := top / each / file).exists()]
         before = " ".join(path.read_text(encoding="utf-8").split())
         assert " ".join(change.partition(" -> ")[0].split()) in before, change
+
+
+def command() -> Any:
+    """Return the command's module; its name is that of every command."""
+    spec = spec_from_file_location("mutation_command", Path(__file__).with_name("__main__.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_who_is_ended_by_the_clock_is_not_killed() -> None:
+    fate = command().fate
+    assert [fate(each) for each in (0, 1 << 8, signal.SIGPROF, signal.SIGALRM)] == [
+        "survived",
+        "killed",
+        "killed",
+        "out of time",
+    ]
+
+
+def test_tests_that_fail_without_a_mutant_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = command()
+    monkeypatch.setattr(asked, "passes", lambda tests: tests == ("good.py",))
+    asked.require_passing(None)
+    asked.require_passing(("good.py",))
+    with pytest.raises(SystemExit, match=r"bad\.py fail on the unchanged code: mend them"):
+        asked.require_passing(("bad.py",))

@@ -217,6 +217,7 @@ def test_who_could_run_elsewhere_makes_room() -> None:
     assert most_served({(0, 1): 2, (0, 2): 2}, [2, 2, 0]) == 4
     assert most_served({(0, 1): 2, (1, 2): 2, (0, 3): 2}, [2, 2, 2, 0]) == 6
     assert most_served({(1, 2): 1, (0, 1): 2}, [0, 2, 1]) == most_served({(0, 1, 2): 3}, [0, 2, 1]) == 3
+    assert most_served({(0, 2): 1, (0, 3): 2}, [1, 0, 2, 0]) == 2  # what is moved away once is not moved again
     # the first is moved twice: from the first type to the second, and on to the fourth
     assert most_served({(0, 1, 3): 1, (0, 2, 4): 1, (1, 2, 4): 1}, [1, 1, 0, 1, 0]) == 3
 

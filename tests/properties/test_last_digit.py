@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction as F
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from one_type import now, one_type
 
 from fairopt import allocate
 from fairopt.certificates import PropertyProof
@@ -30,9 +30,9 @@ from fairopt.properties import (
 from fairopt.properties import property as property_module
 from fairopt.properties.boundary import Reach, percent
 from fairopt.properties.entitlements import guarantee_incentive
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, taken
+from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers, PeerEnvy
-from fairopt.properties.entitlements.held_and_owed import asks
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks
 from fairopt.properties.over_optima import Slack
 from fairopt.properties.property import MechanismProperty, Property
 from fairopt.properties.schedules.misreports import ScheduleMisreport, ScheduleStrategyProofness
@@ -195,13 +195,10 @@ def test_shares_are_feasible_at_whatever_speedups() -> None:
 
 # -- entitlements ----------------------------------------------------------------------------------------------------
 def test_what_is_taken_from_each_is_taken_off_once() -> None:
-    lent = SimpleNamespace(
-        free=[1],
-        entitlements=SimpleNamespace(users=("A", "B")),
-        lent=lambda node, column: {0: 2, 1: 3},
-    )
-    assert taken(lent, 0, 0, 4) == (("", 1), ("A", 2), ("B", 1))  # type: ignore[arg-type]
-    assert taken(lent, 0, 0, 9) == (("", 1), ("A", 2), ("B", 3))  # type: ignore[arg-type]
+    market = one_type(6, {"a": 0, "b": 2, "c": 3}, {"a": 9})
+    stands = HeldAndOwed.of(market, now(market))
+    assert stands.sources(0, 0, 5) == (("", 1), ("c", 3), ("b", 1))
+    assert stands.sources(0, 0, 9) == (("", 1), ("c", 3), ("b", 2))
 
 
 def test_envy_of_a_peer_that_is_too_small_to_print_is_told_apart() -> None:

@@ -17,8 +17,9 @@ from fairopt.proofs.verifier import standing
 from fairopt.proofs.verifier.reading import Rejected
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import Answer, Verdict
-from fairopt.properties.entitlements import starving
-from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
+from fairopt.properties.entitlements import starving, whole_gangs
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
+from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent, StarvedWhileLent
 from fairopt.properties.entitlements.whole_gangs import Chooser, Way
 from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
 from fairopt.testing.samples import entitled_markets, stated
@@ -157,6 +158,54 @@ def test_what_gangs_take_beside_gpus_can_be_had_too(
     assert verdict.holds or str(verdict.witness).startswith(action)
 
 
+def test_what_is_idle_in_part_and_lent_in_part_is_told_of_what_gangs_take_besides() -> None:
+    market = with_cpu([5], stock=9, guarantee=5, held=8)
+    stands = HeldAndOwed.of(market, now(market))
+    witness = StarvedWhileLent.of(stands, 0, 0, starving.Starving(stands).of(0, 0))
+    assert witness.others == (("cpu:all", (("", 1), ("b", 4))),)
+    idle = with_cpu([5], stock=13, guarantee=5, held=8)
+    stands = HeldAndOwed.of(idle, now(idle))
+    assert StarvedWhileLent.of(stands, 0, 0, starving.Starving(stands).of(0, 0)).others == ()
+
+
+def test_gangs_that_have_some_of_their_gpus_are_run_and_others_started() -> None:
+    gangs = (("g1", 4, "H100"), ("g2", 2, "A100"), ("g3", 2, "T4"))
+    said = {amount: str(StarvedWhileLent("a", "H100", amount, gangs, (("b", 4),))) for amount in (3, 4, 5)}
+    assert {amount: words.partition(" ")[0] for amount, words in said.items()} == {3: "run", 4: "start", 5: "run"}
+
+
+def owed_of(market: Market, column: int) -> Any:
+    """Return how much more of a column the first user is owed."""
+    return starving.Starving(HeldAndOwed.of(market, now(market))).of(0, column).amount
+
+
+def test_gangs_that_wait_for_cpus_get_no_more_gpus_than_there_are() -> None:
+    assert owed_of(with_cpu([1] * 5, stock=5, guarantee=5, held=5), 1) == 4  # of 2 GPUs each, and 8 can be had
+    users, types = ["a", "b"], ["T1", "T2"]
+    gangs = Gangs.of(
+        [*"aaabb"], [1] * 5, users=users, types=types, on=[None] * 3 + types, other={"cpu": [1, 1, 1, 3, 0]}
+    )
+    guarantee = {"a": {"T1": 1, "T2": 1, "cpu:all": 3}}
+    owed = Entitlements.of(users, types, goods={Good("cpu", "all"): 3}, guarantee=guarantee, gangs=gangs)
+    market = Market.of([[1, 1]] * 2, [1, 1], users=users, types=types, entitlements=owed)
+    assert [owed_of(market, column) for column in range(3)] == [1, 1, 2]
+
+
+def test_in_floats_a_gang_gets_the_last_gpu_and_the_last_cpu() -> None:
+    market = with_cpu([5, 0, 0, 0], stock=5, guarantee=0, held=0)
+    assert owed_of(market, 0) == owed_of(market.as_(float), 0) == 8
+
+
+def test_who_holds_some_and_can_have_no_whole_gang_is_owed_nothing() -> None:
+    assert owed_of(one_type(6, {"a": 1, "b": 5}, {"a": 4}, guarantee={"a": [4]}), 0) == 0
+    assert owed_of(one_type(2, {"a": 1, "b": 1}, {"a": 4}, guarantee={"a": [2], "b": [1]}), 0) == 0
+
+
+def test_one_gpu_is_enough_to_starve() -> None:
+    market = gangs_of([1], free=0, lent=2, guarantee=1)
+    assert StarvedWhileLent("a", "H100", 1, (), ()).refutes(market, now(market))
+
+
 def test_gangs_of_a_user_are_chosen_as_of_all_choices_the_best() -> None:
     random = np.random.default_rng(3)
     for _ in range(150):
@@ -167,6 +216,11 @@ def test_gangs_of_a_user_are_chosen_as_of_all_choices_the_best() -> None:
         assert not Counter(found) - Counter(sizes)
         over = Fraction(int(random.integers(1, 80)), 2)
         assert standing.fits_between(sizes, over, Fraction(room)) == any(over < each <= room for each in sums)
+
+
+def test_gangs_that_take_just_so_much_do_not_take_more() -> None:
+    assert not standing.fits_between([2], Fraction(2), Fraction(3))
+    assert standing.fits_between([2, 1], Fraction(2), Fraction(3))
 
 
 def test_gangs_are_chosen_within_several_bounds_as_of_all_choices_the_best() -> None:
@@ -192,6 +246,48 @@ def test_gangs_are_chosen_within_several_bounds_as_of_all_choices_the_best() -> 
         assert tuple(total) in sums
         assert used <= kinds
         assert total[0] == max(each[0] for each in sums)
+
+
+def test_gangs_that_run_on_either_type_are_split_between_them() -> None:
+    """A gang of 3 on each of the two types with 3 GPUs: the other gangs of 3 and those of 2 do not fit any more."""
+    kinds = {(Way(0, (size, size, 0)), Way(1, (size, 0, size))): count for size, count in ((2, 2), (3, 3))}
+    found = Chooser().best(kinds, (6, 3, 3))
+    assert sorted((way.type, way.takes[0], count) for _, way, count in found) == [(0, 3, 1), (1, 3, 1)]
+
+
+def test_gangs_of_many_sizes_are_traced_to_their_sum() -> None:
+    random = np.random.default_rng(5)
+    for _ in range(8):
+        sizes = (2 * random.choice(np.arange(8, 60), 14, replace=False)).tolist()
+        room, sums = int(sum(sizes) * 0.4), {0}
+        for size in sizes:
+            sums |= {each + size for each in sums}
+        found = Chooser().fullest(sizes, room)
+        assert sum(found) == max(each for each in sums if each <= room)
+        assert not Counter(found) - Counter(sizes)
+
+
+def test_bundles_make_every_number_and_are_few() -> None:
+    for count in range(20):
+        bundles = list(whole_gangs._bundles(count))
+        assert {sum(each) for m in range(len(bundles) + 1) for each in combinations(bundles, m)} == set(
+            range(count + 1)
+        )
+        assert len(bundles) == count.bit_length()
+
+
+def test_work_that_just_suffices_is_enough_and_what_fills_the_room_takes_none() -> None:
+    chooser = Chooser(work=5)
+    assert [chooser._may(5), chooser._may(1), chooser._may(0)] == [True, False, False]
+    full = Chooser(work=0)
+    assert [count for *_, count in full.best({(Way(0, (2, 1)),): 2}, (4, 9))] == [2]
+    assert [count for *_, count in full.best({(Way(0, (2, 1)),): 2}, (7, 9))] == [2]
+    assert full.fullest([2, 2, 3], 5) == (3, 2)
+    assert full.complete
+
+
+def test_a_gang_without_gpus_is_not_chosen() -> None:
+    assert Chooser().fullest([0, 3], 5) == (3,)
 
 
 def test_where_there_are_too_many_ways_some_are_found_and_said_not_to_be_all() -> None:
