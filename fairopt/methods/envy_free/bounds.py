@@ -264,13 +264,20 @@ def _mixed(users: MergedUsers, bundle: Array, holds: Array, own: Array, strict: 
 
 
 def _strict(users: MergedUsers) -> Array:
-    """Return bundles per weight (n, k) that are right for their holders and nobody else."""
+    """Return bundles per weight (n, k) that are right for their holders and nobody else.
+
+    What these leave over everybody gets the same part of, which changes no envy, unless demands may limit it.
+    """
     direction = users.speedup * users.capacity
     # dividing by the largest first keeps squares in range
     direction = direction / direction.max(axis=1, keepdims=True)
     direction /= np.sqrt((direction * direction).sum(axis=1, keepdims=True))
     bundle = direction * users.capacity / users.weight.sum()
-    return np.asarray(bundle * _fit(users, bundle))
+    bundle = bundle * _fit(users, bundle)
+    if (users.demand == INFINITY).all():
+        bundle = bundle + np.maximum(users.capacity - users.weight @ bundle, 0.0) / users.weight.sum()
+        bundle = bundle * _fit(users, bundle)
+    return np.asarray(bundle)
 
 
 def _fit(users: MergedUsers, bundle: Array) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.methods.envy_free.alike_types import AlikeTypes
 from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum
 from fairopt.methods.envy_free.restricted_lp import EnvyRows, KeyedBasis, RestrictedStart
 from fairopt.methods.grouping import alike_rows, evened_out, identical_rows, shared_out, sums
@@ -38,7 +39,7 @@ ALIKE = 1e-10
 class EnvyInstance:
     """The users of a market once identical ones are merged, by ``name``: ``direction`` (n, k) speedups, ``limit`` (n,).
 
-    ``types``: the market's columns that the k types stand in.
+    ``types``: the market's columns that the k types stand in, or the first of those that are alike.
     """
 
     name: tuple[str, ...]
@@ -162,7 +163,7 @@ class MergedUsers:
     users: ``speedup`` (d, k), ``weight``, ``demand``, ``top`` (largest speedup), ``direction`` (the same number where
     speedups are in proportion) and ``merged`` (place in the instance), all (d,). Of the instance's users: ``weights``
     and ``gain``, what a unit of throughput and weight counts in the objective. ``types``, ``capacity`` (k,): the types
-    that have GPUs and a user that runs on them.
+    that have GPUs and a user that runs on them. The instance has one type for each of the ``kinds`` of these.
     """
 
     types: Array
@@ -175,6 +176,7 @@ class MergedUsers:
     top: Array
     direction: Array
     merged: Array
+    kinds: AlikeTypes
     instance: EnvyInstance
     weights: Array
     gain: Array
@@ -196,6 +198,8 @@ class MergedUsers:
         alike = np.column_stack([scaled, of_all / of_all.max(axis=1, keepdims=True)])
         direction = alike_rows(alike, ALIKE)[1]
         leaders, merged = identical_rows(np.column_stack([direction, limit]))
+        kinds = AlikeTypes.of(rows, capacity[types], by_worth=bool((limit == INFINITY).all()))
+        one_each, names = scaled[np.ix_(leaders, kinds.first)], tuple(users[i] for i in first[leaders])
         return cls(
             types=types,
             capacity=capacity[types],
@@ -207,7 +211,8 @@ class MergedUsers:
             top=top,
             direction=direction,
             merged=merged,
-            instance=EnvyInstance(tuple(users[i] for i in first[leaders]), scaled[leaders], limit[leaders], types),
+            kinds=kinds,
+            instance=EnvyInstance(names, one_each, limit[leaders], types[kinds.first]),
             # users in proportion can as well hold the same per weight: their average is worth the same to them
             weights=np.bincount(merged, together),
             gain=np.bincount(merged, together * top),

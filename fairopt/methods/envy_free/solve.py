@@ -76,7 +76,7 @@ def envy_free_shares(
     """
     clock = StageClock()
     merged = MergedUsers.of(users, speedup, capacity, weight, demand)
-    instance, there = merged.instance, merged.capacity
+    instance, there = merged.instance, merged.kinds.capacity
     value, size = instance.direction * there, there / merged.weights.sum()
     if start is not None and start.fits(instance):
         at = start.start_for(instance, value, size)
@@ -107,6 +107,7 @@ def envy_free_shares(
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
     bundle[:, merged.types] = proven.held[merged.group]
     prices[merged.types] = proven.dual.prices
+    of_all = merged.kinds.together(proven.dual.prices * merged.capacity)
     clock.lap("certify")
     return EnvyFreeResult(
         # bundles that were almost the same are one; what a user cannot run on is of no use to it
@@ -119,7 +120,7 @@ def envy_free_shares(
         demand_duals=proven.dual.demand_duals[merged.group],
         effort={**found.effort, "groups": float(len(merged.weights)), "mixed": proven.mixed},
         seconds=clock.stages,
-        warm_start=None if found.end is None else EnvyFreeWarmStart(instance, found.end, proven.dual.prices * there),
+        warm_start=None if found.end is None else EnvyFreeWarmStart(instance, found.end, of_all),
         _users=merged,
         _proof=proven.dual,
     )
@@ -174,10 +175,10 @@ def _spread_optimum(wide: SpreadUsers, near: SpreadUsers, limit: Array, begin: B
 
 def _all_the_same(merged: MergedUsers) -> EnvyFreeOptimum:
     """Return what is known from the start: nobody envies anybody where all bundles are the same."""
-    n, k = len(merged.weights), len(merged.capacity)
-    bundle, nothing = (merged.capacity / merged.weights.sum())[None], (np.zeros(0, dtype=np.int64),) * 2
+    n, there = len(merged.weights), merged.kinds.capacity
+    bundle, nothing = (there / merged.weights.sum())[None], (np.zeros(0, dtype=np.int64),) * 2
     holds = np.zeros(n, dtype=np.int64)
-    return EnvyFreeOptimum(bundle, holds, np.zeros(k), np.zeros(n), *nothing, np.zeros(0), end=None, effort={})
+    return EnvyFreeOptimum(bundle, holds, np.zeros(len(there)), np.zeros(n), *nothing, np.zeros(0), end=None, effort={})
 
 
 def _better(one: _Proven, other: _Proven | None) -> _Proven:
@@ -194,5 +195,6 @@ def _bounded(merged: MergedUsers, proven: _Proven) -> _Proven:
 
 
 def _proven(merged: MergedUsers, found: EnvyFreeOptimum) -> _Proven:
+    found = merged.kinds.apart(found)
     dual = upper_bound(merged, merged.multipliers(found), found.prices, found.demand_duals[merged.merged])
     return _Proven(dual, *lower_bound(merged, found.bundle, found.holds[merged.merged]))

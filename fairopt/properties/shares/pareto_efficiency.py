@@ -150,7 +150,7 @@ class ParetoEfficiency(AllocationProperty):
         # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
         relative = min(gain, (gains / fair).max())
         slack, size = -gain if gain > 0 else 0 * gain, gain / relative if relative > 0 else 1
-        unit = "gains, each in worths of the equal share, summed"
+        unit = "sum of gains, each over what the equal share is worth"
         effort = f"all feasible allocations (a linear program solved by {solution.backend})"
         dominating = DominatingAllocation(better, gains, market.users)
         verdict = self._by_slack(market, slack, size, tolerance, unit=unit, effort=effort, witness=dominating)
