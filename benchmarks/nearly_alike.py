@@ -65,7 +65,7 @@ def main() -> None:
         gaps.append(decision.solution.gap or 0.0)
         assert verify(json.loads(json.dumps(CooperativeOEF().certify(decision).to_json())))
     print(f"{asked.markets} markets, not decided: {sum(undecided.values())} {dict(undecided)}")
-    print(f"largest gap {max(gaps):.1e}; seconds of processor: {max(seconds):.2f}, {np.median(seconds):.2f} in the middle")
+    print(f"largest gap {max(gaps):.1e}; CPU seconds: {max(seconds):.2f}, middle {np.median(seconds):.2f}")
 
 
 if __name__ == "__main__":
