@@ -13,6 +13,7 @@ from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
 from fairopt.metrics import Metrics
 from fairopt.problem import Market
 from fairopt.problem.batch import Batch
+from fairopt.problem.ranges import stand_ins
 from fairopt.program import Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
 from fairopt.properties.boundary import Reach, percent
@@ -49,6 +50,8 @@ def markets(rows: Sequence[AllocationRow], market: Market, properties: Sequence[
         if (over.some.answer, over.every.answer) == (Answer.HOLDS, Answer.FAILS)
     ]
     title = f"{len(market.users)} users share {gpus}."
+    if said := stand_ins(market):
+        title += f"\n{said}"
     if within := range_of(market):
         title += (
             "\nPolicies decide by the speedups that are stated, robust ones by the ranges. Verdicts are for all true "

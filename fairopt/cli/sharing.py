@@ -26,6 +26,7 @@ from fairopt.problem import exact as rational
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import is_batch_file
 from fairopt.problem.files.storage import naming, require_place
+from fairopt.problem.ranges import stand_ins
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
 
 #: How the name of the record of a run ends.
@@ -122,6 +123,8 @@ def solve(
         print_json(as_json.decision(decision, only or Uniqueness(), worst, exact=exact))
     else:
         tables.decision(decision, only)
+        if said := stand_ins(problem):
+            tables.say(said)
         if worst is not None:
             tables.say(f"{worst}.")
     if certificate is not None:

@@ -30,6 +30,7 @@ from fairopt.policy.schedule import Schedule
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.problem.floors import is_entitled
+from fairopt.problem.ranges import unmeasured
 from fairopt.program import INFINITY
 
 _log = logging.getLogger(__name__)
@@ -259,16 +260,10 @@ def unheeded(policy: Policy, problem: Any) -> str:
     if missed := sorted(each.value for each in problem.entitlements.said - policy.heeds):
         remedy = "leave these out" if needs_some else "Market.plain() leaves entitlements out"
         return f"{policy.name} does not heed {', '.join(missed)}, which this market has; {remedy}"
-    if not needs_some and problem.entitlements.rate is None and (unknown := _unmeasured(problem)):
+    if not needs_some and problem.entitlements.rate is None and (unknown := unmeasured(problem)):
         remedy = "give them, bounds, or a rate of each type"
         return f"{policy.name} decides by speedups, and those of {unknown[0]} are not known; {remedy}"
     return ""
-
-
-def _unmeasured(market: Market) -> list[str]:
-    """Return the users of whom some speedup may be any positive number."""
-    least, most = market.ends
-    return [market.users[i] for i in np.flatnonzero(((least == 0) & (most == INFINITY)).any(axis=1))]
 
 
 def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False) -> Callable[[Market], Allocation]:

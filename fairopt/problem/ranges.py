@@ -52,6 +52,24 @@ def with_error(market: Market, error: object) -> Market:
     )
 
 
+def unmeasured(market: Market) -> list[str]:
+    """Return the users of whom some speedup may be any positive number; what a market states there is a stand-in.
+
+    >>> unmeasured(Market.of([[1, 2], [1, 1]], [1, 1], least=[[1, 2], [0, 0]], most=[[1, 2], [None, None]]))
+    ['u2']
+    """
+    least, most = market.ends
+    return [market.users[i] for i in np.flatnonzero(((least == 0) & (most == INFINITY)).any(axis=1))]
+
+
+def stand_ins(market: Market) -> str:
+    """Return, in words, whose throughputs are not of measured speedups; "" where all are measured."""
+    users = unmeasured(market)
+    names = ", ".join(users[:5]) + (f" and {len(users) - 5} others" if len(users) > 5 else "")
+    counts = f"Not all speedups of {names} are known. A GPU counts there as its type's rate says, or as 1"
+    return f"{counts}, so that throughputs do not say how fast they run." if users else ""
+
+
 def shrunk(market: Market, part: Number) -> Market:
     """Return the market whose ranges are a ``part`` of what they were, around the speedups that are stated.
 
