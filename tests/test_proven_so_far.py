@@ -102,6 +102,20 @@ def test_the_optimum_is_between_what_was_found_and_what_was_proven(policy: str, 
     assert all(later <= earlier * (1 + 1e-6) or later < 0.2 for earlier, later in pairwise(gaps))
 
 
+def test_what_floats_have_proven_is_told_where_rationals_come_to_no_end_in_time() -> None:
+    """A gap of floats that is too wide is a reason to decide in rationals; the time limit ends these."""
+    market = market_of(60, 4, demands=False)
+    best = allocate("oef-cooperative", market).objective
+    with patch("fairopt.backends.trust.WIDE", -1.0):
+        found = [stopped("oef-cooperative", market, limit) for limit in range(60, 200, 5)]
+    late = [each for each in found if each is not None and "in rationals" in each.raw_status]
+    assert late
+    for each in late:
+        assert each.status is Status.LIMIT
+        assert each.lower <= best * (1 + 1e-9)
+        assert each.gap < 1e-6
+
+
 @pytest.mark.parametrize("backend", ["highs", "exact"])
 def test_the_first_level_of_water_filling_is_told_with_shares_of_the_last_round(backend: str) -> None:
     seen = [found for limit in range(40) if (found := stopped(WaterFilling(), TWO_LEVELS, limit, backend=backend))]

@@ -196,7 +196,15 @@ def decide(
                 raise
             # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
             _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
-            decision, at = _in_rationals(policy, problem, state, at, options)
+            try:
+                decision, at = _in_rationals(policy, problem, state, at, options)
+            except (NotSolved, OutOfTime) as late:
+                if (known := _until(failure, late)) is None:
+                    raise
+                if isinstance(late, NotSolved):
+                    known.require_optimal()
+                late.solution = known
+                raise
     wanted = "an Allocation of a Market, a Schedule of a Queue, a Plan of a Batch"
     require_returned(isinstance(decision, Decision), decision, f"{type(policy).__name__}.decide", wanted)
     return replace(decision, solver=at.solver)
@@ -219,6 +227,17 @@ def _in_rationals(
         _log.info("%s: rationals fail, too (%s); now in floats, whatever rounding does", policy.name, failure)
     floats.surely = False
     return policy.decide(problem, state, floats), floats
+
+
+def _until(floats: NotSolved | NotCapable, late: NotSolved | OutOfTime) -> Solution | None:
+    """Return what ``floats`` have proven where rationals came to a limit before an answer; None where nothing."""
+    known: Solution | None = floats.solution if isinstance(floats, NotSolved) else None
+    found = late.solution
+    # the optimum of one of several programs is none of the market's
+    open_ = found is None or found.status in (Status.LIMIT, Status.OPTIMAL)
+    if known is None or known.lower is None or not open_:
+        return None
+    return replace(known, status=Status.LIMIT, raw_status=f"bounds in floats; in rationals: {late}")
 
 
 @contextmanager
