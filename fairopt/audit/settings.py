@@ -106,8 +106,11 @@ def with_settings(market: Market, settings: Iterable[SetTo]) -> Market:
     A group whose guarantee is at least the sum of its members' gains or loses what they do; its own part stays.
     Errors: `BadInput` for a guarantee above the cap or below the reserve.
     """
-    for each in settings:
+    made = tuple(settings)
+    for each in made:
         market = _capacity(market, each) if each.key == CAPACITY else _entitled(market, each)
+    for each in made:  # a quota and its cap may be given in either order
+        _require_in_order(market, each)
     return market
 
 
@@ -128,9 +131,7 @@ def _entitled(market: Market, each: SetTo) -> Market:
     if field == "guarantee":
         _with_groups(said, own, node, at[1], more)
     changed: Any = {field: own}
-    said = replace(said, **changed)
-    _require_in_order(said, at, each)
-    return replace(market, entitlements=said)
+    return replace(market, entitlements=replace(said, **changed))
 
 
 def _new(old: Any, each: SetTo) -> Any:
@@ -147,13 +148,17 @@ def _with_groups(said: Entitlements, own: Array, node: int, column: int, more: A
             own[group, column] = before[group] + more
 
 
-def _require_in_order(said: Entitlements, at: Any, each: SetTo) -> None:
-    if not each.type:
+def _require_in_order(market: Market, each: SetTo) -> None:
+    said = market.entitlements
+    if said is None or not (each.name and each.type):
         return
+    at, field = (said.node(each.name), said.columns.index(each.type)), SETTABLE[each.key].field
     guarantee, cap, reserve = said.guarantee[at], said.cap[at], said.reserve[at]
     if guarantee > cap and guarantee != INFINITY:
-        remedy = f"Set {each.name}.{each.type}.cap too"
-        raise BadInput(f"a quota of {guarantee} and a cap of {cap}", place=f"--set {each}", remedy=remedy)
+        remedy = f"Set {each.name}.{each.type}.{'quota' if field == 'cap' else 'cap'} too"
+        wrong = f"a quota of {number_text(guarantee)} and a cap of {number_text(cap)}"
+        raise BadInput(wrong, place=f"--set {each}", remedy=remedy)
     if reserve > guarantee:
-        remedy = f"Set {each.name}.{each.type}.reserve too"
-        raise BadInput(f"a reserve of {reserve} and a quota of {guarantee}", place=f"--set {each}", remedy=remedy)
+        remedy = f"Set {each.name}.{each.type}.{'quota' if field == 'reserve' else 'reserve'} too"
+        wrong = f"a reserve of {number_text(reserve)} and a quota of {number_text(guarantee)}"
+        raise BadInput(wrong, place=f"--set {each}", remedy=remedy)

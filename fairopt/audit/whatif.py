@@ -94,6 +94,13 @@ class WhatIf(Tabular):
                     yield GivenGpus(old.policy, *key, was.get(key, 0), now.get(key, 0))
 
     @cached_property
+    def undecided(self) -> dict[str, tuple[str, str]]:
+        """Why policies give nothing before, or after, where that changes; "" where they decide."""
+        later = {each.policy: each.error for each in self.after.alternatives}
+        both = {each.policy: (each.error, later.get(each.policy, "")) for each in self.before.alternatives}
+        return {policy: (was, now) for policy, (was, now) in both.items() if was != now}
+
+    @cached_property
     def reasons(self) -> dict[str, tuple[str, str]]:
         """Why users wait, before and after, where that changes; "" for one that does not wait."""
         names = dict.fromkeys((*self.before.reasons, *self.after.reasons))
@@ -149,6 +156,9 @@ class WhatIf(Tabular):
                 each._asdict() | {"before": each.before.value, "after": each.after.value} for each in self.footings
             ],
             "given": [plain(each._asdict(), exact=exact) for each in self.given],
+            "undecided": {
+                policy: {"before": was or None, "after": now or None} for policy, (was, now) in self.undecided.items()
+            },
             "reasons": {
                 name: {
                     when: reason_json(each.reasons[name]) if name in each.reasons else None

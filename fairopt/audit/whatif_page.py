@@ -84,6 +84,8 @@ def _given(found: WhatIf) -> Mapping[str, str | dict[str, dict[str, tuple[Number
     for each in (*found.before.alternatives, *found.after.alternatives):
         if out.get(each.policy, {}) == {}:
             out[each.policy] = each.error or {}
+    for policy, (was, now) in found.undecided.items():
+        out[policy] = f"before: {was or 'decides'}; after: {now or 'decides'}"
     for given in found.given:
         rows = out[given.policy]
         if isinstance(rows, dict):

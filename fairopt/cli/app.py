@@ -103,6 +103,16 @@ class Once(TyperCommand):
         self._keep_what_is_read(ctx)
         return rest
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. A wrong value of an option is named as it is written here, not as in a call of Python."""
+        try:
+            return super().invoke(ctx)
+        except BadInput as error:
+            named = f"--{error.place.replace('_', '-')}"
+            if not error.file and any(named in each.opts for each in self.params):
+                error.place = named
+            raise
+
     def _missing(self, parameter: Any) -> Any:
         """Return the argument that is missing: behind one that takes any number of words, the last was taken for it."""
         behind = [each for each in self.params[self.params.index(parameter) + 1 :] if is_argument(each)]

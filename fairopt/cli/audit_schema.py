@@ -85,6 +85,7 @@ AUDITING: Mapping[str, Schema] = MappingProxyType(
                 "implied": (NAMES, "The quotas of groups that follow."),
                 "footings": (listed(OBJECT), "Who stands differently."),
                 "given": (listed(OBJECT), "What policies give differently."),
+                "undecided": (by_name(OBJECT), "Why policies give nothing, before and after, where that changes."),
                 "reasons": (by_name(OBJECT), "Why users wait, before and after, where that changes."),
                 "verdicts": (by_name(_VERDICTS), "Verdicts on what is held that change, in answer or margin, by name."),
                 "mended": (NAMES, "What was broken and is no more."),

@@ -18,7 +18,7 @@ from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_
 from fairopt.errors import BadInput
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
 from fairopt.frontier.words import below, decimal, sentence
-from fairopt.problem import Market, exact, read_market
+from fairopt.problem import Market, read_market
 from fairopt.problem.files.storage import require_place
 from fairopt.program import number_text
 from fairopt.replacing import Replacing
@@ -47,7 +47,7 @@ def frontier_command(
         str | None,
         typer.Option(
             metavar="PART",
-            help="Follow curves up to this part of the goal; by default linear ones exactly, others to 1/1000.",
+            help="Follow curves up to this part of the goal, such as 1%; by default linear ones exactly, others to 1/1000.",
         ),
     ] = None,
     normalise: Annotated[
@@ -83,8 +83,7 @@ def frontier_command(
     chosen, others = compared_policies(policy_names, Market, problem)
     parts = len(goals or _GOALS) * len(against or _PROPERTIES)
     with tables.progress(2 * parts + len(chosen)) as advance:
-        near = None if gap is None else exact(gap, "--gap")
-        found = frontier(problem, goals, against, policies=chosen, gap=near, limit=limit, watch=advance)
+        found = frontier(problem, goals, against, policies=chosen, gap=gap, limit=limit, watch=advance)
     found = replace(found, left_out=others)
     if json_:
         print_json({"schema": SCHEMA, **found.to_json()})

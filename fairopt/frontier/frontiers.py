@@ -19,8 +19,9 @@ from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace
 from fairopt.frontier.goals import GOALS, Welfare
 from fairopt.frontier.relaxed import RELAXED, Relaxed
 from fairopt.frontier.tracing import face_of, on_faces, trace
-from fairopt.problem import Market, exact
+from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
+from fairopt.problem.ranges import part_of
 from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.program import Number
 from fairopt.properties import TOLERANCE
@@ -135,7 +136,7 @@ def frontier(
     properties: AnyRelaxed | Sequence[AnyRelaxed] | None = None,
     *,
     policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
-    gap: Number | None = None,
+    gap: Number | str | None = None,
     limit: float | None = None,
     watch: Callable[[str, str], None] = lambda what, part: None,
 ) -> Frontier:
@@ -164,8 +165,9 @@ def frontier(
     """
     require(isinstance(market, Market), f"a {type(market).__name__}", "market", "Give a Market")
     _require_plain(market)
-    near = None if gap is None else exact(gap, "gap")
-    require(near is None or near >= 0, gap, "gap", "Give a part that is not negative")
+    remedy = "Give a part that is not negative, such as 1% or 0.01"
+    near = None if gap is None else part_of(gap, "gap", remedy)
+    require(near is None or near >= 0, gap, "gap", remedy)
     rational = market.as_(Fraction)
     asked = list(product(_named(GOALS, Welfare, goals, "goal"), _named(RELAXED, Relaxed, properties, "property")))
     found: dict[tuple[str, str], Curve] = {}

@@ -31,14 +31,14 @@ def check_size(users: int, types: int) -> None:
         raise BadInput(f"{users} users with {types} types", place="speedup", remedy=remedy)
 
 
-def listed(values: object, place: str) -> list[object]:
+def listed(values: object, place: str, of: str = "numbers") -> list[object]:
     """Return the entries of a list, an array or a tuple; strings, dictionaries and sets are none."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
-        raise BadInput(f"got {shown(values)}", place=place, remedy="Give a list of numbers")
+        raise BadInput(f"got {shown(values)}", place=place, remedy=f"Give a list of {of}")
     try:
         return list(values)
     except TypeError as error:  # an array of no dimensions says so only here
-        raise BadInput(f"got {values!r:.100}", place=place, remedy="Give a list of numbers") from error
+        raise BadInput(f"got {values!r:.100}", place=place, remedy=f"Give a list of {of}") from error
 
 
 def listed_rows(speedup: object) -> list[list[object]]:

@@ -69,7 +69,7 @@ class Cluster(Frozen):
         "" for none, ``speed`` (H,) factors on throughput.
         Errors: `BadInput` that names the host or type, the value and what to do.
         """
-        gpu_types = [str(name) for name in listed(gpu_type, "gpu_type")]
+        gpu_types = [str(name) for name in listed(gpu_type, "gpu_type", "names")]
         if not gpu_types:
             raise BadInput("no hosts", place="hosts", remedy="Give at least one host")
         if len(gpu_types) > MOST_HOSTS:

@@ -171,7 +171,7 @@ def _known(name: object, known: Mapping[str, int], place: str, kind: str) -> int
 
 
 def _marked(names: object, column: Mapping[str, int], place: str) -> list[bool]:
-    chosen = {_known(each, column, place, "type") for each in listed(names, place)}
+    chosen = {_known(each, column, place, "type") for each in listed(names, place, "names")}
     if not chosen:
         raise BadInput("no types", place=place, remedy="Name at least one, or leave it out for all")
     return [j in chosen for j in range(len(column))]

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem.market import NEAR, Market
 from fairopt.problem.numbers import exact
 from fairopt.problem.throughput import usable
@@ -21,15 +21,19 @@ def relative_error(given: object, place: str = "error") -> Fraction:
     >>> relative_error("2.5%")
     Fraction(1, 40)
     """
-    text = given.strip() if isinstance(given, str) else given
     remedy = "Give a relative error from 0 to below 1, such as 5% or 0.05"
+    error = part_of(given, place, remedy)
+    require(0 <= error < 1, given if isinstance(given, str) else number_text(error), place, remedy)
+    return error
+
+
+def part_of(given: object, place: str, remedy: str) -> Fraction:
+    """Return a part of something, such as "5%", 0.05 or "1/20". Errors: `BadInput` with ``remedy`` for other texts."""
+    text = given.strip() if isinstance(given, str) else given
     try:
-        error = exact(text[:-1], place) / 100 if isinstance(text, str) and text.endswith("%") else exact(text, place)
+        return exact(text[:-1], place) / 100 if isinstance(text, str) and text.endswith("%") else exact(text, place)
     except BadInput as wrong:
         raise BadInput(wrong.problem, place=place, remedy=remedy) from wrong
-    if not 0 <= error < 1:
-        raise BadInput(f"got {text if isinstance(text, str) else number_text(error)}", place=place, remedy=remedy)
-    return error
 
 
 def with_error(market: Market, error: object) -> Market:

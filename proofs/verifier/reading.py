@@ -219,7 +219,8 @@ def parsed(written: str, place: str = "document") -> Any:
     try:
         return _JSON.decode(written)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{place}: not JSON that can be read: {brief(error)}") from error
+        what = "give a certificate, a recorded run or a schedule"
+        raise Unreadable(f"{place}: not JSON that can be read: {brief(error)}; {what}") from error
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -318,7 +318,7 @@ def test_malformed_files_end_with_status_2(fairopt: Callable[..., Ran], tmp_path
 def test_the_seconds_of_a_search_are_named(fairopt: Callable[..., Ran]) -> None:
     ran = fairopt("compare", MARKET, "--policy", "max-min", "--seconds", "0")
     assert ran.status == 2
-    assert ran.err == "fairopt: seconds: got 0.0. Give a time above 0\n"
+    assert ran.err == "fairopt: --seconds: got 0.0. Give a time above 0\n"
 
 
 def test_a_lie_with_no_place_for_its_market_is_not_looked_for(fairopt: Callable[..., Ran], tmp_path: Path) -> None:

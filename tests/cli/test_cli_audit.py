@@ -12,7 +12,7 @@ import pytest
 import yaml
 from ran_command import Ran
 
-from fairopt import allocate, audit, discovery
+from fairopt import allocate, audit, discovery, write_market
 from fairopt.audit import explain, whatif
 from fairopt.audit.settings import with_settings
 from fairopt.errors import BadInput
@@ -265,6 +265,41 @@ def test_settings_of_names_with_dots_and_of_groups() -> None:
         Market.of([[1]] * 2, [4], users=users, types=types, entitlements=low), ["a.b.T.1.quota=3"], policies=[]
     )
     assert apart.after.books.said.guarantee[2, 0] == 1  # a group's own number is its own
+
+
+def _of_two(quota: int) -> Market:
+    entitlements = Entitlements.of(["a", "b"], ["T"], guarantee={"a": [quota], "b": [2]})
+    return Market.of([[1], [1]], [10], users=["a", "b"], types=["T"], entitlements=entitlements)
+
+
+@pytest.mark.parametrize("settings", [("a.T.cap=4", "a.T.quota=3"), ("a.T.quota=3", "a.T.cap=4")])
+def test_a_cap_and_a_quota_below_it_may_be_set_in_either_order(settings: tuple[str, str]) -> None:
+    said = whatif(_of_two(8), settings, policies=[]).after.books.said
+    assert (said.guarantee[0, 0], said.cap[0, 0]) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("a.T.limit=4", "a quota of 8 and a cap of 4. Set a.T.quota too"),
+        ("a.T.reserve=9", "a reserve of 9 and a quota of 8. Set a.T.quota too"),
+    ],
+)
+def test_what_must_be_set_too_is_the_other_one(setting: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        whatif(_of_two(8), [setting], policies=[])
+
+
+def test_a_policy_that_no_longer_decides_gives_nothing_the_same(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    write_market(_of_two(8), tmp_path / "now.toml")
+    found = whatif(_of_two(8), ["a.T.quota=9"], policies=["max-min"])
+    assert list(found.undecided) == ["max-min"]
+    assert "add up to 11" in found.undecided["max-min"][1]
+    asked = ("whatif", tmp_path / "now.toml", "--set", "a.T.quota=9", "--policy", "max-min")
+    printed = fairopt(*asked).out
+    assert "max-min, before: decides\nmax-min, after:  guarantee, 'T'" in printed
+    assert "gives anything different" not in printed
+    assert fairopt(*asked, "--json").data["undecided"]["max-min"]["before"] is None
 
 
 @pytest.mark.parametrize("name", discovery.names(discovery.EMITTERS))

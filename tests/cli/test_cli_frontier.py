@@ -11,6 +11,9 @@ from time import process_time
 import pytest
 from ran_command import Ran
 
+from fairopt.datasets import oef_example
+from fairopt.frontier import frontier
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -44,8 +47,8 @@ def test_one_curve_as_numbers(fairopt: Callable[..., Ran]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--goal", "total"], "total_efficiency"),
-        (["--property", "envy"], "envy_freeness"),
+        (["--goal", "total"], "--goal: got 'total'. Give total_efficiency"),
+        (["--property", "envy"], "--property: got 'envy'. Give envy_freeness"),
         (["--gap", "much"], "--gap"),
         (["--gap", "-1"], "not negative"),
         (["--out", "curves.doc"], ".png"),
@@ -57,6 +60,15 @@ def test_a_mistake_is_named(fairopt: Callable[..., Ran], arguments: list[str], s
     assert ran.status == 2
     assert said in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_a_gap_may_be_given_in_percent() -> None:
+    percent, part = (
+        frontier(oef_example(), "nash_welfare", "envy_freeness", policies=[], gap=each).curves[0]
+        for each in ("1%", "0.01")
+    )
+    assert [each.value for each in percent.points] == [each.value for each in part.points]
+    assert 0 < percent.gap <= 0.01
 
 
 def test_one_page_with_all_of_it(fairopt: Callable[..., Ran], tmp_path: Path) -> None:

@@ -115,7 +115,8 @@ def number_schema(**numbers: int) -> dict[str, Any]:
 
 
 def _name_list(values: Any, place: str) -> list[str]:
-    return [check_name(name, f"{place}, entry {number}") for number, name in enumerate(listed(values, place), 1)]
+    names = enumerate(listed(values, place, "names"), 1)
+    return [check_name(name, f"{place}, entry {number}") for number, name in names]
 
 
 _NAME = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "\\S"}
