@@ -47,7 +47,7 @@ def frontier_command(
         str | None,
         typer.Option(
             metavar="PART",
-            help="Follow curves up to this part of the goal, such as 1%; by default linear ones exactly, others to 1/1000.",
+            help="Follow curves up to this part of the goal (1%); by default linear ones exactly, others to 1/1000.",
         ),
     ] = None,
     normalise: Annotated[
