@@ -1,7 +1,8 @@
 """Hard numbers: degenerate, nearly alike, far apart, ties, nothing there: a decision in floats is near the exact one.
 
-The judge is the exact decision; where there is none, the proven bounds of a second way. A message that the numbers are
-too far apart is no fault, a wrong number is.
+The judge is the exact decision; where there is none, the proven bounds of a second way; and of a policy that is
+another one on such a market, that one. A message that the numbers are too far apart is no fault, a wrong number is, and
+so is the word that there is no allocation: nobody having anything is one.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ import numpy as np
 from trials import Ending, Fault, Kind
 
 from fairopt import allocate, discovery, verify
+from fairopt.backends.solution import Status
 from fairopt.datasets import oef_example
-from fairopt.errors import BadInput, FairoptError, NotCapable
+from fairopt.errors import BadInput, FairoptError, NotCapable, NotSolved
+from fairopt.models import HierarchicalWaterFilling, WaterFilling
+from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.models.gavel.water_filling import WaterLevels
 from fairopt.policy import Policy
 from fairopt.policy.decide import can_be_exact
@@ -26,6 +30,8 @@ from fairopt.testing.float_samples import odd_market
 
 #: A decision in floats may miss the exact one by this, relative to what is compared.
 CLOSE = 1e-7
+#: What a policy is on a market without groups: both find the same utilities, by rounds of their own.
+WITHOUT_GROUPS = {HierarchicalWaterFilling.name: WaterFilling(normaliser=Normaliser.EQUAL_TIME)}
 
 
 @cache
@@ -76,7 +82,9 @@ def attempt(draw: Random) -> Ending:
     policy, market = policies()[name], drawn(draw)
     try:
         found = allocate(policy, market)
-    except FairoptError:
+    except FairoptError as error:
+        if isinstance(error, NotSolved) and error.solution is not None and error.solution.status is Status.INFEASIBLE:
+            raise Fault(Ending.WRONG, f"{name}: {error}, but nobody need have anything: {told(market)}") from error
         return Ending.REFUSED
     judge(name, policy, market, found)
     return Ending.RIGHT
@@ -95,6 +103,8 @@ def judge(name: str, policy: Policy, market: Market, found: Any) -> None:
     pairs = [(found.objective, exact.objective)]
     if isinstance(found.evidence, WaterLevels):
         pairs += zip(found.evidence.level, exact.evidence.level, strict=True)
+    if name in WITHOUT_GROUPS:
+        pairs += zip(found.utilities, allocate(WITHOUT_GROUPS[name], market, exact=True).utilities, strict=True)
     for one, right in ((float(a), float(b)) for a, b in pairs):
         if not abs(one - right) <= CLOSE * max(abs(right), 1e-300):
             raise Fault(Ending.WRONG, f"{name}: {one} where {right} is right: {told(market)}")
