@@ -149,8 +149,11 @@ class Solution:
 
     def _why(self) -> str:
         if self.status is Status.INFEASIBLE:
-            together = ": these cannot hold together: " + ", ".join(self.conflict) if self.conflict else ""
-            return f"no point satisfies all constraints{together}"
+            together = f"these cannot hold together: {', '.join(self.conflict)}" if self.conflict else ""
+            if self.farkas is not None:
+                return "no point satisfies all constraints" + (together and f": {together}")
+            # there is no proof: this is what the solver says
+            return "it finds no point that satisfies all constraints" + (together and f"; by its word {together}")
         found = ", nothing found"
         if self.objective is not None:
             best = "no bound is known"

@@ -116,13 +116,36 @@ def asked(solve: Callable[[Program], Solution], program: Program, who: str) -> S
 def trusted(program: Program, solution: Solution) -> Solution:
     """Return the solution itself if it is an optimum that its own duals confirm; errors: `NotSolved`, `OutOfTime`.
 
-    A program with integer variables has no duals: there only the constraints are judged.
+    A program with integer variables has no duals: there only the constraints are judged. Nor are multipliers that
+    prove nothing passed on as a proof that there is no point.
     """
+    if solution.status is Status.INFEASIBLE and solution.farkas is not None:
+        proved = _contradict(program, solution.farkas)
+        solution = solution if proved else replace(solution, farkas=None, conflict=())
     solution.require_optimal()
     refuse_broken(program, solution)
     if solution.dual is not None and not program.integer.any():
         refuse_unconfirmed(program, solution)
     return solution
+
+
+def _contradict(program: Program, multipliers: Array) -> bool:
+    """Whether the rows ask for more, added up by multipliers, than the variables' bounds allow, beyond rounding."""
+    if multipliers.shape != (len(program.rows),):
+        return False
+    rows, product = program.rows, np.zeros(len(program.cost), dtype=multipliers.dtype)
+    np.add.at(product, rows.column, multipliers[rows.row] * rows.value)
+    asked_for = _at_bounds(multipliers, rows.lower, rows.upper)
+    allowed = _at_bounds(product, program.upper, program.lower)
+    if not np.isfinite(np.concatenate([asked_for, allowed]).astype(float)).all():
+        return False
+    return bool(asked_for.sum() - allowed.sum() > SURE * (abs(asked_for).sum() + abs(allowed).sum()))
+
+
+def _at_bounds(rate: Array, above: Array, below: Array) -> Array:
+    """Return each rate that is not 0 times the bound that goes with its sign."""
+    used = np.flatnonzero(rate)
+    return np.asarray(rate[used] * np.where(rate[used] > 0, above[used], below[used]))
 
 
 def refuse_unconfirmed(program: Program, solution: Solution) -> None:
