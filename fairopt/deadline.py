@@ -19,11 +19,12 @@ from typing import Any
 
 from fairopt.errors import BadInput, OutOfTime
 
-__all__ = ["left", "remaining", "time_limit"]
+__all__ = ["left", "remaining", "stoppable", "time_limit"]
 
 INFINITY = float("inf")
 #: When it ends, by `monotonic`, and the seconds that were allowed.
 _end: ContextVar[tuple[float, float]] = ContextVar("end", default=(INFINITY, INFINITY))
+_stoppable: ContextVar[bool] = ContextVar("stoppable", default=False)
 
 
 @contextmanager
@@ -44,6 +45,28 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         yield
     finally:
         _end.reset(before)
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let a signal, such as Ctrl-C, stop the block at once, also within a solver, which hears of none until it is done.
+
+    What may last then runs in another process, as it does under a time limit. The command line works so.
+
+    >>> with stoppable():
+    ...     is_stoppable()
+    True
+    """
+    before = _stoppable.set(True)
+    try:
+        yield
+    finally:
+        _stoppable.reset(before)
+
+
+def is_stoppable() -> bool:
+    """Return whether this runs in a block of `stoppable`."""
+    return _stoppable.get()
 
 
 def remaining() -> float:

@@ -26,6 +26,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from fairopt.cli.exits import Exit
+from fairopt.deadline import stoppable
 from fairopt.errors import BadInput, FairoptError
 
 
@@ -273,7 +274,8 @@ def main() -> None:
     try:
         if os.environ.get("_FAIROPT_COMPLETE") == "complete_bash":
             _join_words()
-        _run()
+        with stoppable():
+            _run()
     except SystemExit as ended:
         if isinstance(ended.__context__, BrokenPipeError):  # typer would exit with 1: "a property fails"
             raise SystemExit(Exit.NOBODY_READS) from None

@@ -29,7 +29,7 @@ from fairopt.backends.exact.checks import dual_bound
 from fairopt.backends.pyomo import Pyomo
 from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.backends.solver import Options
-from fairopt.deadline import time_limit
+from fairopt.deadline import stoppable, time_limit
 from fairopt.errors import BadInput, NotSolved, OutOfTime
 from fairopt.methods.incremental_lp import IncrementalLP, Sparse
 from fairopt.models import CooperativeOEF
@@ -43,6 +43,7 @@ LONG = 60
 @pytest.fixture(autouse=True)
 def every_program_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(process, "SMALL", 0)
+    monkeypatch.setattr(process, "SHORT", 0)
     yield
     if (kept := getattr(process._here, "process", None)) is not None:
         kept.end("the test is over")
@@ -116,7 +117,10 @@ def test_without_a_limit_or_where_it_cannot_matter_there_is_no_other_process(mon
     monkeypatch.setattr(process, "_Process", None)
     assert Highs().solve(cooperative(6, 3)).status is Status.OPTIMAL
     monkeypatch.setattr(process, "SMALL", 10_000)
+    monkeypatch.setattr(process, "SHORT", 10_000)
     assert Exact().solve(cooperative(6, 3), time_limit=LONG).status is Status.OPTIMAL
+    with stoppable():
+        assert Exact().solve(cooperative(6, 3)).status is Status.OPTIMAL
 
 
 # -- the process is stopped, ended, or hangs ---------------------------------------------------------------------------
@@ -213,8 +217,8 @@ def test_memory_that_is_used_up_is_no_crash() -> None:
 
 
 # -- threads, forks, interruptions, and who is gone --------------------------------------------------------------------
-def solved(users: int) -> Any:
-    return Highs().solve(cooperative(users, 3), time_limit=LONG).objective
+def solved(users: int, limit: float | None = LONG) -> Any:
+    return Highs().solve(cooperative(users, 3), time_limit=limit).objective
 
 
 def test_threads_and_forked_processes_have_their_own() -> None:
@@ -230,38 +234,50 @@ def test_threads_and_forked_processes_have_their_own() -> None:
     assert solved(5) == best[5]
 
 
-def test_an_interruption_ends_it() -> None:
-    solved(4)
+@pytest.mark.parametrize("limit", [LONG, None])
+def test_an_interruption_ends_it(limit: float | None) -> None:
+    with stoppable():
+        _interrupted(limit)
+
+
+def _interrupted(limit: float | None) -> None:
+    solved(4, limit)
     kept = process._here.process
     os.kill(kept._number, signal.SIGSTOP)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have let it be ignored
     try:
         timer = struck(os.getpid(), signal.SIGINT, 0.2)
         with pytest.raises(KeyboardInterrupt):
-            solved(4)
+            solved(4, limit)
         timer.join()
     finally:
         signal.signal(signal.SIGINT, before)
     assert kept.lost
-    assert solved(4) > 0
+    assert solved(4, limit) > 0
 
 
-@pytest.mark.parametrize("busy", [False, True])
-def test_it_does_not_outlive_who_asked(busy: bool) -> None:
+_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems end it where there is a limit")
+
+
+@pytest.mark.parametrize(("busy", "limit"), [(False, 1.0), (True, 1.0), pytest.param(True, None, marks=_LINUX)])
+def test_it_does_not_outlive_who_asked(busy: bool, limit: float | None) -> None:
     script = f"""
 import os, time
 from fairopt.backends.apart import process
-process.SMALL, process.LATER = 0, 0.2
+process.SMALL, process.SHORT, process.LATER = 0, 0, 0.2
 from tests.backends.test_apart import cooperative, solved
 solved(4)
 kept = process._here.process
 print(kept._number, flush=True)
 if {busy}:
-    from fairopt.deadline import time_limit
+    from fairopt.deadline import stoppable
     import threading
     threading.Timer(0.3, os.kill, (os.getpid(), 9)).start()
+    if {limit} is None:
+        os.kill(kept._number, {int(signal.SIGSTOP)})  # it will never answer, nor see that nobody asks any more
     from fairopt.backends.exact import Exact
-    Exact().solve(cooperative(40, 4, digits=80), time_limit=1)
+    with stoppable():
+        Exact().solve(cooperative(40, 4, digits=80), time_limit={limit})
 os.kill(os.getpid(), 9)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=Path(__file__).parents[2])

@@ -16,13 +16,15 @@ from typing import Any
 
 from fairopt.backends.apart.wire import pack, unpack
 from fairopt.backends.apart.worker import COUNT, framed, heard
-from fairopt.deadline import INFINITY, left, remaining
+from fairopt.deadline import INFINITY, is_stoppable, left, remaining
 from fairopt.errors import NotSolved
 
 #: Seconds after the limit in which an answer is still waited for: solvers then say what they have.
 GRACE = 0.3
 #: Programs with fewer non-zeros are solved here: between two looks at the clock HiGHS then takes milliseconds.
 SMALL = 10_000
+#: Programs with fewer are solved here where only a signal may end them: a process costs half a second.
+SHORT = 100_000
 #: The system ends the process itself so many seconds later, in case that who asked is gone.
 LATER = 1.0
 _here = threading.local()
@@ -30,10 +32,11 @@ _numbers = count()
 
 
 def wanted(nonzeros: int) -> bool:
-    """Whether a program with so many non-zeros is solved in the other process: under a limit, where it may last."""
+    """Whether a program with so many non-zeros is solved in the other process: where it may last, and may be ended."""
     # without any time solvers stop at once, and say here what they have; of what is large, even that takes seconds
-    least = SMALL if remaining() > 0 else 10 * SMALL
-    return nonzeros >= least and remaining() < INFINITY and hasattr(os, "posix_spawn") and not heard()
+    least = SMALL if 0 < remaining() < INFINITY else SHORT
+    may_end = remaining() < INFINITY or is_stoppable()
+    return nonzeros >= least and may_end and hasattr(os, "posix_spawn") and not heard()
 
 
 def solved(backend: Any, program: Any, options: Any, told: list[Any]) -> Any:
@@ -84,7 +87,7 @@ class _Process:
             )
         except OSError as error:
             self.ended = "was not begun"
-            raise NotSolved(f"the process that keeps the time limit was not begun: {error.strerror}") from error
+            raise NotSolved(f"the process that was to solve this was not begun: {error.strerror}") from error
         finally:
             os.close(reading)
             os.close(writing)
@@ -163,7 +166,7 @@ class _Process:
             left()
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         hint = ", as the system does where memory runs out" if status == -signal.SIGKILL else ""
-        return NotSolved(f"the solver's process {how}{hint}; the same without a time limit would end this one")
+        return NotSolved(f"the solver's process {how}{hint}")
 
     def end(self, why: str) -> int:
         """End the process and return its exit status, negative for a signal; once."""

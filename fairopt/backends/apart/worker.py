@@ -3,7 +3,7 @@
 A request is ("solve", module, class, attributes, program, options) for a back end, ("new", number) for a HiGHS, or
 ("method", number, name, arguments) for a call of one, with the seconds it may take and the numbers of those that are no
 longer needed. An answer is (True, value), (False, error), or (None, value) where more is to come. The system ends the
-process where a request takes longer, also when who asked is gone.
+process where a request takes longer, also when who asked is gone; on Linux at once where that is gone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import signal
 import struct
+import sys
 from collections.abc import Callable, Sequence
+from ctypes import CDLL
 from typing import Any
 
 from fairopt.backends.apart.wire import ours, pack, unpack
@@ -19,6 +21,8 @@ from fairopt.errors import FairoptError, NotSolved
 
 #: Before a message stand the number of its parts and the length of each.
 COUNT = struct.Struct("<Q")
+#: Of Linux's prctl: which signal to get when who began this process ends.
+_PR_SET_PDEATHSIG = 1
 #: Where what is proven so far goes; only the other process has it.
 _tell: list[Callable[[Any], None]] = []
 
@@ -37,6 +41,8 @@ def main(reading: int = 0, writing: int = 1) -> None:
     """Answer requests from one pipe on another."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; who asked ends this one
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    if sys.platform == "linux":  # without a limit there is no alarm, and who asked may be gone
+        CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     out = os.dup(writing)
     os.dup2(os.open(os.devnull, os.O_WRONLY), writing)  # libraries print there
     made: dict[int, Any] = {}
