@@ -38,8 +38,11 @@ AT_BOUND, MOST_DEGENERATE = 1e-9, 400
 WIDE = 1e-7
 
 
-def refuse_broken(program: Program, solution: Solution) -> None:
-    """Raise `NotSolved` if a point that a back end calls optimal breaks the constraints, or is not whole."""
+def refuse_broken(program: Program, solution: Solution) -> Array:
+    """Raise `NotSolved` if a point that a back end calls optimal breaks the constraints, or is not whole.
+
+    Returns what the point makes of each row, which takes long in rationals.
+    """
     x, rows = solution.point, program.rows
     parts = np.abs(x - np.rint(x.astype(float)))
     if (torn := program.integer & (parts > INTEGRAL)).any():
@@ -65,6 +68,7 @@ def refuse_broken(program: Program, solution: Solution) -> None:
             f"{solution.backend} calls a point optimal that breaks {name} by {float(broken[name]):g}",
             replace(solution, status=Status.INACCURATE),
         )
+    return activity
 
 
 def well_formed(program: Program, solution: Solution, method: str = "solve") -> Solution:
@@ -119,14 +123,14 @@ def trusted(program: Program, solution: Solution) -> Solution:
     A program with integer variables has no duals: there only the constraints are judged.
     """
     solution.require_optimal()
-    refuse_broken(program, solution)
+    activity = refuse_broken(program, solution)
     if solution.dual is not None and not program.integer.any():
-        refuse_unconfirmed(program, solution)
+        refuse_unconfirmed(program, solution, activity)
     return solution
 
 
-def refuse_unconfirmed(program: Program, solution: Solution) -> None:
-    """Raise `NotSolved` where the duals do not say that the point is optimal.
+def refuse_unconfirmed(program: Program, solution: Solution, activity: Array) -> None:
+    """Raise `NotSolved` where the duals do not say that the point, of this ``activity``, is optimal.
 
     A row or variable with a multiplier must be at the bound that the multiplier goes with. What each is away from it,
     times the multiplier, adds up to the distance from an upper bound of the objective (a lower one, if minimised).
@@ -135,7 +139,7 @@ def refuse_unconfirmed(program: Program, solution: Solution) -> None:
     Source: the weak duality of linear programs; with logarithms, of the objective's tangent at the point.
     """
     x = solution.point
-    gap, size = _gap(program, x, np.asarray(solution.dual))
+    gap, size = _gap(program, x, np.asarray(solution.dual), activity)
     part = 0 if x.dtype == object else UNCONFIRMED if program.logarithms is None else BY_TANGENT
     if not gap <= part * size:
         linear = program.logarithms is None
@@ -176,7 +180,7 @@ def refuse_unsure(program: Program, solution: Solution) -> None:
         worst = int(np.argmax(beyond))
         unsure = f"its point breaks {program.row_name(worst)} by {excess[worst]:g}"
     elif solution.dual is not None:
-        gap, size = _gap(program, x, solution.dual)
+        gap, size = _gap(program, x, solution.dual, activity)
         gap += 2 * ROUNDING * float(np.abs(solution.dual) @ terms)
         unsure = "" if gap <= SURE_GAIN * size else f"by its duals the optimum may be {gap:g} away"
     if not unsure and len(rows.value) <= MOST_DEGENERATE and _degenerate(program, solution, activity, terms):
@@ -211,10 +215,10 @@ def refuse_wide(solution: Solution) -> None:
         raise NotSolved(f"numerically out of range for floats: {between}", replace(solution, status=Status.INACCURATE))
 
 
-def _gap(program: Program, x: Array, dual: Array) -> tuple[Any, Any]:
+def _gap(program: Program, x: Array, dual: Array, activity: Array) -> tuple[Any, Any]:
     """Return by how much the optimum may be better by ``dual``, and the sum of what the duals are worth at ``x``."""
     rows, maximise = program.rows, program.sense is Sense.MAXIMIZE
-    reduced, activity = program.reduced_cost(x, dual), rows.activity(x)
+    reduced = program.reduced_cost(x, dual)
     reach: Any = INFINITY
     wide = np.full(len(rows), INFINITY)
     if x.dtype != object:
