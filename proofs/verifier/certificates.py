@@ -225,6 +225,8 @@ def misreport(data: Entry) -> Proved:
     before, after = decided(told["truth"]), decided(told["lie"])
     if [(each.subject, each.policy) for each in (before, after)] != [(market, policy), (reported, policy)]:
         raise Rejected("the decisions are not on the truth and on the misreport, or another policy's")
+    if bool(before.embedded) != bool(after.embedded) or bool(before.told) != bool(after.told):
+        raise Rejected("one decision is proved from the market, and the other by what somebody tells")
     gain, how = _gain(market, i, before, after)
     # a gain may be off because the decisions of a policy are rounded
     unsure = GRAIN * market.worth(i, market.capacity) if policy == "partial-allocation" else ZERO
@@ -235,7 +237,7 @@ def misreport(data: Entry) -> Proved:
     if before.embedded:
         said = f"by the two embedded programs, which the author of {before.named} wrote, {said}"
         note = f"{NOT_DECIDED}; on the truth {before.embedded}; on the misreport {after.embedded}"
-    elif before.told or after.told:
+    elif before.told:
         said, note = f"by what each of the two decisions tells, {said}", AS_TOLD
     return Proved(said, market, note=note)
 

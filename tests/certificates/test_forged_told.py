@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from fairopt import allocate
 from fairopt.models import WaterFilling
+from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.problem import Market
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
 from fairopt.testing.certificate_kinds.examples import Json, certificate, extreme, market
-from fairopt.testing.certificate_kinds.programs import misreport
+from fairopt.testing.certificate_kinds.programs import misreport, of_others
 
 AT_RATES = "hierarchical-water-filling at rates that are told"
 SLOW, FAST = (["1/4", "3/4"], [[1], [3]]), (["3/4", "1/4"], [[3], [1]])
@@ -72,3 +75,15 @@ def test_a_lie_to_water_filling_is_judged() -> None:
     found = misreport("water-filling", [3, 1], str(gain), *parts) | of
     assert "rewards 'u1'" in verify(found)
     require_true(found)
+
+
+def test_a_decision_from_the_market_is_not_compared_with_a_program_that_somebody_wrote() -> None:
+    """Names with a normaliser are no policy's of the verifier, so that a program may be said to be of such a one."""
+    policy, name = WaterFilling(normaliser=Normaliser("equal-time")), "water-filling, equal-time"
+    market_ = Market.of([[1, 1], [1, 1]], [1, 1], users=["A", "B"], types=["T0", "T1"])
+    truth = json.loads(json.dumps(policy.certify(allocate(policy, market_, exact=True)).to_json()))
+    all_to_a = of_others(market({"A": [2, 1], "B": [1, 1]}, [1, 1]), [2, 1, 1, 1], [1, 1, 0, 0]) | {"policy": name}
+    assert verify(truth)
+    assert verify(all_to_a)
+    with pytest.raises(Rejected, match="one decision is proved from the market"):
+        verify(misreport(name, [2, 1], 1, truth, all_to_a) | {"market": truth["market"]})
