@@ -93,8 +93,10 @@ class Affine:
         look(len(flat))
         length = self.start[flat + 1] - self.start[flat]
         start = _offsets(length)
+        look(start[-1])
         # term t of the result is as far from the start of its entry as its original from the start of that entry
         source = np.repeat(self.start[flat] - start[:-1], length) + np.arange(start[-1])
+        look(len(source))
         constant = self.constant.ravel()[flat].reshape(positions.shape)
         return Affine(self.owner, constant, start, self.column[source], self.coefficient[source])
 
