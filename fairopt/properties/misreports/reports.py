@@ -16,6 +16,9 @@ from fairopt.problem.floors import is_entitled
 from fairopt.problem.throughput import capped_value
 from fairopt.program import Array
 
+#: So many speedups, of all misreports that are decided together, are in one array: a step on them takes milliseconds.
+MOST_AT_ONCE = 1_000_000
+
 
 class Reports:
     """What misreports gain under a policy, on a market in floats.
@@ -65,9 +68,12 @@ class Reports:
         NaN where the policy has no answer. When ``over`` returns True no more are decided, and the result is shorter.
         """
         reached = np.full(len(users), np.nan)
-        if self._together is not None and len(users):
-            demand = None if self.market.demand is None else self.market.demand[users]
-            reached = capped_value(self.market.speedup[users], self._together(users, reports), demand)
+        at_once = max(1, MOST_AT_ONCE // self.market.speedup.size)
+        for first in range(0, len(users) if self._together is not None else 0, at_once):
+            if over():
+                return reached[:first] - self.own[users[:first]]
+            part = slice(first, first + at_once)
+            reached[part] = self._reached(users[part], reports[part])
         found: Array = reached - self.own[users]
         for place in np.flatnonzero(np.isnan(found)):
             if over():
@@ -84,6 +90,12 @@ class Reports:
                 demand = None if self.market.demand is None else self.market.demand[user]
                 found[place] = capped_value(self.market.speedup[user], bundle, demand) - self.own[user]
         return found
+
+    def _reached(self, users: Array, reports: Array) -> Array:
+        """Return what ``users`` (cases,) get out of their bundles, all decided together; NaN where one is not."""
+        assert self._together is not None
+        demand = None if self.market.demand is None else self.market.demand[users]
+        return capped_value(self.market.speedup[users], self._together(users, reports), demand)
 
     def _many(self) -> ManyBundles | None:
         """Return what decides on many misreports at once; None where there is none, or another solver was asked for."""
