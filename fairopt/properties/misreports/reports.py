@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 
 import numpy as np
 
 from fairopt.backends import Highs, ProgramMethod
+from fairopt.deadline import time_limit
 from fairopt.errors import NotSolved, require_returned
 from fairopt.policy import Allocation, Policy, chosen, decide, session
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.problem.throughput import capped_value
-from fairopt.program import Array
+from fairopt.program import INFINITY, Array
 
 #: So many speedups, of all misreports that are decided together, are in one array: a step on them takes milliseconds.
 MOST_AT_ONCE = 1_000_000
@@ -62,10 +64,13 @@ class Reports:
         decision = self.misreported(user, report)
         return float(self.market.utility(decision.shares.astype(float))[user] - self.own[user])
 
-    def gains(self, users: Array, reports: Array, over: Callable[[], bool] = lambda: False) -> Array:
+    def gains(
+        self, users: Array, reports: Array, over: Callable[[], bool] = lambda: False, ends: float = INFINITY
+    ) -> Array:
         """Return what each of the misreports (cases, k) by ``users`` (cases,) gains, in the user's own units.
 
         NaN where the policy has no answer. When ``over`` returns True no more are decided, and the result is shorter.
+        What is decided together stops at ``ends``, by `monotonic`, with `OutOfTime`.
         """
         reached = np.full(len(users), np.nan)
         at_once = max(1, MOST_AT_ONCE // self.market.speedup.size)
@@ -73,7 +78,8 @@ class Reports:
             if over():
                 return reached[:first] - self.own[users[:first]]
             part = slice(first, first + at_once)
-            reached[part] = self._reached(users[part], reports[part])
+            with time_limit(max(0.0, ends - monotonic())):
+                reached[part] = self._reached(users[part], reports[part])
         found: Array = reached - self.own[users]
         for place in np.flatnonzero(np.isnan(found)):
             if over():

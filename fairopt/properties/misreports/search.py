@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from fairopt.deadline import remaining, time_limit
+from fairopt.deadline import remaining
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.problem import Market
 from fairopt.program import Array
@@ -236,8 +236,7 @@ class MisreportSearch:
 
     def _try(self, users: Array, reports: Array, kind: Misreports) -> list[Found]:
         try:
-            with time_limit(max(0.0, self._ends - monotonic())):
-                gains = self.asked.gains(users, reports, lambda: self._over(kind))
+            gains = self.asked.gains(users, reports, lambda: self._over(kind), self._ends)
         except OutOfTime:
             if remaining() <= 0:  # of all that is asked, not of the search alone
                 raise
