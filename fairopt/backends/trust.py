@@ -18,6 +18,7 @@ from fairopt.backends.scaling import held_at_zero
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.errors import FairoptError, NotSolved, require_returned
 from fairopt.program import INFINITY, ROUNDING, Array, Program, Sense
+from fairopt.program.numbers import at_in_pieces, in_pieces
 
 #: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
 #: times what the loosest back end (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
@@ -38,8 +39,11 @@ AT_BOUND, MOST_DEGENERATE = 1e-9, 400
 WIDE = 1e-7
 
 
-def refuse_broken(program: Program, solution: Solution) -> None:
-    """Raise `NotSolved` if a point that a back end calls optimal breaks the constraints, or is not whole."""
+def refuse_broken(program: Program, solution: Solution) -> Array:
+    """Raise `NotSolved` if a point that a back end calls optimal breaks the constraints, or is not whole.
+
+    Returns what the point makes of each row, which takes long in rationals.
+    """
     x, rows = solution.point, program.rows
     parts = np.abs(x - np.rint(x.astype(float)))
     if (torn := program.integer & (parts > INTEGRAL)).any():
@@ -65,6 +69,7 @@ def refuse_broken(program: Program, solution: Solution) -> None:
             f"{solution.backend} calls a point optimal that breaks {name} by {float(broken[name]):g}",
             replace(solution, status=Status.INACCURATE),
         )
+    return activity
 
 
 def well_formed(program: Program, solution: Solution, method: str = "solve") -> Solution:
@@ -123,9 +128,9 @@ def trusted(program: Program, solution: Solution) -> Solution:
         proved = _contradict(program, solution.farkas)
         solution = solution if proved else replace(solution, farkas=None, conflict=())
     solution.require_optimal()
-    refuse_broken(program, solution)
+    activity = refuse_broken(program, solution)
     if solution.dual is not None and not program.integer.any():
-        refuse_unconfirmed(program, solution)
+        refuse_unconfirmed(program, solution, activity)
     return solution
 
 
@@ -134,7 +139,7 @@ def _contradict(program: Program, multipliers: Array) -> bool:
     if multipliers.shape != (len(program.rows),):
         return False
     rows, product = program.rows, np.zeros(len(program.cost), dtype=multipliers.dtype)
-    np.add.at(product, rows.column, multipliers[rows.row] * rows.value)
+    at_in_pieces(np.add, product, rows.column, in_pieces(np.multiply, multipliers[rows.row], rows.value))
     asked_for = _at_bounds(multipliers, rows.lower, rows.upper)
     allowed = _at_bounds(product, program.upper, program.lower)
     if not np.isfinite(np.concatenate([asked_for, allowed]).astype(float)).all():
@@ -148,8 +153,8 @@ def _at_bounds(rate: Array, above: Array, below: Array) -> Array:
     return np.asarray(rate[used] * np.where(rate[used] > 0, above[used], below[used]))
 
 
-def refuse_unconfirmed(program: Program, solution: Solution) -> None:
-    """Raise `NotSolved` where the duals do not say that the point is optimal.
+def refuse_unconfirmed(program: Program, solution: Solution, activity: Array) -> None:
+    """Raise `NotSolved` where the duals do not say that the point, of this ``activity``, is optimal.
 
     A row or variable with a multiplier must be at the bound that the multiplier goes with. What each is away from it,
     times the multiplier, adds up to the distance from an upper bound of the objective (a lower one, if minimised).
@@ -158,7 +163,7 @@ def refuse_unconfirmed(program: Program, solution: Solution) -> None:
     Source: the weak duality of linear programs; with logarithms, of the objective's tangent at the point.
     """
     x = solution.point
-    gap, size = _gap(program, x, np.asarray(solution.dual))
+    gap, size = _gap(program, x, np.asarray(solution.dual), activity)
     part = 0 if x.dtype == object else UNCONFIRMED if program.logarithms is None else BY_TANGENT
     if not gap <= part * size:
         linear = program.logarithms is None
@@ -199,7 +204,7 @@ def refuse_unsure(program: Program, solution: Solution) -> None:
         worst = int(np.argmax(beyond))
         unsure = f"its point breaks {program.row_name(worst)} by {excess[worst]:g}"
     elif solution.dual is not None:
-        gap, size = _gap(program, x, solution.dual)
+        gap, size = _gap(program, x, solution.dual, activity)
         gap += 2 * ROUNDING * float(np.abs(solution.dual) @ terms)
         unsure = "" if gap <= SURE_GAIN * size else f"by its duals the optimum may be {gap:g} away"
     if not unsure and len(rows.value) <= MOST_DEGENERATE and _degenerate(program, solution, activity, terms):
@@ -234,10 +239,10 @@ def refuse_wide(solution: Solution) -> None:
         raise NotSolved(f"numerically out of range for floats: {between}", replace(solution, status=Status.INACCURATE))
 
 
-def _gap(program: Program, x: Array, dual: Array) -> tuple[Any, Any]:
+def _gap(program: Program, x: Array, dual: Array, activity: Array) -> tuple[Any, Any]:
     """Return by how much the optimum may be better by ``dual``, and the sum of what the duals are worth at ``x``."""
     rows, maximise = program.rows, program.sense is Sense.MAXIMIZE
-    reduced, activity = program.reduced_cost(x, dual), rows.activity(x)
+    reduced = program.reduced_cost(x, dual)
     reach: Any = INFINITY
     wide = np.full(len(rows), INFINITY)
     if x.dtype != object:

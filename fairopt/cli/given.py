@@ -23,7 +23,7 @@ from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.problem.files.file_type import SEPARATORS
 from fairopt.problem.files.problem import KINDS, kind_of
-from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size, unpacked
+from fairopt.problem.files.storage import LARGEST_FILE, naming, read_up_to, require_size, unpacked
 from fairopt.problem.ranges import relative_error, with_error
 
 STDIN = Path("-")
@@ -98,7 +98,7 @@ def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, ki
         if context.meta.setdefault("fairopt.stdin", parameter) is not parameter:
             raise BadInput("standard input is taken already", place=parameter.opts[0], remedy="Give a file")
         with naming("standard input"):
-            data = sys.stdin.buffer.read(LARGEST_FILE + 1)
+            data = read_up_to(sys.stdin.buffer, LARGEST_FILE + 1)
             require_size(len(data))
         return StandIn.write(context, "standard input", suffix_told(data), lambda file: file.write_bytes(data))
     if kinds and text.startswith("@") and not path.exists():

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.program.numbers import Array, ArrayLike, in_pieces, in_range, numbers
+from fairopt.program.numbers import Array, ArrayLike, in_pieces, in_range, look, numbers
 
 
 class Owner(Protocol):
@@ -90,10 +90,13 @@ class Affine:
     def _take(self, positions: Array) -> Affine:
         """Gather entries by their flat position: indexing, broadcasting, transposing and reshaping in one."""
         flat = positions.ravel()
+        look(len(flat))
         length = self.start[flat + 1] - self.start[flat]
         start = _offsets(length)
+        look(start[-1])
         # term t of the result is as far from the start of its entry as its original from the start of that entry
         source = np.repeat(self.start[flat] - start[:-1], length) + np.arange(start[-1])
+        look(len(source))
         constant = self.constant.ravel()[flat].reshape(positions.shape)
         return Affine(self.owner, constant, start, self.column[source], self.coefficient[source])
 
@@ -268,6 +271,7 @@ def _add(left: Affine, right: Affine) -> Affine:
     """Add two arrays of one shape; each entry has the terms of the left array, then those of the right."""
     left_length, right_length = np.diff(left.start), np.diff(right.start)
     start = _offsets(left_length + right_length)
+    look(len(start))
     column = np.empty(start[-1], dtype=np.int64)
     coefficient = np.empty(start[-1], dtype=np.result_type(left.coefficient.dtype, right.coefficient.dtype))
     for part, length, first in ((left, left_length, start[:-1]), (right, right_length, start[:-1] + left_length)):

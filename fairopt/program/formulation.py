@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.program.affine import Affine, Comparison
-from fairopt.program.numbers import INFINITY, Array, ArrayLike, in_range, numbers
+from fairopt.program.numbers import INFINITY, Array, ArrayLike, in_range, look, numbers
 from fairopt.program.program import Block, Logarithms, Program, Rows, Sense
 
 
@@ -169,6 +169,7 @@ class Formulation:
 def _rows(bodies: list[Affine], lower: list[Array], upper: list[Array]) -> Rows:
     """Stack blocks into canonical triplets: sorted, repeated columns added up, zeros dropped."""
     lengths = _chain([np.diff(body.start) for body in bodies]).astype(np.int64)
+    look(len(lengths))
     row = np.repeat(np.arange(len(lengths)), lengths)
     column = _chain([body.column for body in bodies]).astype(np.int64)
     value = _chain([body.coefficient for body in bodies])

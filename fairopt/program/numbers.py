@@ -25,8 +25,8 @@ ROUNDING = float(np.finfo(float).eps) / 2
 #: The most characters of a fraction in text; a longer one is shown as a decimal.
 LONGEST_FRACTION = 9
 LARGEST_WRITTEN_OUT = 10**12
-#: So many numbers are changed at once, in about a tenth of a second.
-PIECE = 50_000
+#: So many numbers are changed at once: sums of fractions of hundreds of digits take a tenth of a second then.
+PIECE = 5_000
 
 
 def numbers(value: ArrayLike) -> Array:
@@ -95,6 +95,12 @@ def _fractions(piece: Array) -> Array:
 def _fraction(value: Any) -> Any:
     plain = value.item() if isinstance(value, np.generic) else value
     return plain if plain in BOUNDLESS else Fraction(plain)
+
+
+def look(count: int) -> None:
+    """Look at the time limit where the next step is on so many numbers that it may last."""
+    if count > PIECE:
+        left()
 
 
 def in_pieces(change: Callable[..., Array], *arrays: Array) -> Array:

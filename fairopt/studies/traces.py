@@ -225,7 +225,7 @@ def _digest(file: str) -> str:
 
 def _generator(name: str, parameters: Mapping[str, Any]) -> Workload:
     found = discovery.named(name) if ":" in name else discovery.load(discovery.WORKLOADS, name)
-    if not is_dataclass(found):
+    if not (isinstance(found, type) and issubclass(found, Workload) and is_dataclass(found)):
         raise BadInput(f"{name!r} is no generator", remedy="Name a `Workload`, or one that `fairopt generate` lists")
     made: Workload = decode(found, dict(parameters), f"{name}, parameters")
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairopt.deadline import left
 from fairopt.policy.many import ManyBundles, reported
 from fairopt.problem import Market
 from fairopt.problem.market import NEAR
@@ -52,6 +53,7 @@ class ManyTrades(ManyBundles):
         may_buy, may_sell = np.ones((2, count, n), dtype=bool)
         open_ = case
         for _ in range(2 * n + 1):
+            left()
             open_ = self._one_trade(open_, held, ratio, fast, slow, (buyers, sellers), (may_buy, may_sell))
             if not len(open_):
                 return

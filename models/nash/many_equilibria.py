@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.solve import many_maximal_nash_welfare
 from fairopt.methods.roots import beyond_floats
 from fairopt.policy import Allocation
@@ -13,6 +14,9 @@ from fairopt.policy.many import ManyBundles, reported
 from fairopt.problem import Market
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array
+
+#: So many speedups are looked at together: a step on them takes a quarter of a second, and memory for twenty of them.
+MOST_AT_ONCE = 1_000_000
 
 
 def reported_equilibria(market: Market, users: Array, reports: Array) -> Array:
@@ -29,9 +33,13 @@ def equilibria_without_each(market: Market) -> Array:
     NaN where a type is of no use then, and where accuracy was not reached.
     """
     n = len(market.users)
-    others = np.array([np.delete(np.arange(n), user) for user in range(n)])
-    limit = np.full(n - 1, INFINITY)
-    return many_maximal_nash_welfare(market.speedup[others], market.capacity, market.weight[others], limit)
+    at_once, limit, found = max(1, MOST_AT_ONCE // market.speedup.size), np.full(n - 1, INFINITY), []
+    for first in range(0, n, at_once):
+        left()
+        others = np.array([np.delete(np.arange(n), user) for user in range(first, min(first + at_once, n))])
+        speedups, weight = market.speedup[others], market.weight[others]
+        found.append(many_maximal_nash_welfare(speedups, market.capacity, weight, limit))
+    return np.concatenate(found)
 
 
 class ManyEquilibria(ManyBundles):

@@ -25,6 +25,7 @@ from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, fractions
+from fairopt.program.numbers import in_pieces
 
 #: The residual of the equilibrium from whose prices the method starts.
 BEGIN = 1e-7
@@ -195,7 +196,7 @@ class CooperativeOEF(Formulated):
 
 def by_weight(problem: Market) -> Any:
     """Return (n, n): the weight of user l over that of user i, pi_l / pi_i."""
-    return problem.weight[:, None] / problem.weight[None, :]
+    return in_pieces(np.divide, *np.broadcast_arrays(problem.weight[:, None], problem.weight[None, :]))
 
 
 def _against_envy(answer: EnvyFreeResult, weight: Array) -> tuple[Array, Array]:

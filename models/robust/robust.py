@@ -14,6 +14,7 @@ from fairopt.problem.floors import CAPS_ONLY, FLOORS_AND_CAPS
 from fairopt.problem.ranges import in_use, with_error
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Affine, Array, Formulation, Program
+from fairopt.program.numbers import in_pieces
 
 #: Two users whose speedups were measured within 10%.
 MEASURED = with_error(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), "10%")
@@ -63,8 +64,9 @@ class RobustCooperativeOEF(_InRanges):
         if not len(pairs):
             return p.program()
         envious, envied = pairs.T
-        scale = problem.weight[envious] / problem.weight[envied]
-        better = (share[envious] - share[envied] * scale[:, None]) * (AboveGuarantees.of(problem).worth[envious] > 0)
+        scale = in_pieces(np.divide, problem.weight[envious], problem.weight[envied])
+        more = AboveGuarantees.of(problem).worth > 0
+        better = (share[envious] - share[envied] * scale[:, None]) * more[envious]
         p.constrain(
             "envy_free",
             at_worst(p, better, least[envious], most[envious]) >= 0,

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from .bounds import COMPARED, gain_at_all, in_use, within_bounds
-from .decisions import DECISIONS, GRAIN, NOT_DECIDED, decided, embedded, opened, read_whole
+from .decisions import AS_TOLD, DECISIONS, GRAIN, NOT_DECIDED, decided, embedded, opened, read_whole
 from .exchanges import pareto_efficiency
 from .faces import efficient
 from .frontier import frontier
@@ -182,8 +182,8 @@ def dominance(data: Entry) -> Proved:
         ranges = [decided(each) for each in told["optima"].items()]
         wanted = [(market, SENSES[0], market.throughput_of(i)) for i in range(len(shares))]
         found = [(each.subject, each.range.sense, each.range.weights) for each in ranges if each.range]
-        if found != wanted or len({each.policy for each in ranges}) != 1:
-            raise Rejected("each user's most at any optimum of one policy is needed, in order")
+        if found != wanted or len({(each.policy, each.told) for each in ranges}) != 1:
+            raise Rejected("each user's most at any optimum of one policy, told alike, is needed, in order")
         what, now = f"any optimum of {ranges[0].named}", [each.range.value for each in ranges if each.range]
         gains = [after - before for before, after in zip(now, market.worths(better), strict=True)]
         helps = [gain > 0 for gain in gains]
@@ -225,6 +225,8 @@ def misreport(data: Entry) -> Proved:
     before, after = decided(told["truth"]), decided(told["lie"])
     if [(each.subject, each.policy) for each in (before, after)] != [(market, policy), (reported, policy)]:
         raise Rejected("the decisions are not on the truth and on the misreport, or another policy's")
+    if bool(before.embedded) != bool(after.embedded) or bool(before.told) != bool(after.told):
+        raise Rejected("one decision is proved from the market, and the other by what somebody tells")
     gain, how = _gain(market, i, before, after)
     # a gain may be off because the decisions of a policy are rounded
     unsure = GRAIN * market.worth(i, market.capacity) if policy == "partial-allocation" else ZERO
@@ -235,6 +237,8 @@ def misreport(data: Entry) -> Proved:
     if before.embedded:
         said = f"by the two embedded programs, which the author of {before.named} wrote, {said}"
         note = f"{NOT_DECIDED}; on the truth {before.embedded}; on the misreport {after.embedded}"
+    elif before.told:
+        said, note = f"by what each of the two decisions tells, {said}", AS_TOLD
     return Proved(said, market, note=note)
 
 

@@ -128,7 +128,9 @@ def levels(data: Entry) -> Decision:
     note = "floors of groups, and GPUs that are lent, are as told" if owed else ""
     for i in users:
         program.rows["levels", i] = Row(throughput(market, i), had[i] * fair[i], inf)
-    return Decision(f"{said}, as {name} makes them", market, shares, note, policy=name, optima=program)
+    only_here = repr([told[key].value for key in ("rates", "owed")]) if rated or owed else ""
+    said += f", as {name} makes them"
+    return Decision(said, market, shares, note, policy=name, optima=program, told=only_here)
 
 
 def read_whole(entry: Entry) -> Market:
@@ -154,6 +156,9 @@ def require_entitled(market: Market, shares: Table) -> None:
 #: What is proved from the market besides, and what a program of somebody else leaves open.
 OF_MARKETS = ("water-filling", "nash-welfare", "partial-allocation", "oef-efficient")
 NOT_DECIDED = "whether it is the policy's program is not decided here"
+AS_TOLD = (
+    "rates, floors of groups and GPUs that are lent are as told; whether the policy's is not decided here"
+)
 
 
 def embedded(data: Entry) -> Decision:
@@ -315,8 +320,9 @@ def extreme(data: Entry) -> Decision:
     require_value(value, told)
     said = f"over all optima of {found.named}, the {most} of {shares_shown(weights, market)}"
     said += f" is {shown(value)}"
+    reach = Range(sense, weights, value)
     return Decision(
-        said, market, None, policy=found.policy, optima=program, range=Range(sense, weights, value)
+        said, market, None, found.note, policy=found.policy, optima=program, told=found.told, range=reach
     )
 
 

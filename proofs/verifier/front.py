@@ -52,6 +52,8 @@ def report(path: Path, tolerance: Fraction | None = None) -> tuple[int, list[str
         violations, statement = decide(path, tolerance)
     except Unreadable as why:
         return UNREADABLE, [f"cannot be read: {why}"]
+    except MemoryError:
+        return UNREADABLE, ["cannot be read: there is not enough memory"]
     if not violations:
         return FINE, [f"accepted: {statement}"]
     said = [f"REJECTED: {what}" for what in violations[:MOST_SHOWN]]

@@ -21,6 +21,7 @@ from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
 from io import BufferedIOBase
+from itertools import islice
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ MOST_BITS = 200_000
 #: The most characters of one JSON document, and of one line of a file of JSON lines, after unpacking.
 MOST_TEXT = 2**29
 MOST_LINE = 2**24
+#: So many are read at once.
+PIECE = 2**20
 #: The most characters in a packed file: so many, and so many for each of its own; runs have up to 30.
 MOST_UNPACKED, MOST_RATIO = 2**18, 100
 #: The most digits of long numbers for each character of a packed file: of digits of chance there are 2.4.
@@ -255,7 +258,8 @@ def document(path: Path) -> Any:
     """Return what a file with one JSON document says."""
     with opened(path) as (stream, packed):
         most = int(min(MOST_TEXT, MOST_UNPACKED + MOST_RATIO * packed))
-        written = stream.read(most + 1)
+        # piece by piece: asked for at once, all that may come would be made room for
+        written = b"".join(islice(iter(lambda: stream.read(PIECE), b""), most // PIECE + 1))
         within(len(written), most, "document", "characters")
         within(_long_digits(written), MOST_DIGITS + MOST_PACKED_DIGITS * packed, "document", REPEATED)
         return parsed(written.decode("utf-8"))

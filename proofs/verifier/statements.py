@@ -41,7 +41,8 @@ class Decision(Proved):
 
     ``optima`` allows all allocations that it could have chosen; None where no range over them can be
     certified. ``ties`` says whether there may be others. ``embedded`` names the program that the policy's
-    author wrote, where the certificate holds it.
+    author wrote, where the certificate holds it. ``told`` is what makes the decision and only the certificate
+    says: rates, floors of groups, GPUs that are lent; "" where the market says all.
     """
 
     subject: Market
@@ -50,6 +51,7 @@ class Decision(Proved):
     optima: Program | None = None
     ties: bool = True
     embedded: str = ""
+    told: str = ""
     range: Range | None = None
 
     @property

@@ -14,7 +14,7 @@ import select
 import signal
 import sys
 from argparse import ArgumentParser
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
 from random import Random
@@ -146,12 +146,15 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--shown", type=int, default=25)
+    parser.add_argument("--users", type=int, help="so many in questions to rules and methods, and in rationals")
     given = parser.parse_args()
     for library in ("fairopt.models", "cvxpy", "pyomo.environ", "flint", "highspy"):  # to import them takes seconds
         import_module(library)
     found = []
     for seed in range(given.first, given.first + given.trials):
         question = Question.draw(seed)
+        if given.users and question.ask in ("exact", "block", "compare"):
+            question = replace(question, users=given.users)
         found.append((*measured(question), question))
         if found[-1][0] > 1:
             print(row(*found[-1]), flush=True)

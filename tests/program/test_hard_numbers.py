@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from fairopt.backends.exact import Exact
+from fairopt.backends.trust import trusted
 from fairopt.deadline import time_limit
-from fairopt.errors import BadInput, OutOfTime
-from fairopt.program import Formulation, Program
+from fairopt.errors import BadInput, NotSolved, OutOfTime
+from fairopt.models.oef.cooperative import by_weight
+from fairopt.models.robust.robust import RobustCooperativeOEF
+from fairopt.problem import Market
+from fairopt.program import Formulation, Program, Rows
+from fairopt.program.numbers import in_pieces
 
 
 def test_rationals_of_a_large_program_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,3 +62,39 @@ def test_what_is_beyond_floats_is_refused(body) -> None:
 
     with pytest.raises(BadInput, match="program 'far': a number is beyond floats"):
         written()
+
+
+def test_tens_of_thousands_of_numbers_are_not_one_step() -> None:
+    """45,500 fractions were: to judge the optimum of 91 users took a second between two looks at the clock."""
+    p = Formulation("looks")
+    x = p.variable("x", (11_000,))
+    at = np.ones(len(x), dtype=object)
+    for step in (lambda: in_pieces(np.add, at, at), lambda: x[::-1], lambda: x + x, lambda: x * at):
+        with pytest.raises(OutOfTime), time_limit(0):
+            step()
+    ends = []
+    in_pieces(lambda piece: ends.append(len(piece)) or piece, at)
+    assert max(ends) <= 5_000
+
+
+def test_an_exact_optimum_is_put_into_its_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = Formulation("thirds")
+    p.maximize((x := p.variable("x", (3,), lower=0)).sum())
+    p.constrain("room", Fraction(1, 3) * x <= 1)
+    program, asked, plain = p.program().as_(Fraction), [], Rows.activity
+    found = Exact().solve(program)
+    monkeypatch.setattr(Rows, "activity", lambda rows, at: asked.append(at) or plain(rows, at))
+    assert trusted(program, found).objective == 9
+    assert len(asked) == 1
+    with pytest.raises(NotSolved, match="from the optimum"):
+        trusted(program, replace(found, dual=found.dual / 2))
+
+
+def test_programs_of_all_pairs_of_users_are_written_within_a_limit() -> None:
+    """The ratios of 1,500 users' weights, in rationals, took 2.5 s in one step."""
+    market = Market.of([[1, 2]] * 80, [1, 1], weight=range(1, 81))
+    pairs = market.weight[:, None] / market.weight
+    assert (by_weight(market) == pairs).all()
+    for step in (lambda: by_weight(market), lambda: RobustCooperativeOEF().formulate(market, None)):
+        with pytest.raises(OutOfTime), time_limit(0):
+            step()

@@ -25,9 +25,9 @@ from fairopt.testing.certificate_kinds.examples import certificate, market
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 VERIFIER = PROOFS / "verify.py"
-#: All verifiers together; they are to be read in one sitting. Floors, caps and normalisers took 120, and whole gangs
-#: 60, the last.
-MOST_LINES = 4_540
+#: All verifiers together; they are to be read in one sitting. Floors, caps and normalisers took 120, whole gangs 60,
+#: and what two decisions tell 17, the last.
+MOST_LINES = 4_560
 
 
 def plan_of_the_example() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from fairopt.proofs.verifier import reading
+from fairopt.problem.files.storage import read_text
+from fairopt.proofs.verifier import front, reading
 from fairopt.proofs.verifier.reading import Entry, Unreadable
 
 
@@ -141,6 +143,28 @@ def test_what_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         reading.document(path)
     with pytest.raises(Unreadable, match=r"line 1: 100001 characters"):
         list(reading.lines(path))
+
+
+def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
+    """All that a file may hold was made room for: 512 MB for one of two bytes, so that a memory limit refused it."""
+    path, packed = tmp_path / "small.json", tmp_path / "small.json.gz"
+    path.write_bytes(b"[]" + b" " * (3 * reading.PIECE))
+    packed.write_bytes(gzip.compress(b"[]"))
+    tracemalloc.start()
+    found = [reading.document(each) for each in (path, packed)]
+    read = [read_text(path).strip(), read_text(packed).strip()]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found, read) == ([[], []], ["[]", "[]"])
+    assert most < 20 * reading.PIECE
+
+
+def test_where_there_is_not_enough_memory_a_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(path: Path) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(front, "first", no_room)
+    assert front.report(tmp_path / "one.json") == (front.UNREADABLE, ["cannot be read: there is not enough memory"])
 
 
 def test_what_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ class Asked:
         self.asked: list[list[tuple[int, Array]]] = []
         self.confirmed: list[int] = []
 
-    def gains(self, users: Array, reports: Array, over: Callable[[], bool]) -> Array:
+    def gains(self, users: Array, reports: Array, over: Callable[[], bool], ends: float) -> Array:
         self.asked.append(list(zip(users.tolist(), reports, strict=True)))
         return np.array([self._gain(user, report) for user, report in self.asked[-1]])
 
@@ -281,9 +281,9 @@ def test_each_kind_has_a_third_of_the_time(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_gains_cut_short_by_the_time_are_of_the_first_users() -> None:
     class Stopped(Asked):
-        def gains(self, users: Array, reports: Array, over: Callable[[], bool]) -> Array:
+        def gains(self, users: Array, reports: Array, over: Callable[[], bool], ends: float) -> Array:
             assert not over()
-            return super().gains(users, reports, over)[:3]
+            return super().gains(users, reports, over, ends)[:3]
 
     asked = Stopped(TWO, lambda user, report: 1.0 + 2 * user, chunk=5)
     search = searching(asked)

@@ -18,6 +18,7 @@ from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.studies.cells import KINDS, PlayedCell
+from fairopt.workloads import Workload
 
 SPEC = """
 schema = 1
@@ -106,8 +107,11 @@ class KillsItsWorkerOnce(ShortestRemainingTimeFirst):
 
 
 @dataclass(frozen=True)
-class Evenly:
+class Evenly(Workload):
     """A generator of jobs that are all alike."""
+
+    name = "evenly"
+    source = "made up"
 
     jobs: int = 5
     load: float = 1.0

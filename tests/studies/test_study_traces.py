@@ -56,6 +56,13 @@ def test_a_generator_is_named_and_draws_by_seed() -> None:
         Source("even", generator="study_examples:Evenly", parameters={"job": 7}).check()
 
 
+@pytest.mark.parametrize("name", ["subprocess:run", "fairopt.deadline:time_limit", "fairopt.studies.traces:Place"])
+def test_what_is_no_generator_is_not_made(name: str) -> None:
+    """A specification may name any class; one of another kind is refused before its fields are taken from the file."""
+    with pytest.raises(BadInput, match="is no generator"):
+        Source("even", generator=name, parameters={"name": "small", "hosts": {}}).check()
+
+
 def test_a_generator_that_draws_nothing_is_resampled_and_seen_on_a_grid() -> None:
     parameters = {"jobs": 40, "longest_hours": 1}
     source = Source("venus", generator="astraea-venus", parameters=parameters, block=8, grid=60)

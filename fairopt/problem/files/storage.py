@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Generic, NamedTuple, TypeAlias, TypeVar
 
 from fairopt.errors import BadInput
 from fairopt.problem.files.documents import json_text, parse_json, parse_toml, toml_text
@@ -25,6 +25,8 @@ AnyPath: TypeAlias = str | PathLike[str]
 
 #: A larger file is taken for a mistake; 5 million speedups of 16 digits fit.
 LARGEST_FILE = 100 * 1024 * 1024
+#: So many bytes are read at once.
+PIECE = 1 << 20
 
 
 class Format(NamedTuple, Generic[T]):
@@ -133,7 +135,7 @@ def read_bytes(path: AnyPath, most: int | None = None) -> bytes:
     try:
         with open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
-            data = b"" if size > most else stream.read(most + 1)
+            data = b"" if size > most else read_up_to(stream, most + 1)
     except FileNotFoundError as error:
         raise BadInput("there is no such file", remedy=_neighbours(Path(path))) from error
     except IsADirectoryError as error:
@@ -145,11 +147,24 @@ def read_bytes(path: AnyPath, most: int | None = None) -> bytes:
     return data
 
 
+def read_up_to(stream: BinaryIO | io.BufferedIOBase, most: int) -> bytes:
+    """Return at most so many bytes of a stream; asked for at once, they would take that memory for the smallest file.
+
+    >>> read_up_to(io.BytesIO(b"market"), 4)
+    b'mark'
+    """
+    pieces: list[bytes] = []
+    while most > 0 and (piece := stream.read(min(most, PIECE))):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
+
+
 def unpacked(data: bytes) -> bytes:
     """Return what gzip has packed, at most `LARGEST_FILE` bytes. Errors: `BadInput`."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            found = stream.read(LARGEST_FILE + 1)
+            found = read_up_to(stream, LARGEST_FILE + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise BadInput(f"not gzip: {error}", place="the file", remedy="Give the whole file, or unpack it") from error
     require_size(len(found), " unpacked")

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 
 import numpy as np
 
 from fairopt.backends import Highs, ProgramMethod
+from fairopt.deadline import time_limit
 from fairopt.errors import NotSolved, require_returned
 from fairopt.policy import Allocation, Policy, chosen, decide, session
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.problem.throughput import capped_value
-from fairopt.program import Array
+from fairopt.program import INFINITY, Array
+
+#: So many speedups, of all misreports that are decided together, are in one array: a step on them takes milliseconds.
+MOST_AT_ONCE = 1_000_000
 
 
 class Reports:
@@ -59,15 +64,22 @@ class Reports:
         decision = self.misreported(user, report)
         return float(self.market.utility(decision.shares.astype(float))[user] - self.own[user])
 
-    def gains(self, users: Array, reports: Array, over: Callable[[], bool] = lambda: False) -> Array:
+    def gains(
+        self, users: Array, reports: Array, over: Callable[[], bool] = lambda: False, ends: float = INFINITY
+    ) -> Array:
         """Return what each of the misreports (cases, k) by ``users`` (cases,) gains, in the user's own units.
 
         NaN where the policy has no answer. When ``over`` returns True no more are decided, and the result is shorter.
+        What is decided together stops at ``ends``, by `monotonic`, with `OutOfTime`.
         """
         reached = np.full(len(users), np.nan)
-        if self._together is not None and len(users):
-            demand = None if self.market.demand is None else self.market.demand[users]
-            reached = capped_value(self.market.speedup[users], self._together(users, reports), demand)
+        at_once = max(1, MOST_AT_ONCE // self.market.speedup.size)
+        for first in range(0, len(users) if self._together is not None else 0, at_once):
+            if over():
+                return reached[:first] - self.own[users[:first]]
+            part = slice(first, first + at_once)
+            with time_limit(max(0.0, ends - monotonic())):
+                reached[part] = self._reached(users[part], reports[part])
         found: Array = reached - self.own[users]
         for place in np.flatnonzero(np.isnan(found)):
             if over():
@@ -84,6 +96,12 @@ class Reports:
                 demand = None if self.market.demand is None else self.market.demand[user]
                 found[place] = capped_value(self.market.speedup[user], bundle, demand) - self.own[user]
         return found
+
+    def _reached(self, users: Array, reports: Array) -> Array:
+        """Return what ``users`` (cases,) get out of their bundles, all decided together; NaN where one is not."""
+        assert self._together is not None
+        demand = None if self.market.demand is None else self.market.demand[users]
+        return capped_value(self.market.speedup[users], self._together(users, reports), demand)
 
     def _many(self) -> ManyBundles | None:
         """Return what decides on many misreports at once; None where there is none, or another solver was asked for."""

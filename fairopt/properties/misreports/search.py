@@ -12,7 +12,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from fairopt.errors import NotSolved
+from fairopt.deadline import remaining
+from fairopt.errors import NotSolved, OutOfTime
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties.misreports.reports import Reports
@@ -234,7 +235,13 @@ class MisreportSearch:
             yield np.array([user for user, _ in chunk]), np.array([report for _, report in chunk])
 
     def _try(self, users: Array, reports: Array, kind: Misreports) -> list[Found]:
-        gains = self.asked.gains(users, reports, lambda: self._over(kind))
+        try:
+            gains = self.asked.gains(users, reports, lambda: self._over(kind), self._ends)
+        except OutOfTime:
+            if remaining() <= 0:  # of all that is asked, not of the search alone
+                raise
+            self.stopped.add(kind.name)
+            gains = np.zeros(0)
         self.tried[kind.name] += len(gains)
         shares = gains / self.asked.fair[users[: len(gains)]]
         answered = np.flatnonzero(~np.isnan(gains))

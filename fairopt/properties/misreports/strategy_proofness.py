@@ -114,6 +114,8 @@ class StrategyProofness(MechanismProperty):
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
         stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
         effort = f"{search.tried[kind.name]} misreports ({kind.name}; {where}), seed {search.effort.seed}{stopped}"
+        if witness is None and stopped:
+            return Verdict.undecided(self.name, "time ended before a misreport was decided", effort=effort)
         if witness is None:  # nothing was misreported: one type, whose speedup is kept, say
             return Verdict(self.name, Answer.NOT_REFUTED, None, "", False, effort)
         unit = f"throughput of {witness.user}"

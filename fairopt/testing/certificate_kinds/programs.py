@@ -16,7 +16,7 @@ from fairopt.evidence import throughput_of
 from fairopt.policy import Formulated
 from fairopt.problem import worth
 from fairopt.program import INFINITY, Formulation, Number, Sense, between, objects
-from fairopt.testing.certificate_kinds import decisions, faces
+from fairopt.testing.certificate_kinds import decisions, entitled_decisions, faces
 from fairopt.testing.certificate_kinds.decisions import COOPERATIVE, COOPERATIVE_4, TRADING, TRADING_3
 from fairopt.testing.certificate_kinds.examples import (
     PAIR,
@@ -188,9 +188,10 @@ def _misreport(data: Mapping[str, Any]) -> None:
     report = fractions(data["report"])
     lie = market.misreport(user, report)
     require((report != market.speedup[user]).any(), "the report is the truth")
+    known = decisions.TRUTH | entitled_decisions.TRUTH | faces.TRUTH | TRUTH
     made = []
     for part, told in (("truth", market), ("lie", lie)):
-        (decisions.TRUTH | faces.TRUTH | TRUTH)[data[part]["certificate"]](data[part])
+        known[data[part]["certificate"]](data[part])
         decision = data[part]["of"] if data[part]["certificate"] == "extreme" else data[part]
         require(policy_of(data[part]) == name and market_of(decision) == told, "it decides something else")
         made.append(worth(market, user, shares_of(decision, market)[user]))
