@@ -15,7 +15,7 @@ from fairopt.proofs.ledger.checking import NoLongerFollows
 
 
 @pytest.mark.parametrize(
-    "claim", (weights.LEVEL, weights.THROUGHPUT, weights.NO_ENVY), ids=lambda each: each.policy.name
+    "claim", [weights.LEVEL, weights.THROUGHPUT, weights.NO_ENVY], ids=lambda each: each.policy.name
 )
 def test_a_claim_gives_what_the_formula_says(claim: Claim) -> None:
     assert 1 < claim.checked(3, 2, 10) <= 3

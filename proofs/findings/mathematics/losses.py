@@ -94,8 +94,9 @@ def pareto_loss() -> Finding:
         f"1, never reached: with n users and equal weights it is at most 1 - 1/n, as the total is at least the n-th "
         f"part of the largest ({bound}). It comes as near to 1 as one likes, on two types already: users of ratio 1, "
         "as many of rising ratios who share both types alike, and one of a far larger ratio (the family in losses.py, "
-        f"where the proof in words stands, checked on {len(shown)} markets). Of the total of the best improvement that "
-        f"hurts nobody, the only optimum lacks {losses}. Two ways agree: linear programs, certified, up to n = "
+        f"where the proof in words stands, checked on {len(shown)} markets).\nOf the total of the best improvement "
+        "that "
+        f"hurts nobody, the only optimum lacks {losses}.\nTwo ways agree: linear programs, certified, up to n = "
         f"{2 * SOLVED[-1] + 1}; and the closed form with a greedy exchange.",
     )
 
@@ -116,8 +117,8 @@ def price() -> Finding:
         Ruling.PROVED,
         f"n, for every n: no market has more ({cited[0]}), and for every e > 0 there is one with at least n / (1 + e) "
         f"({cited[1]}): two types, speedup 1 on the first, one GPU of each; n - 1 users (1, R), one (1, R^2). So n - 1 "
-        "users (1, 1), one (1, b), whose ratio tends to n/2, are not the worst. Exact optima, certified, which are "
-        f"those of the closed form on two types: {listed(shown)}. With weights it is at most the sum of the weights "
+        "users (1, 1), one (1, b), whose ratio tends to n/2, are not the worst.\nExact optima, certified, which are "
+        f"those of the closed form on two types: {listed(shown)}.\nWith weights it is at most the sum of the weights "
         f"over the least ({weighted}).",
         figures=(
             Figure(POLICY.name, Measure.EFFICIENCY_AT_LEAST, "1/n", "any, equal weights"),
