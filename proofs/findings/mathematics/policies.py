@@ -244,7 +244,7 @@ def _total(policy: Policy, market: Market) -> Fraction:
 SOLVED = MappingProxyType(
     {
         "equal-split": "one division",
-        "oef-efficient": "branch and bound over efficient faces, linear programs",
+        "oef-efficient": "one convex program, at most 2nk min(n, k) linear programs",
         "water-filling": "at most n linear programs",
         "second-price-trading": "at most 2n trades for each of k(k - 1)/2 pairs of types",
         "nash-welfare": "one convex program",
