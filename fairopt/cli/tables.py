@@ -35,8 +35,7 @@ WIDE = 200
 ENDLESS = 100_000
 #: Seconds until something that goes on shows a spinner.
 PATIENCE = 0.7
-#: How the lines of evidence after the first are shown.
-CASES = ("\n", "\n  * ")
+CASES = ("\n", "\n  * ")  # how the lines of evidence after the first are shown
 #: What the ledger's table shows of a row's evidence; the row itself shows all of it.
 IN_SHORT = 110
 #: The most names of jobs in a line.

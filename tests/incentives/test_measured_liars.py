@@ -47,4 +47,4 @@ def test_what_changes_by_rounding_only_is_no_loss(monkeypatch: pytest.MonkeyPatc
 
 def test_what_is_gained_by_rounding_only_is_no_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "best", lambda policy, given, random: 1 + 1e-11)
-    assert "nash-welfare 0% and 0%" in many.many_users(counts=(2, 3), markets=1).evidence
+    assert "nash-welfare 0.0% and 0.0%" in many.many_users(counts=(2, 3), markets=1).evidence

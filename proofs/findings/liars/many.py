@@ -67,7 +67,7 @@ def many_users(counts: Sequence[int] = (2, 4, 8, 16, 32, 64), markets: int = 4) 
                 best(policy, market(rows(np.random.default_rng([n, each]), n)), np.random.default_rng(each)) - 1
                 for each in range(markets)
             ]
-            found.append(f"{100 * float(np.mean([gain if gain > LITTLE else 0 for gain in gains])):.3g}%")
+            found.append(f"{100 * float(np.mean([gain if gain > LITTLE else 0 for gain in gains])):.1f}%")
         lines.append(f"{policy.name} {', '.join(found)}")
         ends.append(f"{policy.name} {found[0]} and {found[-1]}")
     return Finding(
