@@ -15,12 +15,13 @@ has lost. The last user's 5/4 are all of the total but for a part that vanishes 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from fairopt.ledger import Figure, Finding, Measure, Ruling
-from fairopt.models import CooperativeOEF
+from fairopt.models import CooperativeOEF, NonCooperativeOEF
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.findings.mathematics.two_types import Users
@@ -65,6 +66,25 @@ def improved(users: Users, held: Array) -> Fraction:
         paid = min(slow, utility)
         slow, need, total = slow - paid, need + (utility - paid) / ratio, total + utility
     return Fraction(total + users.ratio[-1] * (held[:, 1].sum() - need))
+
+
+def everybody() -> Finding:
+    """Everybody could have more at once: by a program of the largest common factor, and by hand."""
+    market = Market.of([[4, 5], [0, 1], [4, 8]], [1, 1])
+    held = decide(POLICY, market)
+    require(only_optimum(POLICY, held), "no other optimum")
+    more = decide(NonCooperativeOEF(), replace(market, weight=held.utilities))  # what each has, times the same factor
+    (factor,) = {*(more.utilities / held.utilities)}
+    by_hand = market.utility(np.array([[1, 0], [0, Fraction(4, 11)], [0, Fraction(7, 11)]], dtype=object))
+    require((by_hand == Fraction(12, 11) * held.utilities).all(), "12/11 of each by hand")
+    require(factor == Fraction(12, 11), "no larger common factor")
+    return Finding(
+        Ruling.PROVED,
+        f"On {speedups(market)}, the only optimum is {rows(held.shares)}. {rows(more.shares)} gives everybody "
+        f"{both(factor)} times as much, and no allocation gives all of them a larger multiple: both decided exactly and "
+        "certified, the multiple by hand as well. Two users are too few, as they are Pareto-efficient "
+        f"({theorem('SharingIncentive', 'two_users_pareto_efficient')}). How large the multiple can be is open.",
+    )
 
 
 def pareto_loss() -> Finding:
