@@ -81,7 +81,8 @@ def everybody() -> Finding:
     return Finding(
         Ruling.PROVED,
         f"On {speedups(market)}, the only optimum is {rows(held.shares)}. {rows(more.shares)} gives everybody "
-        f"{both(factor)} times as much, and no allocation gives all of them a larger multiple: both decided exactly and "
+        f"{both(factor)} times as much, and no allocation gives all of them a larger multiple: both decided exactly "
+        "and "
         "certified, the multiple by hand as well. Two users are too few, as they are Pareto-efficient "
         f"({theorem('SharingIncentive', 'two_users_pareto_efficient')}). How large the multiple can be is open.",
     )
