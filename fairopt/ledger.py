@@ -99,6 +99,8 @@ class PrintedAndFound(NamedTuple):
 class Finding:
     """The result of a computation on a claim. ``evidence``, ``table`` and ``figures`` are made of computed numbers.
 
+    The first line of ``evidence`` is for a first reading; each further line is a case, which pages fold.
+
     ``marked`` is the evidence with marks around what was measured, "" where nothing was.
 
     >>> Finding(Ruling.REPRODUCED, "3 of 3 numbers").verdict.value

@@ -138,10 +138,11 @@ def box(row: Entry) -> nodes.container:
     tags = [f"is-{row.verdict.value}", f"of-{row.paper}", f"a-{row.kind}"]
     made = nodes.container(ids=[row.id], classes=["finding", *tags])
     made += [head, paragraph(row.says, "finding-says")]
-    first, rest = sentence(row.evidence)
+    short, *more = row.evidence.splitlines() or [""]
+    first, rest = sentence(short)
     made += paragraph(f"Found: {first}")
-    if rest:
-        made += folded("The rest of it", paragraph(rest))
+    if hidden := [paragraph(each) for each in (rest, *more) if each]:
+        made += folded("The rest of it", *hidden)
     if row.table:
         made += table([name.capitalize() for name in PrintedAndFound._fields], row.table)
     if not row.run:

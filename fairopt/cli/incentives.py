@@ -14,7 +14,7 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, every_kind, incentives, kind_of
+from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, SpeedupReport, every_kind, incentives, kind_of
 from fairopt.problem import Market, market_to_dict, read_market
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Effort
@@ -89,7 +89,7 @@ def _print(rows: Sequence[Incentives], kinds: Sequence[LieKind], market: Market)
     for row in rows:
         # who may enter as two with all of its weight mostly gains most, and there is little to see in it
         found = [lie for lie in row.lies.values() if lie is not None]
-        best = max(found, key=lambda lie: (lie.kind in row.bounds, lie.factor), default=None)
+        best = max(found, key=lambda lie: (isinstance(lie.kind, SpeedupReport), lie.factor), default=None)
         if best is not None:
             tables.say(f"{row.policy.name}, {best.kind.name}: {_told(best, market)}")
 

@@ -35,6 +35,7 @@ WIDE = 200
 ENDLESS = 100_000
 #: Seconds until something that goes on shows a spinner.
 PATIENCE = 0.7
+CASES = ("\n", "\n  * ")  # how the lines of evidence after the first are shown
 #: What the ledger's table shows of a row's evidence; the row itself shows all of it.
 IN_SHORT = 110
 #: The most names of jobs in a line.
@@ -225,7 +226,7 @@ def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
         say(Text(f"{row.id} ({row.paper}, {row.where}; {row.kind})", style="bold"))
         say(f"  claim:    {row.says}")
         say(Text("  verdict:  ").append(_ruling(row)))
-        shown = f"  evidence: {row.evidence}" if row.evidence else f"  waits for {row.waits_for}"
+        shown = f"  evidence: {row.evidence.replace(*CASES)}" if row.evidence else f"  waits for {row.waits_for}"
         say(shown)
         if row.table:
             grid = table_of(*PrintedAndFound._fields)
@@ -246,7 +247,7 @@ def recomputed(row: Entry, outcome: Finding | Exception, seconds: float, *, foll
         said = f"NO LONGER FOLLOWS from the computation, which says {outcome.verdict.value}"
     elif not follows:
         said = "follows, but NOT with the stored evidence; computed was"
-    say(f"{row.id}: {row.verdict.value} {said} ({seconds:.1f} s): {outcome.evidence}")
+    say(f"{row.id}: {row.verdict.value} {said} ({seconds:.1f} s): {outcome.evidence.replace(*CASES)}")
 
 
 def _ruling(row: Entry) -> Text:

@@ -71,6 +71,15 @@ class LieKind(ABC):
         """Whether there are such lies on ``market``."""
         return True
 
+    def weight_told(self, market: Market) -> int | None:
+        """Return how often at most one liar, in all of its rows, states its weight; None where bounds do not say.
+
+        >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+        >>> [kind.weight_told(market) for kind in every_kind(market)]
+        [1, 1, 1, None, 1, 2, 2]
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class SpeedupReport(LieKind):
@@ -100,6 +109,10 @@ class SpeedupReport(LieKind):
         if not self.misreports.allows(truth, truth * factors):
             return None
         return Lie(market.misreport(user, truth * factors), {user: (user,)})
+
+    def weight_told(self, market: Market) -> int:
+        """Return 1."""
+        return 1
 
 
 class TwoReports(LieKind):
@@ -177,6 +190,10 @@ class Sybils(LieKind):
         told = replace(many, speedup=speedup, weight=weight, demand=demand, users=(*market.users, name))
         return Lie(told, {user: (user, n)})
 
+    def weight_told(self, market: Market) -> int | None:
+        """Return 2 where each has all of the weight, else 1; None with demands, by which fair shares change."""
+        return None if market.demand is not None else 2 if self.whole else 1
+
 
 class WeightClaim(LieKind):
     """A user claims another weight, at most twice its own.
@@ -188,6 +205,8 @@ class WeightClaim(LieKind):
 
     name = "weight"
     words = "one user claims another weight, at most twice its own"
+    #: By how many times at most.
+    most: ClassVar[int] = 2
 
     def shape(self, market: Market) -> tuple[int, ...]:
         """Return ()."""
@@ -195,11 +214,15 @@ class WeightClaim(LieKind):
 
     def told(self, market: Market, liars: Liars, factors: Array) -> Lie | None:
         """Return the market with the claimed weight; None above twice the true one."""
-        if factors > 2:
+        if factors > self.most:
             return None
         (user,), weight = liars, market.weight.copy()
         weight[user] = weight[user] * factors[()]
         return Lie(replace(market, weight=weight), {user: (user,)})
+
+    def weight_told(self, market: Market) -> int | None:
+        """Return the most that is claimed; None with demands, by which fair shares change."""
+        return None if market.demand is not None else self.most
 
 
 class DemandClaim(LieKind):

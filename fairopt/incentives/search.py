@@ -63,7 +63,8 @@ class PaidLie:
 class Incentives:
     """What lies pay under one policy on one market: the best found of each kind, None where none was found to pay.
 
-    ``bounds`` has for the kinds of reports by one user what is proved of all.
+    ``bounds`` has for the kinds of lies by one user what is proved of all; not about demands, nor, with demands, about
+    weights.
 
     >>> from fairopt.incentives import incentives
     >>> from fairopt.properties import Effort
@@ -109,7 +110,8 @@ def incentives(
         found = [lie for kind in reports if (lie := lies[kind]) is not None]
         best = max(found, key=lambda lie: lie.factor, default=None)
         lies[anything] = None if best is None else replace(best, kind=anything)
-    bounds: dict[LieKind, AtMost] = {kind: at_most(policy, market, truth, kind.name) for kind in reports}
+    told = [kind for kind in kinds if kind.weight_told(market) is not None]
+    bounds: dict[LieKind, AtMost] = {kind: at_most(policy, market, truth, kind) for kind in told}
     return Incentives(policy, lies, bounds)
 
 

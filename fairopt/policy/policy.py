@@ -197,6 +197,13 @@ class Policy(ABC):
         """
         return None
 
+    def weight_ratio(self, part: Number, times: Number) -> Number | None:
+        """Return a theorem's bound on what a user with ``part`` of all weight gains that claims ``times`` its own.
+
+        It speaks of markets without demands, where all speedups are positive. None where there is none.
+        """
+        return None
+
     def least_in_range(self, problem: Market, user: int, truth: Array) -> Number | None:
         """Return what a user truly gets at least, by ``truth`` (k,), at any optimum for any reports in a range.
 

@@ -37,10 +37,11 @@ class Reach:
     def __str__(self) -> str:
         if self.part is None:
             return "it fails at the speedups that are stated, and holds at others"
+        if (self.part if self.error is None else self.error) <= NEAR:
+            return "any error may break it"
         if self.error is not None:
-            some = self.error > NEAR
-            return f"it holds up to an error of {percent(self.error)}" if some else "any error may break it"
-        return f"it holds within {percent(self.part)} of the ranges" if self.part else ""
+            return f"it holds up to an error of {percent(self.error)}"
+        return f"it holds within {percent(self.part)} of the ranges"
 
 
 @dataclass(frozen=True)

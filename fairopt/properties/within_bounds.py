@@ -41,7 +41,7 @@ class LinearInSpeedups(AllocationProperty):
     >>> market = Market.of([[1, 2], [1, 3]], [1, 1], least=[[1, 1], [1, 3]], most=[[1, 4], [1, 3]])
     >>> verdict = SharingIncentive().check(market, [[1, "1/4"], [0, "3/4"]])
     >>> print(verdict.answer.value, "|", verdict.boundary)
-    DEPENDS | it changes where u1 runs at 1 on T1 and 2 on T2
+    DEPENDS | any error may break it; it changes where u1 runs at 1 on T1 and 2 on T2
     """
 
     needs_speedups = True

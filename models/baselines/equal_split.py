@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.certificates import Certificate, ComputedAllocation
 from fairopt.policy import Allocation, Claim, Example, ReportsUnseen, Trait
 from fairopt.problem import Market
-from fairopt.program import Array
+from fairopt.program import Array, Number
 
 
 class EqualSplit(ReportsUnseen):
@@ -52,6 +52,10 @@ class EqualSplit(ReportsUnseen):
         total = problem.capacity.sum()
         held = fill(problem.weight, problem.limit, total)
         return np.multiply.outer(held, problem.capacity / total), None
+
+    def weight_ratio(self, part: Number, times: Number) -> Number:
+        """Return the part that is claimed over the part that is the user's own."""
+        return times / (1 + (times - 1) * part)
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the certificate of the shares, which needs no further evidence."""

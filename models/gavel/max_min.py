@@ -104,6 +104,10 @@ class MaxMin(Formulated):
         """Return (1 - p) / p + p for the part p: `fairopt.incentives.bounds`, max_min."""
         return (1 - part) / part + part
 
+    def weight_ratio(self, part: Number, times: Number) -> Number:
+        """Return the lesser of the claim and 1 / p: Coq's `gavel_weight_claim`."""
+        return min(times, 1 / part)
+
     def verifier_knows(self, market: Market) -> bool:
         """Whether ``proofs/verify.py`` builds the program: only with its own normaliser."""
         return super().verifier_knows(market) and self.normaliser is Normaliser.OWN_PARTITION

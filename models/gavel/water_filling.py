@@ -275,6 +275,10 @@ class WaterFilling(Formulated):
         """Return (1 - p) / p + p for the part p: `fairopt.incentives.bounds`, max_min."""
         return (1 - part) / part + part
 
+    def weight_ratio(self, part: Number, times: Number) -> Number:
+        """Return the lesser of the claim and 1 / p: Coq's `gavel_weight_claim`."""
+        return min(times, 1 / part)
+
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the allocations with the same utilities: the levels are unique."""
         return same_utilities(decision, f"optima of {self.name}")

@@ -266,6 +266,10 @@ class NashWelfare(Policy):
         """Return 2 less the part: `fairopt.incentives.bounds`; that it is below 2, Chen, Deng, Zhang and Zhang 2012."""
         return 2 - part
 
+    def weight_ratio(self, part: Number, times: Number) -> Number:
+        """Return what the equal split would give: Coq's `nash_welfare_weight_claim`."""
+        return times / (1 + (times - 1) * part)
+
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
         """Return who decides on many misreports at once; nobody where entitlements are stated."""
         return None if is_entitled(problem) else ManyEquilibria(problem)

@@ -108,3 +108,7 @@ class NonCooperativeOEF(Formulated):
     def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
         """Return the duals of the equations: a unit more for a user is worth 1, minus the others' loss."""
         return "equal_efficiency", 1 - values
+
+    def weight_ratio(self, part: Number, times: Number) -> Number:
+        """Return the claim: Coq's `noncooperative_oef_weight_claim`."""
+        return times

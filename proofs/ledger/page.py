@@ -64,11 +64,21 @@ def _subject(package: str, own: Sequence[Entry]) -> Iterator[str]:
         yield ""
         yield f"**{row.where[:1].upper()}{row.where[1:]}: {row.verdict.value}.** {row.says.strip()}"
         yield ""
-        yield row.evidence.strip() or f"It waits for {row.waits_for}"
+        short, *more = row.evidence.strip().splitlines() or [f"It waits for {row.waits_for}"]
+        yield short
+        yield from _folded(more)
         if row.run:
             yield ""
             yield f"`fairopt claims {row.id} --run`{' (minutes)' if row.slow else ''}"
     yield ""
+
+
+def _folded(lines: Sequence[str]) -> Iterator[str]:
+    """Yield what a first reading may leave out, a point for each line of the evidence after the first."""
+    if lines:
+        yield from ("", "<details><summary>Case by case</summary>", "")
+        yield from (f"* {line}" for line in lines)
+        yield from ("", "</details>")
 
 
 def _counts(rows: Sequence[Entry]) -> Iterator[str]:

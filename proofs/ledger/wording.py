@@ -67,6 +67,11 @@ def speedups(market: Market) -> str:
     return f"{text}, {', '.join(map(str, market.capacity))} GPUs of the types"
 
 
+def lines(parts: Iterable[str]) -> str:
+    """Return sentences, each in a line of its own: what a page may leave to a second reading."""
+    return "\n".join(f"{part}." for part in parts)
+
+
 def listed(parts: Iterable[str]) -> str:
     """Return "a, b and c"."""
     all_ = list(parts)

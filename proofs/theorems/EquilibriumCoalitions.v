@@ -14,34 +14,35 @@ Unset Printing Implicit Defensive.
 Import Order.Theory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
-Section Budgets.
-Variables (R : realFieldType) (n k : nat) (m m' : market R n k) (S : {set 'I_n}).
-Implicit Types (i l s : 'I_n) (j : 'I_k).
-Hypothesis lie : lie_of_all S m m'.
+(** Two markets in which a user is the same, with equilibria of both: what it buys in the second has become dearer, from
+    the first to the second, by no larger a factor than what it bought in the first. *)
+Section Dearer.
+Variables (R : realFieldType) (n k : nat) (m m' : market R n k) (l : 'I_n).
+Implicit Types (j : 'I_k).
+Hypotheses (sameW : weight m' l = weight m l) (same : forall j, speedup m' l j = speedup m l j).
 Variables (price price' : 'I_k -> R) (x y : allocation R n k).
 Hypotheses (eq : equilibrium m price x) (eq' : equilibrium m' price' y).
-Hypotheses (pos : forall j, 0 < price j) (useful : forall l, exists j, 0 < speedup m l j).
+Hypotheses (pos : forall j, 0 < price j) (useful : exists j, 0 < speedup m l j).
 
 Lemma price'_ge0 j : 0 <= price' j. Proof. exact: price_ge0 eq' j. Qed.
 
-Lemma dearer l j j' : l \notin S -> 0 < y l j -> 0 < x l j' -> price' j / price j <= price' j' / price j'.
+Lemma dearer j j' : 0 < y l j -> 0 < x l j' -> price' j / price j <= price' j' / price j'.
 Proof.
-move=> out after before; have [_ _ same] := lie.
+move=> after before.
 have worth j0 : speedup m l j0 * price j' <= speedup m l j' * price j0 by apply: best_buy eq _ _ _ before.
 have wants : 0 < speedup m l j'.
-  rewrite lt_neqAle speedup_ge0 andbT eq_sym; apply/eqP => none; have [j0 some] := useful l.
+  rewrite lt_neqAle speedup_ge0 andbT eq_sym; apply/eqP => none; have [j0 some] := useful.
   by have := worth j0; rewrite none mul0r leNgt mulr_gt0.
 rewrite ler_pdivr_mulr // mulrAC ler_pdivl_mulr // -(ler_pmul2l wants).
-have := best_buy eq' j' after; rewrite !(same _ out) => bought.
+have := best_buy eq' j' after; rewrite !same => bought.
 rewrite !mulrA; apply: (@le_trans _ _ (speedup m l j * price' j' * price j')).
   by rewrite ler_pmul2r.
 by rewrite mulrAC [leRHS]mulrAC ler_wpmul2r ?price'_ge0.
 Qed.
 
-Lemma dearer_bundle l : l \notin S -> \sum_j price' j * y l j * (price' j / price j) <= cost price' (x l).
+Lemma dearer_bundle : \sum_j price' j * y l j * (price' j / price j) <= cost price' (x l).
 Proof.
-move=> out; have [sameW _ _] := lie; have w0 := weight_gt0 m l.
-rewrite -(ler_pmul2l w0).
+have w0 := weight_gt0 m l; rewrite -(ler_pmul2l w0).
 have -> : weight m l * (\sum_j price' j * y l j * (price' j / price j)) =
   \sum_j \sum_j' price j' * x l j' * (price' j * y l j * (price' j / price j)).
   by rewrite -(all_spent eq l) /cost mulr_sumr; apply: eq_bigr => j _; rewrite mulr_suml.
@@ -56,6 +57,16 @@ apply: ler_wpmul2l; first by apply: mulr_ge0; apply: ltW.
 by apply: ler_wpmul2l; [apply: mulr_ge0; [apply: price'_ge0 | apply: ltW] | apply: dearer after before].
 Qed.
 
+End Dearer.
+
+Section Budgets.
+Variables (R : realFieldType) (n k : nat) (m m' : market R n k) (S : {set 'I_n}).
+Implicit Types (i l s : 'I_n) (j : 'I_k).
+Hypothesis lie : lie_of_all S m m'.
+Variables (price price' : 'I_k -> R) (x y : allocation R n k).
+Hypotheses (eq : equilibrium m price x) (eq' : equilibrium m' price' y).
+Hypotheses (pos : forall j, 0 < price j) (useful : forall l, exists j, 0 < speedup m l j).
+
 (** What the liars have after the lie costs, at the truth's prices, no more than 2 - P times what they pay. *)
 Lemma liars_bundles : \sum_(s in S) cost price (y s) <= (2%:R - part_of m S) * \sum_(s in S) weight m s.
 Proof.
@@ -66,9 +77,9 @@ have money : \sum_(l | l \notin S) \sum_j price' j * y l j = others m S.
   by apply: eq_bigr => l _; rewrite -sameW -(all_spent eq' l).
 have dear : \sum_(l | l \notin S) \sum_j price' j * y l j * (price' j / price j) <= total_weight m.
   apply: (@le_trans _ _ (\sum_(l | l \notin S) cost price' (x l))).
-    by apply: ler_sum => l; apply: dearer_bundle.
+    by have [_ _ same] := lie; apply: ler_sum => l out; apply: dearer_bundle eq eq' pos (useful l) => // j; apply: same.
   rewrite -(same_total lie) -(cost_capacity eq') /cost exchange_big; apply: ler_sum => j _.
-  rewrite -mulr_sumr; apply: ler_wpmul2l; first exact: price'_ge0.
+  rewrite -mulr_sumr; apply: ler_wpmul2l; first exact: price'_ge0 eq' j.
   rewrite sameC; apply: le_trans ((is_feasible eq).2 j); rewrite /given [leRHS](members_and_others S) ler_addr.
   by apply: sumr_ge0 => s _; apply: (is_feasible eq).1.
 (* (price - lam price')^2 / price is not negative *)

@@ -48,14 +48,13 @@ apply: (@le_trans _ _ (weight m l / weight m i * value m l (y i))); first exact:
 by apply: le_trans no_envy _; apply: le_trans high _; rewrite mulrCA mulrA.
 Qed.
 
-(** The incentive ratio where nobody envies the liar: with p its part of the weight, s / (p s + 1 - p) at most. *)
-Theorem envy_free_incentive_ratio s i x y :
+(** The most that the liar has where nobody envies it, of the whole cluster as it counts it: s p / (s p + 1 - p). *)
+Lemma envy_free_most s i y :
   0 <= s -> alike s i -> feasible m y ->
   (forall l, l != i -> weight m l / weight m i * value m l (y i) <= utility m y l) ->
-  fair_share m i <= utility m x i ->
-  (s * part m i + (1 - part m i)) * utility m y i <= s * utility m x i.
+  (s * part m i + (1 - part m i)) * utility m y i <= s * part m i * value m i (capacity m).
 Proof.
-move=> s0 al fy no_envy fair.
+move=> s0 al fy no_envy.
 have given_le : \sum_l value m i (y l) <= value m i (capacity m).
   rewrite (value_capacity m i y) ler_addl; apply: value_ge0 => j; exact: left_over_ge0.
 have others : \sum_(l | l != i) (weight m l / weight m i * utility m y i) <= \sum_(l | l != i) (s * value m i (y l)).
@@ -71,12 +70,22 @@ have whole : s * utility m y i + ((part m i)^-1 - 1) * utility m y i <= s * valu
   apply: (@le_trans _ _ (s * \sum_l value m i (y l))); last exact: ler_wpmul2l.
   by rewrite (bigD1 i) //= mulrDr ler_add2l -rest mulr_sumr.
 have p0 : 0 < part m i by rewrite part_gt0.
-apply: (@le_trans _ _ (s * fair_share m i)); last exact: ler_wpmul2l.
 have -> : (s * part m i + (1 - part m i)) * utility m y i =
   part m i * (s * utility m y i + ((part m i)^-1 - 1) * utility m y i).
   by field; rewrite gt_eqF.
-have -> : s * fair_share m i = part m i * (s * value m i (capacity m)) by rewrite fair_shareE; ring.
+have -> : s * part m i * value m i (capacity m) = part m i * (s * value m i (capacity m)) by ring.
 by rewrite ler_pmul2l.
+Qed.
+
+(** The incentive ratio where nobody envies the liar: with p its part of the weight, s / (p s + 1 - p) at most. *)
+Theorem envy_free_incentive_ratio s i x y :
+  0 <= s -> alike s i -> feasible m y ->
+  (forall l, l != i -> weight m l / weight m i * value m l (y i) <= utility m y l) ->
+  fair_share m i <= utility m x i ->
+  (s * part m i + (1 - part m i)) * utility m y i <= s * utility m x i.
+Proof.
+move=> s0 al fy no_envy fair; apply: le_trans (envy_free_most s0 al fy no_envy) _.
+by rewrite -mulrA -fair_shareE ler_wpmul2l.
 Qed.
 
 End NoEnvy.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -219,6 +220,14 @@ def test_a_figure_that_is_none_is_refused(figure: str, tmp_path: Path, monkeypat
 def test_the_pages_of_the_ledger_are_what_the_ledger_says(name: str) -> None:
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert page.put_into(text, ledger()) == text, "run `make claims`"
+
+
+def test_a_first_reading_of_our_own_findings_takes_twenty_minutes() -> None:
+    """At 300 words a minute, without what is folded; and no paragraph is a wall."""
+    text = (ROOT / "docs" / "beyond.md").read_text(encoding="utf-8").partition("## Policies in numbers")[0]
+    shown = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    assert len(shown.split()) <= 20 * 300
+    assert max(len(paragraph.split()) for paragraph in shown.split("\n\n") if not paragraph.startswith("* ")) <= 120
 
 
 def test_a_lie_is_found_shrunk_and_proved(fairopt: Callable[..., Ran], tmp_path: Path) -> None:

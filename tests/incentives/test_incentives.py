@@ -21,7 +21,16 @@ from fairopt.incentives import (
     incentives,
 )
 from fairopt.incentives.bounds import envy_free, equal_throughput
-from fairopt.models import CooperativeOEF, EqualSplit, NashWelfare, NonCooperativeOEF, PartialAllocation
+from fairopt.models import (
+    CooperativeOEF,
+    EqualSplit,
+    MaxMin,
+    NashWelfare,
+    NonCooperativeOEF,
+    PartialAllocation,
+    SecondPriceTrading,
+    WaterFilling,
+)
 from fairopt.policy import Policy, Trait
 from fairopt.problem import Entitlements, Market
 from fairopt.properties import Effort
@@ -44,6 +53,34 @@ def test_no_report_pays_more_than_is_proved(policy: Policy) -> None:
             assert 1 < lie.factor <= found.bounds[kind].factor
     anything, *narrow = (found.lies[SpeedupReport(kind)] for kind in (ANYTHING, LARGER, SMALLER))
     assert all(lie is None or (anything is not None and anything.factor >= lie.factor) for lie in narrow)
+
+
+PROVED = [NonCooperativeOEF(), CooperativeOEF(), NashWelfare(), MaxMin(), WaterFilling(), SecondPriceTrading()]
+
+
+@pytest.mark.parametrize("policy", PROVED, ids=lambda policy: policy.name)
+def test_no_parts_and_no_weight_pay_more_than_is_proved(policy: Policy) -> None:
+    found = incentives(policy, MARKET, [Sybils(), Sybils(whole=True), WeightClaim()], Effort(evaluations=8))
+    for kind, lie in found.lies.items():
+        assert lie is None or 1 < lie.factor <= found.bounds[kind].factor * (1 + Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("policy", [EqualSplit(), NashWelfare()], ids=lambda policy: policy.name)
+def test_twice_the_weight_reaches_its_bound_where_users_are_alike(policy: Policy) -> None:
+    alike = Market.of([[1, 2]] * 3, [1, 1])
+    lie = WeightClaim().told(alike, (0,), np.array(Fraction(2), dtype=object))
+    assert lie is not None
+    reached = lie.reached(alike, allocate(policy, lie.told, exact=True).shares)[0]
+    truth = allocate(policy, alike, exact=True)
+    assert reached / truth.utilities[0] == at_most(policy, alike, truth, "weight").factor == Fraction(3, 2)
+
+
+def test_of_false_demands_and_of_two_liars_nothing_is_proved() -> None:
+    demanding = Market.of([[1, 2], [1, 5]], [2, 1], demand=[1, 2])
+    truth = allocate(NashWelfare(), demanding, exact=True)
+    for kind in ("demand", "together", "weight", "copies"):
+        with pytest.raises(BadInput, match=f"nothing is proved of all lies of the kind '{kind}'.*leave demands out"):
+            at_most(NashWelfare(), demanding, truth, kind)
 
 
 def test_bounds_say_what_is_known_of_each_policy() -> None:

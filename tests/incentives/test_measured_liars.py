@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fairopt.incentives import DemandClaim, Sybils
 from fairopt.models import EqualSplit, FirstInFirstOut, NashWelfare, NonCooperativeOEF, SecondPriceTrading, Themis
@@ -36,3 +37,14 @@ def test_the_search_of_small_markets_finds_who_gains_and_stays_below_what_is_pro
     greedy = searched(EqualSplit(), DemandClaim(), markets=4)
     assert greedy is not None
     assert greedy.exact
+
+
+def test_what_changes_by_rounding_only_is_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many, "_ratios", lambda policy, given, reports: np.full(len(reports), 1 - 1e-12))
+    losing = many.knowledge(liars=1, learned=1, fresh=1, reports=2).evidence.splitlines()[-1]
+    assert losing.count(" 0%") == len(many.POLICIES)
+
+
+def test_what_is_gained_by_rounding_only_is_no_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many, "best", lambda policy, given, random: 1 + 1e-11)
+    assert "nash-welfare 0.0% and 0.0%" in many.many_users(counts=(2, 3), markets=1).evidence

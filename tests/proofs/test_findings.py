@@ -10,7 +10,7 @@ from fairopt.ledger import Entry, read_package
 #: They take seconds each; their parts have tests of their own.
 CAMPAIGN = {
     *("own-vertices", "own-lies-cooperative", "own-lies-noncooperative", "own-under-reporting"),
-    *("own-lies-coalitions", "own-lies-sybils"),
+    *("own-lies-coalitions", "own-lies-sybils", "own-lies-weights"),
     *("own-lies-max-min", "own-lies-nash", "own-lies-trading", "own-demands"),
     *("own-pareto-loss", "own-price-of-envy-freeness", "own-equilibrium-two-types", "own-above-gavel-range"),
 }

@@ -120,7 +120,8 @@ def per_user() -> Finding:
         f"{IN_WORDS}, checked on {len(gains)} users of 40 markets: the most that each can have without envy (a linear "
         "program, exact) is within the bound, weights and speedups of 0 included. Reached: with n types, one GPU each, "
         "user 1 running alike on all and each other on its own type only, user 1 has 1 in equilibrium and can have "
-        f"1 + (n - 1)/2; by hand, and for n = 2 to {1 + len(tight)} by certified programs. Weights: (W + v)/(w + v), W "
+        f"1 + (n - 1)/2; by hand, and for n = 2 to {1 + len(tight)} by certified programs.\nWeights: (W + v)/(w + "
+        "v), W "
         "the sum of all, v the least of the others.",
     )
 
@@ -141,9 +142,9 @@ def total() -> Finding:
         Ruling.QUALIFIED,
         f"{IN_WORDS} (own-equilibrium-per-user, summed). Tight where there are at least as many types as users: on the "
         "same markets with user 1 in other units the ratio tends to 2/(n + 1), and at 10^6 units is "
-        f"{', '.join(said)}; found by hand and by decisions that the verifier accepts. With speedups of at least 1, "
+        f"{', '.join(said)}; found by hand and by decisions that the verifier accepts.\nWith speedups of at least 1, "
         "the slowest being 1, it is tight from n + 1 types on: at four digits "
-        f"{', '.join(f'{float(ratio):.4f}' for ratio in normalised)} for n = 2, 3, 4. Least on 60 markets of small "
+        f"{', '.join(f'{float(ratio):.4f}' for ratio in normalised)} for n = 2, 3, 4.\nLeast on 60 markets of small "
         f"integers: {float(least):.4f}.",
     )
 

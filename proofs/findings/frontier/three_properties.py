@@ -105,8 +105,9 @@ def on_tables(draws: int = 40) -> Finding:
     return Finding(
         Ruling.QUALIFIED,
         "Parts of cooperative OEF's total that the equilibrium and the best allocation with the three properties have "
-        f"(least, median), jobs drawn with seeds 0 to {draws - 1}, 1 to 8 GPUs of each type. {'; '.join(said)}. OEF's "
-        f"running example: {float(example[0]):.4f} and {float(example[1]):.4f}. Every best one is proved so by a tree "
+        f"(least, median), jobs drawn with seeds 0 to {draws - 1}, 1 to 8 GPUs of each type.\n{'; '.join(said)}.\n"
+        "OEF's "
+        f"running example: {float(example[0]):.4f} and {float(example[1]):.4f}.\nEvery best one is proved so by a tree "
         "that the verifier accepts.",
     )
 
@@ -193,7 +194,7 @@ def worst_found() -> Finding:
         "Three users with speedups (3u, 0, 2u), (0, 2e, e + 1), (3, 4, 0), one GPU of each type: the best has "
         f"{float(best):.5f} of cooperative OEF's total for u = 10^9 and e = 10^4 (own-three-worst-best, -most), the "
         f"equilibrium {float(equilibrium):.5f}; the tree of {len(tree.nodes)} programs is accepted by the verifier, "
-        "and by hand the limit is 2/3. Four users on four types: "
+        "and by hand the limit is 2/3.\nFour users on four types: "
         f"{float(by_four):.4f} (the equilibrium {float(of_four):.4f}) on (u, 0, 0.867 u, 0.284 u), (0, 130.1, 48.6, "
         "125.5), (1, 2.175, 0, 1.285), (0, 3.065, 7.185, 17.39) with 0.882, 0.466, 1.18 and 0.43 GPUs. The best has "
         "always more than 2/(n + 1), as the equilibrium has (own-equilibrium-total), which is 1/2 and 2/5 here. How "

@@ -214,15 +214,18 @@ def coalitions() -> Finding:
     above = listed(f"{name} {float(most):.3f}" for name, most in _asked().items())
     return Finding(
         Ruling.QUALIFIED,
-        "n users of equal weight, c of whom lie, and each gains a factor of at least g. Max-min and water filling: at "
-        f"most n - c + c/n ({proofs['least']}), which is the limit of {least}. Non-cooperative OEF, speedups and "
-        f"reports from 1 to R: at most R - (R - 1) c/n ({proofs['equal']}), the limit of {equal}. Nash welfare: at "
-        f"most 2 - c/n ({proofs['nash']}), the limit of {nash}. Cooperative OEF, oef-efficient: at most n R^2 / (R^2 + "
-        f"(c - 1) R + n - c) ({proofs['coop']}), and n - c + 1 in the limit of {coop}; what is the most for c > 1 is "
-        "open. All of these fall as c grows: more liars gain less each. "
+        "n users of equal weight, c of whom lie, and each gains a factor of at least g. All bounds fall as c grows: "
+        "more "
+        "liars gain less each. What is the most under cooperative OEF for c > 1 is open.\nMax-min and water filling: "
+        "at "
+        f"most n - c + c/n ({proofs['least']}), which is the limit of {least}.\nNon-cooperative OEF, speedups and "
+        f"reports from 1 to R: at most R - (R - 1) c/n ({proofs['equal']}), the limit of {equal}.\nNash welfare: at "
+        f"most 2 - c/n ({proofs['nash']}), the limit of {nash}.\nCooperative OEF, oef-efficient: at most n R^2 / "
+        "(R^2 + "
+        f"(c - 1) R + n - c) ({proofs['coop']}), and n - c + 1 in the limit of {coop}.\n"
         "Partial allocation: at most (2 - c/n) (n / (n - 1))^(n - 1), below 2 e (proof in words: coalitions.py), which "
-        "own-lies-together reaches for c = n. Second-price trading, and whatever gives the fair share at the truth: "
-        "less than n, since nobody has more than the whole cluster. Members of families are certified, for every "
+        "own-lies-together reaches for c = n.\nSecond-price trading, and whatever gives the fair share at the truth: "
+        "less than n, since nobody has more than the whole cluster.\nMembers of families are certified, for every "
         f"optimum, and as worked out by hand; bounds, with weights, were asked of {ASKED} random lies of two users "
         f"each, the largest g being {above}.",
     )

@@ -23,6 +23,8 @@ POLICIES = (CooperativeOEF(), NonCooperativeOEF(), MaxMin(), NashWelfare(), Seco
 TYPES, SPREAD = 4, 0.7
 #: Reports tried of a liar: so many at first, then so many around the best one, in so many rounds of smaller steps.
 FIRST, AROUND, ROUNDS = 120, 24, 4
+#: Changes below this part are rounding.
+LITTLE = 1e-6
 
 
 def rows(random: np.random.Generator, count: int) -> Array:
@@ -57,7 +59,7 @@ def _reports(moves: CandidateReports, random: np.random.Generator) -> Iterator[A
 
 def many_users(counts: Sequence[int] = (2, 4, 8, 16, 32, 64), markets: int = 4) -> Finding:
     """The largest gain of one liar in ever larger markets."""
-    lines = []
+    lines, ends = [], []
     for policy in POLICIES:
         found = []
         for n in counts:
@@ -65,22 +67,26 @@ def many_users(counts: Sequence[int] = (2, 4, 8, 16, 32, 64), markets: int = 4) 
                 best(policy, market(rows(np.random.default_rng([n, each]), n)), np.random.default_rng(each)) - 1
                 for each in range(markets)
             ]
-            found.append(f"{100 * float(np.mean(gains)):.3g}%")
+            found.append(f"{100 * float(np.mean([gain if gain > LITTLE else 0 for gain in gains])):.1f}%")
         lines.append(f"{policy.name} {', '.join(found)}")
+        ends.append(f"{policy.name} {found[0]} and {found[-1]}")
     return Finding(
         Ruling.QUALIFIED,
-        f"Mean of the best gain found of one user, with {', '.join(map(str, counts))} users, {markets} markets each, "
-        f"{FIRST + 3 * (AROUND + 2 * TYPES)} reports: {'; '.join(lines)}. Proved: under Nash welfare a gain is at "
+        f"Mean of the best gain found of one user, with {counts[0]} and with {counts[-1]} users: {'; '.join(ends)}. "
+        "Proved: under Nash welfare a gain is at "
         "most p / (f - p), p the liar's part of the weight and f the least part of all money spent on a type, so "
-        "that it vanishes as 1/n (proof in words: fairopt/incentives/bounds.py, vanishing). In the worst case "
-        "nothing vanishes: the ratios of own-lies-noncooperative, own-lies-cooperative, own-lies-max-min and "
-        "own-lies-trading grow with n, and Nash welfare's tends to 2.",
+        "that it vanishes as 1/n (proof in words: fairopt/incentives/bounds.py, vanishing).\n"
+        f"With {', '.join(map(str, counts))} users, {markets} markets each, "
+        f"{FIRST + 3 * (AROUND + 2 * TYPES)} reports: "
+        f"{'; '.join(lines)}.\n"
+        "In the worst case nothing vanishes: the ratios of own-lies-noncooperative, own-lies-cooperative, "
+        "own-lies-max-min and own-lies-trading grow with n, and Nash welfare's tends to 2.",
     )
 
 
 def knowledge(liars: int = 4, learned: int = 12, fresh: int = 12, reports: int = 60) -> Finding:
     """What a liar gains that knows only how others' speedups are distributed."""
-    n, lines = 8, []
+    n, lines, losing = 8, [], []
     for policy in POLICIES:
         blind, sighted, hurt = [], [], 0
         for number in range(liars):
@@ -93,22 +99,26 @@ def knowledge(liars: int = 4, learned: int = 12, fresh: int = 12, reports: int =
                 given = market(np.concatenate([own, rows(random, n - 1)]))
                 blind.append(float(_ratios(policy, given, choice)[0]) - 1)
                 sighted.append(max(float(_ratios(policy, given, tried).max()) - 1, 0.0))
-                hurt += blind[-1] < 0
+                hurt += blind[-1] < -LITTLE
         mean = [f"{100 * float(np.mean(each)):.3g}%" for each in (blind, sighted)]
-        lines.append(f"{policy.name} {mean[0]} (loses in {100 * hurt / len(blind):.0f}% of markets), {mean[1]}")
+        lines.append(f"{policy.name} {mean[0]} and {mean[1]}")
+        losing.append(f"{policy.name} {100 * hurt / len(blind):.0f}%")
     return Finding(
         Ruling.QUALIFIED,
-        f"{n} users, {liars} liars, {reports} reports each around the truth. Mean gain of the report that is best on "
-        f"average over {learned} draws of the others, in {fresh} fresh ones; and of the best of the same reports in "
-        f"each fresh market, for one who knows all others: {'; '.join(lines)}.",
+        "Mean gain of a liar that knows only how the others' speedups are distributed, and of one that knows them: "
+        f"{'; '.join(lines)}.\n"
+        f"{n} users, {liars} liars, {reports} reports each around the truth. The one takes the report that is best on "
+        f"average over {learned} draws of the others, and plays it in {fresh} fresh ones; the other the best of the "
+        "same reports in each of these.\n"
+        f"Part of the markets in which the one loses: {'; '.join(losing)}.",
     )
 
 
 def noise(markets: int = 12, draws: int = 40) -> Finding:
     """What an honest but inexact report does: the truth with a relative error."""
-    n, lines = 8, []
+    n, lines, gaining = 8, [], []
     for policy in POLICIES:
-        found = []
+        means, parts = [], []
         for error in (0.05, 0.2):
             random = np.random.default_rng(11)
             ratios = []
@@ -117,15 +127,16 @@ def noise(markets: int = 12, draws: int = 40) -> Finding:
                 told = given.speedup[0] * np.exp(random.normal(0, error, (draws, TYPES)))
                 ratios.append(_ratios(policy, given, told))
             all_ = np.concatenate(ratios) - 1
-            found.append(
-                f"{100 * all_.mean():+.3g}% ({100 * (all_ > 1e-6).mean():.0f}% gain, at most {100 * all_.max():.3g}%)"
-            )
-        lines.append(f"{policy.name} {', '.join(found)}")
+            means.append(f"{100 * all_.mean():+.3g}%")
+            parts.append(f"{100 * (all_ > LITTLE).mean():.0f}%, at most {100 * all_.max():.3g}%")
+        lines.append(f"{policy.name} {' and '.join(means)}")
+        gaining.append(f"{policy.name} {' and '.join(parts)}")
     return Finding(
         Ruling.QUALIFIED,
-        f"{n} users; the first reports its speedups with relative errors of 5% and of 20% on each type (log-normal), "
-        f"{markets} markets, {draws} draws. Mean change of its throughput, part of the draws in which it gains, and "
-        f"the largest gain: {'; '.join(lines)}.",
+        "Mean change of the throughput of a user whose honest report errs by 5%, and by 20%: "
+        f"{'; '.join(lines)}.\n"
+        f"{n} users, relative errors of the first on each type (log-normal), {markets} markets, {draws} draws.\n"
+        f"Part of the draws in which it gains, and the largest gain: {'; '.join(gaining)}.",
     )
 
 

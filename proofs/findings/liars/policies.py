@@ -137,7 +137,7 @@ def unread() -> Finding:
     return Finding(
         Ruling.QUALIFIED,
         f"The ratio is 1: {listed(each.name for each in (*plain, *rules))} do not read speedups; checked: {ASKED} "
-        "random reports change no share under the first three, and none on a market of gangs under the others. A "
+        "random reports change no share under the first three, and none on a market of gangs under the others.\nA "
         "demand is read: on (1, R), (1, 1), T - 1 GPUs of type 1 and one of type 2, with demands 1 and 1, who "
         "claims T has (R (T - 1) + 1) / (R + T - 1) times its throughput under equal-split, since it may leave the "
         f"slow ones of its GPUs unused: {listed(given)} at R = 1000. So no bound holds for demands.",
@@ -205,11 +205,11 @@ def noncooperative() -> Finding:
     require(lie / truth == 2 * Fraction(999, 1000), "one type")
     return Finding(
         Ruling.PROVED,
-        f"{theorem('Incentives', 'noncooperative_oef_incentive_ratio')}; {PROOF}, equal_throughput; {checked}. It is "
+        f"{theorem('Incentives', 'noncooperative_oef_incentive_ratio')}; {PROOF}, equal_throughput; {checked}.\nIt is "
         "reached in the limit: on (1, R), n - 1 times (1, 1), n - 1 GPUs of type 1 and one of type 2, user 1 reports "
         "(1, 1 + e), and the ratio is (R (n - 1) + 1) / ((1 + e) (n - 1) + 1), which tends to R - (R - 1) / n; at e = "
-        f"{NEAR}: {members(families.NONCOOPERATIVE)} {CERTIFIED}. Larger reports: 1 "
-        f"({theorem('EqualEfficiency', 'noncooperative_oef_over_reporting')}; the same lies made larger: none pays). "
+        f"{NEAR}: {members(families.NONCOOPERATIVE)} {CERTIFIED}.\nLarger reports: 1 "
+        f"({theorem('EqualEfficiency', 'noncooperative_oef_over_reporting')}; the same lies made larger: none pays).\n"
         "Where the slowest type is not 1 for all, who reports less on every type has all of the cluster in the limit, "
         "n times what it has among n users that are alike, and no bound holds where others are slow.",
         figures=(
@@ -228,11 +228,11 @@ def cooperative() -> Finding:
     proofs = [theorem("Incentives", each) for each in ("envy_free_incentive_ratio", "cooperative_oef_incentive_ratio")]
     return Finding(
         Ruling.PROVED,
-        f"{listed(proofs)}; {PROOF}, envy_free; {checked}. Larger reports reach it: on (R, 1), n - 1 times (R + 1) "
+        f"{listed(proofs)}; {PROOF}, envy_free; {checked}.\nLarger reports reach it: on (R, 1), n - 1 times (R + 1) "
         "(1, R), one GPU of type 1 and (n - 1) / R of type 2, user 1 reports (2 R, 2), and the ratio is n R^2 / "
-        f"(R^2 + n - 1): {members(families.COOPERATIVE_OVER)} {CERTIFIED}, and the same under oef-efficient. Smaller "
+        f"(R^2 + n - 1): {members(families.COOPERATIVE_OVER)} {CERTIFIED}, and the same under oef-efficient.\nSmaller "
         f"ones reach it in the limit: user 1 reports (1 / R + e, 1), at e = {NEAR}: "
-        f"{members(families.COOPERATIVE_UNDER)}. With speedup 1 on the slowest type kept, on three types, the ratio "
+        f"{members(families.COOPERATIVE_UNDER)}.\nWith speedup 1 on the slowest type kept, on three types, the ratio "
         "tends to n R / (R + n - 1): (1, 2, 1), n - 1 times (1, 2 + e, R), e, 1 and (n - 1) (2 + 2 e) / R GPUs, "
         f"user 1 reports (1, 2 + 2 e, 1): {members(families.COOPERATIVE_NORMALISED, ((2, 10), (3, 10)))}; what the "
         "largest is there is unknown.",
@@ -255,10 +255,10 @@ def nash() -> Finding:
         Ruling.PROVED,
         f"{theorem('Incentives', 'nash_welfare_incentive_ratio')}, where each type has a price; {PROOF}, "
         f"equilibrium; {_checked(NashWelfare(), bound, lies(6, ASKED))}. That it is below 2 was known (Chen, Deng, "
-        "Zhang and Zhang, Incentive ratios of Fisher markets, ICALP 2012). It is reached in the limit: on (1, R), n "
+        "Zhang and Zhang, Incentive ratios of Fisher markets, ICALP 2012).\nIt is reached in the limit: on (1, R), n "
         "- 1 times (R, 1), one GPU of type 1 and 1 / (R (n - 1)) of type 2, user 1 reports ((1 - e) R, 1), and the "
-        f"ratio tends to 2 - 1/n - (1 - 1/n) / R^2; at e = {NEAR}: {members(families.NASH)} {CERTIFIED}. For a given "
-        "R it is unknown between that and the lesser of 2 - p and the bound of rules without envy. Where each type "
+        f"ratio tends to 2 - 1/n - (1 - 1/n) / R^2; at e = {NEAR}: {members(families.NASH)} {CERTIFIED}.\nFor a given "
+        "R it is unknown between that and the lesser of 2 - p and the bound of rules without envy.\nWhere each type "
         "takes at least the part f of all money at the truth, the ratio is at most 1 + p / (f - p), so that gains "
         "vanish as 1/n (proof in words: vanishing; checked on the same lies).",
         figures=of_liars(("nash-welfare",), "2-1/n", "2-1/n", "any, equal weights"),
@@ -286,11 +286,11 @@ def max_min_family() -> Finding:
     return Finding(
         Ruling.PROVED,
         f"{theorem('Incentives', 'gavel_incentive_ratio_at_most')}, for each policy that maximises the least ratio "
-        f"to the fair share; {PROOF}, max_min; {_checked(MaxMin(), bound, told)}. With positive speedups max-min, "
+        f"to the fair share; {PROOF}, max_min; {_checked(MaxMin(), bound, told)}.\nWith positive speedups max-min, "
         "water-filling, and without groups hierarchical-water-filling give everybody the same (checked on "
-        f"{ASKED // 2} and {len(alike)} markets). It is reached in the limit: on (R, 1), n - 1 times (1, R), one GPU "
+        f"{ASKED // 2} and {len(alike)} markets).\nIt is reached in the limit: on (R, 1), n - 1 times (1, R), one GPU "
         "of type 1 and (n - 1) / R of type 2, user 1 reports (1 + e, R), and the ratio tends to (n - 1) R^2 / (R^2 "
-        f"+ n - 1) + 1/n; at e = {NEAR}: {members(families.MAX_MIN)} {CERTIFIED}. For two users that is (3 R^2 + 1) "
+        f"+ n - 1) + 1/n; at e = {NEAR}: {members(families.MAX_MIN)} {CERTIFIED}.\nFor two users that is (3 R^2 + 1) "
         "/ (2 R^2 + 2), the largest for every R; for more, the largest for a given R is unknown between that and "
         "((n - 1) F + 1) / n, F that of fair_share.",
         figures=of_liars(("max-min", "water-filling"), "n-1+1/n", "n-1+1/n", "any, equal weights"),
@@ -308,10 +308,10 @@ def trading() -> Finding:
         Ruling.QUALIFIED,
         "Upper bound, for n users of equal weight: no trade hurts anybody "
         f"({theorem('Trading', 'second_price_trading_sharing_incentive')}), so that the others keep the worth of "
-        f"their equal shares; n ((n - 1) (R^2 - 1) + 1) / ((n - 1) R^2 + 1): proof {PROOF}, fair_share; {checked}. "
+        f"their equal shares; n ((n - 1) (R^2 - 1) + 1) / ((n - 1) R^2 + 1): proof {PROOF}, fair_share; {checked}.\n"
         "Lower bound: (1, R), n - 1 times (2, 1), (n - 1) / 2 GPUs of type 1 and one of type 2; user 1 reports (2 - "
         "e, 1), which turns the order of types round, so that it sells type 1 for 2 of type 2 instead of paying "
         f"about R / 2 for one. The ratio tends to n (R + 1/2) / (R + n - 1/2) from R = 10 on; at e = {NEAR}: "
-        f"{members(families.TRADING, shapes)} {CERTIFIED}. For a given R it is unknown between the two.",
+        f"{members(families.TRADING, shapes)} {CERTIFIED}.\nFor a given R it is unknown between the two.",
         figures=of_liars(("second-price-trading",), "n", "n", "any, equal weights"),
     )

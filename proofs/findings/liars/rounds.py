@@ -93,7 +93,7 @@ def completion(policy: Policy, trace: Trace, cluster: Cluster) -> float:
 
 def repeated(seeds: int = 4) -> Finding:
     """What a tenant gains that lies in every round."""
-    lines = []
+    lines, alike = [], []
     policies = (
         ("oef-rounds by cooperative OEF", OEFRounds(CooperativeOEF())),
         ("oef-rounds by non-cooperative OEF", OEFRounds(NonCooperativeOEF())),
@@ -113,13 +113,14 @@ def repeated(seeds: int = 4) -> Finding:
             for factor, ratio in each.items():
                 one[factor].append(ratio)
         same = max(FACTORS, key=lambda factor: float(np.mean(one[factor])))
-        lines.append(
-            f"{name} {float(np.mean(best)):.3f} (always the same, {same:g} times: {float(np.mean(one[same])):.3f})"
-        )
+        lines.append(f"{name} {float(np.mean(best)):.3f}")
+        alike.append(f"{name} {float(np.mean(one[same])):.3f} by {same:g} times")
     return Finding(
         Ruling.QUALIFIED,
+        "Mean completion time of the liar's jobs at the truth over that after the best lie of each trace: "
+        f"{listed(lines)}.\n"
         f"{TENANTS} tenants with {EACH} jobs each, all there at once, 4 slow and 4 fast GPUs, rounds of {LENGTH} s, "
         f"{seeds} traces. The first tenant states, in every round, its throughput on fast GPUs times one of "
-        f"{', '.join(f'{factor:g}' for factor in FACTORS)}. Mean completion time of its jobs at the truth over that "
-        f"after the best lie of each trace, and after the one lie that is best on average: {listed(lines)}.",
+        f"{', '.join(f'{factor:g}' for factor in FACTORS)}.\n"
+        f"After the one lie that is best on average: {listed(alike)}.",
     )

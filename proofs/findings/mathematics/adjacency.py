@@ -139,8 +139,8 @@ def no_gaps() -> Finding:
         Ruling.HOLDS_BOUNDED,
         f"Decided for all real speedups: no optimum has a gap. Three exchanges and fair shares ({cited}) leave "
         f"{len(left)} sets of shares that are not zero; for each, and each of the 64 sets of tight envy rows, Z3 finds "
-        "that the conditions of an optimum exclude each other (adjacency.py, with the exchanges). So at the exact "
-        f"optima of {MARKETS} random markets. Where speedups need not rise it is false ({otherwise}), and where there "
+        "that the conditions of an optimum exclude each other (adjacency.py, with the exchanges).\nSo at the exact "
+        f"optima of {MARKETS} random markets.\nWhere speedups need not rise it is false ({otherwise}), and where there "
         "are 8, 1 and 1 GPUs as well (oef-thm5.2-cooperative-ordered): user 1 has only the first type there, which "
         "one GPU of it and rising speedups exclude.",
     )

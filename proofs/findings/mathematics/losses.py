@@ -15,12 +15,13 @@ has lost. The last user's 5/4 are all of the total but for a part that vanishes 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from fairopt.ledger import Figure, Finding, Measure, Ruling
-from fairopt.models import CooperativeOEF
+from fairopt.models import CooperativeOEF, NonCooperativeOEF
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.findings.mathematics.two_types import Users
@@ -67,6 +68,26 @@ def improved(users: Users, held: Array) -> Fraction:
     return Fraction(total + users.ratio[-1] * (held[:, 1].sum() - need))
 
 
+def everybody() -> Finding:
+    """Everybody could have more at once: by a program of the largest common factor, and by hand."""
+    market = Market.of([[4, 5], [0, 1], [4, 8]], [1, 1])
+    held = decide(POLICY, market)
+    require(only_optimum(POLICY, held), "no other optimum")
+    more = decide(NonCooperativeOEF(), replace(market, weight=held.utilities))  # what each has, times the same factor
+    (factor,) = {*(more.utilities / held.utilities)}
+    by_hand = market.utility(np.array([[1, 0], [0, Fraction(4, 11)], [0, Fraction(7, 11)]], dtype=object))
+    require((by_hand == Fraction(12, 11) * held.utilities).all(), "12/11 of each by hand")
+    require(factor == Fraction(12, 11), "no larger common factor")
+    return Finding(
+        Ruling.PROVED,
+        f"On {speedups(market)}, the only optimum is {rows(held.shares)}. {rows(more.shares)} gives everybody "
+        f"{both(factor)} times as much, and no allocation gives all of them a larger multiple: both decided exactly "
+        "and "
+        "certified, the multiple by hand as well. Two users are too few, as they are Pareto-efficient "
+        f"({theorem('SharingIncentive', 'two_users_pareto_efficient')}). How large the multiple can be is open.",
+    )
+
+
 def pareto_loss() -> Finding:
     """The family, by linear programs and in closed form, and the bound."""
     bound = theorem("PriceOfEnvy", "cooperative_oef_total")
@@ -94,8 +115,9 @@ def pareto_loss() -> Finding:
         f"1, never reached: with n users and equal weights it is at most 1 - 1/n, as the total is at least the n-th "
         f"part of the largest ({bound}). It comes as near to 1 as one likes, on two types already: users of ratio 1, "
         "as many of rising ratios who share both types alike, and one of a far larger ratio (the family in losses.py, "
-        f"where the proof in words stands, checked on {len(shown)} markets). Of the total of the best improvement that "
-        f"hurts nobody, the only optimum lacks {losses}. Two ways agree: linear programs, certified, up to n = "
+        f"where the proof in words stands, checked on {len(shown)} markets).\nOf the total of the best improvement "
+        "that "
+        f"hurts nobody, the only optimum lacks {losses}.\nTwo ways agree: linear programs, certified, up to n = "
         f"{2 * SOLVED[-1] + 1}; and the closed form with a greedy exchange.",
     )
 
@@ -116,8 +138,8 @@ def price() -> Finding:
         Ruling.PROVED,
         f"n, for every n: no market has more ({cited[0]}), and for every e > 0 there is one with at least n / (1 + e) "
         f"({cited[1]}): two types, speedup 1 on the first, one GPU of each; n - 1 users (1, R), one (1, R^2). So n - 1 "
-        "users (1, 1), one (1, b), whose ratio tends to n/2, are not the worst. Exact optima, certified, which are "
-        f"those of the closed form on two types: {listed(shown)}. With weights it is at most the sum of the weights "
+        "users (1, 1), one (1, b), whose ratio tends to n/2, are not the worst.\nExact optima, certified, which are "
+        f"those of the closed form on two types: {listed(shown)}.\nWith weights it is at most the sum of the weights "
         f"over the least ({weighted}).",
         figures=(
             Figure(POLICY.name, Measure.EFFICIENCY_AT_LEAST, "1/n", "any, equal weights"),

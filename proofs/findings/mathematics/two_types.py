@@ -129,9 +129,9 @@ def closed_form() -> Finding:
         "gives all users after i one fast GPU for each unit of weight more than those up to i have, who get r_i slow "
         "ones for it. For each fast GPU it costs (W - W_i) r_i / W_i slow ones and is worth the mean ratio of those "
         "after i. The optimum is where the upper hull of these n points is at slow / fast: at most two steps, after "
-        "one sort. It has two bundles for each unit of weight, or three. Proof in words (two_types.py), checked on "
+        "one sort. It has two bundles for each unit of weight, or three.\nProof in words (two_types.py), checked on "
         f"{MARKETS} random markets, up to 6 users, weights 1 to 3: the closed form is envy-free, and its total is that "
-        "of the exact linear program, certified. On (1, 1), (1, 6), (1, 7), (1, 23), 22, 4 GPUs of the types: "
+        "of the exact linear program, certified.\nOn (1, 1), (1, 6), (1, 7), (1, 23), 22, 4 GPUs of the types: "
         f"{rows(users.optimum(22, 4))}.",
     )
 
@@ -169,7 +169,7 @@ def pareto() -> Finding:
         f"With at most three different ratios, for any number of users, weights and capacities, positive speedups, and "
         f"at every optimum ({cited}); so for three users of any weights ({three}). Four ratios are too many ({four}): "
         f"the first by the largest ratio, of whole numbers, is {rows(least.speedup)}, {least.capacity[0]}, "
-        f"{least.capacity[1]} GPUs of the types. "
+        f"{least.capacity[1]} GPUs of the types.\n"
         f"So says the exact check as well, at the exact optima of {len(some)} random markets of up to three ratios, up "
         "to 5 users and weights 1 to 3.",
     )

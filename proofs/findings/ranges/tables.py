@@ -12,7 +12,7 @@ from fairopt.problem import Market
 from fairopt.problem.ranges import with_error
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
-from fairopt.proofs.ledger.wording import listed, percent
+from fairopt.proofs.ledger.wording import lines, listed, percent
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
 from fairopt.properties.boundary import percent as rounded_down
 from fairopt.properties.property import AllocationProperty
@@ -60,7 +60,7 @@ def largest_errors() -> Finding:
     return Finding(
         Ruling.REPRODUCED,
         "Largest relative errors for envy-freeness, sharing incentive and Pareto efficiency, rounded down (-: it fails "
-        f"without an error; any: it holds at 99%). {'. '.join(said)}. Each with certificates on both sides, accepted "
+        f"without an error; any: it holds at 99%).\n{lines(said)}\nEach with certificates on both sides, accepted "
         "by proofs/verify.py; those of efficiency are exact up to a part of 2^-30.",
     )
 
@@ -89,6 +89,6 @@ def price() -> Finding:
     return Finding(
         Ruling.REPRODUCED,
         "Part of cooperative OEF's total, at the speedups as stated, that is lost where nobody may envy anybody at any "
-        f"speedups within an error. {'. '.join(said)}. Each robust allocation with a certificate that it is free of "
+        f"speedups within an error.\n{lines(said)}\nEach robust allocation with a certificate that it is free of "
         "envy for all speedups in the range, accepted by proofs/verify.py.",
     )

@@ -36,9 +36,9 @@ def above_gavel() -> Finding:
         Ruling.PROVED,
         f"For all sizes and weights ({proof}): with t Gavel's least ratio, f the fair shares and lambda its dual "
         "weights (there are some: duality), the least of which is 1, the total is at most Gavel's + (t - 1) sum_i "
-        "(lambda_i - 1) f_i. Gavel's "
+        "(lambda_i - 1) f_i.\nGavel's "
         "being at least t sum_i f_i, the ratio of the totals is at most 1 + (1 - 1/t)(R - 1), where R is the mean of "
-        "lambda by fair shares; it never was above the largest ratio of two users' speedups on one type. Computed on "
+        "lambda by fair shares; it never was above the largest ratio of two users' speedups on one type.\nComputed on "
         f"{MARKETS} random markets of cooperative OEF, exactly: none is above the bound, and one reaches "
         f"{percent(tightest, 0)} of it.",
     )

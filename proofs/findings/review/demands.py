@@ -72,12 +72,13 @@ def theorems_with_demands() -> Finding:
         "Survive: that reports nowhere smaller than the truth never pay under non-cooperative OEF (Theorem 5.4), where "
         f"demands are told truly, for all sizes ({proof}, whose over_reporting_allowed is for any limits that allow "
         "parts of what they allow); that cooperative OEF is envy-free (a constraint) and Gavel sharing-incentive, with "
-        f"fair shares cut to demands (in words); computed on {MARKETS} random markets. Do not survive, in any optimum: "
+        f"fair shares cut to demands (in words); computed on {MARKETS} random markets.\nDo not survive, in any "
+        "optimum: "
         f"on {_with_demands(HALF)}, sharing incentive (Theorem 5.1) and Pareto efficiency of two users under "
         "cooperative OEF, and Pareto efficiency of non-cooperative OEF (Theorem 5.3): the user with the small demand "
         f"holds the other down; on {_with_demands(ORDERED)}, Theorem 5.2 in both modes, though users are in strict "
         f"order of their ratios: cooperative OEF ends at {rows(exactly(COOPERATIVE, ORDERED).shares)}, "
-        f"non-cooperative at {rows(exactly(NONCOOPERATIVE, ORDERED).shares)}. Sec. 4.4's n + k - 1 fails in the "
+        f"non-cooperative at {rows(exactly(NONCOOPERATIVE, ORDERED).shares)}.\nSec. 4.4's n + k - 1 fails in the "
         "non-cooperative mode too: "
         f"on {_with_demands(SHARED)}, {rows(point)} is an optimal extreme point with 4.",
     )

@@ -27,6 +27,6 @@ def under_reporting() -> Finding:
         Ruling.PROVED,
         f"The factor is (1 + b (n - 1)) / (1 + r (n - 1)) for reporting r, 1 < r <= b, in every optimum before and "
         f"after ({exact}); so there is no bound for any n and k from two on ({unbounded}). For r near 1 it is near "
-        f"(1 + b (n - 1)) / n, (b + 1) / 2 for two users. Computed by exact programs over all optima, b = {TRUE}, r = "
+        f"(1 + b (n - 1)) / n, (b + 1) / 2 for two users.\nComputed by exact programs over all optima, b = {TRUE}, r = "
         f"{TOLD}: {said}.",
     )

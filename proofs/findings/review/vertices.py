@@ -106,14 +106,14 @@ def vertices() -> Finding:
     return Finding(
         Ruling.QUALIFIED,
         f"Any extreme point: at most k + n (n - 1) ({bound}), and n k anyway; the smaller of both is reached (2x2 to "
-        "4x3: exact extreme points where every envy is tight). An optimal one: two users n + k - 1, for all k "
+        "4x3: exact extreme points where every envy is tight).\nAn optimal one: two users n + k - 1, for all k "
         f"({two}); two types 2 n - 1 (proof in words: vertices.py), reached on (1, 1) and n - 1 times (2, 3), one GPU "
-        "of each type, computed for 3 to 6 users. In general k + the sum over i from 1 to n - 1 of min(i, k) is "
-        f"reached ({sizes}; on {rows(MANY[4])}, for instance). Where there is one optimum only, at most k + n (n - 1) "
+        "of each type, computed for 3 to 6 users.\nIn general k + the sum over i from 1 to n - 1 of min(i, k) is "
+        f"reached ({sizes}; on {rows(MANY[4])}, for instance).\nWhere there is one optimum only, at most k + n (n - 1) "
         "/ 2 (proof in words: vertices.py), which is the same where n is at most k + 1, and reached "
         f"({reached}); so it is on {sum(map(bool, sole))} of {len(sole)} random markets with different users, which "
-        "have one optimum. Where there are several, that it is not exceeded is a conjecture: it was not on "
-        f"{MARKETS} random markets of up to 4 users and types, in {TRIES} directions each. The gap to what is proved: "
+        "have one optimum.\nWhere there are several, that it is not exceeded is a conjecture: it was not on "
+        f"{MARKETS} random markets of up to 4 users and types, in {TRIES} directions each.\nThe gap to what is proved: "
         "3x3 6 and 9, 4x4 10 and 16.",
     )
 

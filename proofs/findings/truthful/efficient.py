@@ -36,13 +36,13 @@ def two_users() -> Finding:
         Ruling.PROVED,
         f"One GPU of each type, and the three markets {_said(TWO_USERS)}: in each of {cases} cases of who may hold "
         "what, exact multipliers contradict the rows (own-truthful-efficient-2x2). So it is for all numbers in this "
-        f"order, over any ordered field ({cited[1]}), and no such rule exists ({cited[0]}). Any two of the three "
+        f"order, over any ordered field ({cited[1]}), and no such rule exists ({cited[0]}).\nAny two of the three "
         "markets allow one; so do any two of which one user alone tells two things, since that user may choose first "
-        "what leaves the other its fair share. Known without sharing incentive: a truthful efficient rule for two "
-        "users gives all to one (Schummer, Social Choice and Welfare 1997). Any two of the properties go together: "
-        "all to one user, equal split, competitive equilibrium from equal incomes. Where budgets do not bind, this "
+        "what leaves the other its fair share.\nKnown without sharing incentive: a truthful efficient rule for two "
+        "users gives all to one (Schummer, Social Choice and Welfare 1997).\nAny two of the properties go together: "
+        "all to one user, equal split, competitive equilibrium from equal incomes.\nWhere budgets do not bind, this "
         "is what arXiv 2603.00411 says of truthful, feasible envy-free and Pareto-optimal rules: with Pareto "
-        f"efficiency, envy-freeness gives sharing incentive. {SPLIT}",
+        f"efficiency, envy-freeness gives sharing incentive.\n{SPLIT}",
     )
 
 
@@ -57,7 +57,7 @@ def three_users() -> Finding:
         Ruling.PROVED,
         f"One GPU of each type, and the five markets {_said(THREE_USERS)}: in each of {cases} cases exact multipliers "
         "contradict the rows (own-truthful-efficient-3x2), and HiGHS finds the program with an integer for each way "
-        f"to be efficient infeasible. Any four of the five allow such a rule. {SPLIT}",
+        f"to be efficient infeasible. Any four of the five allow such a rule.\n{SPLIT}",
     )
 
 

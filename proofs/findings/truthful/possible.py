@@ -35,13 +35,13 @@ from fairopt.proofs.ledger.wording import both, listed
 def proportional_two_by_two() -> Finding:
     """Two users, two types: the part of proportional fairness that everybody is sure of."""
     said = _intervals(TWO_BY_TWO, Design.proportionally_fair)
-    return Finding(Ruling.QUALIFIED, f"{said} {_kept(2)} {_how(TWO_BY_TWO)}")
+    return Finding(Ruling.QUALIFIED, f"{said} {_kept(2)}\n{_how(TWO_BY_TWO)}")
 
 
 def proportional_three_by_two() -> Finding:
     """Three users, two types."""
     said = _intervals(THREE_BY_TWO, Design.proportionally_fair)
-    return Finding(Ruling.QUALIFIED, f"{said} {_kept(3)} {_how(THREE_BY_TWO)}")
+    return Finding(Ruling.QUALIFIED, f"{said} {_kept(3)}\n{_how(THREE_BY_TWO)}")
 
 
 def total_two_by_two() -> Finding:
@@ -49,7 +49,7 @@ def total_two_by_two() -> Finding:
     return Finding(
         Ruling.QUALIFIED,
         f"{_intervals(TWO_BY_TWO, Design.large_total)} Guo and Conitzer (AAMAS 2010) bound rules that give out all "
-        f"GPUs by 0.841, and have one of 0.828. {_how(TWO_BY_TWO)}",
+        f"GPUs by 0.841, and have one of 0.828.\n{_how(TWO_BY_TWO)}",
     )
 
 
@@ -63,7 +63,7 @@ def total_three_by_two() -> Finding:
     return Finding(
         Ruling.QUALIFIED,
         f"{_intervals(THREE_BY_TWO, Design.large_total)} With speedups (1, 0), (0, 1) and (1/2, 1/2) sharing incentive "
-        f"leaves 5/6 whatever the rule, so that strategy-proofness costs nothing beside it. {_how(THREE_BY_TWO)}",
+        f"leaves 5/6 whatever the rule, so that strategy-proofness costs nothing beside it.\n{_how(THREE_BY_TWO)}",
     )
 
 
@@ -91,7 +91,7 @@ def waste() -> Finding:
         said.append(
             f"at most {_up(complete)} of {words} if all GPUs are given out, and {_down(reached)} with idle ones"
         )
-    return Finding(Ruling.QUALIFIED, f"Two users, two types: {'; '.join(said)}. {_how(TWO_BY_TWO)}")
+    return Finding(Ruling.QUALIFIED, f"Two users, two types: {'; '.join(said)}.\n{_how(TWO_BY_TWO)}")
 
 
 def few_markets() -> Finding:
