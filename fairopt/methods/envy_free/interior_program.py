@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.methods.envy_free.restricted_lp import Users
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, ROUNDING, Array
 
 #: Above this gap tight rows join the program, besides violated ones. Below it, the gap must keep halving.
 CLOSE = 1e-2
@@ -25,6 +25,10 @@ TIGHTEST = 12
 FIRST = 1e-3
 #: The least slack at first, as a part of what the envious user's own bundle is worth.
 SLACK = 1e-3
+#: A proof in floats takes it for envy where a user prefers its own bundle by some roundings only. So rows against envy
+#: are to hold with so many roundings for each term of a sum to spare, but at most with this part of what strictly
+#: envy-free bundles would spare.
+SPARE, ATTAINED = 20.0, 0.5
 
 
 class Point(NamedTuple):
@@ -60,10 +64,13 @@ class Point(NamedTuple):
 class EnvyPairs:
     """The rows against envy, ordered by the user that is envied: ``envious`` (p,) directions, ``envied`` (p,) users.
 
-    ``rows`` (p, k): the speedups of the envious. Rows ``begins[i]`` to ``begins[i + 1]`` are about envy of user i.
+    ``rows`` (p, k): the speedups of the envious. ``margin`` (p,): what a row is to spare, of those of all (c, n). Rows
+    ``begins[i]`` to ``begins[i + 1]`` are about envy of user i.
     """
 
-    def __init__(self, envious: Array, envied: Array, rows: Array, n: int) -> None:
+    def __init__(self, envious: Array, envied: Array, rows: Array, margin: Array) -> None:
+        n = margin.shape[1]
+        self.margin = margin[envious, envied]
         self.envious, self.envied, self.rows, self.directions = envious, envied, rows[envious], len(rows)
         self.begins = np.searchsorted(envied, np.arange(n + 1))
         self._some = np.flatnonzero(np.diff(self.begins))
@@ -74,9 +81,13 @@ class EnvyPairs:
 
     def of_envied(self, amount: Array) -> Array:
         """Return for each user the sum (n, k), over rows in which it is envied, of amount times envious speedups."""
-        taken = np.zeros((len(self.begins) - 1, self.rows.shape[1]))
+        return self.summed(amount[:, None] * self.rows)
+
+    def summed(self, rows: Array) -> Array:
+        """Return for each user the sum (n, k) of these rows (p, k), over those in which it is envied."""
+        taken = np.zeros((len(self.begins) - 1, rows.shape[1]))
         if len(self._some):
-            taken[self._some] = np.add.reduceat(amount[:, None] * self.rows, self.begins[self._some], axis=0)
+            taken[self._some] = np.add.reduceat(rows, self.begins[self._some], axis=0)
         return taken
 
     def worth(self, bundle: Array) -> Array:
@@ -123,10 +134,17 @@ class InteriorProgram:
         """Return the sum (c,) of amounts (n,) for each direction."""
         return np.bincount(self.direction, amount, minlength=len(self.first))
 
+    def count(self, products: tuple[Array, ...]) -> int:
+        """Return how many of the products are of numbers that the program has."""
+        return sum(int(each[which].size) for each, which in zip(products, self.present, strict=True))
+
+    def total(self, products: tuple[Array, ...]) -> float:
+        """Return the sum of the products of numbers that the program has."""
+        return float(sum(each[which].sum() for each, which in zip(products, self.present, strict=True)))
+
     def mean(self, products: tuple[Array, ...]) -> float:
         """Return the mean of the products of numbers that the program has."""
-        present = [each[which] for each, which in zip(products, self.present, strict=True)]
-        return float(sum(each.sum() for each in present) / sum(each.size for each in present))
+        return self.total(products) / self.count(products)
 
     def start(self) -> tuple[Point, EnvyPairs]:
         """Return a first point: each bundle is worth most to its holder's direction, and products are about equal."""
@@ -138,7 +156,9 @@ class InteriorProgram:
         #: the slacks of these first bundles, in which nobody envies another
         self.strict = self._slacks(bundle)
         envious, envied = self._tightest(self.strict, worth)
-        pairs = EnvyPairs(envious, envied, self.rows, len(value))
+        rounded = (2 * k + 20) * ROUNDING * worth[:, None]
+        self.margin = np.minimum(SPARE * rounded, ATTAINED * np.maximum(self.strict, 0.0))
+        pairs = EnvyPairs(envious, envied, self.rows, self.margin)
         slack = np.maximum(self.strict[envious, envied], SLACK * worth[envious])
         spare = np.where(self.limited, np.maximum(1 - (self.part * bundle).sum(axis=1), 0.2), 1.0)
         over = 1 - weight @ bundle
@@ -152,8 +172,12 @@ class InteriorProgram:
         return Point(slack, bundle, spare, over, envy, reduced, demand, price, worth, gain), pairs
 
     def slacks(self, point: Point) -> Array:
-        """Return the slack (c, n) of every row against envy, in the program or not; infinite for the own direction."""
-        return self._slacks(self.held(point))
+        """Return the slack (c, n) of every row against envy beyond its margin, in the program or not.
+
+        It is infinite for the own direction.
+        """
+        beyond: Array = self._slacks(self.held(point)) - self.margin
+        return beyond
 
     def _slacks(self, bundle: Array) -> Array:
         worth = (self.rows * bundle[self.first]).sum(axis=1)
@@ -173,9 +197,14 @@ class InteriorProgram:
         return envious, envied
 
     def joined(self, point: Point, pairs: EnvyPairs, slacks: Array, best: float) -> tuple[Point, EnvyPairs]:
-        """Return the point and the pairs with violated rows added, and tight ones too if ``best`` > `CLOSE`."""
-        new = slacks < 0
-        if best > CLOSE:
+        """Return the point and the pairs with violated rows added, and tight ones too if ``best`` > `CLOSE`.
+
+        Of very many violated rows, the tightest are added: the next step ends most of the others.
+        """
+        violated = slacks < 0
+        many = np.count_nonzero(violated) > TIGHTEST * len(self.value)
+        new = np.zeros_like(violated) if many else violated
+        if many or best > CLOSE:
             new[self._tightest(slacks, point.worth)] = True
         new[pairs.envious, pairs.envied] = False
         envied, envious = np.nonzero(new.T)
@@ -189,7 +218,7 @@ class InteriorProgram:
         point = point._replace(
             slack=np.concatenate([point.slack, slack])[order], envy=np.concatenate([point.envy, mean / slack])[order]
         )
-        return point, EnvyPairs(envious[order], envied[order], self.rows, len(self.value))
+        return point, EnvyPairs(envious[order], envied[order], self.rows, self.margin)
 
     def held(self, point: Point) -> Array:
         """Return the bundles (n, k), 0 where a user cannot run."""
@@ -213,6 +242,7 @@ class InteriorProgram:
         bound = min(bound, float(price.sum() + (weight * np.maximum(raised, 0.0))[limited].sum()))
         fits = max(1.0, float((weight @ bundle).max()), float((self.part * bundle).sum(axis=1).max()))
         worth = (self.value * bundle).sum(axis=1)
+        slacks = slacks + self.margin
         envied = slacks < 0
         mixed = (-slacks[envied] / (self.strict[envied] - slacks[envied])).max(initial=0.0)
         gap = (bound - float(self.users.gain @ worth) / fits) / bound + float(mixed)

@@ -7,6 +7,11 @@ differ more. Where u is what a bundle b is worth to m, v . b = (1 - f) u + f a .
 everything that it takes for u to become f u plus a constant: then users v envy as little as users ``a`` did, times f.
 What that uses above the capacities is taken off all bundles in proportion, and what is left over is given to all alike.
 
+Rounding may leave envy of some last digits, which bundles that are strictly free of envy would remove only in large
+parts where users are nearly alike, since these hardly are strictly so. Among the users who differ more, a small part of
+such bundles leaves room enough for it: what room there is becomes f times as much on the way back, as does what it
+costs.
+
 The program of users who are nearly alike is one that floats tell little about; that of users who differ by a hundredth
 is not. What the way there and back costs, as a part of the optimum, is about the product of how much users differ in
 the two markets.
@@ -26,6 +31,9 @@ from fairopt.program import Array
 ALIKE = 9e-5
 #: The product of how much users differ in the two markets is to be at most `NEAR`; spread, they differ within `SPREAD`.
 NEAR, SPREAD = 1e-8, (1e-3, 0.1)
+#: The room that is made for rounding, as a part of what a bundle is worth to a user of the market, and the most of
+#: strictly envy-free bundles that is mixed in for it, among the users who differ more.
+ROOM, MIXED = 2e-13, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +77,29 @@ class SpreadUsers:
         if 0 < factor < 1:
             parts = mean * (1 + apart / factor)
         return cls(parts / capacity, gain * worth, capacity, weight, mean, worth, factor, differ)
+
+    def with_room(self, found: EnvyFreeOptimum) -> EnvyFreeOptimum:
+        """Return an optimum of these users with a small part of strictly envy-free bundles: room for rounding.
+
+        By Cauchy and Schwarz a user of speedups v values v / |v| most, in the capacities as units.
+        """
+        value, total = self.speedup * self.capacity, self.weight.sum()
+        strict = value / np.sqrt((value * value).sum(axis=1, keepdims=True))
+        strict = strict / (self.weight @ strict).max() * total
+        bundle = found.bundle[found.holds] / self.capacity * total
+        spared, strictly = (self._spared(value, each) for each in (bundle, strict))
+        lacks = ROOM / self.factor - spared
+        needed = lacks > 0
+        part = min(MIXED, float((lacks[needed] / (lacks[needed] + strictly[needed])).max(initial=0.0)))
+        bundle = (1 - part) * bundle + part * strict
+        return replace(found, bundle=bundle * self.capacity / total, holds=np.arange(len(value)))
+
+    def _spared(self, value: Array, bundle: Array) -> Array:
+        """Return by how much everybody prefers its own bundle to others' (n, n)."""
+        worth = value @ bundle.T
+        spared: Array = np.diagonal(worth)[:, None] - worth
+        np.fill_diagonal(spared, np.inf)
+        return spared
 
     def back(self, found: EnvyFreeOptimum) -> EnvyFreeOptimum:
         """Return an optimum of these users, where no demands limit them, as nearly one of the market's."""

@@ -155,19 +155,23 @@ def _candidates(
     if len(rows[0]) > SMALL and (rows[-1] == INFINITY).all():
         wide = SpreadUsers.of(*rows[:-1], SPREAD[1])
         if wide.nearly_alike:
-            yield _spread_optimum(wide, SpreadUsers.of(*rows[:-1], wide.far), rows[-1], begin), PROVEN
+            near = SpreadUsers.of(*rows[:-1], wide.far)
+            found = _spread_optimum(wide, near, rows[-1], begin)
+            yield near.back(found), PROVEN
+            if len(rows[0]) <= MANY:
+                yield near.back(near.with_room(found)), PROVEN
     if at.dual:  # where numbers are strained, the multipliers of the other simplex method may prove more
         yield envy_free_optimum(*rows, at), STRAINED
     yield envy_free_optimum(*rows, replace(at, dual=False)), np.inf
 
 
 def _spread_optimum(wide: SpreadUsers, near: SpreadUsers, limit: Array, begin: Begin) -> EnvyFreeOptimum:
-    """Return the optimum by way of users who differ more: the start of ``wide`` ones, the program of those ``near``."""
+    """Return the optimum of users ``near`` who differ more than those of a market, from the start of ``wide`` ones."""
     there, weight = near.capacity, near.weight
     prices = begin(wide.speedup, there, weight) * there
     at = cold_start(wide.speedup * there, there / weight.sum(), limit, prices)
     try:
-        return near.back(envy_free_optimum(near.speedup, near.gain, there, weight, limit, at))
+        return envy_free_optimum(near.speedup, near.gain, there, weight, limit, at)
     except OutOfTime as over:
         over.solution = [near.back(each) for each in over.solution or []]
         raise
