@@ -174,6 +174,10 @@ class IncrementalLP:
         none, free = np.zeros(count), np.full(count, INFINITY)
         self._require(self._highs.addCols(count, gain, none, free, len(columns.index), *at))
 
+    def change_gains(self, columns: Array, gain: Array) -> None:
+        """Change what variables count in the objective; the last basis stays one. Errors: as above."""
+        self._require(self._highs.changeColsCost(len(columns), columns.astype(np.int32), gain))
+
     def _require(self, status: highspy.HighsStatus) -> None:
         """Refuse what HiGHS did not take: what is built on a wrong answer may be no number."""
         import highspy
@@ -228,6 +232,10 @@ class IncrementalLP:
         if not found.value_valid or not found.dual_valid:
             return None
         return Optimal(np.array(found.col_value), np.array(found.row_dual), np.array(found.col_dual))
+
+    def total(self, found: Optimal) -> float:
+        """Return the objective at ``found``."""
+        return float(self._program.cost @ found.x)
 
     def polished(self, found: Optimal, most: int | None = None) -> Optimal:
         """Return the vertex of the last basis to the last digits where it can be had near ``found``; else ``found``.

@@ -11,7 +11,7 @@ from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import OutOfTime
-from fairopt.methods.envy_free import envy_free_shares, relaxation
+from fairopt.methods.envy_free import envy_free_shares, group_multipliers, relaxation, restricted_lp
 from fairopt.methods.envy_free import solve as envy_free_solve
 from fairopt.methods.envy_free.restricted_lp import RestrictedLP
 from fairopt.methods.grouping import evened_out, identical_rows, shared_out
@@ -59,6 +59,35 @@ def groups_from_the_first_user(monkeypatch):
 def test_it_agrees_with_the_exact_optimum(part):
     for seed in range(part, 160, 4):
         check_against_exact(seed)
+
+
+@pytest.fixture
+def groups_that_count_as_large(monkeypatch):
+    """Groups whose rows come in where they are violated, and rows of the restricted program that are dropped."""
+    monkeypatch.setattr(envy_free_solve, "SMALL", 2)
+    monkeypatch.setattr(group_multipliers, "FEW_MEMBERS", 2)
+    monkeypatch.setattr(group_multipliers, "NEAR_LARGE", 2)
+    monkeypatch.setattr(relaxation, "MOST_FREED", 2)
+    monkeypatch.setattr(restricted_lp, "MANY_ROWS", 10)
+    monkeypatch.setattr(restricted_lp, "CROWDED", 1)
+
+
+@pytest.mark.usefixtures("groups_that_count_as_large")
+@pytest.mark.parametrize("far", [0.0, 1e9])
+def test_it_agrees_where_groups_count_as_large(monkeypatch, far):
+    monkeypatch.setattr(group_multipliers, "FAR", far)
+    for seed in range(6):
+        check_against_exact(seed)
+
+
+@pytest.mark.usefixtures("groups_that_count_as_large")
+def test_large_groups_are_proven(monkeypatch):
+    market = large_market(120, 6, even)
+    found = allocate(CooperativeOEF(), market)
+    assert found.solution.gap <= GAP
+    check_shares(market, found.shares)
+    monkeypatch.undo()
+    assert found.objective == pytest.approx(allocate(CooperativeOEF(), market).objective, rel=1e-8)
 
 
 @pytest.mark.slow

@@ -4,14 +4,7 @@ The optimum of the restricted program (`fairopt.methods.envy_free.restricted_lp`
 multipliers complete it inside each single-type group and no free user would gain from a type that it may not hold.
 Users for whom that fails get variables, and the program is solved again. In the end everybody may be free.
 
-The members of the group of type j share one bundle of type j. It is right for all if there are multipliers y_li >= 0 of
-"l does not envy i" among members, and a division of the multipliers of outsiders against the bundle over the members
-that hold it, such that for every member i and type t
-
-    gain_i v_it + v_it (its multipliers) - sum over l of y_li v_lt <= weight_i price_t.
-
-That is a linear program with a non-negative excess for each (i, t), of which the sum is minimised. Where it is zero the
-multipliers complete those of the restricted program; else the duals say which members would gain from which types.
+Whether a group is right is decided in `fairopt.methods.envy_free.group_multipliers`.
 """
 
 from __future__ import annotations
@@ -22,173 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.errors import OutOfTime
+from fairopt.methods.envy_free.group_multipliers import ZERO, GroupMultipliers, group_multipliers, high_price
 from fairopt.methods.envy_free.interior_point import interior
 from fairopt.methods.envy_free.restricted_lp import RestrictedLP, RestrictedOptimum, RestrictedStart, Users
 from fairopt.methods.grouping import evened_out
-from fairopt.methods.incremental_lp import PRIMAL, TOLERANCE, IncrementalLP, Sparse, places, rowwise
 from fairopt.program import INFINITY, Array
 
-#: Each member's multipliers may go to so many others, and come from so many, before any are priced.
-NEAR = 10
-#: Up to so many pairs, all are there from the start.
-FEW = 400
-#: Reduced costs and duals below this count as zero.
-ZERO = 1e-9
-#: Where rows are divided by prices, no price is less than this part of the largest: a type may be free at first.
-CHEAP = 1e-3
-#: Most multipliers added in a round, for each member.
-ADDED = 3
+#: At most so many members leave their groups at once: far from the end more would leave than must.
+MOST_FREED = 750
 #: So many answers of restricted programs are told where time is over.
 LAST = 3
 #: Pairs of users (giver, taker), by type, that carried multipliers within its group.
 Pairs = dict[int, tuple[Array, Array]]
-
-
-@dataclass(frozen=True, eq=False)
-class GroupMultipliers:
-    """Multipliers within a group; who should be ``leaving`` it, and which types each of them ``takes`` (q, k)."""
-
-    envious: Array
-    envied: Array
-    value: Array
-    leaving: Array
-    takes: Array
-
-
-def high_price(found: RestrictedOptimum) -> float:
-    """Return the largest price, but at least the one that all types have where all are as dear: all may be free."""
-    return max(float(found.prices.max()), 1 / len(found.prices))
-
-
-def group_multipliers(
-    users: Users, single_type: Array, j: int, found: RestrictedOptimum, given: Array, near: tuple[Array, Array]
-) -> GroupMultipliers:
-    """Return the multipliers within group ``j``; ``given`` (n,) are each user's in ``found``, ``near`` likely pairs."""
-    members = np.flatnonzero(single_type == j)
-    from_outside = (found.envied == j) & (found.envy > 0)
-    outside, amount = found.envious[from_outside], found.envy[from_outside]
-    prices = np.maximum(found.prices, high_price(found) * CHEAP)
-    scale = users.weight[members][:, None] * prices
-    value = users.value[members]
-    room = users.weight[members][:, None] * found.prices - value * (users.gain[members] + given[members])[:, None]
-    none = np.zeros(0, dtype=np.int64)
-    if not len(outside) and (room >= -ZERO * scale).all():
-        return GroupMultipliers(none, none, np.zeros(0), none, np.zeros((0, len(prices)), dtype=bool))
-    unit = np.concatenate([scale.max(axis=1), amount])
-    program = _GroupLP(np.concatenate([value, users.value[outside]]), unit, scale, room / scale)
-    everyone = np.concatenate([members, outside])
-    known = _known(everyone, len(members), near) if len(near[0]) else _near(program.speed, len(members), prices, j)
-    program.add(*known)
-    multipliers, excess, gains = program.solve()
-    giver, taker = program.pairs
-    positive = multipliers > 0
-    takes = gains > ZERO
-    takes[:, j] = False
-    leaving = np.flatnonzero(takes.any(axis=1)) if excess.max() > ZERO else none
-    return GroupMultipliers(
-        everyone[giver[positive]],
-        members[taker[positive]],
-        (multipliers * unit[giver])[positive],
-        members[leaving],
-        takes[leaving],
-    )
-
-
-class _GroupLP:
-    """The linear program of one group. Givers are the members, then the outsiders; takers are the members.
-
-    A giver's multipliers count in its ``unit``: an outsider's add up to 1. Rows (i, t) are divided by ``scale``.
-    """
-
-    def __init__(self, speed: Array, unit: Array, scale: Array, room: Array) -> None:
-        self.speed, self.unit, self.scale = speed, unit, scale
-        self.q, self.k = scale.shape
-        cells, outsiders = self.q * self.k, len(speed) - self.q
-        # an excess for each (i, t); the rows that add up an outsider's multipliers are empty as yet
-        start = np.minimum(np.arange(cells + outsiders), cells).astype(np.int32)
-        rows = Sparse(start, np.arange(cells, dtype=np.int32), -np.ones(cells))
-        lower = np.concatenate([np.full(cells, -INFINITY), np.ones(outsiders)])
-        upper = np.concatenate([room.ravel(), np.ones(outsiders)])
-        program = rowwise("the multipliers of a single-type group", -np.ones(cells), lower, upper, rows)
-        self._program = IncrementalLP(program, strategy=PRIMAL, tolerance=TOLERANCE)
-        self._known = np.eye(len(speed), self.q, dtype=bool)  # nobody envies itself
-        self.pairs = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-
-    def add(self, giver: Array, taker: Array) -> bool:
-        """Add the multipliers of these pairs that are not there; return whether there were any."""
-        new = ~self._known[giver, taker]
-        self._known[giver, taker] = True
-        giver, taker = giver[new], taker[new]
-        inside = giver < self.q
-        amount = self.speed[giver] * self.unit[giver][:, None]
-        cells = np.arange(self.k)
-        own = np.where(inside, giver, 0)
-        of_member = np.where(inside[:, None], own[:, None] * self.k + cells, -1)
-        of_outsider = np.where(inside, -1, self.q * self.k + giver - self.q)[:, None]
-        place = np.concatenate([of_member, taker[:, None] * self.k + cells, of_outsider], axis=1)
-        one = np.ones((len(giver), 1))
-        value = np.concatenate([amount / self.scale[own], -amount / self.scale[taker], one], axis=1)
-        self._program.add_columns(np.zeros(len(giver)), Sparse.of(place, value))
-        self.pairs = (np.concatenate([self.pairs[0], giver]), np.concatenate([self.pairs[1], taker]))
-        return bool(len(giver))
-
-    def solve(self) -> tuple[Array, Array, Array]:
-        """Return the multipliers of all pairs, the excess (q, k), and what members would gain from types (q, k)."""
-        cells = self.q * self.k
-        while True:
-            found = self._program.solve()
-            x, dual = np.maximum(found.x, 0.0), found.dual
-            gains = np.maximum(dual[:cells].reshape(self.q, self.k), 0.0)
-            # a multiplier helps where its giver would rather have what the taker would get
-            worth = (self.speed * self.unit[:, None]) @ (gains / self.scale).T
-            own = np.concatenate([np.diagonal(worth), dual[cells:]])
-            helps = np.where(self._known, 0.0, worth - own[:, None])
-            if not self.add(*_largest(helps)):
-                return x[cells:], x[:cells].reshape(self.q, self.k), gains
-
-
-def _largest(helps: Array) -> tuple[Array, Array]:
-    """Return the places of the `ADDED` largest entries of each row, of those above `ZERO`; changes ``helps``."""
-    rows = np.flatnonzero(helps.max(axis=1, initial=0.0) > ZERO)
-    givers, takers = [], []
-    for _ in range(ADDED):
-        # the first of those that tie, whatever the processor: a part of a sort would not say
-        best = helps[rows].argmax(axis=1)
-        positive = helps[rows, best] > ZERO
-        rows, best = rows[positive], best[positive]
-        helps[rows, best] = 0.0
-        givers.append(rows)
-        takers.append(best)
-    return np.concatenate(givers), np.concatenate(takers)
-
-
-def _known(everyone: Array, q: int, near: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the pairs of ``near`` as places in ``everyone``, the first q takers; outsiders without a pair get one."""
-    place = places(int(max(everyone.max(), near[0].max(), near[1].max())) + 1, everyone)
-    giver, taker = place[near[0]], place[near[1]]
-    there = (giver >= 0) & (taker >= 0) & (taker < q)
-    giver, taker = giver[there], taker[there]
-    left = np.setdiff1d(np.arange(q, len(everyone)), giver)
-    return np.concatenate([giver, left]), np.concatenate([taker, left % q])
-
-
-def _near(speed: Array, q: int, prices: Array, j: int) -> tuple[Array, Array]:
-    """Return the pairs (giver, taker) that are likely to carry multipliers: all if few.
-
-    A taker pays in other types for what it gets in type j, by the giver's speeds: those as fast there harm it least.
-    """
-    if len(speed) * q <= FEW:
-        every = np.indices((len(speed), q)).reshape(2, -1)
-        return every[0], every[1]
-    on_j = speed[:, j]
-    relative = speed / np.where(on_j > 0, on_j, 1.0)[:, None] * (prices[j] / prices)
-    harm = (relative[None, :q, :] - relative[:, None, :]).max(axis=2)
-    harm[np.arange(q), np.arange(q)] = INFINITY
-    count = min(NEAR, q)
-    takers = np.argpartition(harm, count - 1, axis=1)[:, :count]
-    givers = np.argpartition(harm, count - 1, axis=0)[:count]
-    giver = np.concatenate([np.repeat(np.arange(len(speed)), count), givers.ravel()])
-    return giver, np.concatenate([takers.ravel(), np.tile(np.arange(q), count)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,9 +190,13 @@ def _relax(
         if there[j]:
             groups[j] = group_multipliers(users, single_type, j, found, own, near[j])
     leaving = [each for each in groups.values() if len(each.leaving)]
-    for each in leaving:
-        may_hold = each.takes & (users.value[each.leaving] > 0)
-        program.free(each.leaving, may_hold, each.envious, each.envied)
+    # those who would pay most above the prices go first
+    excess = np.concatenate([each.excess for each in leaving]) if leaving else np.zeros(0)
+    now = np.argsort(np.argsort(-excess, kind="stable"), kind="stable") < MOST_FREED
+    goes = np.split(now, np.cumsum([len(each.leaving) for each in leaving])[:-1])
+    for each, go in zip(leaving, goes, strict=False):
+        may_hold = each.takes[go] & (users.value[each.leaving[go]] > 0)
+        program.free(each.leaving[go], may_hold, each.envious, each.envied)
     return bool(leaving), groups
 
 

@@ -28,6 +28,10 @@ NO_ENVY = 1e-11
 AGAINST = 2
 #: For each single-type group so many rows a round, each by the member that envies most.
 OF_GROUP = 10
+#: Rows that do not bind are dropped once there are so many rows, and so many times as many rows as variables.
+MANY_ROWS, CROWDED = 5000, 3
+#: The total must have come down by this part since rows were last dropped, so that none come and go without end.
+LOWER_TOTAL = 1e-6
 #: Up to so many free users all rows among them are there from the start.
 FEW = 30
 
@@ -157,9 +161,16 @@ class RestrictedLP:
         holders = np.concatenate([np.flatnonzero(groups), k + free])
         if not len(self.rows.envious):
             self._add_to(program, column, holds, *self._likely(np.flatnonzero(groups), free))
+        least = INFINITY
         while True:
             found = program.solve()
             self.rounds += 1
+            if self._crowded(exists) and (total := program.total(found)) < least * (1 - LOWER_TOTAL):
+                least = total
+                self.iterations += program.iterations
+                self._remember(program, exists, limited)
+                program = self._load(exists, column, holds, limited)
+                found = program.solve()
             bundle = _table(column, found.x)
             if not self._add_to(program, column, holds, *self._violated(bundle, holds, holders)):
                 bundle = _table(column, program.polished(found).x)
@@ -170,6 +181,10 @@ class RestrictedLP:
         envy = np.maximum(-found.dual[first:], 0.0)
         self._remember(program, exists, limited)
         return RestrictedOptimum(bundle, holds, found.dual[:k], demand_duals, rows.envious, rows.envied, envy)
+
+    def _crowded(self, exists: Array) -> bool:
+        """Return whether most rows do not bind, so that steps take longer than they must."""
+        return len(self.rows.envious) > max(MANY_ROWS, CROWDED * int(exists.sum()))
 
     def _load(self, exists: Array, column: Array, holds: Array, limited: Array) -> IncrementalLP:
         """Return the program with the rows of capacities, of the demands of ``limited`` users, and those known."""
