@@ -17,8 +17,18 @@ from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
 from fairopt.testing.certificate_kinds.entitlements import MENDED, OWED
-from fairopt.testing.certificate_kinds.examples import PAIR, Json, certificate, market, optimality, prices
-from fairopt.testing.certificate_kinds.programs import OF_OTHERS, SAYS_6, misreport, of_others
+from fairopt.testing.certificate_kinds.decisions import LEAST_OF_A
+from fairopt.testing.certificate_kinds.examples import (
+    ALIKE,
+    PAIR,
+    Json,
+    certificate,
+    extreme,
+    market,
+    optimality,
+    prices,
+)
+from fairopt.testing.certificate_kinds.programs import LIE, OF_OTHERS, SAYS_6, misreport, of_others
 
 EQUILIBRIUM, PARTIAL, TWO_LEVELS = BY_HAND["EQUILIBRIUM"], BY_HAND["PARTIAL"], BY_HAND["TWO_LEVELS"]
 
@@ -93,6 +103,19 @@ def lie(truth: Json, said: Json, name: str = "A", gain: Any = 2) -> Json:
     return found | own
 
 
+def ranging(told: Json, truth: Json, said: Json, sense: str, duals: list[Any]) -> Json:
+    """A says that it runs at 2, and where optima tie may have the GPU then, and may have had it before."""
+    lie = optimality("max-efficiency", said, [[1], [0]], 2, prices(2))
+    after = extreme(lie, sense, [[1], [0]], [[1], [0]], 1, duals)
+    return misreport("max-efficiency", [2], 1, truth, after) | {"market": told}
+
+
+SLOWER = market({"A": [1], "B": [2]}, [1])
+NEVER_OF_A = extreme(
+    optimality("max-efficiency", SLOWER, [[0], [1]], 2, prices(2)),
+    *("maximize", [[1], [0]], [[0], [1]], 0),
+    duals=[*prices(2), ["optimum", -1]],
+)
 SAYS = {"A": SAYS_6, "B": market({"A": [1, 2], "B": [2, 6]}, [1, 1])}
 OWING = market({"A": [1, 1], "B": [1, 2], "C": [1, 3]}, [6, 1]) | {"entitlements": OWED}
 WRONG: dict[str, tuple[Json, str]] = {
@@ -166,6 +189,15 @@ WRONG: dict[str, tuple[Json, str]] = {
             of_others(market({"A": [1, 3], "B": [1, 5]}, [1, 1]), [1, 2, 1, 5], [1, 0, 0, 1]),
         ),
         "does not gain this",
+    ),
+    "a smaller gain than there is": (LIE | {"gain": "1/29"}, "does not gain this"),
+    "the worst before": (
+        ranging(ALIKE, LEAST_OF_A, market({"A": [2], "B": [1]}, [1]), "minimize", [*prices(1), ["optimum", -1]]),
+        "the best at any optimum before and the worst after",
+    ),
+    "the best after": (
+        ranging(SLOWER, NEVER_OF_A, market({"A": [2], "B": [2]}, [1]), "maximize", prices(1)),
+        "the best at any optimum before and the worst after",
     ),
     "without the bounds of another": (lie(bounded(PAIR, "B"), SAYS["A"]), "not on the truth and on the misreport"),
     "better, and not what is owed": (
