@@ -213,6 +213,11 @@ WRONG: dict[str, tuple[Json, str]] = {
         held("pareto_efficiency", CLOSE, [[0, 1], [1, 0]], "HOLDS"),
         "shown by an allocation that is better",
     ),
+    # at its most A's second type is worth more to it than to B
+    "a trade that pays at other speedups": (
+        held("pareto_efficiency", CLOSE, [[1, 0], [0, 1]], "HOLDS"),
+        "shown by an allocation that is better",
+    ),
     "efficient or not": (held("pareto_efficiency", ONE, [[1, 1], [0, 0]], "HOLDS"), "in use depends"),
 }
 

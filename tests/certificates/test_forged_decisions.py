@@ -16,6 +16,7 @@ from fairopt.proofs.verifier.market import read_market
 from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
+from fairopt.testing.certificate_kinds.entitled_decisions import GUARANTEED
 from fairopt.testing.certificate_kinds.entitlements import MENDED, OWED
 from fairopt.testing.certificate_kinds.decisions import LEAST_OF_A
 from fairopt.testing.certificate_kinds.examples import (
@@ -116,6 +117,19 @@ NEVER_OF_A = extreme(
     *("maximize", [[1], [0]], [[0], [1]], 0),
     duals=[*prices(2), ["optimum", -1]],
 )
+def promised(most: int, floor: int, tier: int = 0) -> Json:
+    """An even split of four GPUs between A and B, whose group is guaranteed so many, and gets a floor as told."""
+    owed = GUARANTEED["market"]["entitlements"]
+    changed = {"guarantee": [[0], [0], [most]], "cap": [[None]] * 3, "tier": [tier, 0, 0]}
+    duals = [["capacity", 0, "1/4"], ["least_ratio", 0, "-1/2"], ["least_ratio", 1, "-1/2"]]
+    return GUARANTEED | {
+        "market": GUARANTEED["market"] | {"entitlements": owed | changed},
+        "allocation": [[2], [2]],
+        "owed": {"floors": [[floor]]},
+        "rounds": [{"level": 1, "fixed": ["A", "B"], "duals": duals}],
+    }
+
+
 SAYS = {"A": SAYS_6, "B": market({"A": [1, 2], "B": [2, 6]}, [1, 1])}
 OWING = market({"A": [1, 1], "B": [1, 2], "C": [1, 3]}, [6, 1]) | {"entitlements": OWED}
 WRONG: dict[str, tuple[Json, str]] = {
@@ -190,6 +204,9 @@ WRONG: dict[str, tuple[Json, str]] = {
         ),
         "does not gain this",
     ),
+    "less than a group is guaranteed": (promised(3, 0), "breaks guarantees"),
+    "a floor above the guarantee": (promised(1, 2), "a floor is above the guarantee"),
+    "tiers in water filling": (promised(2, 2, tier=1), "floors and caps know no tiers"),
     "a smaller gain than there is": (LIE | {"gain": "1/29"}, "does not gain this"),
     "the worst before": (
         ranging(ALIKE, LEAST_OF_A, market({"A": [2], "B": [1]}, [1]), "minimize", [*prices(1), ["optimum", -1]]),
@@ -228,6 +245,10 @@ def test_what_is_forged_is_rejected(what: str) -> None:
     data, why = WRONG[what]
     with pytest.raises(Rejected, match=why):
         verify(data)
+
+
+def test_a_group_may_have_just_what_it_is_guaranteed() -> None:
+    assert verify(promised(2, 2))
 
 
 def test_weights_are_powers() -> None:

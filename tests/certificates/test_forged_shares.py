@@ -180,6 +180,7 @@ WRONG: dict[str, tuple[Json, str]] = {
         )
         for answer in ("HOLDS", "FAILS")
     },
+    "a group in itself": (of("cap_kept", NOW, "HOLDS", **{"in": ["G", "G", None, "G"]}), "groups in a circle"),
     # 3/2 by the power of 1/3 and 3/4 by that of 2/3 are less than 95/100
     "a mean that forgets weights": (
         welfare([1, 2], ["3/2", "3/2"], "19/20", "1/20", "pareto_efficiency", EVEN, weights=[1, 1], prices=[1]),
@@ -195,6 +196,10 @@ WRONG: dict[str, tuple[Json, str]] = {
     ),
     "no better": (better(ANY, ["1/2", 0], ["1/2", 0]), "nobody gains"),
     "no better at the least speedups": (better(SOME, [0, 1], [1, 0]), "nobody gains"),
+    # a half at 1 and one at 3 are less than four at 1
+    "worth less than what is owed": (incentive("HOLDS", ["1/2", 1], 4, 0, known=True), "does not get 'HOLDS'"),
+    # of six at 1 it can use four; two at 1 and one at 3 are more
+    "more than it can use": (incentive("HOLDS", [6, 0], 2, 1, known=True), "does not get 'HOLDS'"),
     "which GPUs serve": (incentive("HOLDS", [4, 1], 1, 1), "in use depends"),
     "inefficient at some speedups": (
         certificate(
