@@ -19,6 +19,7 @@ from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -71,6 +72,10 @@ PARTS = {
     ),
     "runs": ("tests/properties/test_run_properties.py",),
     "schedules": ("tests/properties/test_schedule_properties.py", LAST_DIGIT),
+    "schedules/pareto.py": (
+        "tests/properties/test_schedule_pareto_steps.py",
+        "tests/properties/test_schedule_properties.py",
+    ),
     "lattice.py": ("tests/properties/test_lattice.py",),
     "within_bounds.py": ("tests/properties/test_within_bounds_steps.py",),
     "worst_reports.py": ("tests/properties/test_worst_reports.py",),
@@ -177,7 +182,9 @@ def passes(tests: tuple[str, ...]) -> bool:
     for name in [name for name in sys.modules if name.startswith(("fairopt.proofs", "tests."))]:
         del sys.modules[name]
     os.chdir(TOP)
-    return pytest.main(["-q", "-x", *BARE, *tests]) == pytest.ExitCode.OK
+    with TemporaryDirectory() as own:  # else pytest would first throw away what others have left behind
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = own
+        return pytest.main(["-q", "-x", *BARE, *tests]) == pytest.ExitCode.OK
 
 
 def collected(subject: Subject, folder: Path, sample: int = SAMPLE) -> list[File]:

@@ -24,6 +24,7 @@ from fairopt.proofs.verify import verify as proved
 from fairopt.properties import AllocationProperty, Answer, Feasibility
 from fairopt.properties.entitlements.cap_kept import CapKept, OverCap
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
+from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
 from fairopt.properties.entitlements.group_fairness import GroupFairness, UnfairLoan
 from fairopt.properties.entitlements.guarantee_kept import GuaranteeKept
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks, most_served
@@ -126,6 +127,16 @@ def test_siblings_borrow_by_their_weights(weights: dict[str, int], held: tuple[i
     assert GroupFairness().check(market, now(market)).holds == holds
     apart = one_type(9, users, {"a": 9, "b": 9}, borrow_weight=weights, tier={"a": 1})
     assert GroupFairness().check(apart, now(apart)).holds
+
+
+def test_a_peer_of_twice_the_weight_may_hold_twice_as_much() -> None:
+    named: dict[str, Any] = {"users": ["u1", "u2"], "types": ["H100"]}
+    market = Market.of([[1], [1]], [6], weight=[1, 2], **named, entitlements=Entitlements.of(**named))
+    assert EnvyWithinPeers().check(market, [[2], [4]]).holds
+    for shares, user, right in (([[1], [4]], "u1", 2), ([[2], [3]], "u2", 4)):
+        verdict = EnvyWithinPeers().check(market, shares)
+        assert (verdict.witness.user, verdict.witness.with_others_shares) == (user, right)
+        assert verdict.witness.refutes(market, np.array(shares, dtype=object))
 
 
 def test_a_level_below_the_top_is_fair_too() -> None:
