@@ -140,6 +140,7 @@ ONE_RUNS |= {"root": {"prices": [0], "reward": 0, "tolls": [[1, 0, -10]]}}
         ({"gangs": [0, 2, 2]}, "at least 1"),
         ({"cases": [[]]}, "no object"),
         (ONE_WAITS | {"bound": 1, "gap": 1}, "a case is missing"),  # who waits pays no price
+        (ONE_WAITS | {"gangs": [0], "bound": 0, "gap": 0, "root": {"prices": [0], "reward": 0}}, "at least 1"),
         (ONE_RUNS | {"bound": 5, "gap": 0}, "a case is missing"),
     ],
 )
