@@ -232,7 +232,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     "a user who can run nowhere": (on(market({"A": [1, 2], "B": [0, 0]}, [1, 1])), "'B' can run nowhere"),
     "a weight of nothing": (on(market({"A": [1, 2]}, [1, 1], A={"weight": 0})), "too little"),
     "a demand of nothing": (on(market({"A": [1, 2]}, [1, 1], A={"demand": 0})), "too little"),
-    "a speedup below nothing": (on(market({"A": [1, "-1/2"]}, [1, 1])), "a speedup is negative"),
+    "a speedup below nothing": (on(market({"A": [1, "-1/2"], "B": [1, 1]}, [1, 1])), "a speedup is negative"),
     "less than no GPU": (on(market({"A": [1, 2]}, [3, -1])) | {"answer": "FAILS"}, "a capacity is negative"),
     "a speedup of 0 that may be any": (
         on(market({"A": [1, 0]}, [1, 1], A={"least": [1, 0], "most": [1, 4]})),
