@@ -238,6 +238,8 @@ def test_who_could_run_elsewhere_makes_room() -> None:
     assert most_served({(0, 2): 1, (0, 3): 2}, [1, 0, 2, 0]) == 2  # what is moved away once is not moved again
     # the first is moved twice: from the first type to the second, and on to the fourth
     assert most_served({(0, 1, 3): 1, (0, 2, 4): 1, (1, 2, 4): 1}, [1, 1, 0, 1, 0]) == 3
+    # the first is moved from 0 to 1 for the second, and for the third on to 2: no more of it than there is
+    assert most_served({(0, 1, 2): 1, (0, 3, 4): 1, (1, 3, 4): 5}, [1, 1, 5, 0, 0]) == 3
 
 
 def test_what_can_be_had_at_once_is_the_sum_of_what_comes_from_each() -> None:
