@@ -193,7 +193,10 @@ WRONG: dict[str, tuple[Json, str]] = {
     ),
     "what is in use": (held("sharing_incentive", ONE, [["7/8", "1/4"], ["1/8", "3/4"]], "HOLDS"), "in use depends"),
     "idle or not": (held("work_conservation", ONE, [[1, "1/2"], [0, "1/2"]], "HOLDS"), "in use depends"),
-    "idle or not, of three": (held("work_conservation", TWO_OF_THREE, [[1, 1, 1], [0, 0, 0]], "FAILS"), "in use depends"),
+    "idle or not, of three": (
+        held("work_conservation", TWO_OF_THREE, [[1, 1, 1], [0, 0, 0]], "FAILS"),
+        "in use depends",
+    ),
     "no envy, by weights": (held("envy_freeness", HALF_OF_A, [[1, 0], [1, 0]], "HOLDS"), "does not get 'HOLDS'"),
     "who gains": (
         certificate("dominance", market=ONE, allocation=[["1/2", 0], [0, 0]], better=[[1, 1], [0, 0]]),

@@ -16,9 +16,9 @@ from fairopt.proofs.verifier.market import read_market
 from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
+from fairopt.testing.certificate_kinds.decisions import LEAST_OF_A
 from fairopt.testing.certificate_kinds.entitled_decisions import GUARANTEED
 from fairopt.testing.certificate_kinds.entitlements import MENDED, OWED
-from fairopt.testing.certificate_kinds.decisions import LEAST_OF_A
 from fairopt.testing.certificate_kinds.examples import (
     ALIKE,
     PAIR,
@@ -117,6 +117,8 @@ NEVER_OF_A = extreme(
     *("maximize", [[1], [0]], [[0], [1]], 0),
     duals=[*prices(2), ["optimum", -1]],
 )
+
+
 def promised(most: int, floor: int, tier: int = 0) -> Json:
     """An even split of four GPUs between A and B, whose group is guaranteed so many, and gets a floor as told."""
     owed = GUARANTEED["market"]["entitlements"]

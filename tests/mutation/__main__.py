@@ -144,9 +144,7 @@ def main() -> int:
     return 0
 
 
-def tried(
-    subject: Subject, folder: Path, files: list[File], only: list[str], *, again: bool, processes: int
-) -> None:
+def tried(subject: Subject, folder: Path, files: list[File], only: list[str], *, again: bool, processes: int) -> None:
     """Try a subject's mutants."""
     journal, corpus = folder / "journal.jsonl", folder / "corpus"
     done = {(each["file"], each["digest"], each["mutant"]): each["outcome"] for each in noted(journal)}

@@ -106,6 +106,11 @@ def test_what_a_group_holds_within_its_guarantee_is_not_lent_to_others() -> None
     assert "from b" in str(NobodyStarvesWhileLent().check(within, now(within)).witness)
 
 
+def test_of_those_who_starve_alike_the_first_is_named() -> None:
+    market = one_type(10, {"a": 0, "b": 0, "c": 8}, {"a": 2, "b": 2}, guarantee={"a": [2], "b": [2], "c": [2]})
+    assert str(NobodyStarvesWhileLent().check(market, now(market)).witness).startswith("start a gang of 2 of a on H100")
+
+
 def test_what_cannot_be_taken_back_starves_nobody() -> None:
     users = ["a", "b"]
     gangs = Gangs.of(["b", "a"], [8, 4], users=users, types=["H100"], on=["H100", None], preemptible=[False, True])

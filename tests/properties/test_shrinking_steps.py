@@ -313,7 +313,9 @@ def test_a_lie_in_both_entries_is_found_where_all_pairs_are_tried() -> None:
 def test_what_a_search_finds_is_exact_of_the_kind_and_as_sure_as_asked(
     kind: Misreports, exact: bool, sure: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {each.name: SimpleNamespace(exact=exact, witness=SimpleNamespace(every_optimum=sure)) for each in EVERY_KIND}
+    found = {
+        each.name: SimpleNamespace(exact=exact, witness=SimpleNamespace(every_optimum=sure)) for each in EVERY_KIND
+    }
     searched = SimpleNamespace(by_misreport=found)
     monkeypatch.setattr(StrategyProofness, "search", lambda *given, **options: searched)
     for asked in (False, True):
@@ -336,5 +338,7 @@ def test_reports_in_simple_numbers_are_all_of_the_kind_and_none_is_the_truth(kin
             changed = (told != truth).sum()
             if (0 < changed <= (2 if every and len(runs) <= 2 else 1)) and kind.allows(truth, told):
                 wanted.add(tuple(told))
-        reports = [tuple(each) for each in _Misreports(Loudest(), kind, every_optimum=False)._reports(truth, every=every)]
+        reports = [
+            tuple(each) for each in _Misreports(Loudest(), kind, every_optimum=False)._reports(truth, every=every)
+        ]
         assert sorted(reports) == sorted(wanted)
