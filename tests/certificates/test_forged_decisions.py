@@ -209,6 +209,10 @@ WRONG: dict[str, tuple[Json, str]] = {
     "less than a group is guaranteed": (promised(3, 0), "breaks guarantees"),
     "a floor above the guarantee": (promised(1, 2), "a floor is above the guarantee"),
     "tiers in water filling": (promised(2, 2, tier=1), "floors and caps know no tiers"),
+    "a dual of nothing": (
+        optimality("max-efficiency", PAIR, [[1, 0], [0, 1]], 6, [*prices(1, 5), []]),
+        r"it is no \[row, \.\.\., number\]",
+    ),
     "a smaller gain than there is": (LIE | {"gain": "1/29"}, "does not gain this"),
     "the worst before": (
         ranging(ALIKE, LEAST_OF_A, market({"A": [2], "B": [1]}, [1]), "minimize", [*prices(1), ["optimum", -1]]),
