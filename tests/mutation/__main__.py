@@ -147,12 +147,12 @@ def main() -> int:
 def tried(subject: Subject, folder: Path, files: list[File], only: list[str], *, again: bool, processes: int) -> None:
     """Try a subject's mutants."""
     journal, corpus = folder / "journal.jsonl", folder / "corpus"
-    done = {(each["file"], each["digest"], each["mutant"]): each["outcome"] for each in noted(journal)}
+    done = {(each["file"], each["digest"], each["mutant"]): each for each in noted(journal)}
     check = partial(noticed_by, subject, files, corpus)
     subject.anew()
     for each in files[::50]:  # what they import is there for all
         subject.decision(corpus / each.name, each.tolerance)
-    ones, tally, used = read_ones(), Tally(folder.name), 0.0
+    ones, tally = read_ones(), Tally(folder.name)
     with journal.open("a", encoding="utf-8") as stream:
         for path in sorted(subject.folder.rglob("*.py")):
             file = path.relative_to(subject.folder).as_posix()
@@ -161,21 +161,22 @@ def tried(subject: Subject, folder: Path, files: list[File], only: list[str], *,
             digest = sha256(path.read_bytes()).hexdigest()[:12]
             found = list(mutants(path, file))
             rules = {each.name: by_rule(each) for each in found}
-            fates = {each.name: done.get((file, digest, each.name)) for each in found}
+            tries = {each.name: done.get((file, digest, each.name), {}) for each in found}
             wanted = (None, OUT_OF_TIME, "survived") if again else (None, OUT_OF_TIME)
-            todo = [each for each in found if rules[each.name] is None and fates[each.name] in wanted]
+            todo = [each for each in found if rules[each.name] is None and tries[each.name].get("outcome") in wanted]
             require_passing(subject.tests_of(file) if todo else None)
             for mutant, outcome, seconds in outcomes(todo, check, processes):
                 told = {"file": file, "digest": digest, "mutant": mutant.name, "outcome": outcome}
                 told |= {"line": mutant.line, "change": mutant.change, "seconds": round(seconds, 3)}
                 stream.write(json.dumps(told) + "\n")
                 stream.flush()
-                fates[mutant.name], used = outcome, used + seconds
+                tries[mutant.name] = told
             for each in found:
-                read = ones.get((file, each.change))
-                if tally.add(file, fates[each.name], rule=rules[each.name], read=read) == "not read":
+                rule, read, last = rules[each.name], ones.get((file, each.change)), tries[each.name]
+                column = tally.add(file, last.get("outcome"), rule=rule, read=read, seconds=last.get("seconds", 0))
+                if column == "not read":
                     print(f"{file}:{each.line} {each.name}: {each.change}", flush=True)
-    print(f"{tally}\n\n{used:.0f} s of processor for the mutants that were tried now", flush=True)
+    print(tally, flush=True)
 
 
 if __name__ == "__main__":

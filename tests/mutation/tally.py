@@ -12,7 +12,7 @@ class Tally:
     """Counts of a subject's mutants, by module and by reason; as text it is what docs/reliability.md shows.
 
     >>> tally = Tally("verifiers")
-    >>> tally.add("runs.py", "survived", rule=None, read="it refuses more")
+    >>> tally.add("runs.py", "survived", rule=None, read="it refuses more", seconds=0.25)
     'read'
     >>> print(tally)
     | verifiers | mutants | killed | alike by rule | read | not read | not tried |
@@ -23,17 +23,24 @@ class Tally:
     Read:
     <BLANKLINE>
     * It refuses more: 1.
+    <BLANKLINE>
+    The last tries took 0 s of processor in all, 0.25 s the longest.
     """
 
     def __init__(self, subject: str) -> None:
         self.subject, self.counts = subject, dict[str, Counter[str]]()
+        self.seconds = [0.0]
         self.why = {"alike by rule": Counter[str](), "read": Counter[str]()}
 
-    def add(self, file: str, fate: str | None, *, rule: str | None, read: str | None) -> str:
-        """Count a mutant by its fate (None where it was not tried) and what is known of it; return its column."""
+    def add(self, file: str, fate: str | None, *, rule: str | None, read: str | None, seconds: float) -> str:
+        """Count a mutant by its fate (None: it was not tried), and what is known of it; return its column.
+
+        ``seconds``: of the processor that it took when it was last tried.
+        """
         known = {"killed": "killed", "survived": "read" if read else "not read"}
         column = "alike by rule" if rule else known.get(str(fate), "not tried")
         self.counts.setdefault(file, Counter()).update(["mutants", column])
+        self.seconds.append(seconds)
         if column in self.why:
             self.why[column].update([str(rule or read)])
         return column
@@ -53,3 +60,5 @@ class Tally:
                 yield from ("", f"{column.capitalize()}:", "")
             for why, number in sorted(whys.items(), key=lambda each: (-each[1], each[0])):
                 yield f"* {why[0].upper()}{why[1:]}: {number}."
+        took = sum(self.seconds), max(self.seconds)
+        yield from ("", f"The last tries took {took[0]:.0f} s of processor in all, {took[1]:.2f} s the longest.")

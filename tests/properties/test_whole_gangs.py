@@ -112,7 +112,7 @@ def test_a_cap_of_the_user_s_group_stops_what_comes_from_outside() -> None:
     assert agreed(four).holds
 
 
-def with_cpu(cpus: list[int], *, stock: int, guarantee: int, held: int) -> Market:
+def with_cpu(cpus: list[Any], *, stock: Any, guarantee: int, held: int) -> Market:
     """Return a, whose gangs of 2 wait and take so many CPUs each, and b, which holds all 8 GPUs and some CPUs."""
     users, count = ["a", "b"], len(cpus)
     gangs = Gangs.of(
@@ -147,10 +147,11 @@ def with_cpu(cpus: list[int], *, stock: int, guarantee: int, held: int) -> Marke
             "start a gang of 2 of a on H100 within its guarantee: reclaim 5 cpu:all from b for a and ",
         ),
         ([5, 5], 8, 4, 8, 0, ""),  # what it is not guaranteed is not taken back for it
+        ([Fraction(1, 2)] * 2, Fraction(3, 4), 0, 0, -2, "start a gang of 2 of a on H100 within its guarantee: reclaim"),
     ],
 )
 def test_what_gangs_take_beside_gpus_can_be_had_too(
-    cpus: list[int], stock: int, guarantee: int, held: int, margin: int, action: str
+    cpus: list[Any], stock: Any, guarantee: int, held: int, margin: int, action: str
 ) -> None:
     market = with_cpu(cpus, stock=stock, guarantee=guarantee, held=held)
     verdict = agreed(market)
