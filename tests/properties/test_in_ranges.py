@@ -145,6 +145,7 @@ def test_it_depends_where_all_may_speed_up_alike_and_have_fair_shares() -> None:
     verdict, seen = asked(FAIR, WIDE, found(any=SOMETIMES))
     assert (verdict.answer, len(seen)) == (Answer.DEPENDS, 1)
     assert verdict.boundary.stated
+    assert str(verdict.boundary).startswith("at the speedups that are stated, ")
     assert verdict.boundary.ends["fails"].speedup.tolist() == WIDE.speedup.tolist()
     assert verdict.effort == "30 lies, at the speedups that are stated; where all speed up alike, by proof"
     assert (verdict.witness, verdict.evidence) == (None, SOMETIMES)
@@ -162,6 +163,7 @@ def test_it_may_depend_on_a_corner() -> None:
     verdict, seen = asked(own, WIDE, found(), found(), corner)
     assert (verdict.answer, len(seen)) == (Answer.DEPENDS, 3)
     assert not verdict.boundary.stated
+    assert str(verdict.boundary).startswith("at others in the range, ")
     assert verdict.boundary.ends["fails"] is seen[2]
     assert verdict.effort == "30 lies, at a corner of the range; where all speed up alike, by proof"
     assert answered(verdict) == {"larger": Answer.HOLDS, "smaller": Answer.UNDECIDED, "any": Answer.DEPENDS}
