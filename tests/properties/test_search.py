@@ -234,6 +234,16 @@ def test_steps_stay_in_the_kind_and_a_step_that_gains_is_repeated() -> None:
     assert len(tops) > 3
     assert all(after == pytest.approx(before * 1.3) for before, after in pairwise(tops))
     assert found[0].report[1] == tops[-1]
+    assert found[0].first is None
+
+
+def test_a_climb_over_what_gains_alike_tells_where_it_began() -> None:
+    asked = Asked(TWO, lambda user, report: float(report[1] > 2.5) if user == 0 else -1.0, chunk=100)
+    found = searching(asked, fixed=0).best(ANYTHING, 130, structured=True)[0]
+    first = next(report for chunk in asked.asked for user, report in chunk if user == 0 and report[1] > 2.5)
+    assert found.first is not None
+    assert found.first.tolist() == first.tolist()
+    assert found.report[1] > 5 * first[1]
 
 
 def test_a_start_is_improved_too_and_what_has_no_answer_is_no_find() -> None:
