@@ -246,6 +246,24 @@ def test_a_climb_over_what_gains_alike_tells_where_it_began() -> None:
     assert found.report[1] > 5 * first[1]
 
 
+def test_where_nobody_gains_all_come_to_a_step_their_last_types_first() -> None:
+    asked = Asked(TWO, lambda user, report: 0.0, chunk=100)
+    searching(asked).best(ANYTHING, 40, structured=True)
+    firsts = {user: next(report for at, report in asked.asked[0] if at == user) for user in (0, 1)}
+    near = [CandidateReports(TWO, user, None).around(report, 0.3)[::-1] for user, report in firsts.items()]
+    assert [user for user, _ in asked.asked[1]] == [0, 1] * 4
+    assert listed(report for _, report in asked.asked[1]) == listed(in_turn(*near))
+
+
+def test_of_what_gains_alike_the_farther_leads_on() -> None:
+    truth = np.array([2.0, 2.0, 0.0])
+    near, far = (Found(0, np.array([each, 2.0, 0.0]), 1.0, 1.0) for each in (3.0, 0.5))
+    assert far.leads_on_from(near, truth)
+    assert not near.leads_on_from(far, truth)
+    assert not near.leads_on_from(near, truth)
+    assert Found(0, near.report, 2.0, 2.0).leads_on_from(far, truth)
+
+
 def test_a_start_is_improved_too_and_what_has_no_answer_is_no_find() -> None:
     start = Found(1, np.array([9.0, 9.0]), 50.0, 50.0)
     asked = Asked(TWO, lambda user, report: np.nan if user == 0 else 0.0)
