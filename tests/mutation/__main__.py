@@ -1,9 +1,9 @@
 """`python tests/mutation`: is every change of a verifier or property checker noticed? Interrupted, it goes on.
 
 A mutant is killed where a file of the corpus is decided otherwise: by a verifier, another exit status or another
-accepted statement; by a checker, another verdict, witness or number.
-The corpus is made where it is missing, by the tests; delete it to take up new ones, and try ``--again`` what survived
-and nobody has read.
+accepted statement; by a checker, another verdict, witness or number. What does no harm, by a rule or because it was
+read when it had survived, is not tried.
+The corpus is made where it is missing, by the tests; delete it to take up new ones, and try the survivors ``--again``.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def main() -> int:
     parser.add_argument("file", nargs="*", help="only these modules, such as decisions.py or shares/feasibility.py")
     parser.add_argument("--only", choices=SUBJECTS, help="only the verifiers, or the checkers of properties")
     parser.add_argument("--folder", type=Path, default=TOP / "build" / "mutation", help="corpora and journals")
-    parser.add_argument("--again", action="store_true", help="try those again that survived and are not read")
+    parser.add_argument("--again", action="store_true", help="try those again that survived")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="mutants that are tried at once")
     parser.add_argument("--sample", type=int, default=SAMPLE, help="files of a test out of which the corpus is chosen")
     given = parser.parse_args()
@@ -163,10 +163,9 @@ def tried(subject: Subject, folder: Path, files: list[File], only: list[str], *,
             found = list(mutants(path, file))
             rules = {each.name: by_rule(each) for each in found}
             tries = {each.name: done.get((file, digest, each.name), {}) for each in found}
-            open_ones = [each for each in found if rules[each.name] is None]
-            unread = [each for each in open_ones if again and (file, each.change) not in ones]
-            todo = [each for each in open_ones if tries[each.name].get("outcome") in (None, OUT_OF_TIME)]
-            todo += [each for each in unread if tries[each.name].get("outcome") == "survived"]
+            unread = [each for each in found if rules[each.name] is None and (file, each.change) not in ones]
+            wanted = (None, OUT_OF_TIME, "survived") if again else (None, OUT_OF_TIME)
+            todo = [each for each in unread if tries[each.name].get("outcome") in wanted]
             require_passing(subject.tests_of(file) if todo else None)
             for mutant, outcome, seconds in outcomes(todo, check, processes):
                 told = {"file": file, "digest": digest, "mutant": mutant.name, "outcome": outcome}

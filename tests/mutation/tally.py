@@ -37,8 +37,8 @@ class Tally:
 
         ``seconds``: of the processor that it took when it was last tried.
         """
-        known = {"killed": "killed", "survived": "read" if read else "not read"}
-        column = "alike by rule" if rule else known.get(str(fate), "not tried")
+        known = {"killed": "killed", "survived": "not read"}
+        column = "alike by rule" if rule else "read" if read and fate != "killed" else known.get(str(fate), "not tried")
         self.counts.setdefault(file, Counter()).update(["mutants", column])
         self.seconds.append(seconds)
         if column in self.why:

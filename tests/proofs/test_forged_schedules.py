@@ -178,6 +178,19 @@ WRONG: dict[str, tuple[Json, str]] = {
         plan(HERE, admissions=[DEAR], payments=[PAID[0], pays(2, 3, 1, 4, 0)]),
         "payment of 'j1', slot 2: incomes ['4', '0'] and should be ['2', '2']",
     ),
+    "apart, and not done": (
+        plan(runs("j1", 1, 3, {"s1": 2}, {"s2": 1}, together=False)),
+        "(3k) 3 mini-batches of 4",
+    ),
+    "an offer after all intervals": (
+        plan(
+            LATER,
+            jobs=[job(), job("j2", "u2", arrival=9)],
+            admissions=[offer(LATER, own=True, **GAINS), offer(None, "j2", admitted=False, interval=2)],
+            **PRICED,
+        ),
+        "jobs are offered a place after the last interval",
+    ),
     "a schedule that was not admitted": (
         plan(HERE, admissions=[offer(HERE, admitted=False)]),
         "the schedules are not those admitted",
