@@ -101,7 +101,7 @@ PARTS = {
 }
 #: Plugins of pytest, some of which take longer to load than the tests, are left out, and its options with them.
 PLUGINS = (
-    "cacheprovider hypothesispytest xdist doctest junitxml unraisableexception threadexception logging faulthandler"
+    "cacheprovider hypothesispytest xdist doctest unraisableexception threadexception logging faulthandler"
 )
 BARE = (
     *("-o", "addopts=", "--import-mode=importlib", "--assert=plain", "-m", "not slow"),
