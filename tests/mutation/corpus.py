@@ -100,9 +100,7 @@ PARTS = {
     "shares/pareto_within_bounds.py": ("tests/properties/test_pareto_by_hand.py",),
 }
 #: Plugins of pytest, some of which take longer to load than the tests, are left out, and its options with them.
-PLUGINS = (
-    "cacheprovider hypothesispytest xdist doctest unraisableexception threadexception logging faulthandler"
-)
+PLUGINS = "cacheprovider hypothesispytest xdist doctest unraisableexception threadexception logging faulthandler"
 BARE = (
     *("-o", "addopts=", "--import-mode=importlib", "--assert=plain", "-m", "not slow"),
     *(f"-pno:{each}" for each in PLUGINS.split()),
