@@ -238,7 +238,7 @@ def test_the_second_of_three_bids_is_the_price_and_demands_end_trades() -> None:
     # the third buys at 5/6 from the first until it holds all that it demands, then the second does
     markets += [Market.of([[300, 200], [300, 250], [1, 9]], [3, 3], demand=[9, 9, "25/12"])]
     # each runs on what the other cannot: all is exchanged; and one runs on the third type alone
-    markets += [Market.of([[0, 2], [1, 0]], [2, 4]), Market.of([[0, 0, 1], [1, 3, 1], [1, 2, 2]], [3, 3, 3])]
+    markets += [Market.of([[0, 2], [1, 0]], [4, 6]), Market.of([[0, 0, 1], [1, 3, 1], [1, 2, 2]], [3, 3, "1/10"])]
     # a price of 1: however much is traded, nobody holds more
     markets += [Market.of([[1, 3], [1, 1], [2, 1]], [3, 3], demand=[9, 9, 2])]
     for decided in markets:
