@@ -222,6 +222,9 @@ def test_hosts_that_are_down_break_no_lease_and_have_no_gpus() -> None:
     for down, answer in ((two.hosts[0], Answer.UNDECIDED), (two.hosts[1], Answer.FAILS)):
         rounds = (broken.rounds[0], replace(broken.rounds[1], down=frozenset({down})))
         assert LeaseKept().check(replace(broken, rounds=rounds)).answer is answer
+    wide = promised(scripted(jobs([2, 1], [20, 20]), {"a": ((0, 1), (1, 1))}, {"b": ((1, 1),)}, cluster=two), 20)
+    part = (wide.rounds[0], replace(wide.rounds[1], down=frozenset({two.hosts[0]})))  # one of its two hosts
+    assert LeaseKept().check(replace(wide, rounds=part)).answer is Answer.UNDECIDED
     lost = tuple(replace(each, lost=True) for each in broken.rounds[0].ran)
     gone = replace(broken, rounds=(replace(broken.rounds[0], ran=lost), broken.rounds[1]))
     assert LeaseKept().check(gone).answer is Answer.UNDECIDED
@@ -263,6 +266,9 @@ def test_a_broken_lease_is_told_as_it_was() -> None:
         assert not replace(broken, **other).refutes(history), other
     for lease in (30, 15, 10):
         assert not replace(broken, lease=lease).refutes(history), lease
+    a, b = history.rounds[0].ran
+    first = replace(history.rounds[0], ran=(replace(b, lease=Fraction(10)), a))
+    assert broken.refutes(replace(history, rounds=(first, *history.rounds[1:])))  # whoever is told first
     turned = promised(scripted(jobs([1, 1], [30, 20]), *(dict.fromkeys(rest, ONE) for rest in ("ab", "a", "ab"))), 20)
     assert LeaseBroken("b", 0, 10, 20).refutes(turned)
     assert not LeaseBroken("a", 0, 10, 20).refutes(turned)
