@@ -170,6 +170,7 @@ def test_a_bound_of_ones_own() -> None:
     assert NoStarvation(longest=20).check(history).margin == 0
     assert NoStarvation(longest=19).check(history).answer is Answer.FAILS
     assert NoStarvation(longest="39/2").check(history).margin == Fraction(-1, 2)  # type: ignore[arg-type]
+    assert NoStarvation(longest="1/2").longest == Fraction(1, 2)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="longest"):
         NoStarvation(longest=0)
 
