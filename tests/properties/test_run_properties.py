@@ -204,6 +204,13 @@ def test_why_a_run_is_not_decided() -> None:
     assert verdict.reason == "the run ends at 10 with b not done, 1 jobs not arrived"
 
 
+def test_a_run_is_written_round_by_round() -> None:
+    history = scripted(jobs([1], [30]), *[{"a": ONE}] * 3, leases={(1, "a"): 30})
+    assert [record.ran[0].lease for record in history.rounds] == [10, 30, 30]
+    with pytest.raises(BadInput, match="2 rounds are told, and 1 are played"):
+        scripted(jobs([1], [10]), {"a": ONE}, {"a": ONE})
+
+
 def test_verify_takes_a_history() -> None:
     history = scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE})
     setting = Setting(history.cluster, history.trace)
