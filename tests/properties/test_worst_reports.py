@@ -88,6 +88,8 @@ def test_what_cannot_be_asked_is_named() -> None:
             worst_share(MaxMin(), market, "u1")
     with pytest.raises(BadInput, match="cells"):
         worst_share(MaxMin(), PAIR, "u1", cells=0)
+    with pytest.raises(BadInput, match="got the class MaxMin"):
+        worst_share(MaxMin, PAIR, "u1")  # type: ignore[arg-type]
 
 
 def test_it_ends_with_the_time_and_after_so_many_cells() -> None:
