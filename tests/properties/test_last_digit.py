@@ -174,6 +174,15 @@ def test_within_a_demand_at_most_what_the_other_holds_of_each_type_is_used() -> 
     assert len(slack.rows) == 4
 
 
+def test_pairs_that_floats_cannot_tell_apart_are_both_looked_at() -> None:
+    """Sums of 12 terms, and one of the pairs is tighter by 2000 of the smallest steps: by 4000 it would be seen."""
+    market, pairs = Market.of(np.ones((2, 12)), np.ones(12)).as_(float), ~np.eye(2, dtype=bool)
+    for steps, seen in ((1000, 2), (4000, 1)):
+        shares = np.full((2, 12), 1 / 16)
+        shares[1, 0] += steps * np.finfo(float).eps
+        assert len(EnvyFreeness()._closest(market, shares, pairs)[0]) == seen
+
+
 def test_envy_of_who_is_not_known_is_proved_by_the_definition() -> None:
     known = Market.of([[1, 2], [1, 2]], [1, 1])
     ranged = replace(known, least=known.speedup, most=known.speedup * 2)

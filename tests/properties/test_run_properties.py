@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fairopt.compare import verify
@@ -221,6 +222,14 @@ def test_verify_takes_a_history() -> None:
         verify(setting, history, [EnvyFreeness()])
     with pytest.raises(BadInput, match="lease_kept is a property on a Setting, not on a Market"):
         verify(Market.of([[1]], capacity=[1]), [[1]], [LeaseKept()])
+
+
+def test_a_job_may_need_all_the_memory_of_a_type() -> None:
+    idle = scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE})
+    for memory, right in ((8, True), (9, False)):
+        needs = replace(idle.trace.jobs, memory=np.array([0, memory]))
+        told = replace(idle, trace=replace(idle.trace, jobs=needs), cluster=replace(idle.cluster, memory=np.array([8])))
+        assert IdleGpus("b", 0, "T", 1, 1).refutes(told) is right
 
 
 def test_hosts_that_are_down_break_no_lease_and_have_no_gpus() -> None:
