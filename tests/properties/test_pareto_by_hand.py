@@ -39,6 +39,7 @@ def table(rows: Any) -> Array:
         ([[1, 0], [0, 1]], True),
         ([["1/2", "1/2"], ["1/2", "1/2"]], False),  # nobody gains
         ([[0, "3/4"], [1, "1/4"]], False),  # u2 loses
+        ([["1/2", 0], ["1/2", 1]], False),  # u1 loses a half
         ([["1/2", "1/2"], ["1/2", "2/3"]], False),  # more than there is
         ([["-1/2", 1], ["3/2", "1/2"]], False),  # less than nothing
     ],

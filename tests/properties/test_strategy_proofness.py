@@ -332,3 +332,26 @@ def test_the_truth_that_is_given_is_the_truth() -> None:
     truth = allocate(Swap(), stated, exact=True)
     assert searched(Swap(), market, truth=truth).margin == F(-1, 2)
     assert searched(Swap(), stated, truth=truth).margin == -1
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_the_truth_that_is_given_is_that_of_the_stated_speedups(given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    class Asked:
+        def __init__(self, policy: Any, market: Market, search: Any) -> None:
+            asked.append(search)
+
+        def verdict(self, name: str) -> None:
+            return None
+
+    monkeypatch.setattr("fairopt.properties.misreports.strategy_proofness.InRange", Asked)
+    market = within("3/2", 3)
+    stated = replace(market, least=None, most=None)
+    truth = allocate(Swap(), stated, exact=True) if given else None
+    StrategyProofness().search(Swap(), market, truth=truth)
+    monkeypatch.setattr(StrategyProofness, "search", lambda *known, **options: options["truth"])
+    same = asked[0](stated)
+    assert same is None if truth is None else (same.shares is truth.shares and same.market is stated)
+    for factor in (F(1, 2), F(2)):
+        assert asked[0](replace(stated, speedup=stated.speedup * factor)) is None
