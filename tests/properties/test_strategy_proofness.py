@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fairopt import allocate
-from fairopt.errors import NotSolved
+from fairopt.errors import BadInput, NotSolved
 from fairopt.models import MaxEfficiency, NashWelfare
 from fairopt.policy import Computed
 from fairopt.problem import Market
@@ -355,3 +355,8 @@ def test_the_truth_that_is_given_is_that_of_the_stated_speedups(given: bool, mon
     assert same is None if truth is None else (same.shares is truth.shares and same.market is stated)
     for factor in (F(1, 2), F(2)):
         assert asked[0](replace(stated, speedup=stated.speedup * factor)) is None
+
+
+def test_a_class_is_no_policy() -> None:
+    with pytest.raises(BadInput, match="got the class MaxEfficiency"):
+        StrategyProofness().search(MaxEfficiency, TRUTH)  # type: ignore[arg-type]
