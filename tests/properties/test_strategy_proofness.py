@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from fairopt.policy import Computed
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import Answer, Effort, StrategyProofness
+from fairopt.properties.misreports.search import ANYTHING, Found
+from fairopt.properties.misreports.strategy_proofness import _Decided
 
 F = Fraction
 TRUTH = Market.of([[1, 2], [1, 2]], capacity=[1, 1])
@@ -360,3 +363,10 @@ def test_the_truth_that_is_given_is_that_of_the_stated_speedups(given: bool, mon
 def test_a_class_is_no_policy() -> None:
     with pytest.raises(BadInput, match="got the class MaxEfficiency"):
         StrategyProofness().search(MaxEfficiency, TRUTH)  # type: ignore[arg-type]
+
+
+def test_without_a_rational_report_nothing_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairopt.properties.misreports.strategy_proofness.candidates", lambda *given: [])
+    exactly: Any = SimpleNamespace(problem=TRUTH)
+    decided = _Decided(SimpleNamespace(asked=None), exactly, 1.0)  # type: ignore[arg-type]
+    assert decided._exact(exactly, Found(0, TRUTH.speedup[0], 0.0, 0.0), [], ANYTHING) is None
