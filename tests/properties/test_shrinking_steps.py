@@ -342,3 +342,12 @@ def test_reports_in_simple_numbers_are_all_of_the_kind_and_none_is_the_truth(kin
             tuple(each) for each in _Misreports(Loudest(), kind, every_optimum=False)._reports(truth, every=every)
         ]
         assert sorted(reports) == sorted(wanted)
+
+
+def test_what_cannot_be_shrunk_is_named() -> None:
+    with pytest.raises(BadInput, match="the market does not fail"):
+        shrink_market(HARD, lambda each: False)
+    with pytest.raises(BadInput, match="the market is in floats"):
+        list(shrinks(HARD.as_(float), lambda each: True))
+    with pytest.raises(BadInput, match="got the class MaxEfficiency"):
+        shrink(MaxEfficiency, HARD, None)  # type: ignore[arg-type]
