@@ -172,6 +172,12 @@ ANY = bounded([0, 0], [None, None], [1, 1])
 #: Which of the two A uses first, where it demands one, its speedups decide.
 ONE = bounded([1, 1], [2, 2], [1, 2], demand=1)
 CLOSE = market({"A": [1, 1], "B": [1, "3/2"]}, [1, 1], A={"least": [1, 1], "most": [1, 2]})
+#: A demands two of three, of which the third is the fastest, and either of the others the slowest: B wants the first.
+TWO_OF_THREE = market(
+    {"A": [1, 2, 3], "B": [1, 0, 0]}, [1, 1, 1], A={"least": [1, 1, 3], "most": [2, 2, 3], "demand": 2}
+)
+#: B is to have half as much as A, whose second speedup is not known.
+HALF_OF_A = market({"A": [1, 1], "B": [1, 1]}, [2, 0], A={"least": [1, 1], "most": [1, 2]}, B={"weight": "1/2"})
 WRONG: dict[str, tuple[Json, str]] = {
     "no speedups": ({key: value for key, value in UP_TO_4.items() if key != "speedups"}, "shown by speedups"),
     "speedups for nothing": (UP_TO_2 | {"speedups": [[1, 2], [1, 3]]}, "of no use here"),
@@ -187,6 +193,11 @@ WRONG: dict[str, tuple[Json, str]] = {
     ),
     "what is in use": (held("sharing_incentive", ONE, [["7/8", "1/4"], ["1/8", "3/4"]], "HOLDS"), "in use depends"),
     "idle or not": (held("work_conservation", ONE, [[1, "1/2"], [0, "1/2"]], "HOLDS"), "in use depends"),
+    "idle or not, of three": (
+        held("work_conservation", TWO_OF_THREE, [[1, 1, 1], [0, 0, 0]], "FAILS"),
+        "in use depends",
+    ),
+    "no envy, by weights": (held("envy_freeness", HALF_OF_A, [[1, 0], [1, 0]], "HOLDS"), "does not get 'HOLDS'"),
     "who gains": (
         certificate("dominance", market=ONE, allocation=[["1/2", 0], [0, 0]], better=[[1, 1], [0, 0]]),
         "in use depends",
@@ -203,6 +214,11 @@ WRONG: dict[str, tuple[Json, str]] = {
     # at its least A's second type is worth less to it than B's first, which is worth more to B
     "a trade that pays at some speedups": (
         held("pareto_efficiency", CLOSE, [[0, 1], [1, 0]], "HOLDS"),
+        "shown by an allocation that is better",
+    ),
+    # at its most A's second type is worth more to it than to B
+    "a trade that pays at other speedups": (
+        held("pareto_efficiency", CLOSE, [[1, 0], [0, 1]], "HOLDS"),
         "shown by an allocation that is better",
     ),
     "efficient or not": (held("pareto_efficiency", ONE, [[1, 1], [0, 0]], "HOLDS"), "in use depends"),

@@ -16,9 +16,20 @@ from fairopt.proofs.verifier.market import read_market
 from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
+from fairopt.testing.certificate_kinds.decisions import LEAST_OF_A
+from fairopt.testing.certificate_kinds.entitled_decisions import GUARANTEED
 from fairopt.testing.certificate_kinds.entitlements import MENDED, OWED
-from fairopt.testing.certificate_kinds.examples import PAIR, Json, certificate, market, optimality, prices
-from fairopt.testing.certificate_kinds.programs import OF_OTHERS, SAYS_6, misreport, of_others
+from fairopt.testing.certificate_kinds.examples import (
+    ALIKE,
+    PAIR,
+    Json,
+    certificate,
+    extreme,
+    market,
+    optimality,
+    prices,
+)
+from fairopt.testing.certificate_kinds.programs import LIE, OF_OTHERS, SAYS_6, misreport, of_others
 
 EQUILIBRIUM, PARTIAL, TWO_LEVELS = BY_HAND["EQUILIBRIUM"], BY_HAND["PARTIAL"], BY_HAND["TWO_LEVELS"]
 
@@ -91,6 +102,34 @@ def lie(truth: Json, said: Json, name: str = "A", gain: Any = 2) -> Json:
         "by-somebody-else", [], gain, of_others(truth, [1, 2, 1, 5], [1, 0, 0, 1]), of_others(said, told, point)
     )
     return found | own
+
+
+def ranging(told: Json, truth: Json, said: Json, sense: str, duals: list[Any]) -> Json:
+    """A says that it runs at 2, and where optima tie may have the GPU then, and may have had it before."""
+    lie = optimality("max-efficiency", said, [[1], [0]], 2, prices(2))
+    after = extreme(lie, sense, [[1], [0]], [[1], [0]], 1, duals)
+    return misreport("max-efficiency", [2], 1, truth, after) | {"market": told}
+
+
+SLOWER = market({"A": [1], "B": [2]}, [1])
+NEVER_OF_A = extreme(
+    optimality("max-efficiency", SLOWER, [[0], [1]], 2, prices(2)),
+    *("maximize", [[1], [0]], [[0], [1]], 0),
+    duals=[*prices(2), ["optimum", -1]],
+)
+
+
+def promised(most: int, floor: int, tier: int = 0) -> Json:
+    """An even split of four GPUs between A and B, whose group is guaranteed so many, and gets a floor as told."""
+    owed = GUARANTEED["market"]["entitlements"]
+    changed = {"guarantee": [[0], [0], [most]], "cap": [[None]] * 3, "tier": [tier, 0, 0]}
+    duals = [["capacity", 0, "1/4"], ["least_ratio", 0, "-1/2"], ["least_ratio", 1, "-1/2"]]
+    return GUARANTEED | {
+        "market": GUARANTEED["market"] | {"entitlements": owed | changed},
+        "allocation": [[2], [2]],
+        "owed": {"floors": [[floor]]},
+        "rounds": [{"level": 1, "fixed": ["A", "B"], "duals": duals}],
+    }
 
 
 SAYS = {"A": SAYS_6, "B": market({"A": [1, 2], "B": [2, 6]}, [1, 1])}
@@ -167,6 +206,22 @@ WRONG: dict[str, tuple[Json, str]] = {
         ),
         "does not gain this",
     ),
+    "less than a group is guaranteed": (promised(3, 0), "breaks guarantees"),
+    "a floor above the guarantee": (promised(1, 2), "a floor is above the guarantee"),
+    "tiers in water filling": (promised(2, 2, tier=1), "floors and caps know no tiers"),
+    "a dual of nothing": (
+        optimality("max-efficiency", PAIR, [[1, 0], [0, 1]], 6, [*prices(1, 5), []]),
+        r"it is no \[row, \.\.\., number\]",
+    ),
+    "a smaller gain than there is": (LIE | {"gain": "1/29"}, "does not gain this"),
+    "the worst before": (
+        ranging(ALIKE, LEAST_OF_A, market({"A": [2], "B": [1]}, [1]), "minimize", [*prices(1), ["optimum", -1]]),
+        "the best at any optimum before and the worst after",
+    ),
+    "the best after": (
+        ranging(SLOWER, NEVER_OF_A, market({"A": [2], "B": [2]}, [1]), "maximize", prices(1)),
+        "the best at any optimum before and the worst after",
+    ),
     "without the bounds of another": (lie(bounded(PAIR, "B"), SAYS["A"]), "not on the truth and on the misreport"),
     "better, and not what is owed": (
         certificate("dominance", market=OWING, allocation=[[0, 0]] * 3, better=MENDED),
@@ -183,6 +238,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     "a user who can run nowhere": (on(market({"A": [1, 2], "B": [0, 0]}, [1, 1])), "'B' can run nowhere"),
     "a weight of nothing": (on(market({"A": [1, 2]}, [1, 1], A={"weight": 0})), "too little"),
     "a demand of nothing": (on(market({"A": [1, 2]}, [1, 1], A={"demand": 0})), "too little"),
+    "a speedup below nothing": (on(market({"A": [1, "-1/2"], "B": [1, 1]}, [1, 1])), "a speedup is negative"),
     "less than no GPU": (on(market({"A": [1, 2]}, [3, -1])) | {"answer": "FAILS"}, "a capacity is negative"),
     "a speedup of 0 that may be any": (
         on(market({"A": [1, 0]}, [1, 1], A={"least": [1, 0], "most": [1, 4]})),
@@ -196,6 +252,10 @@ def test_what_is_forged_is_rejected(what: str) -> None:
     data, why = WRONG[what]
     with pytest.raises(Rejected, match=why):
         verify(data)
+
+
+def test_a_group_may_have_just_what_it_is_guaranteed() -> None:
+    assert verify(promised(2, 2))
 
 
 def test_weights_are_powers() -> None:

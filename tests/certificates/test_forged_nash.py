@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fairopt.proofs.verify import Rejected, verify
+from fairopt.testing.certificate_kinds.entitled_decisions import WITHIN
 from fairopt.testing.certificate_kinds.examples import Json, certificate, market
 
 #: A has the second type and B the first, as is best; nobody can have the third. At these prices and rents t = 1.
@@ -58,6 +59,10 @@ def test_the_gap_is_what_prices_and_rents_prove() -> None:
         verify(told | {"gap": "999/6000"})
 
 
+#: Four GPUs for two, of whom B's group is guaranteed three, and has two; it is told that it may have none.
+OWED = WITHIN["market"]["entitlements"] | {"guarantee": [[0], [0], [3]], "cap": [[None]] * 3}
+SPLIT: Json = {"allocation": [[2], [2]], "owed": {"floors": [[0]]}, "costs": ["1/2", "1/2"], "gap": 0}
+SPLIT |= {"duals": [["capacity", 0, "1/2"]], "lower": [2, 2], "upper": [2, 2]}
 #: The same with less of everything: A has half a GPU of a quarter of the speed.
 SLOW = market({"A": ["1/4"]}, ["1/2"])
 NASH_WRONG: dict[str, tuple[Json, str]] = {
@@ -78,6 +83,11 @@ NASH_WRONG: dict[str, tuple[Json, str]] = {
         certificate("nash_bounds", market=HALF, costs=[2, 1], duals=[], owed=None, gap="1/6", **FAR),
         "there are no entitlements",
     ),
+    "less than a group is guaranteed": (
+        WITHIN | SPLIT | {"market": WITHIN["market"] | {"entitlements": OWED}},
+        "breaks guarantees",
+    ),
+    "more than is lent": (WITHIN | {"owed": {"floors": [[1]], "lent": [3]}}, "breaks row .*capacity"),
     "a rent of who demands no limited number": (
         between(GAP, [1, "1/2"], [3, "3/2"], rents=[1, "1/1000"]),
         "has no demand",

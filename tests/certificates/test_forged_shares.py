@@ -87,13 +87,14 @@ def test_what_is_owed_is_decided_at_its_limits(what: str) -> None:
     assert verify(RIGHT[what])
 
 
-def loans(answer: str, *, a: int, b: int, waits: int, weight: int = 1, stays: int = 0) -> Json:
-    """Whether it is fair what two alone hold, who are guaranteed nothing, and of whom A waits for GPUs."""
+def loans(answer: str, *, a: int, b: int, waits: int, weight: int = 1, stays: int = 0, both: bool = False) -> Json:
+    """Whether it is fair what two alone hold, who are guaranteed nothing, and of whom A (or both) waits for GPUs."""
     told = market({"A": [1], "B": [1]}, [20])
     nothing = [[0], [0]]
     owed: Json = {"groups": [], "in": [None, None], "goods": [], "stock": [], "guarantee": nothing}
     owed |= {"cap": [[None], [None]], "borrow_weight": [weight, 1], "tier": [0, 0], "held": [[a], [b]]}
-    owed |= {"fixed": [[0], [stays]], "pending": [{"user": "A", "gpus": waits, "types": ["T0"], "other": {}}]}
+    asked = [{"user": user, "gpus": waits, "types": ["T0"], "other": {}} for user in "AB"[: 1 + both]]
+    owed |= {"fixed": [[0], [stays]], "pending": asked}
     body: Json = {"allocation": [[a], [b]], "property": "group_fairness", "answer": answer}
     return certificate("property", market=told | {"entitlements": owed}, **body)
 
@@ -105,10 +106,19 @@ def loans(answer: str, *, a: int, b: int, waits: int, weight: int = 1, stays: in
         loans("HOLDS", a=1, b=2, waits=1),
         loans("HOLDS", a=1, b=3, waits=0),
         loans("FAILS", a=2, b=3, waits=1, weight=2),
+        loans("FAILS", a=1, b=3, waits=1, both=True),
         loans("FAILS", a=1, b=3, waits=1, stays=2),
         loans("HOLDS", a=1, b=3, waits=1, stays=3),
     ],
-    ids=["one more", "even", "nobody waits", "by weight", "one that can move", "none that can move"],
+    ids=[
+        "one more",
+        "even",
+        "nobody waits",
+        "by weight",
+        "who has more waits, too",
+        "one that can move",
+        "none that can move",
+    ],
 )
 def test_loans_are_fair_up_to_one_gpu(data: Json) -> None:
     assert verify(data)
@@ -180,6 +190,7 @@ WRONG: dict[str, tuple[Json, str]] = {
         )
         for answer in ("HOLDS", "FAILS")
     },
+    "a group in itself": (of("cap_kept", NOW, "HOLDS", **{"in": ["G", "G", None, "G"]}), "groups in a circle"),
     # 3/2 by the power of 1/3 and 3/4 by that of 2/3 are less than 95/100
     "a mean that forgets weights": (
         welfare([1, 2], ["3/2", "3/2"], "19/20", "1/20", "pareto_efficiency", EVEN, weights=[1, 1], prices=[1]),
@@ -195,6 +206,10 @@ WRONG: dict[str, tuple[Json, str]] = {
     ),
     "no better": (better(ANY, ["1/2", 0], ["1/2", 0]), "nobody gains"),
     "no better at the least speedups": (better(SOME, [0, 1], [1, 0]), "nobody gains"),
+    # a half at 1 and one at 3 are less than four at 1
+    "worth less than what is owed": (incentive("HOLDS", ["1/2", 1], 4, 0, known=True), "does not get 'HOLDS'"),
+    # of six at 1 it can use four; two at 1 and one at 3 are more
+    "more than it can use": (incentive("HOLDS", [6, 0], 2, 1, known=True), "does not get 'HOLDS'"),
     "which GPUs serve": (incentive("HOLDS", [4, 1], 1, 1), "in use depends"),
     "inefficient at some speedups": (
         certificate(
@@ -222,6 +237,10 @@ def test_the_second_of_three_bids_is_the_price_and_demands_end_trades() -> None:
     markets += [Market.of([[1, 2], [1, 3]], capacity) for capacity in ([1, 0], [0, 1])]  # there is one type only
     # the third buys at 5/6 from the first until it holds all that it demands, then the second does
     markets += [Market.of([[300, 200], [300, 250], [1, 9]], [3, 3], demand=[9, 9, "25/12"])]
+    # each runs on what the other cannot: all is exchanged; and one runs on the third type alone
+    markets += [Market.of([[0, 2], [1, 0]], [4, 6]), Market.of([[0, 0, 1], [1, 3, 1], [1, 2, 2]], [3, 3, "1/10"])]
+    # a price of 1: however much is traded, nobody holds more
+    markets += [Market.of([[1, 3], [1, 1], [2, 1]], [3, 3], demand=[9, 9, 2])]
     for decided in markets:
         found = SecondPriceTrading().certify(allocate("second-price-trading", decided, exact=True))
         assert "second-price-trading" in verify(json.loads(json.dumps(found.to_json())))

@@ -113,6 +113,9 @@ SPLIT, ONE, MORE = BY_HAND["GANGS"]["cases"]
 #: A job waits for a GPU of a type of which there is none, and which has a price.
 ONE_WAITS = {"gangs": [1], "capacity": [0], "least": 0, "cost": [[0]], "types": [-1], "value": 0, "cases": []}
 ONE_WAITS |= {"root": {"prices": [1], "reward": 0}}
+#: A job runs for 5, and could wait for nothing; who runs is paid 10, but none need to run.
+ONE_RUNS = {"gangs": [1], "capacity": [1], "least": 0, "cost": [[5]], "types": [0], "value": 5, "cases": []}
+ONE_RUNS |= {"root": {"prices": [0], "reward": 0, "tolls": [[1, 0, -10]]}}
 
 
 @pytest.mark.parametrize(
@@ -137,6 +140,8 @@ ONE_WAITS |= {"root": {"prices": [1], "reward": 0}}
         ({"gangs": [0, 2, 2]}, "at least 1"),
         ({"cases": [[]]}, "no object"),
         (ONE_WAITS | {"bound": 1, "gap": 1}, "a case is missing"),  # who waits pays no price
+        (ONE_WAITS | {"gangs": [0], "bound": 0, "gap": 0, "root": {"prices": [0], "reward": 0}}, "at least 1"),
+        (ONE_RUNS | {"bound": 5, "gap": 0}, "a case is missing"),
     ],
 )
 def test_forged(change: dict[str, Any], why: str) -> None:

@@ -1,7 +1,8 @@
 """`python tests/mutation`: is every change of a verifier or property checker noticed? Interrupted, it goes on.
 
 A mutant is killed where a file of the corpus is decided otherwise: by a verifier, another exit status or another
-accepted statement; by a checker, another verdict, witness or number.
+accepted statement; by a checker, another verdict, witness or number. What does no harm, by a rule or because it was
+read when it had survived, is not tried.
 The corpus is made where it is missing, by the tests; delete it to take up new ones, and try the survivors ``--again``.
 """
 
@@ -14,7 +15,6 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from hashlib import sha256
@@ -23,9 +23,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from corpus import SUBJECTS, TOP, File, Subject, collected, passes
+from corpus import SAMPLE, SUBJECTS, TOP, File, Subject, collected, passes
 from explained import by_rule, read_ones
 from mutants import Mutant, mutants
+from tally import Tally
 
 #: Seconds of the processor that a mutant may take for one file, for tests; and bytes.
 SECONDS, UNIT_SECONDS, BYTES = 2, 20, 4 * 2**30
@@ -49,13 +50,15 @@ def started(check: Callable[[], bool]) -> int:
     return child
 
 
-def outcomes(todo: Iterable[Mutant], check: Callable[[Mutant], bool], processes: int) -> Iterator[tuple[Mutant, str]]:
-    """Yield each mutant with how it fares, so many at once, whichever is done first."""
+def outcomes(
+    todo: Iterable[Mutant], check: Callable[[Mutant], bool], processes: int
+) -> Iterator[tuple[Mutant, str, float]]:
+    """Yield each mutant with how it fares and the processor's seconds, so many at once, whichever is done first."""
     under_way: dict[int, Mutant] = {}
     for mutant in chain(todo, [None] * processes):
         if under_way and (mutant is None or len(under_way) == processes):
-            process, status = os.wait()
-            yield under_way.pop(process), fate(status)
+            process, status, used = os.wait3(0)
+            yield under_way.pop(process), fate(status), used.ru_utime + used.ru_stime
         if mutant is not None:
             under_way[started(partial(check, mutant))] = mutant
 
@@ -132,52 +135,50 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=TOP / "build" / "mutation", help="corpora and journals")
     parser.add_argument("--again", action="store_true", help="try those again that survived")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="mutants that are tried at once")
+    parser.add_argument("--sample", type=int, default=SAMPLE, help="files of a test out of which the corpus is chosen")
     given = parser.parse_args()
     read_once()
     for name, subject in SUBJECTS.items():
         if given.only in (None, name):
-            tried(subject, given.folder / name, given.file, again=given.again, processes=given.processes)
+            collection = collected(subject, given.folder / name / "corpus", given.sample)
+            tried(subject, given.folder / name, collection, given.file, again=given.again, processes=given.processes)
     return 0
 
 
-def tried(subject: Subject, folder: Path, only: list[str], *, again: bool, processes: int) -> None:
+def tried(subject: Subject, folder: Path, files: list[File], only: list[str], *, again: bool, processes: int) -> None:
     """Try a subject's mutants."""
     journal, corpus = folder / "journal.jsonl", folder / "corpus"
-    done = {(each["file"], each["digest"], each["mutant"]): each["outcome"] for each in noted(journal)}
-    files = collected(subject, corpus)
+    done = {(each["file"], each["digest"], each["mutant"]): each for each in noted(journal)}
     check = partial(noticed_by, subject, files, corpus)
     subject.anew()
     for each in files[::50]:  # what they import is there for all
         subject.decision(corpus / each.name, each.tolerance)
-    ones, whys, counts = read_ones(), Counter[str](), dict[str, Counter[str]]()
+    ones, tally = read_ones(), Tally(folder.name)
     with journal.open("a", encoding="utf-8") as stream:
         for path in sorted(subject.folder.rglob("*.py")):
             file = path.relative_to(subject.folder).as_posix()
             if only and file not in only:
                 continue
-            digest, count = sha256(path.read_bytes()).hexdigest()[:12], counts.setdefault(file, Counter())
+            digest = sha256(path.read_bytes()).hexdigest()[:12]
             found = list(mutants(path, file))
             rules = {each.name: by_rule(each) for each in found}
-            fates = {each.name: done.get((file, digest, each.name)) for each in found}
+            tries = {each.name: done.get((file, digest, each.name), {}) for each in found}
+            unread = [each for each in found if rules[each.name] is None and (file, each.change) not in ones]
             wanted = (None, OUT_OF_TIME, "survived") if again else (None, OUT_OF_TIME)
-            todo = [each for each in found if rules[each.name] is None and fates[each.name] in wanted]
+            todo = [each for each in unread if tries[each.name].get("outcome") in wanted]
             require_passing(subject.tests_of(file) if todo else None)
-            for mutant, outcome in outcomes(todo, check, processes):
+            for mutant, outcome, seconds in outcomes(todo, check, processes):
                 told = {"file": file, "digest": digest, "mutant": mutant.name, "outcome": outcome}
-                stream.write(json.dumps(told | {"line": mutant.line, "change": mutant.change}) + "\n")
+                told |= {"line": mutant.line, "change": mutant.change, "seconds": round(seconds, 3)}
+                stream.write(json.dumps(told) + "\n")
                 stream.flush()
-                fates[mutant.name] = outcome
+                tries[mutant.name] = told
             for each in found:
-                why = rules[each.name] or (ones.get((file, each.change)) if fates[each.name] == "survived" else None)
-                whys.update([why] if why else [])
-                fate = "by rule" if rules[each.name] else "read" if why else fates[each.name]
-                count[str(fate)] += 1
-                if fate == "survived":
+                rule, read, last = rules[each.name], ones.get((file, each.change)), tries[each.name]
+                column = tally.add(file, last.get("outcome"), rule=rule, read=read, seconds=last.get("seconds", 0))
+                if column == "not read":
                     print(f"{file}:{each.line} {each.name}: {each.change}", flush=True)
-            print(f"{file}: {dict(count)}", flush=True)
-    for why, number in whys.most_common():
-        print(f"{number} survive: {why}")
-    print(f"in all: {dict(sum(counts.values(), Counter()))}")
+    print(tally, flush=True)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -70,6 +72,10 @@ PARTS = {
     ),
     "runs": ("tests/properties/test_run_properties.py",),
     "schedules": ("tests/properties/test_schedule_properties.py", LAST_DIGIT),
+    "schedules/pareto.py": (
+        "tests/properties/test_schedule_pareto_steps.py",
+        "tests/properties/test_schedule_properties.py",
+    ),
     "lattice.py": ("tests/properties/test_lattice.py",),
     "within_bounds.py": ("tests/properties/test_within_bounds_steps.py",),
     "worst_reports.py": ("tests/properties/test_worst_reports.py",),
@@ -94,9 +100,7 @@ PARTS = {
     "shares/pareto_within_bounds.py": ("tests/properties/test_pareto_by_hand.py",),
 }
 #: Plugins of pytest, some of which take longer to load than the tests, are left out, and its options with them.
-PLUGINS = (
-    "cacheprovider hypothesispytest xdist doctest junitxml unraisableexception threadexception logging faulthandler"
-)
+PLUGINS = "cacheprovider hypothesispytest xdist doctest unraisableexception threadexception logging faulthandler"
 BARE = (
     *("-o", "addopts=", "--import-mode=importlib", "--assert=plain", "-m", "not slow"),
     *(f"-pno:{each}" for each in PLUGINS.split()),
@@ -176,24 +180,32 @@ def passes(tests: tuple[str, ...]) -> bool:
     for name in [name for name in sys.modules if name.startswith(("fairopt.proofs", "tests."))]:
         del sys.modules[name]
     os.chdir(TOP)
-    return pytest.main(["-q", "-x", *BARE, *tests]) == pytest.ExitCode.OK
+    with TemporaryDirectory() as own:  # else pytest would first throw away what others have left behind
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = own
+        return pytest.main(["-q", "-x", *BARE, *tests]) == pytest.ExitCode.OK
 
 
-def collected(subject: Subject, folder: Path) -> list[File]:
-    """Return the subject's corpus that stands in a folder; it is made there where it is missing: some minutes."""
+def collected(subject: Subject, folder: Path, sample: int = SAMPLE) -> list[File]:
+    """Return the subject's corpus that stands in a folder, chosen out of so many files of a test.
+
+    It is made there where it is missing: some minutes.
+    """
     sources = b"".join(path.read_bytes() for path in sorted(subject.folder.rglob("*.py")))
-    index = folder / f"index-{sha256(sources).hexdigest()[:12]}.json"  # whose lines are those of these sources
-    if not (folder / "given.jsonl").exists():
-        folder.mkdir(parents=True, exist_ok=True)
+    index = folder / f"index-{sha256(sources).hexdigest()[:12]}-{sample}.json"  # whose lines are those of these sources
+    whole = folder / "whole"  # says that what tests give was not broken off
+    if not whole.exists():
+        rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         env = os.environ | {"MUTATION_CORPUS": str(folder), "PYTHONPATH": str(Path(__file__).parent)}
         words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", subject.plugin, *subject.tests]
         subprocess.run(words, cwd=TOP, env=env, check=False)  # where tests fail, too, they have given their files
+        whole.touch()
     if not index.exists():
-        index.write_text(json.dumps([asdict(each) for each in _chosen(subject, folder)]), encoding="utf-8")
+        index.write_text(json.dumps([asdict(each) for each in _chosen(subject, folder, sample)]), encoding="utf-8")
     return [File(**each) for each in json.loads(index.read_text(encoding="utf-8"))]
 
 
-def _chosen(subject: Subject, folder: Path) -> list[File]:
+def _chosen(subject: Subject, folder: Path, sample: int) -> list[File]:
     found, taken = list[File](), Counter[tuple[str, str, int]]()
     given = [json.loads(line) for line in (folder / "given.jsonl").read_text(encoding="utf-8").splitlines()]
     by_test = defaultdict[str, set[tuple[str, str | None]]](set)
@@ -203,7 +215,7 @@ def _chosen(subject: Subject, folder: Path) -> list[File]:
     subject.anew()
     # names are digests: in their order files are in none
     for name, tolerance in sorted(
-        {each for every in by_test.values() for each in sorted(every, key=str)[:SAMPLE]}, key=str
+        {each for every in by_test.values() for each in sorted(every, key=str)[:sample]}, key=str
     ):
         begun = time.process_time()
         try:

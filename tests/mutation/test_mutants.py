@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("cosmic_ray")
 
+import corpus
 from explained import by_rule, read_ones
 from mutants import mutants
 
@@ -84,6 +85,22 @@ def test_what_was_read_is_still_there() -> None:
         [path] = [found for each in ("proofs/verifier", "fairopt/properties") if (found := top / each / file).exists()]
         before = " ".join(path.read_text(encoding="utf-8").split())
         assert " ".join(change.partition(" -> ")[0].split()) in before, change
+
+
+def test_a_corpus_that_was_broken_off_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, part = [], tmp_path / "corpus" / "part"
+    part.parent.mkdir()
+    part.touch()
+
+    def run(words: list[str], **options: Any) -> None:
+        made.append(words)
+        (Path(options["env"]["MUTATION_CORPUS"]) / "given.jsonl").touch()
+
+    monkeypatch.setattr(corpus.subprocess, "run", run)
+    for _ in range(2):
+        assert corpus.collected(corpus.SUBJECTS["verifiers"], part.parent) == []
+    assert len(made) == 1
+    assert not part.exists()
 
 
 def command() -> Any:

@@ -137,6 +137,8 @@ def test_whether_a_job_came_at_the_very_end_floats_do_not_tell() -> None:
     ended = (*LONG, job("j2", 120, 1), LONG_STANDS, ends(3))
     assert decide(record(*ended, numbers="float"), THOUSANDTH)[0] == []
     assert "j2" in decide(record(*ended))[0][0]
+    with pytest.raises(Unreadable, match="within a tolerance: give one"):
+        decide(record(*ended, numbers="float"))
 
 
 def test_the_first_of_two_failures_counts_though_floats_do_not_tell_whether_it_is_in_the_round() -> None:
@@ -354,6 +356,8 @@ def changed(kind: str) -> Json:
         return documented(Lender(seed=1), replace(by_hand(), mechanics=Mechanics(Fraction(5), Fraction(90))))
     if kind == "left out":
         del rounds[4]
+    if kind == "once more":
+        rounds.append(rounds[0])
     if kind == "ran twice":
         rounds[4]["ran"].insert(0, rounds[4]["ran"][0] | {"progress": 1000})
     if kind == "for nobody":
@@ -367,6 +371,8 @@ def test_one_thing_that_is_wrong_in_a_document_is_seen() -> None:
         assert decide(json.dumps(changed(kind)))[0] == []
     assert "rounds 4 to 4 have no record" in decide(json.dumps(changed("left out")))[0][0]
     assert "nobody was there" in decide(json.dumps(changed("for nobody")))[0][0]
+    with pytest.raises(Unreadable, match="round 0 comes too late"):
+        decide(json.dumps(changed("once more")))
     with pytest.raises(Unreadable, match="a job ran twice"):
         decide(json.dumps(changed("ran twice")))
     for tolerance in (Fraction(-1, 100), Fraction(1, 99)):

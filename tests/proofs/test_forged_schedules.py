@@ -178,6 +178,36 @@ WRONG: dict[str, tuple[Json, str]] = {
         plan(HERE, admissions=[DEAR], payments=[PAID[0], pays(2, 3, 1, 4, 0)]),
         "payment of 'j1', slot 2: incomes ['4', '0'] and should be ['2', '2']",
     ),
+    "apart, and not done": (
+        plan(runs("j1", 1, 3, {"s1": 2}, {"s2": 1}, together=False)),
+        "(3k) 3 mini-batches of 4",
+    ),
+    "an offer after all intervals": (
+        plan(
+            LATER,
+            jobs=[job(), job("j2", "u2", arrival=9)],
+            admissions=[offer(LATER, own=True, **GAINS), offer(None, "j2", admitted=False, interval=2)],
+            **PRICED,
+        ),
+        "jobs are offered a place after the last interval",
+    ),
+    "a schedule that was not admitted": (
+        plan(HERE, admissions=[offer(HERE, admitted=False)]),
+        "the schedules are not those admitted",
+    ),
+    "a round that begins later": (
+        plan(LATER, admissions=[offer(LATER, own=True, origin=3, utility=99)], **PRICED),
+        "the round begins at 2, not 3",
+    ),
+    "an interval of half the slots": (
+        plan(
+            runs("j1", 2, 2, {"s1": 2}, {"s1": 1}),
+            jobs=[job(chunks=2)],
+            admissions=[offer(runs("j1", 2, 2, {"s1": 2}, {"s1": 1}), own=True, origin=1, utility=99)],
+            bases=[base(slots=1)],
+        ),
+        "interval 1: its bases are those of 1, 1 rounds, 1 slots",
+    ),
     "a gain, and refused": (answered(100, admitted=False), "gains 98.0 and is refused"),
     "a gain of 1, and refused": (answered(3, admitted=False), "gains 1.0 and is refused"),
     "a loss of 1, and admitted": (answered(1, admitted=True), "gains -1.0 and is admitted"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from importlib.resources import files
 from itertools import combinations
 from typing import Any
@@ -24,6 +25,7 @@ from fairopt.proofs.verify import verify as proved
 from fairopt.properties import AllocationProperty, Answer, Feasibility
 from fairopt.properties.entitlements.cap_kept import CapKept, OverCap
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
+from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
 from fairopt.properties.entitlements.group_fairness import GroupFairness, UnfairLoan
 from fairopt.properties.entitlements.guarantee_kept import GuaranteeKept
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks, most_served
@@ -60,12 +62,18 @@ def test_a_witness_is_an_action() -> None:
     )
 
 
+@cache
+def asked_of_nobody() -> set[str]:
+    """The properties of which something is said where there are no entitlements."""
+    plain = TEAMS.plain()
+    (row,) = compare(plain, "equal-split")
+    return {*row.verdicts, *verify(plain, NOW)}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_market_does_not_say_is_not_asked(name: str) -> None:
     plain = TEAMS.plain()
-    assert name not in verify(plain, NOW)
-    (row,) = compare(plain, "equal-split")
-    assert name not in row.verdicts
+    assert name not in asked_of_nobody()
     verdict = verify(plain, NOW, name)[name]
     assert (verdict.answer, verdict.margin) == (Answer.UNDECIDED, None)
     assert verdict.reason.startswith("the market says no ")
@@ -98,6 +106,11 @@ def test_what_a_group_holds_within_its_guarantee_is_not_lent_to_others() -> None
     assert "from b" in str(NobodyStarvesWhileLent().check(within, now(within)).witness)
 
 
+def test_of_those_who_starve_alike_the_first_is_named() -> None:
+    market = one_type(10, {"a": 0, "b": 0, "c": 8}, {"a": 2, "b": 2}, guarantee={"a": [2], "b": [2], "c": [2]})
+    assert str(NobodyStarvesWhileLent().check(market, now(market)).witness).startswith("start a gang of 2 of a on H100")
+
+
 def test_what_cannot_be_taken_back_starves_nobody() -> None:
     users = ["a", "b"]
     gangs = Gangs.of(["b", "a"], [8, 4], users=users, types=["H100"], on=["H100", None], preemptible=[False, True])
@@ -126,6 +139,16 @@ def test_siblings_borrow_by_their_weights(weights: dict[str, int], held: tuple[i
     assert GroupFairness().check(market, now(market)).holds == holds
     apart = one_type(9, users, {"a": 9, "b": 9}, borrow_weight=weights, tier={"a": 1})
     assert GroupFairness().check(apart, now(apart)).holds
+
+
+def test_a_peer_of_twice_the_weight_may_hold_twice_as_much() -> None:
+    named: dict[str, Any] = {"users": ["u1", "u2"], "types": ["H100"]}
+    market = Market.of([[1], [1]], [6], weight=[1, 2], **named, entitlements=Entitlements.of(**named))
+    assert EnvyWithinPeers().check(market, [[2], [4]]).holds
+    for shares, user, right in (([[1], [4]], "u1", 2), ([[2], [3]], "u2", 4)):
+        verdict = EnvyWithinPeers().check(market, shares)
+        assert (verdict.witness.user, verdict.witness.with_others_shares) == (user, right)
+        assert verdict.witness.refutes(market, np.array(shares, dtype=object))
 
 
 def test_a_level_below_the_top_is_fair_too() -> None:
@@ -220,6 +243,8 @@ def test_who_could_run_elsewhere_makes_room() -> None:
     assert most_served({(0, 2): 1, (0, 3): 2}, [1, 0, 2, 0]) == 2  # what is moved away once is not moved again
     # the first is moved twice: from the first type to the second, and on to the fourth
     assert most_served({(0, 1, 3): 1, (0, 2, 4): 1, (1, 2, 4): 1}, [1, 1, 0, 1, 0]) == 3
+    # the first is moved from 0 to 1 for the second, and for the third on to 2: no more of it than there is
+    assert most_served({(0, 1, 2): 1, (0, 3, 4): 1, (1, 3, 4): 5}, [1, 1, 5, 0, 0]) == 3
 
 
 def test_what_can_be_had_at_once_is_the_sum_of_what_comes_from_each() -> None:

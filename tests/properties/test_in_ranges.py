@@ -104,6 +104,8 @@ def test_a_lie_that_pays_at_the_lowest_speedups_pays_at_all() -> None:
     unsure, _ = asked(Rule(), WIDE, found(any=SOMETIMES))
     assert unsure.answer is Answer.UNDECIDED
     assert "at the speedups that are stated, a lie brings 2/5 of the first type; at others" in unsure.reason
+    dear, _ = asked(Rule(), WIDE, found(any=Lie((F(2, 5), F(-3, 20)))))  # 1/5 and -9/20 where it pays least
+    assert dear.answer is Answer.UNDECIDED
     level = Lie((F(1, 10), F(0)))
     least = WIDE.ends[0].copy()
     least[0, 0] = F(0)
@@ -128,6 +130,12 @@ def test_another_kind_of_lie_may_pay_at_all_speedups() -> None:
     assert both.margin == F(-1, 10)
 
 
+def test_kinds_may_come_in_any_order() -> None:
+    lies = found(any=SOMETIMES)
+    turned = replace(lies, by_misreport=dict(reversed(lies.by_misreport.items())))
+    assert "a lie brings 2/5" in asked(Rule(), WIDE, turned)[0].reason
+
+
 def test_what_is_proved_of_a_kind_of_report_holds() -> None:
     verdict, seen = asked(Rule((Claimed("zeal"), Claimed(NAME, ("larger",)))), WIDE, found(any=SOMETIMES))
     assert answered(verdict) == {"larger": Answer.HOLDS, "smaller": Answer.UNDECIDED, "any": Answer.UNDECIDED}
@@ -145,10 +153,13 @@ def test_it_depends_where_all_may_speed_up_alike_and_have_fair_shares() -> None:
     verdict, seen = asked(FAIR, WIDE, found(any=SOMETIMES))
     assert (verdict.answer, len(seen)) == (Answer.DEPENDS, 1)
     assert verdict.boundary.stated
+    assert str(verdict.boundary).startswith("at the speedups that are stated, ")
     assert verdict.boundary.ends["fails"].speedup.tolist() == WIDE.speedup.tolist()
     assert verdict.effort == "30 lies, at the speedups that are stated; where all speed up alike, by proof"
     assert (verdict.witness, verdict.evidence) == (None, SOMETIMES)
     assert answered(verdict) == {"larger": Answer.UNDECIDED, "smaller": Answer.UNDECIDED, "any": Answer.DEPENDS}
+    tripled = with_error(Market.of([[1, 2], [3, 8]], [1, 1]), "50%")  # the speedups of the first are told
+    assert [speed for _, speed in asked(FAIR, tripled, found(any=SOMETIMES))[0].boundary.alike] == [F(3, 2), F(3, 2)]
     near = with_error(Market.of([[1, 2], [1, 4]], [1, 1]), "1%")
     assert asked(FAIR, near, found(any=SOMETIMES))[0].answer is Answer.UNDECIDED
     limited = replace(WIDE, demand=np.array([F(9), INFINITY], dtype=object))
@@ -162,6 +173,7 @@ def test_it_may_depend_on_a_corner() -> None:
     verdict, seen = asked(own, WIDE, found(), found(), corner)
     assert (verdict.answer, len(seen)) == (Answer.DEPENDS, 3)
     assert not verdict.boundary.stated
+    assert str(verdict.boundary).startswith("at others in the range, ")
     assert verdict.boundary.ends["fails"] is seen[2]
     assert verdict.effort == "30 lies, at a corner of the range; where all speed up alike, by proof"
     assert answered(verdict) == {"larger": Answer.HOLDS, "smaller": Answer.UNDECIDED, "any": Answer.DEPENDS}

@@ -38,6 +38,7 @@ from fairopt.properties.property import MechanismProperty, Property
 from fairopt.properties.schedules.misreports import ScheduleMisreport, ScheduleStrategyProofness
 from fairopt.properties.schedules.plan_property import PlanProperty, Shortfall
 from fairopt.properties.shares.envy_freeness import _within_demand
+from fairopt.properties.shares.feasibility import Overbooked, sizes
 
 THREE = Market.of([[1, 2, 3]], capacity=[2, 2, 2], types=["a", "b", "c"])
 
@@ -172,6 +173,23 @@ def test_within_a_demand_at_most_what_the_other_holds_of_each_type_is_used() -> 
     first = len(optima.choices.cost)
     assert {first, first + 1, first + 2} <= set(slack.used)
     assert len(slack.rows) == 4
+
+
+def test_a_share_is_refuted_below_0_and_a_type_without_gpus_is_measured_by_one() -> None:
+    market = Market.of([[1, 1]], [3, 0], types=["T", "none"])
+    said = [Overbooked("T", each, 3, "u1").refutes(market, market.shares([[each, 0]])) for each in (-1, 0, F(1, 2))]
+    assert said == [True, False, False]
+    assert sizes(market).tolist() == [3, 1]
+    assert sizes(Market.of([[1, 1]], [F(1, 2), 0])).tolist() == [F(1, 2), F(1, 2)]
+
+
+def test_pairs_that_floats_cannot_tell_apart_are_both_looked_at() -> None:
+    """Sums of 12 terms, and one of the pairs is tighter by 2000 of the smallest steps: by 4000 it would be seen."""
+    market, pairs = Market.of(np.ones((2, 12)), np.ones(12)).as_(float), ~np.eye(2, dtype=bool)
+    for steps, seen in ((1000, 2), (4000, 1)):
+        shares = np.full((2, 12), 1 / 16)
+        shares[1, 0] += steps * np.finfo(float).eps
+        assert len(EnvyFreeness()._closest(market, shares, pairs)[0]) == seen
 
 
 def test_envy_of_who_is_not_known_is_proved_by_the_definition() -> None:

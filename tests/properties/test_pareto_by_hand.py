@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,16 @@ from fairopt.errors import NotCapable
 from fairopt.models import MaxEfficiency
 from fairopt.policy import Optima
 from fairopt.problem import Market
+from fairopt.problem.ranges import with_error
 from fairopt.program import INFINITY, Array
 from fairopt.properties import Answer, Feasibility, ParetoEfficiency
-from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, Infeasible, ParetoWeights
+from fairopt.properties.shares.pareto_efficiency import (
+    DominatingAllocation,
+    Infeasible,
+    ParetoWeights,
+    _weights,
+    largest_gain,
+)
 
 F = Fraction
 PE = ParetoEfficiency()
@@ -39,6 +47,7 @@ def table(rows: Any) -> Array:
         ([[1, 0], [0, 1]], True),
         ([["1/2", "1/2"], ["1/2", "1/2"]], False),  # nobody gains
         ([[0, "3/4"], [1, "1/4"]], False),  # u2 loses
+        ([["1/2", 0], ["1/2", 1]], False),  # u1 loses a half
         ([["1/2", "1/2"], ["1/2", "2/3"]], False),  # more than there is
         ([["-1/2", 1], ["3/2", "1/2"]], False),  # less than nothing
     ],
@@ -264,3 +273,25 @@ def test_an_optimum_is_not_dominated_by_more_than_a_demand() -> None:
         assert optima is not None
         over = PE.over(optima)
         assert (over.every.answer, over.some.answer) == (Answer.HOLDS, Answer.HOLDS)
+
+
+def test_what_is_not_there_fails_at_all_speedups() -> None:
+    assert ParetoEfficiency().check(with_error(TWO, "10%"), table([[2, 2], [0, 0]])).answer is Answer.FAILS
+
+
+def test_a_gain_within_the_tolerance_is_undecided_where_no_speedups_hold() -> None:
+    ranged, used = with_error(TWO, "10%"), table([[0, 1], [1, 0]])
+    stated = ParetoEfficiency().check(replace(ranged, least=None, most=None), used)
+
+    class Never(ParetoEfficiency):
+        def check(self, *given: Any, **options: Any) -> Any:
+            return stated
+
+    assert stated.answer is Answer.FAILS
+    verdict = Never()._failing(stated, ranged, used, F(99))
+    assert (verdict.answer, verdict.reason) == (Answer.UNDECIDED, "a gain at all speedups is within the tolerance")
+
+
+def test_without_duals_there_are_no_weights() -> None:
+    program = largest_gain(TWO, TWO.fair_utility(), TWO.fair_utility())
+    assert _weights(program, SimpleNamespace(dual=None), TWO.fair_utility()) is None  # type: ignore[arg-type]

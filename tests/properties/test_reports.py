@@ -72,6 +72,18 @@ def test_gains_are_of_the_true_speedups_up_to_the_demand(market: Market, all_of_
     assert asked.misreported(0, reports[0]).shares.tolist() == [[4, 2], [0, 0]]
 
 
+def test_where_many_can_be_decided_at_once_they_are() -> None:
+    asked, given = Reports(Loudest(), MARKET), []
+
+    def together(users: Array, reports: Array) -> Array:
+        given.append((users.tolist(), reports.tolist()))
+        return np.array([[4.0, 0], [1, 2]])
+
+    asked._together = together  # type: ignore[assignment]
+    assert asked.gains(np.array([0, 1]), np.array([[2.0, 1], [1, 9]])).tolist() == [4, 3 + 10 - 22]
+    assert given == [([0, 1], [[2, 1], [1, 9]])]
+
+
 def test_no_more_are_decided_when_it_is_over() -> None:
     users, reports = np.array([0, 1, 0]), np.array([[9.0, 1], [0.5, 9], [8.0, 8]])
     for most in range(4):

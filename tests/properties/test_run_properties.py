@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fairopt.compare import verify
@@ -170,6 +171,7 @@ def test_a_bound_of_ones_own() -> None:
     assert NoStarvation(longest=20).check(history).margin == 0
     assert NoStarvation(longest=19).check(history).answer is Answer.FAILS
     assert NoStarvation(longest="39/2").check(history).margin == Fraction(-1, 2)  # type: ignore[arg-type]
+    assert NoStarvation(longest="1/2").longest == Fraction(1, 2)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="longest"):
         NoStarvation(longest=0)
 
@@ -203,6 +205,13 @@ def test_why_a_run_is_not_decided() -> None:
     assert verdict.reason == "the run ends at 10 with b not done, 1 jobs not arrived"
 
 
+def test_a_run_is_written_round_by_round() -> None:
+    history = scripted(jobs([1], [30]), *[{"a": ONE}] * 3, leases={(1, "a"): 30})
+    assert [record.ran[0].lease for record in history.rounds] == [10, 30, 30]
+    with pytest.raises(BadInput, match="2 rounds are told, and 1 are played"):
+        scripted(jobs([1], [10]), {"a": ONE}, {"a": ONE})
+
+
 def test_verify_takes_a_history() -> None:
     history = scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE})
     setting = Setting(history.cluster, history.trace)
@@ -215,6 +224,14 @@ def test_verify_takes_a_history() -> None:
         verify(Market.of([[1]], capacity=[1]), [[1]], [LeaseKept()])
 
 
+def test_a_job_may_need_all_the_memory_of_a_type() -> None:
+    idle = scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE})
+    for memory, right in ((8, True), (9, False)):
+        needs = replace(idle.trace.jobs, memory=np.array([0, memory]))
+        told = replace(idle, trace=replace(idle.trace, jobs=needs), cluster=replace(idle.cluster, memory=np.array([8])))
+        assert IdleGpus("b", 0, "T", 1, 1).refutes(told) is right
+
+
 def test_hosts_that_are_down_break_no_lease_and_have_no_gpus() -> None:
     two = Cluster.of(["T", "T"], [1, 1])
     broken = promised(scripted(jobs([1, 1], [20, 20]), {"a": ((0, 1),)}, {"b": ((1, 1),)}, cluster=two), 20)
@@ -222,6 +239,9 @@ def test_hosts_that_are_down_break_no_lease_and_have_no_gpus() -> None:
     for down, answer in ((two.hosts[0], Answer.UNDECIDED), (two.hosts[1], Answer.FAILS)):
         rounds = (broken.rounds[0], replace(broken.rounds[1], down=frozenset({down})))
         assert LeaseKept().check(replace(broken, rounds=rounds)).answer is answer
+    wide = promised(scripted(jobs([2, 1], [20, 20]), {"a": ((0, 1), (1, 1))}, {"b": ((1, 1),)}, cluster=two), 20)
+    part = (wide.rounds[0], replace(wide.rounds[1], down=frozenset({two.hosts[0]})))  # one of its two hosts
+    assert LeaseKept().check(replace(wide, rounds=part)).answer is Answer.UNDECIDED
     lost = tuple(replace(each, lost=True) for each in broken.rounds[0].ran)
     gone = replace(broken, rounds=(replace(broken.rounds[0], ran=lost), broken.rounds[1]))
     assert LeaseKept().check(gone).answer is Answer.UNDECIDED
@@ -263,6 +283,9 @@ def test_a_broken_lease_is_told_as_it_was() -> None:
         assert not replace(broken, **other).refutes(history), other
     for lease in (30, 15, 10):
         assert not replace(broken, lease=lease).refutes(history), lease
+    a, b = history.rounds[0].ran
+    first = replace(history.rounds[0], ran=(replace(b, lease=Fraction(10)), a))
+    assert broken.refutes(replace(history, rounds=(first, *history.rounds[1:])))  # whoever is told first
     turned = promised(scripted(jobs([1, 1], [30, 20]), *(dict.fromkeys(rest, ONE) for rest in ("ab", "a", "ab"))), 20)
     assert LeaseBroken("b", 0, 10, 20).refutes(turned)
     assert not LeaseBroken("a", 0, 10, 20).refutes(turned)

@@ -234,6 +234,34 @@ def test_steps_stay_in_the_kind_and_a_step_that_gains_is_repeated() -> None:
     assert len(tops) > 3
     assert all(after == pytest.approx(before * 1.3) for before, after in pairwise(tops))
     assert found[0].report[1] == tops[-1]
+    assert found[0].first is None
+
+
+def test_a_climb_over_what_gains_alike_tells_where_it_began() -> None:
+    asked = Asked(TWO, lambda user, report: float(report[1] > 2.5) if user == 0 else -1.0, chunk=100)
+    found = searching(asked, fixed=0).best(ANYTHING, 130, structured=True)[0]
+    first = next(report for chunk in asked.asked for user, report in chunk if user == 0 and report[1] > 2.5)
+    assert found.first is not None
+    assert found.first.tolist() == first.tolist()
+    assert found.report[1] > 5 * first[1]
+
+
+def test_where_nobody_gains_all_come_to_a_step_their_last_types_first() -> None:
+    asked = Asked(TWO, lambda user, report: 0.0, chunk=100)
+    searching(asked).best(ANYTHING, 40, structured=True)
+    firsts = {user: next(report for at, report in asked.asked[0] if at == user) for user in (0, 1)}
+    near = [CandidateReports(TWO, user, None).around(report, 0.3)[::-1] for user, report in firsts.items()]
+    assert [user for user, _ in asked.asked[1]] == [0, 1] * 4
+    assert listed(report for _, report in asked.asked[1]) == listed(in_turn(*near))
+
+
+def test_of_what_gains_alike_the_farther_leads_on() -> None:
+    truth = np.array([2.0, 2.0, 0.0])
+    near, far = (Found(0, np.array([each, 2.0, 0.0]), 1.0, 1.0) for each in (3.0, 0.5))
+    assert far.leads_on_from(near, truth)
+    assert not near.leads_on_from(far, truth)
+    assert not near.leads_on_from(near, truth)
+    assert Found(0, near.report, 2.0, 2.0).leads_on_from(far, truth)
 
 
 def test_a_start_is_improved_too_and_what_has_no_answer_is_no_find() -> None:

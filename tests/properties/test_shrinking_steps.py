@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,17 @@ from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation
 from fairopt.properties import Effort, StrategyProofness
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, simplest
-from fairopt.properties.misreports.search import LARGER, SMALLER, Misreports
-from fairopt.properties.misreports.shrinking import burden, last, shrink, shrink_market, shrinking_misreports, shrinks
+from fairopt.properties.misreports.search import EVERY_KIND, LARGER, SMALLER, Misreports
+from fairopt.properties.misreports.shrinking import (
+    SIMPLE,
+    _Misreports,
+    burden,
+    last,
+    shrink,
+    shrink_market,
+    shrinking_misreports,
+    shrinks,
+)
 
 F = Fraction
 Key = tuple[Any, ...]
@@ -296,3 +306,48 @@ def test_a_lie_in_both_entries_is_found_where_all_pairs_are_tried() -> None:
     small = shrink(Pair(), market, found, effort=Effort(evaluations=25))
     assert small.market.speedup.tolist() == [[1, 1], [2, 2]]
     assert small.witness.report.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(("exact", "sure"), [(False, True), (True, False), (True, True)])
+def test_what_a_search_finds_is_exact_of_the_kind_and_as_sure_as_asked(
+    kind: Misreports, exact: bool, sure: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {
+        each.name: SimpleNamespace(exact=exact, witness=SimpleNamespace(every_optimum=sure)) for each in EVERY_KIND
+    }
+    searched = SimpleNamespace(by_misreport=found)
+    monkeypatch.setattr(StrategyProofness, "search", lambda *given, **options: searched)
+    for asked in (False, True):
+        witness = _Misreports(Loudest(), kind, every_optimum=asked)._searched(HARD)
+        assert witness is (found[kind.name].witness if exact and (sure or not asked) else None)
+    found[kind.name].witness = None
+    assert _Misreports(Loudest(), kind, every_optimum=False)._searched(HARD) is None
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.name)
+def test_reports_in_simple_numbers_are_all_of_the_kind_and_none_is_the_truth(kind: Misreports) -> None:
+    """With three types one entry is changed at a time; an entry of 0 stays."""
+    for row, every in (([2, 3], True), ([2, 3], False), ([2, 3, 7], True), ([2, 0, 3], True)):
+        truth = np.array([F(v) for v in row], dtype=object)
+        runs = [j for j, v in enumerate(row) if v]
+        wanted = set()
+        for entries in itertools.product(*(sorted({*SIMPLE, truth[j]}) for j in runs)):
+            told = truth.copy()
+            told[runs] = entries
+            changed = (told != truth).sum()
+            if (0 < changed <= (2 if every and len(runs) <= 2 else 1)) and kind.allows(truth, told):
+                wanted.add(tuple(told))
+        reports = [
+            tuple(each) for each in _Misreports(Loudest(), kind, every_optimum=False)._reports(truth, every=every)
+        ]
+        assert sorted(reports) == sorted(wanted)
+
+
+def test_what_cannot_be_shrunk_is_named() -> None:
+    with pytest.raises(BadInput, match="the market does not fail"):
+        shrink_market(HARD, lambda each: False)
+    with pytest.raises(BadInput, match="the market is in floats"):
+        list(shrinks(HARD.as_(float), lambda each: True))
+    with pytest.raises(BadInput, match="got the class MaxEfficiency"):
+        shrink(MaxEfficiency, HARD, None)  # type: ignore[arg-type]

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from fairopt import allocate
-from fairopt.errors import NotSolved
+from fairopt.errors import BadInput, NotSolved
 from fairopt.models import MaxEfficiency, NashWelfare
 from fairopt.policy import Computed
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import Answer, Effort, StrategyProofness
+from fairopt.properties.misreports.search import ANYTHING, Found
+from fairopt.properties.misreports.strategy_proofness import _Decided
 
 F = Fraction
 TRUTH = Market.of([[1, 2], [1, 2]], capacity=[1, 1])
@@ -332,3 +335,38 @@ def test_the_truth_that_is_given_is_the_truth() -> None:
     truth = allocate(Swap(), stated, exact=True)
     assert searched(Swap(), market, truth=truth).margin == F(-1, 2)
     assert searched(Swap(), stated, truth=truth).margin == -1
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_the_truth_that_is_given_is_that_of_the_stated_speedups(given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    class Asked:
+        def __init__(self, policy: Any, market: Market, search: Any) -> None:
+            asked.append(search)
+
+        def verdict(self, name: str) -> None:
+            return None
+
+    monkeypatch.setattr("fairopt.properties.misreports.strategy_proofness.InRange", Asked)
+    market = within("3/2", 3)
+    stated = replace(market, least=None, most=None)
+    truth = allocate(Swap(), stated, exact=True) if given else None
+    StrategyProofness().search(Swap(), market, truth=truth)
+    monkeypatch.setattr(StrategyProofness, "search", lambda *known, **options: options["truth"])
+    same = asked[0](stated)
+    assert same is None if truth is None else (same.shares is truth.shares and same.market is stated)
+    for factor in (F(1, 2), F(2)):
+        assert asked[0](replace(stated, speedup=stated.speedup * factor)) is None
+
+
+def test_a_class_is_no_policy() -> None:
+    with pytest.raises(BadInput, match="got the class MaxEfficiency"):
+        StrategyProofness().search(MaxEfficiency, TRUTH)  # type: ignore[arg-type]
+
+
+def test_without_a_rational_report_nothing_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairopt.properties.misreports.strategy_proofness.candidates", lambda *given: [])
+    exactly: Any = SimpleNamespace(problem=TRUTH)
+    decided = _Decided(SimpleNamespace(asked=None), exactly, 1.0)  # type: ignore[arg-type]
+    assert decided._exact(exactly, Found(0, TRUTH.speedup[0], 0.0, 0.0), [], ANYTHING) is None

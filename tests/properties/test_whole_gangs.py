@@ -112,7 +112,7 @@ def test_a_cap_of_the_user_s_group_stops_what_comes_from_outside() -> None:
     assert agreed(four).holds
 
 
-def with_cpu(cpus: list[int], *, stock: int, guarantee: int, held: int) -> Market:
+def with_cpu(cpus: list[Any], *, stock: Any, guarantee: int, held: int) -> Market:
     """Return a, whose gangs of 2 wait and take so many CPUs each, and b, which holds all 8 GPUs and some CPUs."""
     users, count = ["a", "b"], len(cpus)
     gangs = Gangs.of(
@@ -147,10 +147,19 @@ def with_cpu(cpus: list[int], *, stock: int, guarantee: int, held: int) -> Marke
             "start a gang of 2 of a on H100 within its guarantee: reclaim 5 cpu:all from b for a and ",
         ),
         ([5, 5], 8, 4, 8, 0, ""),  # what it is not guaranteed is not taken back for it
+        ([5], 5, 0, 0, -2, "start a gang of 2 of a on H100 within its guarantee: reclaim 2 H100 from b for a"),
+        (
+            [Fraction(1, 2)] * 2,
+            Fraction(3, 4),
+            0,
+            0,
+            -2,
+            "start a gang of 2 of a on H100 within its guarantee: reclaim",
+        ),
     ],
 )
 def test_what_gangs_take_beside_gpus_can_be_had_too(
-    cpus: list[int], stock: int, guarantee: int, held: int, margin: int, action: str
+    cpus: list[Any], stock: Any, guarantee: int, held: int, margin: int, action: str
 ) -> None:
     market = with_cpu(cpus, stock=stock, guarantee=guarantee, held=held)
     verdict = agreed(market)
@@ -166,6 +175,31 @@ def test_what_is_idle_in_part_and_lent_in_part_is_told_of_what_gangs_take_beside
     idle = with_cpu([5], stock=13, guarantee=5, held=8)
     stands = HeldAndOwed.of(idle, now(idle))
     assert StarvedWhileLent.of(stands, 0, 0, starving.Starving(stands).of(0, 0)).others == ()
+
+
+def test_a_group_lends_no_more_than_its_members_and_a_member_gets_it_once() -> None:
+    """b holds no more than its own guarantee, though its group does; of the 2 that b holds too much a is to get 4."""
+    kept: Any = {"group": {"b": "g"}, "guarantee": {"b": [5], "g": [3], "c": [2]}}
+    assert agreed(one_type(5, {"b": 5, "c": 0}, {"c": 2}, **kept)).holds
+    once: Any = {"group": {"a": "g", "b": "g"}, "guarantee": {"a": [4], "b": [2], "g": [2]}}
+    assert agreed(one_type(4, {"a": 0, "b": 4}, {"a": 4}, **once)).holds
+
+
+def test_half_a_gpu_that_is_taken_away_is_owed() -> None:
+    market = one_type(4, {"a": 2, "b": 2}, {}, guarantee={"a": [2]})
+    assert agreed(market, np.array([[Fraction(3, 2)], [Fraction(5, 2)]], dtype=object)).margin == -Fraction(1, 2)
+
+
+def test_of_the_second_good_all_that_waits_is_counted() -> None:
+    """a waits for 6 CPUs, which b has to give back, and for a GPU with one more, which b keeps."""
+    users, goods = ["a", "b"], {Good("air", "all"): 1, Good("cpu", "all"): 8}
+    gangs = Gangs.of(
+        [*"aab"], [0, 1, 1], users=users, types=["H100"], on=[None, None, "H100"], other={"cpu": [6, 1, 8]}
+    )
+    guarantee = {"a": {"cpu:all": 6}, "b": {"H100": 1}}
+    owed = Entitlements.of(users, ["H100"], goods=goods, guarantee=guarantee, gangs=gangs)
+    verdict = agreed(Market.of([[1]] * 2, [1], users=users, types=["H100"], entitlements=owed))
+    assert verdict.margin == -6
 
 
 def test_gangs_that_have_some_of_their_gpus_are_run_and_others_started() -> None:

@@ -119,6 +119,12 @@ def test_speedups_at_which_all_rows_hold() -> None:
     assert asked._found(table((2, -1)), stated, least, most) is stated
     assert asked._found(table((-1, 0), (1, -1)), stated, least, most) is None
     assert lowest(array(1, -1), array(1, 1), array(2, INFINITY)) == -INFINITY
+    slow = holds_at(table((1, -1)), array(0, "1/10"), array("1/2", "1/10"))  # below 1
+    assert slow is not None
+    assert slow[0] >= F(1, 10)
+    second = holds_at(table((0, 1)), array(0, 0), array(0, "1/2"))  # beside a type on which the user cannot run
+    assert second is not None
+    assert second[0] == 0 < second[1]
 
 
 @pytest.mark.parametrize(

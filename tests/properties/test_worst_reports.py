@@ -88,6 +88,8 @@ def test_what_cannot_be_asked_is_named() -> None:
             worst_share(MaxMin(), market, "u1")
     with pytest.raises(BadInput, match="cells"):
         worst_share(MaxMin(), PAIR, "u1", cells=0)
+    with pytest.raises(BadInput, match="got the class MaxMin"):
+        worst_share(MaxMin, PAIR, "u1")  # type: ignore[arg-type]
 
 
 def test_it_ends_with_the_time_and_after_so_many_cells() -> None:
@@ -139,3 +141,12 @@ def test_the_widest_speedup_is_halved_and_where_there_is_none_it_ends(monkeypatc
     monkeypatch.setattr(worst_reports, "left", late)
     ended = worst_share(MaxMin(), with_error(PAIR, "20%"), "u1", cells=9)
     assert (ended.stopped, ended.cells) == ("late", 3)
+
+
+def test_cells_cover_the_whole_range() -> None:
+    ranged = with_error(PAIR, "20%")
+    search = worst_reports._Search(EqualSplit(), ranged, 0, lambda cell: Fraction(cell.speedup[0, 1]))
+    whole = np.prod(ranged.ends[1] - ranged.ends[0])
+    for _ in range(5):
+        assert search.split()
+        assert sum(np.prod(most - least) for _, _, least, most in search._open) == whole
