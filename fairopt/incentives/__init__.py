@@ -4,7 +4,7 @@
 >>> from fairopt.properties import Effort
 >>> found = incentives("oef-noncooperative", Market.of([[1, 1], [1, 5]], [1, 1]), effort=Effort(evaluations=60))
 >>> print(*(f"{kind.name}: {bound.factor}" for kind, bound in found.bounds.items()), sep=", ")
-larger: 1, smaller: 18/5, any: 18/5
+larger: 1, smaller: 18/5, any: 18/5, split: 18/5, copies: 18/5, weight: 2
 """
 
 from fairopt.incentives.bounds import AtMost, at_most

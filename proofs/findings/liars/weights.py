@@ -83,7 +83,7 @@ def no_envy(part: Any, times: Any, spread: Any) -> Any:
     """Return the largest ratio under a rule without envy, whatever speedups are told with the weight.
 
     >>> no_envy(Fraction(1, 2), 1, 10), no_envy(Fraction(1, 3), 2, 10)
-    (Fraction(200, 101), Fraction(100, 67))
+    (Fraction(200, 101), Fraction(300, 101))
     """
     told = claimed(part, times)
     return told / part * spread**2 / (told * spread**2 + 1 - told)
