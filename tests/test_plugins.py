@@ -64,8 +64,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_packages_made_from_the_templates_pass_their_suites_beside_each_other(installed: Path, tmp_path: Path) -> None:
-    passes_its_suite(installed, NAMES, tmp_path)
+@pytest.mark.parametrize("together", [["importer", "property"], pytest.param(NAMES, marks=pytest.mark.slow)])
+def test_packages_made_from_the_templates_pass_their_suites_beside_each_other(
+    installed: Path, tmp_path: Path, together: list[str]
+) -> None:
+    passes_its_suite(installed, together, tmp_path)
 
 
 def test_plug_ins_are_listed(installed: Path) -> None:

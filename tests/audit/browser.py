@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 CHROMIUM = shutil.which("chromium")
 BROWSER = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
@@ -20,6 +22,11 @@ SCREENS = {
     "phone": ["--window-size=500,900"],
     "dark": ["--window-size=1200,900", "--blink-settings=preferredColorScheme=0", "--force-dark-mode"],
 }
+#: The same as parameters of a test; what a desktop shows, the dark one shows as wide.
+EACH_SCREEN = [
+    pytest.param(options, id=name, marks=[pytest.mark.slow] if name == "desktop" else [])
+    for name, options in SCREENS.items()
+]
 #: What a browser is asked to find out about a page; the answer becomes the text of the page.
 ASK = """<script>(() => {
 const luminance = colour => {

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, SCREENS, asked, browsed
+from browser import CHROMIUM, EACH_SCREEN, asked, browsed
 from clusters import GANGS, cluster
 
 from fairopt.audit import audit
@@ -48,7 +48,7 @@ def test_names_from_files_are_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
-@pytest.mark.parametrize("options", SCREENS.values(), ids=SCREENS)
+@pytest.mark.parametrize("options", EACH_SCREEN)
 def test_a_browser_shows_it_to_everybody(html: str, tmp_path: Path, options: list[str]) -> None:
     whole, log = browsed(html, tmp_path, *options)
     assert "CONSOLE" not in log

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, SCREENS, asked, browsed
+from browser import CHROMIUM, EACH_SCREEN, asked, browsed
 from clusters import cluster
 
 from fairopt.audit import whatif
@@ -77,7 +77,7 @@ def test_names_from_files_are_text() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
-@pytest.mark.parametrize("options", SCREENS.values(), ids=SCREENS)
+@pytest.mark.parametrize("options", EACH_SCREEN)
 def test_a_browser_shows_it_to_everybody(html: str, tmp_path: Path, options: list[str]) -> None:
     assert "CONSOLE" not in browsed(html, tmp_path, *options)[1]
     said, log = asked(html, tmp_path, *options)

@@ -259,7 +259,10 @@ def _interrupted(limit: float | None) -> None:
 _LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems end it where there is a limit")
 
 
-@pytest.mark.parametrize(("busy", "limit"), [(False, 1.0), (True, 1.0), pytest.param(True, None, marks=_LINUX)])
+@pytest.mark.parametrize(
+    ("busy", "limit"),
+    [pytest.param(False, 1.0, marks=pytest.mark.slow), (True, 1.0), pytest.param(True, None, marks=_LINUX)],
+)
 def test_it_does_not_outlive_who_asked(busy: bool, limit: float | None) -> None:
     script = f"""
 import os, time

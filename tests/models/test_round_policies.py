@@ -59,6 +59,7 @@ for name in [each.name for each in policies(Queue)]:
 """
 
 
+@pytest.mark.slow
 def test_decisions_do_not_depend_on_how_python_hashes_names() -> None:
     def digests(seed: str) -> dict[str, str]:
         environment = os.environ | {"PYTHONHASHSEED": seed}

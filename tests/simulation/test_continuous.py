@@ -63,7 +63,9 @@ def test_completions_are_those_of_rounds_where_every_event_is_on_a_boundary(poli
     assert done > 100
 
 
-@pytest.mark.parametrize(("policy", "types"), [(FirstInFirstOut(), 3), (ShortestRemainingTimeFirst(), 1)])
+@pytest.mark.parametrize(
+    ("policy", "types"), [pytest.param(FirstInFirstOut(), 3, marks=pytest.mark.slow), (ShortestRemainingTimeFirst(), 1)]
+)
 def test_rounds_come_near_continuous_time_as_they_get_shorter(policy: Policy, types: int) -> None:
     apart = 0
     for setting in sample_settings(3, seed=12, jobs=(4, 8), types=(1, types), ties=False):

@@ -218,6 +218,7 @@ def test_quotas_make_the_cluster_and_fair_shares_never_exceed_it() -> None:
                 assert sum(capped.of_job(job, window)[1] for job in mine) <= tenants[name]
 
 
+@pytest.mark.slow
 def test_ten_thousand_rounds_take_seconds() -> None:
     rng = random.Random(7)
     count = 250

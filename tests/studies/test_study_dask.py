@@ -17,6 +17,7 @@ from fairopt.studies.spec import StudySpec
 pytestmark = pytest.mark.filterwarnings("default")
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
     marker = tmp_path / "marker"

@@ -123,7 +123,7 @@ def agree(seed: int) -> int:
 
 
 def test_fast_is_the_reference_and_plans_are_feasible() -> None:
-    assert sum(agree(seed) for seed in range(20)) > 50
+    assert sum(agree(seed) for seed in range(8)) > 20
 
 
 @pytest.mark.slow

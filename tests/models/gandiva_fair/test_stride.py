@@ -194,6 +194,7 @@ def test_lotteries_depend_on_seed_and_round_only():
     assert first == again != other
 
 
+@pytest.mark.slow
 def test_lottery_is_fair_in_the_long_run_and_backfilling_is_not():
     fair, unfair = (times(policy, table_2(), SERVER, 2000) for policy in (GangAwareLottery(), LotteryWithBackfilling()))
     for job, part in zip("abcdef", [F(2, 3)] * 2 + [F(1, 3)] * 2 + [F(1, 6)] * 2, strict=True):
