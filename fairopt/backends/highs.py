@@ -290,7 +290,8 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
     highs.setOptionValue("presolve", "choose" if presolve else "off")
     highs.run()
     # presolve may stop at "infeasible or unbounded", and the simplex can tell which. Presolve has also called an
-    # unbounded LP with parallel rows infeasible (HiGHS 1.15.1; HiGHS issues 2511 and 1530), so the simplex confirms it
+    # unbounded LP with parallel rows infeasible (HiGHS before 1.16; HiGHS issues 2511 and 1530), so the
+    # simplex confirms it
     status = highs.getModelStatus().name
     doubtful = status == "kUnboundedOrInfeasible" or (status == "kInfeasible" and not integer)
     if presolve and thorough and doubtful:

@@ -314,7 +314,7 @@ def unbounded_free_variable(x: Affine) -> Aim:
 
 @case(Status.UNBOUNDED, size=3)
 def unbounded_between_parallel_rows(x: Affine) -> Aim:
-    """Guards against a presolve that finds two parallel rows infeasible (HiGHS 1.15.1); the origin is a point."""
+    """Guards against a presolve that finds two parallel rows infeasible (HiGHS before 1.16); the origin is a point."""
     return maximize(x[2], least=-x[0] - x[1] + x[2] >= -1, most=-x[0] - x[1] + x[2] <= 0)
 
 
