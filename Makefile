@@ -19,7 +19,8 @@ NUMERICAL := tests/methods tests/backends tests/certificates tests/models/nash t
 
 # One library or more of every dependency is used by these; they take some minutes.
 VERSIONED := tests/backends/test_backends.py tests/test_decide.py tests/test_plot.py tests/test_codec.py tests/problem/test_files.py \
-	tests/importing/test_documents.py tests/cli/test_cli.py tests/certificates/test_certificates.py tests/bench/report tests/test_concurrency.py
+	tests/importing/test_documents.py tests/cli/test_cli.py tests/certificates/test_certificates.py tests/bench/report \
+	tests/bench/test_bench_export.py tests/bench/test_bench_peers.py tests/test_concurrency.py tests/public/test_logging.py
 # Install into build/$(1) with options $(2) of uv, which knows lowest versions: fairopt alone, which must decide, and then
 # with all that is tested, of which deprecations are no failure here.
 define AFRESH

@@ -18,9 +18,11 @@ def load(program: SparseProgram, options: dict[str, object], threads: int) -> An
     """Return a HiGHS that holds the program. Errors: `NoAnswer` where it refuses an option or the program."""
     import highspy
 
+    from fairopt.backends.silent_highs import SilentHighs
+
     highspy.Highs.resetGlobalScheduler(True)  # otherwise the first number of threads holds for the whole process
-    highs = highspy.Highs()
-    for name, value in {"output_flag": False, "threads": threads, **options}.items():
+    highs = SilentHighs()
+    for name, value in {"threads": threads, **options}.items():
         if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
             raise NoAnswer(f"HiGHS {highs.version()} refuses {value!r} for its option {name}")
     lp = highspy.HighsLp()

@@ -1,6 +1,6 @@
 """Instances of a specification as files that any solver reads, each with what is proven of its optimum.
 
-An MPS file holds decimals. So each number of the program is rounded to the 15 digits that stand in the file, and what
+An MPS file holds decimals. So each number of the program is rounded to the digits that stand in the file, and what
 is proven is proven of *that* program, in fractions. A folder has, for each instance, NAME.mps.gz, NAME.json (an
 `Exported`) and certificates/NAME.json.gz; NAME begins the SHA-256 of the MPS text. index.json, index.csv and README.md
 are about all of them.
@@ -349,8 +349,8 @@ MPS text. `NAME.json` says where it is from and what is proven of its optimum. `
 
 ## Measure a solver
 
-1. Solve the file. HiGHS and SCIP read it as it is; for others, `gunzip` it first. Mind the objective's sense: it stands
-   in the file (`OBJSENSE`), and as `sense` in the metadata.
+1. Solve the file. SCIP and HiGHS (1.15 or newer) read it as it is; for others, `gunzip` it first. Mind the objective's
+   sense: it stands in the file (`OBJSENSE`), and as `sense` in the metadata.
 2. Compare the objective with `optimum`: `exact` is the optimum as a fraction, `decimals` has the nearest floats.
    Where `exact` is null, the optimum lies from `lower` to `upper`.
 3. State the relative difference beside your time. `fairopt bench` counts an answer as solved within 1e-6.
@@ -359,7 +359,7 @@ The usual mean of times is the shifted geometric one, exp(mean(log(t + s))) - s,
 
 ## What is proven, and of what
 
-A number of an MPS file is a decimal, here of at most 15 digits. The program is the one of these decimals, exactly as
+A number of an MPS file is a decimal, here of at most 17 digits. The program is the one of these decimals, exactly as
 they stand: they were rounded first, and the optimum was proven in fractions then. A solver that reads them as floats
 solves a program whose numbers differ by 1e-16 of themselves.
 

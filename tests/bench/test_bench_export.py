@@ -18,7 +18,8 @@ import highspy
 import pytest
 
 from fairopt.backends.exact import Exact
-from fairopt.backends.highs import as_written, holds, write
+from fairopt.backends.highs import as_written, holds, write, written_digits
+from fairopt.backends.silent_highs import SilentHighs
 from fairopt.backends.solution import Solution, Status
 from fairopt.bench import kinds
 from fairopt.bench.export import Exported, Skipped, export
@@ -69,9 +70,11 @@ def told(folder: Path) -> list[dict[str, Any]]:
 
 # -- what is in the folder --------------------------------------------------------------------------------------------
 def by_highs(file: Path) -> tuple[float, str]:
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    assert highs.readModel(str(file)).name == "kOk"
+    highs = SilentHighs()
+    unpacked = file.with_suffix("")  # HiGHS reads packed files where it was built so
+    unpacked.write_bytes(gzip.decompress(file.read_bytes()))
+    assert highs.readModel(str(unpacked)).name == "kOk"
+    unpacked.unlink()
     highs.run()
     sense = "maximize" if highs.getLp().sense_ == highspy.ObjSense.kMaximize else "minimize"
     return highs.getInfo().objective_function_value, sense
@@ -257,7 +260,7 @@ def test_a_file_holds_the_program_as_written_and_no_other(tmp_path: Path) -> Non
     p.constrain("between", between(-4, x[0] * 0.7 + n, 6))
     p.constrain("equal", x[1] + n == 1e-7 / 3)
     program = as_written(p.program())
-    assert program.upper[0] == Fraction(666666666666667, 10**15)
+    assert program.upper[0] == Fraction(f"{2 / 3:.{written_digits()}g}")
     write(p.program(), tmp_path / "any.mps")
     assert holds(tmp_path / "any.mps", program)
     rows = program.rows

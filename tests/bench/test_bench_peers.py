@@ -39,7 +39,7 @@ from fairopt.benchmarks.peers import (
 from fairopt.benchmarks.peers.plain import Peer, SharedGpus
 from fairopt.benchmarks.tasks.fft_round import FftRound
 from fairopt.benchmarks.tasks.posted_prices import PostedPrices
-from fairopt.errors import BadInput, NotCapable
+from fairopt.errors import BadInput, NotCapable, NotInstalled
 from fairopt.problem import Market
 
 NEAR = 1e-5
@@ -73,6 +73,9 @@ PEERS: tuple[type[Contender], ...] = (
 OR_TOOLS: tuple[type[Contender], ...] = (ortools_linear.OrToolsGlop, ortools_linear.OrToolsPdlp)
 ROUNDS = ("fft-round", "posted-prices")
 PAIRS = [(kind, task) for kind in (*PEERS, *OR_TOOLS) for task in kind.tasks if task not in ROUNDS]
+
+#: HiGHS 1.16 says this where another library makes one; the harness keeps what contenders write from its own output.
+OF_HIGHS = ("Running HiGHS 1.16", "Includes third-party software components")
 
 CHILD = """
 import pickle, sys
@@ -176,7 +179,8 @@ def test_the_answer_is_the_optimum(
     assert shares.dtype == np.float64
     assert quality(task, market, shares) == pytest.approx(right(task, name), rel=NEAR, abs=NEAR)
     assert worst(task, market, shares) <= NEAR
-    assert capfd.readouterr().out == ""
+    said = [line for line in capfd.readouterr().out.splitlines() if not line.startswith(OF_HIGHS)]
+    assert not said
 
 
 def large(users: int) -> Market:
@@ -225,14 +229,17 @@ def test_or_tools_time_limits_and_assignments() -> None:
     assert FftRound().judge(instance, type_of, FftRound().reference(instance)).accepted
 
 
-def test_or_tools_says_why_it_does_not_load_beside_highspy() -> None:
+def test_or_tools_answers_beside_highspy_or_says_why_it_does_not_load() -> None:
     if reason := (ortools_linear.OrToolsGlop().missing() or highs_direct.HighsDirect().missing()):
         pytest.skip(reason)
     market = MARKETS["weights"]
     _, second = elsewhere(
         (highs_direct.HighsDirect(), "max-min", market, 60.0), (ortools_linear.OrToolsGlop(), "max-min", market, 60.0)
     )
-    assert "not imported highspy" in str(second)
+    if isinstance(second, NotInstalled):
+        assert "not imported highspy" in str(second)
+    else:  # some versions load beside each other
+        assert quality("max-min", market, second) == pytest.approx(right("max-min", "weights"), rel=NEAR, abs=NEAR)
 
 
 def test_what_is_not_installed_is_named_with_the_remedy() -> None:
