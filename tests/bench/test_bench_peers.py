@@ -74,7 +74,7 @@ OR_TOOLS: tuple[type[Contender], ...] = (ortools_linear.OrToolsGlop, ortools_lin
 ROUNDS = ("fft-round", "posted-prices")
 PAIRS = [(kind, task) for kind in (*PEERS, *OR_TOOLS) for task in kind.tasks if task not in ROUNDS]
 
-#: Some versions of HiGHS say this where another library makes one; the harness keeps what contenders write from its own output.
+#: Some versions of HiGHS say this where another library makes one; the harness keeps it from its own output.
 OF_HIGHS = ("Running HiGHS", "Includes third-party software components")
 
 CHILD = """
