@@ -43,6 +43,8 @@ MOST_UNPACKED, MOST_RATIO = 2**18, 100
 MOST_PACKED_DIGITS, REPEATED = 8, "digits of long numbers that repeat themselves"
 #: The most values, and twice the lines, for each character of a packed file: of runs there are up to 3.
 MOST_PACKED_VALUES = 6
+#: The most steps of comparisons of all users with all: more would take more than half a minute.
+MOST_COMPARED, STEPS = 2 * 10**7, "steps of comparisons"
 #: The most characters of a name; it is printed.
 MOST_NAME = 200
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -265,15 +267,10 @@ class Packed:
     digits: int = 0
     values: int = 0
 
-    @property
-    def most(self) -> Number:
-        """The most characters."""
-        return MOST_UNPACKED + MOST_RATIO * self.size
-
     def holds(self, written: bytes, place: str) -> bytes:
-        """Return a piece; refuse it where the file holds too much with it. Long numbers take long, values room."""
+        """Return a piece, unless the file holds too much with it: long numbers take time, values room."""
         self.read += len(written)
-        within(self.read, self.most, place, "characters")
+        within(self.read, MOST_UNPACKED + MOST_RATIO * self.size, place, "characters")
         if self.size != inf:
             self.digits += sum(map(len, _LONG.findall(written)))
             self.values += sum(map(written.count, (b",", b"[", b"{", b"\n", b"\n")))
@@ -285,20 +282,18 @@ class Packed:
 def document(path: Path) -> Any:
     """Return what a file with one JSON document says."""
     with opened(path) as (stream, size):
-        packed = Packed(size)
-        most = int(min(MOST_TEXT, packed.most))
         # piece by piece: asked for at once, all that may come would be made room for
-        written = b"".join(islice(iter(lambda: stream.read(PIECE), b""), most // PIECE + 1))
-        within(len(written), most, "document", "characters")
-        return parsed(packed.holds(written, "document").decode("utf-8"))
+        packed, pieces = Packed(size), iter(lambda: stream.read(PIECE), b"")
+        written = b"".join(packed.holds(each, "document") for each in islice(pieces, MOST_TEXT // PIECE + 1))
+        within(len(written), MOST_TEXT, "document", "characters")
+        return parsed(written.decode("utf-8"))
 
 
 def lines(path: Path) -> Iterator[Any]:
     """Yield what each line of a file of JSON lines says, one at a time: a long file needs no more memory."""
     with opened(path) as (stream, size):
-        at, packed = 0, Packed(size)
-        while line := stream.readline(MOST_LINE + 1):
-            at += 1
+        packed = Packed(size)
+        for at, line in enumerate(iter(lambda: stream.readline(MOST_LINE + 1), b""), 1):
             within(len(line), MOST_LINE, f"line {at}", "characters")
             if packed.holds(line, f"line {at}").strip():
                 yield parsed(line.decode("utf-8"), f"line {at}")
@@ -311,7 +306,7 @@ def first(path: Path) -> tuple[Any, bool]:
     """
     with opened(path) as (stream, size):
         packed = Packed(size)
-        line = stream.readline(int(min(MOST_LINE, packed.most)) + 1)
+        line = stream.readline(MOST_LINE + 1)
         try:
             begins = parsed(packed.holds(line, "line 1").decode("utf-8"), "line 1")
         except (Unreadable, UnicodeDecodeError):
