@@ -57,6 +57,7 @@ def _equal_shares(market: Market, shares: Table) -> Iterator[Case]:
 
 
 def _others(market: Market, shares: Table) -> Iterator[Case]:
+    within(len(shares) ** 2 * (20 + 4 * len(market.types)), MOST_COMPARED, "others", STEPS)
     for i, bundle in enumerate(shares):
         for other, theirs in enumerate(shares):
             scaled = [market.weight[i] / market.weight[other] * share for share in theirs]
@@ -93,8 +94,7 @@ def within_bounds(
 ) -> str:
     """Return HOLDS, or FAILS where a comparison does at all; DEPENDS needs some at which it holds."""
     unsure, changes, fails = False, set[int](), False
-    for at, (user, own, would) in enumerate(COMPARED[name](market, shares)):
-        within(at * (20 + 4 * len(market.types)), MOST_COMPARED, name, STEPS)
+    for user, own, would in COMPARED[name](market, shares):
         if own is None or would is None:
             unsure = True
             continue

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .market import ZERO, Market, Table, exactly, row_exactly
 from .reading import Entry, Number, distinct, require, summed, within
 
-#: The most groups inside each other, gangs, GPUs of a gang, and unions of sets of types of one user, which 128 may have.
+#: The most groups in each other, gangs, GPUs of a gang, unions of sets of types of a user, and such users.
 DEEPEST, MOST_GANGS, MOST_GPUS, MOST_UNIONS, MOST_USERS_OF_UNIONS = 50, 2 * 10**6, 10**6, 4096, 128
 #: The most bits of a user's amounts, over their common denominator, times unions: all of them are added up.
 MOST_UNION_BITS = 2**19

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import floor, inf
@@ -216,9 +217,9 @@ def peers(market: Market, shares: Table) -> Iterator[tuple[int, list[Fraction]]]
     # a guarantee without bound is none
     sure = [[ZERO if owes == inf else Fraction(min(x, owes, most)) for x, owes, most in row] for row in ends]
     place = list(zip(owed.over, owed.tier, strict=True))
-    pairs = ((i, other) for i in users for other in users if place[i] == place[other])
-    for at, (i, other) in enumerate(pairs):
-        within(at * (10 + 2 * len(market.types)), MOST_COMPARED, "peers", STEPS)
+    pairs = sum(many**2 for many in Counter(place[: len(users)]).values())
+    within(pairs * (20 + 4 * len(market.types)), MOST_COMPARED, "peers", STEPS)
+    for i, other in ((i, other) for i in users for other in users if place[i] == place[other]):
         scale = market.weight[i] / market.weight[other]
         held = [g + scale * (x - own) for g, x, own in zip(sure[i], shares[other], sure[other], strict=True)]
         yield i, [Fraction(min(pair)) for pair in zip(held, owed.cap[i], strict=False)]

@@ -126,12 +126,12 @@ def test_comparisons_of_all_users_with_all_have_a_limit(monkeypatch: pytest.Monk
     binding = fair | {"market": demanding, "allocation": [[1], [1], [1], [1], ["3/2"]]}
     for told in (peers, fair, binding):
         assert "holds" in verify(told)
-    monkeypatch.setattr(standing, "MOST_COMPARED", 24 * 12)
-    monkeypatch.setattr(bounds, "MOST_COMPARED", 24 * 24)
+    monkeypatch.setattr(standing, "MOST_COMPARED", 25 * 24)
+    monkeypatch.setattr(bounds, "MOST_COMPARED", 25 * 24)
     for told in (peers, fair):
         assert "holds" in verify(told)
-    monkeypatch.setattr(standing, "MOST_COMPARED", 24 * 12 - 1)
-    monkeypatch.setattr(bounds, "MOST_COMPARED", 24 * 24 - 1)
+    monkeypatch.setattr(standing, "MOST_COMPARED", 25 * 24 - 1)
+    monkeypatch.setattr(bounds, "MOST_COMPARED", 25 * 24 - 1)
     monkeypatch.setattr(certificates, "MOST_COMPARED", 47)
     for told in (peers, fair, binding):
         with pytest.raises(Rejected, match="steps of comparisons are too many"):
