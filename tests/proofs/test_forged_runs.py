@@ -381,20 +381,6 @@ def test_one_thing_that_is_wrong_in_a_document_is_seen() -> None:
     assert decide(json.dumps(changed("nothing")), Fraction(1, 100))[0] == []
 
 
-def test_a_record_and_a_document_name_the_same_trace_and_the_same_mechanics() -> None:
-    """A document's line named neither, so that runs of different traces, or at other costs of moving, had one line."""
-    told = decide(record(*ALONE, ends(2)))[1]
-    same = decide(json.dumps(changed("nothing")))[1]
-    for key in ("; the trace has sha256 ", "; length, mechanics and cluster are "):
-        assert len(told.partition(key)[2].partition(";")[0].partition(".")[0]) >= 32
-        assert key in same
-    other = documented(Lender(seed=1), replace(by_hand(), mechanics=Mechanics(Fraction(5), Fraction(90))))
-    lines = [
-        decide(json.dumps(each))[1].partition("mechanics and cluster are ") for each in (changed("nothing"), other)
-    ]
-    assert lines[0][2][:32] != lines[1][2][:32]
-
-
 def test_a_lease_is_not_cut_a_little_in_every_round() -> None:
     """Each time by less than the tolerance; together they are a round."""
     cut = [LONG[1] | {"lease": {"j1": 180}}]
