@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/rounds_table.py [--write docs/rounds.md] [--floats] [--jobs 1000] [--policy NAME ...]
 
-Each run is in fractions unless --floats says otherwise, its record is replayed by `proofs/verify_run.py`, and the table
+Each run is in fractions unless --floats says otherwise, its record is replayed by `proofs/verify.py`, and the table
 says what that found. A policy that stops has the measures of the rounds until then, and its error below the table.
 ``--write`` puts the table between the markers of a Markdown file.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import ceil
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
@@ -60,11 +61,9 @@ def read_owner(part: ObjectPart) -> QuotaOwner:
                 known = isinstance(covered, list) and good.resource in covered
                 remedy = "List it in coveredResources of its group"
                 require(known, shown(good.resource), f"{own.place}, name", remedy)
-                quotas[good] = Quota(
-                    _quantity(own, "nominalQuota") or Fraction(0),
-                    _quantity(own, "borrowingLimit"),
-                    _quantity(own, "lendingLimit"),
-                )
+                keys = ("nominalQuota", "borrowingLimit", "lendingLimit")
+                nominal, *limits = (counted(good.resource, _quantity(own, key)) for key in keys)
+                quotas[good] = Quota(nominal or Fraction(0), *limits)
     declared: dict[str, Any] = {}
     share = status.part("fairSharing").value.get("weightedShare")
     if share is not None:
@@ -107,6 +106,18 @@ def _quantity(part: ObjectPart, key: str) -> Fraction | None:
     number = quantity(found, f"{part.place}, {key}")
     require(number >= 0, shown(found), f"{part.place}, {key}", "Give a quantity that is not negative")
     return number
+
+
+def counted(resource: str, amount: Fraction | None) -> Fraction | None:
+    """Return an amount as Kueue counts it: CPU in thousandths, all else in whole units, rounded up.
+
+    Source: Kueue, pkg/resources/requests.go, ResourceValue; Kubernetes, Quantity.Value, which rounds up.
+
+    >>> print(counted("nvidia.com/gpu", Fraction("1.5")), counted("cpu", Fraction("1.5")))
+    2 3/2
+    """
+    unit = 1000 if resource == "cpu" else 1
+    return None if amount is None else Fraction(ceil(amount * unit), unit)
 
 
 class FlavorColumns:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.fields import ObjectPart
+from fairopt.importing.kueue_quotas import counted
 from fairopt.problem.numbers import MOST_GPUS, shown
 
 Amounts = dict[str, Fraction]
@@ -75,7 +76,7 @@ def read_workload(part: ObjectPart) -> ReadWorkload | str:
     if not admitted and not spec.flag("active", True):
         return "it is deactivated, and not queued"
     done = {each.text("name", "main"): each.whole("count", 0) for each in status.parts("reclaimablePods")}
-    counted = {each.text("name", "main"): each.amounts("resources") for each in status.parts("resourceRequests")}
+    told = {each.text("name", "main"): each.amounts("resources") for each in status.parts("resourceRequests")}
     found = []
     for each in spec.parts("podSets"):
         name, count = each.text("name", "main"), each.whole("count", 1)
@@ -88,10 +89,11 @@ def read_workload(part: ObjectPart) -> ReadWorkload | str:
             amounts, flavors = own.amounts("resourceUsage"), own.part("flavors").value
             for resource, flavor in flavors.items():
                 require(isinstance(flavor, str), shown(flavor), f"{own.place}, flavors, {resource}", "Give a name")
-        elif name in counted:
-            amounts, flavors, count = counted[name], {}, left
+        elif name in told:
+            amounts, flavors, count = told[name], {}, left
         else:
-            amounts, flavors = {key: value * left for key, value in _pod_requests(pod).items()}, {}
+            takes = {key: counted(key, value) or Fraction(0) for key, value in _pod_requests(pod).items()}
+            amounts, flavors = {key: value * left for key, value in takes.items()}, {}
             amounts["pods"] = Fraction(left)
             count = left
         if left < count:

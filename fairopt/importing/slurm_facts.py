@@ -273,7 +273,10 @@ class Facts:
         if name in self.nodes:
             raise BadInput(f"{name!r} stands twice", place=place, remedy="Give each node once")
         other = tres(fields.get("cfgtres", ""), f"{place}, CfgTRES")
-        gpus = gres(fields.get("gres", ""), f"{place}, Gres") or gpus_of(other, f"{place}, CfgTRES")
+        counted = gpus_of(other, f"{place}, CfgTRES")
+        gpus = gres(fields.get("gres", ""), f"{place}, Gres") or counted
+        if counted and sum(counted.values()) != sum(gpus.values()):
+            self.note(record.kind.value, "CfgTRES", f"{name}: {sum(counted.values())} GPUs", "Gres says otherwise")
         state = fields.get("state", "").upper()
         # one that is POWERED_DOWN to save power is started for the next job
         up = not any(word in state.replace("POWERED_DOWN", "") for word in _DOWN)

@@ -61,7 +61,7 @@ class _Reader:
         self._found: dict[str, str] = {}
         self._inside: list[str] = []
         self._text: dict[str, str] = {}
-        self._parser = expat.ParserCreate()
+        self._parser = expat.ParserCreate("utf-8")  # whatever the file says that it was before
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._characters

@@ -14,7 +14,7 @@ from math import inf
 
 from .entitled import Asked, asks, served, told, uses
 from .market import ZERO, Bound, Market, Table, read_table
-from .reading import Entry, Number, Rejected, summed
+from .reading import MOST_COMPARED, STEPS, Entry, Number, Rejected, summed, within
 from .standing import Standing, peers
 
 Bundle = list[Fraction]
@@ -44,9 +44,7 @@ def _serving(market: Market, user: int, asked: Asked, bundle: Bundle) -> Bundle 
     """Return which GPUs serve what a user asks for at all its speedups; None where they differ."""
     runs = [share if most else ZERO for share, (_, most) in zip(bundle, bounds_of(market, user), strict=True)]
     if all(len(types) == 1 for types in asked):
-        return [
-            Fraction(min(max(ZERO, share), asked.get(frozenset([j]), ZERO))) for j, share in enumerate(runs)
-        ]
+        return [Fraction(min(max(ZERO, x), asked.get(frozenset([j]), ZERO))) for j, x in enumerate(runs)]
     if served(asked, runs) == summed(runs):
         return runs
     return None if user in market.bounds else uses(asked, market.speedup[user], bundle)
@@ -59,6 +57,7 @@ def _equal_shares(market: Market, shares: Table) -> Iterator[Case]:
 
 
 def _others(market: Market, shares: Table) -> Iterator[Case]:
+    within(len(shares) ** 2 * (20 + 4 * len(market.types)), MOST_COMPARED, "others", STEPS)
     for i, bundle in enumerate(shares):
         for other, theirs in enumerate(shares):
             scaled = [market.weight[i] / market.weight[other] * share for share in theirs]
@@ -93,10 +92,7 @@ COMPARED: dict[str, Callable[[Market, Table], Iterator[Case]]] = {
 def within_bounds(
     market: Market, shares: Table, name: str, speedups: Entry, holds: Callable[[Market, Table], bool]
 ) -> str:
-    """Return HOLDS or FAILS, at all speedups; DEPENDS needs ``speedups`` at which it holds.
-
-    FAILS is decided by one comparison that fails at all speedups.
-    """
+    """Return HOLDS, or FAILS where a comparison does at all; DEPENDS needs some at which it holds."""
     unsure, changes, fails = False, set[int](), False
     for user, own, would in COMPARED[name](market, shares):
         if own is None or would is None:

@@ -11,18 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from math import inf, lcm
+from operator import mul
 from typing import Any
 
 from .bounds import COMPARED, gain_at_all, in_use, within_bounds
-from .decisions import AS_TOLD, DECISIONS, GRAIN, NOT_DECIDED, decided, embedded, opened, read_whole
+from .decisions import DECISIONS, GRAIN, decided, embedded, on_both, opened, read_whole
 from .exchanges import pareto_efficiency
 from .faces import efficient
 from .frontier import frontier
 from .gangs import gangs
-from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
+from .market import ONE, ZERO, Market, Table, dot, read_market, read_table, row_shown
 from .nash import nash_bounds
 from .programs import (
-    MOST_TERMS,
     PROGRAMS,
     SENSES,
     Point,
@@ -35,7 +36,7 @@ from .programs import (
     read_program,
     sharing_with,
 )
-from .reading import Entry, Rejected, Unreadable, brief, require, shown, summed, within
+from .reading import MOST_COMPARED, STEPS, Entry, Rejected, Unreadable, brief, require, shown, summed, within
 from .standing import PROPERTIES as OF_ENTITLEMENTS
 from .standing import leaves_goods_out
 from .statements import Decision, Proved, read_allocation, require_bound, require_feasible
@@ -52,10 +53,27 @@ def sharing_incentive(market: Market, shares: Table) -> bool:
 
 def envy_freeness(market: Market, shares: Table) -> bool:
     """Return whether nobody prefers another's shares, scaled by the two weights, to its own."""
-    users = range(len(shares))
-    within(len(users) ** 2 * len(market.types), 5 * MOST_TERMS, "envy_freeness", "comparisons")
-    own = market.worths(shares)
-    return all(own[i] >= market.out_of_shares(shares, i, other) for i in users for other in users)
+    users, slow = range(len(shares)), 0
+    within(len(users) ** 2 * (2 + len(market.types)), 3 * MOST_COMPARED, "envy_freeness", STEPS)
+    bundles = [_whole(bundle, weight) for bundle, weight in zip(shares, market.weight, strict=True)]
+    for i, own in enumerate(market.worths(shares)):
+        row, scale = _whole(market.speedup[i], ONE)
+        most = own * scale / market.weight[i]
+        more = [sum(map(mul, row, of)) * most.denominator > most.numerator * by for of, by in bundles]
+        others = [other for other in users if more[other]]  # it gets more there, if it may use all of it
+        slow += len(others) if market.demand[i] < inf else 0
+        within(slow * (10 + 2 * len(row)), MOST_COMPARED, "envy_freeness", STEPS)
+        envies = (own < market.out_of_shares(shares, i, other) for other in others)
+        if others and (market.demand[i] == inf or any(envies)):
+            return False
+    return True
+
+
+def _whole(row: list[Fraction], weight: Fraction) -> tuple[list[int], int]:
+    """Return whole numbers in proportion to a row over a weight, and by what that was multiplied."""
+    parts = [each / weight for each in row]
+    by = lcm(*(each.denominator for each in parts))
+    return [int(each * by) for each in parts], by
 
 
 def work_conservation(market: Market, shares: Table) -> bool:
@@ -110,7 +128,8 @@ def property_(data: Entry) -> Proved:
     if market.bounds and name in COMPARED:
         answer = within_bounds(market, shares, name, told["speedups"], holds)
     else:
-        _require_certain(market, shares, name)
+        if name == "work_conservation" and any(in_use(market, i, shares[i]) is None for i in market.bounds):
+            raise Rejected("which GPUs are in use depends on the speedups")
         require(told["speedups"].value is None, "speedups", "they are of no use here")
         answer = "HOLDS" if holds(market, shares) else "FAILS"
         if answer == "FAILS" and name == "pareto_efficiency":
@@ -123,7 +142,7 @@ def property_(data: Entry) -> Proved:
         note += f", in the order {', '.join(there)} (types without GPUs do not count)"
     if name in OF_ENTITLEMENTS and leaves_goods_out(market, shares):
         note += "; of GPUs only, since who would hold the further goods is not told"
-    impossible = "" if name == "feasibility" else _impossible(market, shares)
+    impossible = "" if name == "feasibility" or market.feasible(shares) else IMPOSSIBLE
     said = f"{name} {answer.lower()} for the allocation"
     if answer == "DEPENDS":
         said = f"{name} holds for the allocation at some speedups within the bounds, and fails at others"
@@ -132,19 +151,9 @@ def property_(data: Entry) -> Proved:
     return Proved(f"{said}{impossible}", market, shares, note)
 
 
-def _require_certain(market: Market, shares: Table, name: str) -> None:
-    """Reject what may depend on speedups that are not known."""
-    if name == "work_conservation" and any(in_use(market, i, shares[i]) is None for i in market.bounds):
-        raise Rejected("which GPUs are in use depends on the speedups")
-
-
 def _require_worth(shares: Table) -> None:
     if min(map(min, shares)) < 0:
         raise Rejected("what a negative share is worth is not defined")
-
-
-def _impossible(market: Market, shares: Table) -> str:
-    return "" if market.feasible(shares) else IMPOSSIBLE
 
 
 # -- what is wrong with an allocation, and that nothing is -------------------------------------------------
@@ -158,7 +167,7 @@ def envy(data: Entry) -> Proved:
     if own >= theirs:
         raise Rejected("there is no envy")
     said = f"{market.users[user]!r} gets {shown(own)}, and would get {shown(theirs)} out of the shares of"
-    said += f" {market.users[other]!r}{_impossible(market, shares)}"
+    said += f" {market.users[other]!r}{'' if market.feasible(shares) else IMPOSSIBLE}"
     return Proved(said, market, shares, "shares are scaled by the two weights")
 
 
@@ -232,14 +241,11 @@ def misreport(data: Entry) -> Proved:
     unsure = GRAIN * market.worth(i, market.capacity) if policy == "partial-allocation" else ZERO
     if reported == market or gain != told["gain"].number() or gain <= unsure:
         raise Rejected("the misreport does not gain this, or it is the truth")
-    rewards = f"{before.named} rewards {market.users[i]!r} for reporting {row_shown(report)}"
-    said, note = f"{rewards}: {shown(gain)} more, {how}", ""
-    if before.embedded:
-        said = f"by the two embedded programs, which the author of {before.named} wrote, {said}"
-        note = f"{NOT_DECIDED}; on the truth {before.embedded}; on the misreport {after.embedded}"
-    elif before.told:
-        said, note = f"by what each of the two decisions tells, {said}", AS_TOLD
-    return Proved(said, market, note=note)
+    said, note = on_both(before, after)
+    said += (
+        f"{before.named} rewards {market.users[i]!r} for reporting {row_shown(report)}: {shown(gain)} more"
+    )
+    return Proved(f"{said}, {how}", market, note=note)
 
 
 def _gain(market: Market, i: int, before: Decision, after: Decision) -> tuple[Fraction, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .entitled import read_entitled
 from .faces import best
-from .market import ONE, ZERO, Market, Table, dot, read_market, read_table
+from .market import ONE, ZERO, Market, Table, dot, read_market, read_table, table_shown
 from .programs import (
     MOST_TERMS,
     PROGRAMS,
@@ -49,15 +49,10 @@ def optimality(data: Entry) -> Decision:
     policy = told["policy"].choice(PROGRAMS)
     program = PROGRAMS[policy](market)
     best = program.optimum(point_of(shares, told["variables"]), read_duals(told["duals"]))
-    require_value(best, told)
+    if best != told["value"].number():
+        raise Rejected("the value is not the point's")
     said = f"the allocation is optimal for {policy_shown(policy, market)}, objective {shown(best)}"
     return Decision(said, market, shares, policy=policy, optima=program.keeping(best))
-
-
-def require_value(value: Fraction, told: Entry) -> None:
-    """Reject another value than that of the point."""
-    if value != told["value"].number():
-        raise Rejected("the value is not the point's")
 
 
 def equal_time(market: Market, i: int) -> Fraction:
@@ -89,19 +84,19 @@ def levels(data: Entry) -> Decision:
     market = read_whole(told["market"])
     shares, owed, users = read_table(told["allocation"], market), market.entitled, range(len(market.users))
     require_feasible(market, shares)
-    program = sharing(market)
+    program, notes = sharing(market), [AT_STATED] * bool(market.bounds)
     require((owed is None) == (told["owed"].value is None), "owed", "it is what entitlements make of groups")
     if owed:
         require_entitled(market, shares)
-        entitle(program, market, owed, told["owed"])
+        notes.append(entitle(program, market, owed, told["owed"]))
     rated = told["rates"].value is not None
-    named = (
-        told["normaliser"].choice(NORMALISERS) if told["normaliser"].value is not None else "own-partition"
-    )
+    by = told["normaliser"]
+    named = "own-partition" if by.value is None else by.choice(NORMALISERS)
     counted = replace(market, weight=[ONE] * len(users)) if rated else market
     fair = [NORMALISERS[named](counted, i) for i in users]
     rounds, had, fixed = told["rounds"].items(), [ZERO] * len(users), set[int]()
     rates = [row.numbers(len(users)) for row in told["rates"].items(len(rounds))] if rated else []
+    notes += [f"the rates are, in each round, {table_shown(rates)}"] if rates else []
     size = sum(len(row.terms.items()) for row in program.rows.values()) + len(users) * (8 - len(market.types))
     within(len(rounds) * size, 5 * MOST_TERMS, told["rounds"].place, "terms of programs")
     for at, this in enumerate(entry.fields("level fixed duals") for entry in rounds):
@@ -110,14 +105,11 @@ def levels(data: Entry) -> Decision:
         x = point_of(shares, Entry({"least_ratio": this["level"].value}))
         rising(program, market, fair, had, rate).optimum(x, duals)
         new = {name.position(market.users) for name in this["fixed"].items()}
-        held_down = {
-            key[1] for key, push in duals.items() if key[0] == "least_ratio" and push and rate[key[1]]
-        }
+        held_down = {key[1] for key, y in duals.items() if key[0] == "least_ratio" and y and rate[key[1]]}
         if not new or not new <= held_down - fixed or min(rate) < 0 or any(rate[i] for i in fixed):
             raise Rejected("a round fixes nobody, somebody twice, or whom no dual holds down")
-        had = [
-            a + b * level if rated or i in new else a for i, (a, b) in enumerate(zip(had, rate, strict=True))
-        ]
+        rises = enumerate(zip(had, rate, strict=True))
+        had = [a + b * level if rated or i in new else a for i, (a, b) in rises]
         fixed |= new
     if len(fixed) < len(users):
         raise Rejected("somebody is never fixed")
@@ -125,12 +117,11 @@ def levels(data: Entry) -> Decision:
     name += (" with entitlements" if owed else "") + ("" if named == "own-partition" else f", {named}")
     said = f"ratios to {'own partitions' if named == 'own-partition' else f'{named} throughputs'} "
     said += "rise as far as they can" if rated else "are lexicographically max-min"
-    note = "floors of groups, and GPUs that are lent, are as told" if owed else ""
     for i in users:
         program.rows["levels", i] = Row(throughput(market, i), had[i] * fair[i], inf)
     only_here = repr([told[key].value for key in ("rates", "owed")]) if rated or owed else ""
     said += f", as {name} makes them"
-    return Decision(said, market, shares, note, policy=name, optima=program, told=only_here)
+    return Decision(said, market, shares, "; ".join(notes), policy=name, optima=program, told=only_here)
 
 
 def read_whole(entry: Entry) -> Market:
@@ -155,10 +146,22 @@ def require_entitled(market: Market, shares: Table) -> None:
 
 #: What is proved from the market besides, and what a program of somebody else leaves open.
 OF_MARKETS = ("water-filling", "nash-welfare", "partial-allocation", "oef-efficient")
+
+
+AT_STATED = "by the speedups that are stated, not at all within the bounds"
 NOT_DECIDED = "whether it is the policy's program is not decided here"
-AS_TOLD = (
-    "rates, floors of groups and GPUs that are lent are as told; whether the policy's is not decided here"
-)
+AS_TOLD = "rates, floors of groups and lent GPUs are as told; whether the policy's is not decided here"
+
+
+def on_both(before: Decision, after: Decision) -> tuple[str, str]:
+    """Return how a statement on a truth and a lie begins, and what is not decided."""
+    both = f"on the truth {before.embedded or before.note}; on the misreport {after.embedded or after.note}"
+    if before.embedded:
+        by = f"by the two embedded programs, which the author of {before.named} wrote, "
+        return by, f"{NOT_DECIDED}; {both}"
+    if before.told:
+        return "by what each of the two decisions tells, ", f"{AS_TOLD}; {both}"
+    return "", AT_STATED if before.subject.bounds else ""
 
 
 def embedded(data: Entry) -> Decision:
@@ -317,13 +320,12 @@ def extreme(data: Entry) -> Decision:
     for i, row in enumerate(weights):
         program.cost |= {("share", i, j): sign * weight for j, weight in enumerate(row)}
     value = sign * program.optimum(point_of(shares, told["variables"]), read_duals(told["duals"]))
-    require_value(value, told)
+    if value != told["value"].number():
+        raise Rejected("the value is not the point's")
     said = f"over all optima of {found.named}, the {most} of {shares_shown(weights, market)}"
     said += f" is {shown(value)}"
     reach = Range(sense, weights, value)
-    return Decision(
-        said, market, None, found.note, policy=found.policy, optima=program, told=found.told, range=reach
-    )
+    return replace(found, statement=said, allocation=None, optima=program, range=reach)
 
 
 #: Decisions by the word in the certificate; each of them may stand inside of other certificates.

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from .market import ZERO, Market, Table, exactly, row_exactly
 from .reading import Entry, Number, distinct, require, summed, within
 
-#: The most groups inside each other, gangs, GPUs of a gang, and unions of sets of types of one user.
-DEEPEST, MOST_GANGS, MOST_GPUS, MOST_UNIONS = 50, 2_000_000, 1_000_000, 4096
+#: The most groups in each other, gangs, GPUs of a gang, unions of sets of types of a user, and such users.
+DEEPEST, MOST_GANGS, MOST_GPUS, MOST_UNIONS, MOST_USERS_OF_UNIONS = 50, 2 * 10**6, 10**6, 4096, 128
 #: The most bits of a user's amounts, over their common denominator, times unions: all of them are added up.
 MOST_UNION_BITS = 2**19
 #: GPUs that a user asks for, by the types that serve.
@@ -170,10 +170,7 @@ def cuts(asked: Asked, room: list[Fraction]) -> dict[frozenset[int], Number]:
 
     No more than that is served. The least of them is, and unions of the sets that are asked for are enough.
     """
-    unions = {frozenset[int]()}
-    for types in asked:
-        unions |= {each | types for each in unions}
-        within(len(unions), MOST_UNIONS, "entitlements", "sets of types of one user")
+    unions = _unions(asked)
     _require_short(len(unions), [*asked.values(), *room])
     here = [_whole(max(ZERO, each)) for each in room]
     amounts = [(types, _whole(more)) for types, more in asked.items()]
@@ -182,6 +179,14 @@ def cuts(asked: Asked, room: list[Fraction]) -> dict[frozenset[int], Number]:
         elsewhere = [more for each, more in amounts if not each <= types]
         found[types] = inf if inf in elsewhere else Fraction(sum(elsewhere) + sum(here[j] for j in types))
     return found
+
+
+def _unions(asked: Asked) -> set[frozenset[int]]:
+    unions = {frozenset[int]()}
+    for types in asked:
+        unions |= {each | types for each in unions}
+        within(len(unions), MOST_UNIONS, "entitlements", "sets of types of one user")
+    return unions
 
 
 def _require_short(unions: int, amounts: Iterable[Number]) -> None:
@@ -208,6 +213,8 @@ def asks(market: Market, owed: Entitled) -> list[Asked]:
     asked: list[Asked] = [{frozenset([j]): x for j, x in enumerate(row[:k]) if x} for row in owed.held]
     for gang in owed.pending:
         asked[gang.user][gang.types] = asked[gang.user].get(gang.types, ZERO) + gang.gpus
+    unions = sum(len(_unions(part)) for each in asked if len(each) > 1 for part in apart(each))
+    within(unions, MOST_USERS_OF_UNIONS * MOST_UNIONS, "entitlements", "sets of types of all users")
     return asked
 
 

@@ -2,10 +2,9 @@
 
 In a cycle each user gives GPUs of one type to the next, and gets another type. It pays if the product, over
 the users, of the worth of a GPU given over that of one received is below 1. If all GPUs are in use, an
-allocation that is better leads to such a cycle, whatever demands forbid (the dual: weights and prices exist
-unless differences of their logarithms contradict each other around a cycle). A cycle that meets a user or a
-type twice is two, of which one pays, if no speedup is in both; so types differ, and neighbours differ, as
-these share a speedup. Each speedup stands in the product once: it is least with the ends of the bounds.
+allocation that is better leads to such a cycle, whatever demands forbid (the dual: weights and prices). One
+that meets a user or a type twice is two, of which one pays, if no speedup is in both; so types differ, and
+neighbours, as these share one. Each speedup is in the product once: it is least at the ends of the bounds.
 """
 
 from __future__ import annotations

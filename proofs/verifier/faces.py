@@ -90,6 +90,8 @@ def _require_bounded(market: Market, program: Program, told: Entry) -> None:
                 raise Rejected("a part of the tree is not bounded by its multipliers")
             continue
         circle = _pairs(node["circle"], market)
+        # one that meets a type twice is two, of which one improves
+        within(len(circle), len(market.types), node["circle"].place, "pairs in a circle")
         given = [market.speedup[i][j] for i, j in circle]
         taken = [market.speedup[i][j] for (i, _), (_, j) in zip(circle[1:] + circle[:1], circle, strict=True)]
         if prod(taken) <= prod(given) or not without.isdisjoint(circle):

@@ -18,6 +18,8 @@ from .reading import Entry, Rejected, shown, summed, within
 from .statements import Proved
 
 Rows = dict[Key, Row]
+HELD = "nobody holds what it cannot use or does not demand"
+GAINS = "; gains are over equal shares, and nash_welfare is their geometric mean by weight"
 NASH, EFFICIENT = "nash_welfare", "pareto_efficiency"
 
 
@@ -107,9 +109,8 @@ def frontier(data: Entry) -> Proved:
     market, entries = read_market(told["market"]), told["points"].items()
     fair = [market.equal_share(i) for i in range(len(market.users))]
     this = Tradeoff(market, fair, goal, name, len(entries))
-    size = 3 * sum(
-        len(row.terms.items()) for row in this.program(ZERO).rows.values()
-    )  # of a point and its line
+    rows = this.program(ZERO).rows.values()
+    size = 3 * sum(len(row.terms.items()) for row in rows)  # of a point and its line
     within(len(entries) * size, MOST_TERMS, told["points"].place, "terms of programs")
     proved = told["weights"].value is not None or name == EFFICIENT
     efficient = programs.priced(told, market) if proved else None
@@ -127,5 +128,6 @@ def frontier(data: Entry) -> Proved:
     said = f"the largest {goal}{' of Pareto-efficient allocations' if proved else ''} where {name} fails by"
     said += f" epsilon at most is, from epsilon {shown(points[0][0])} on, that of the lines through {where},"
     said += f" and level then{f', or up to {shown(gap)} more' if gap else ''}"
-    note = f"points are (epsilon, value); an epsilon of 1 is {RELAXED[name][1]}"
-    return Proved(said, market, note=f"{note}; nobody holds what it cannot use or does not demand")
+    note = f"points are (epsilon, value); an epsilon of 1 is {RELAXED[name][1]}; {HELD}"
+    note += "" if goal == "total_efficiency" else GAINS
+    return Proved(said, market, note=note)

@@ -89,7 +89,7 @@ def gangs(data: Entry) -> Proved:
     said = f"an assignment of jobs to types costs {shown(value)}, none costs less than {shown(bound)}"
     rates = [[[i, exactly(c)] for i, c in row.items()] for row in costs]
     named = digest(["round", sizes, rates, capacity, least])
-    about = f"round {named}: {len(sizes)} jobs, {len(capacity)} types"
+    about = f"round {named}: {len(sizes)} jobs, {len(capacity)} types, at least {least} GPUs in use"
     return Proved(f"{said}: optimal" if value == bound else said, about)
 
 

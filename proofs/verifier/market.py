@@ -81,10 +81,7 @@ class Market:
         return replace(self, **{key: each[:i] + each[i + 1 :] for key, each in per_user.items()})
 
     def equal_split(self) -> Table:
-        """Return what everybody gets of an equal split: GPUs in proportion to weight, of all types alike.
-
-        Nobody gets more than it demands; what that leaves is split again among the others.
-        """
+        """Return an equal split: GPUs of all types alike, by weight; what demands leave is split again."""
         total = left = summed(self.capacity)
         weights, held = self.weights, [ZERO] * len(self.users)
         pairs = zip(self.demand, self.weight, strict=True)

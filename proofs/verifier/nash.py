@@ -32,7 +32,7 @@ def nash_bounds(data: Entry) -> Proved:
     market = read_market(told["market"]) if free else read_whole(told["market"])
     shares, users = read_table(told["allocation"], market), range(len(market.users))
     require_feasible(market, shares)
-    costs, terms = _bought(told, market, shares) if free else _within(told, market, shares)
+    costs, terms, note = _bought(told, market, shares) if free else _within(told, market, shares)
     lower, upper = (told[key].numbers(len(users)) for key in ("lower", "upper"))
     gap = told["gap"].amount(positive=free)
     own = [dot(market.speedup[i], shares[i]) for i in users]
@@ -51,12 +51,11 @@ def nash_bounds(data: Entry) -> Proved:
             raise Rejected(f"the bounds of {market.users[i]!r} are closer than is proved")
     said = "wherever Nash welfare is largest, the throughputs of the users are at least "
     said += f"{row_shown(lower)} and at most {row_shown(upper)}; the sum of weight * log throughput of this"
-    note = "" if free else "within entitlements; floors of groups, and GPUs that are lent, are as told"
     said += f" allocation is {'less than' if free else 'at most'} {shown(gap)} below the largest"
     return Proved(said, market, shares, note)
 
 
-def _bought(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction]]:
+def _bought(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction], str]:
     """Return what a unit of throughput costs, and what all GPUs and demands do, by prices and rents."""
     users = range(len(market.users))
     prices, rents = told["prices"].numbers(len(market.types)), read_rents(told["rents"], market)
@@ -64,23 +63,19 @@ def _bought(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction],
         raise Rejected("a price is negative, or somebody gets more than it demands")
     terms = [price * there for price, there in zip(prices, market.capacity, strict=True)]
     terms += [rent * Fraction(most) for rent, most in zip(rents, market.demand, strict=True) if most != inf]
-    return [min(_costs(market, i, prices, rents[i])) for i in users], terms
+    kinds = [[*zip(prices, row, market.capacity, strict=True)] for row in market.speedup]
+    each = [[(p + rent) / v for p, v, n in row if v and n] for row, rent in zip(kinds, rents, strict=True)]
+    return [min(costs) for costs in each], terms, ""
 
 
-def _within(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction]]:
-    """Return the costs that are told, and what all throughputs cost at most within entitlements, by duals."""
+def _within(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction], str]:
+    """Return the costs that are told, what all throughputs cost at most, by duals, and what else is told."""
     program, costs = sharing(market), told["costs"].numbers(len(market.users))
     if market.entitled is None:
         raise Rejected("there are no entitlements")
     require_entitled(market, shares)
-    entitle(program, market, market.entitled, told["owed"])
+    note = f"within entitlements; {entitle(program, market, market.entitled, told['owed'])}"
     for i, cost in enumerate(costs):
         program.cost |= throughput(market, i, factor=cost)
     program.value(point_of(shares, Entry({})))
-    return costs, [program.bound(read_duals(told["duals"]))]
-
-
-def _costs(market: Market, i: int, prices: list[Fraction], rent: Fraction) -> list[Fraction]:
-    """Return what a unit of user i's throughput costs on each type that it can run on."""
-    kinds = zip(prices, market.speedup[i], market.capacity, strict=True)
-    return [(price + rent) / speed for price, speed, there in kinds if speed and there]
+    return costs, [program.bound(read_duals(told["duals"]))], note

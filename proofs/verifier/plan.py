@@ -125,9 +125,7 @@ class Plan:
         devices = [[each.fields("name bandwidth") for each in part] for part in parts]
         self.types = [_positions([each["name"].name() for each in of_part], "types") for of_part in devices]
         require(all(self.types), "batch", "there is a part without a type")
-        self.bandwidth = [
-            [each["bandwidth"].amount(positive=True) for each in of_part] for of_part in devices
-        ]
+        self.bandwidth = [[each["bandwidth"].amount(positive=True) for each in part] for part in devices]
         self.tenants = [Holder(each, self) for each in told["tenants"].items()]
         self.servers = [Holder(each, self) for each in told["servers"].items()]
         self.tenant = _positions([each.name for each in self.tenants], "tenants")

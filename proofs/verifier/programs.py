@@ -14,7 +14,7 @@ from itertools import permutations
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .market import MOST_SHOWN, ONE, ZERO, Market, Table, digest_of, exactly
+from .market import MOST_SHOWN, ONE, ZERO, Market, Table, digest_of, exactly, table_shown
 from .reading import Entry, Number, Rejected, brief, digest, require, shown, summed, within
 
 if TYPE_CHECKING:
@@ -283,10 +283,10 @@ def rising(
     return program
 
 
-def entitle(program: Program, market: Market, owed: Entitled, told: Entry) -> None:
+def entitle(program: Program, market: Market, owed: Entitled, told: Entry) -> str:
     """Add floors and caps; a user's floor is what it can use of its guarantee, and one without bound is none.
 
-    Told are the floors of groups, what their members can use, and how much is lent where some is reserved.
+    Told, and returned, are floors of groups, what members can use, and how much is lent where some is kept.
     """
     users, types, at = range(len(market.users)), range(len(market.types)), told.fields("floors", "lent")
     require(len(set(owed.tier)) == 1, "tier", "floors and caps know no tiers")
@@ -296,10 +296,14 @@ def entitle(program: Program, market: Market, owed: Entitled, told: Entry) -> No
         for j in types:
             most = min(cap[j], market.capacity[j], program.bounds["share", i, j][1])
             program.bounds["share", i, j] = (floor[j], most)
-    for j, lent in enumerate([] if at["lent"].value is None else at["lent"].numbers(len(types))):
-        program.rows["capacity", j] = program.rows["capacity", j]._replace(high=min(lent, market.capacity[j]))
+    lent = market.capacity if at["lent"].value is None else at["lent"].numbers(len(types))
+    for j, most in enumerate(lent):
+        program.rows["capacity", j] = program.rows["capacity", j]._replace(high=min(most, market.capacity[j]))
     groups = range(len(users), len(owed.nodes))
-    below = {group: [i for i in users if group in owed.path(i)] for group in groups}
+    below: dict[int, list[int]] = {node: [] for node in range(len(owed.nodes))}
+    for i in users:
+        for node in owed.path(i):
+            below[node].append(i)
     for at_group, row in zip(groups, at["floors"].items(len(groups)), strict=True):
         for j, least in enumerate(row.numbers(len(types))):
             terms = {("share", i, j): ONE for i in below[at_group]}
@@ -307,6 +311,9 @@ def entitle(program: Program, market: Market, owed: Entitled, told: Entry) -> No
             require(least <= (ZERO if most == inf else most), row.place, "a floor is above the guarantee")
             program.rows["group_floor", *key] = Row(terms, least, inf)
             program.rows["group_cap", *key] = Row(terms, -inf, owed.cap[at_group][j])
+    floors = [row.numbers() for row in at["floors"].items()]
+    shown_too = f"{table_shown(floors)} and {table_shown([lent])}" if floors else table_shown([lent])
+    return f"floors of groups, and GPUs that are lent, are as told: {shown_too}"
 
 
 PROGRAMS: dict[str, Callable[[Market], Program]] = {

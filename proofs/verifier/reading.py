@@ -41,6 +41,10 @@ PIECE = 2**20
 MOST_UNPACKED, MOST_RATIO = 2**18, 100
 #: The most digits of long numbers for each character of a packed file: of digits of chance there are 2.4.
 MOST_PACKED_DIGITS, REPEATED = 8, "digits of long numbers that repeat themselves"
+#: The most values, and twice the lines, for each character of a packed file: of runs there are up to 3.
+MOST_PACKED_VALUES = 6
+#: The most steps of comparisons of all users with all: more would take more than half a minute.
+MOST_COMPARED, STEPS = 2 * 10**7, "steps of comparisons"
 #: The most characters of a name; it is printed.
 MOST_NAME = 200
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -254,32 +258,44 @@ def opened(path: Path) -> Iterator[tuple[BufferedIOBase, Number]]:
         raise Unreadable((isinstance(error, OSError) and error.strerror) or str(error)) from error
 
 
+@dataclass
+class Packed:
+    """What a packed file of a size may still hold; one that is not packed has no limits but its own size."""
+
+    size: Number
+    read: int = 0
+    digits: int = 0
+    values: int = 0
+
+    def holds(self, written: bytes, place: str) -> bytes:
+        """Return a piece, unless the file holds too much with it: long numbers take time, values room."""
+        self.read += len(written)
+        within(self.read, MOST_UNPACKED + MOST_RATIO * self.size, place, "characters")
+        if self.size != inf:
+            self.digits += sum(map(len, _LONG.findall(written)))
+            self.values += sum(map(written.count, (b",", b"[", b"{", b"\n", b"\n")))
+            within(self.digits, MOST_DIGITS + MOST_PACKED_DIGITS * self.size, place, REPEATED)
+            within(self.values, MOST_UNPACKED + MOST_PACKED_VALUES * self.size, place, "values and lines")
+        return written
+
+
 def document(path: Path) -> Any:
     """Return what a file with one JSON document says."""
-    with opened(path) as (stream, packed):
-        most = int(min(MOST_TEXT, MOST_UNPACKED + MOST_RATIO * packed))
+    with opened(path) as (stream, size):
         # piece by piece: asked for at once, all that may come would be made room for
-        written = b"".join(islice(iter(lambda: stream.read(PIECE), b""), most // PIECE + 1))
-        within(len(written), most, "document", "characters")
-        within(_long_digits(written), MOST_DIGITS + MOST_PACKED_DIGITS * packed, "document", REPEATED)
+        packed, pieces = Packed(size), iter(lambda: stream.read(PIECE), b"")
+        written = b"".join(packed.holds(each, "document") for each in islice(pieces, MOST_TEXT // PIECE + 1))
+        within(len(written), MOST_TEXT, "document", "characters")
         return parsed(written.decode("utf-8"))
-
-
-def _long_digits(written: bytes) -> int:
-    """Return how many digits long numbers have together: arithmetic with them takes long."""
-    return sum(map(len, _LONG.findall(written)))
 
 
 def lines(path: Path) -> Iterator[Any]:
     """Yield what each line of a file of JSON lines says, one at a time: a long file needs no more memory."""
-    with opened(path) as (stream, packed):
-        at = read = digits = 0
-        while line := stream.readline(MOST_LINE + 1):
-            at, read, digits = at + 1, read + len(line), digits + _long_digits(line)
+    with opened(path) as (stream, size):
+        packed = Packed(size)
+        for at, line in enumerate(iter(lambda: stream.readline(MOST_LINE + 1), b""), 1):
             within(len(line), MOST_LINE, f"line {at}", "characters")
-            within(read, MOST_UNPACKED + MOST_RATIO * packed, f"line {at}", "characters of a packed file")
-            within(digits, MOST_DIGITS + MOST_PACKED_DIGITS * packed, f"line {at}", REPEATED)
-            if line.strip():
+            if packed.holds(line, f"line {at}").strip():
                 yield parsed(line.decode("utf-8"), f"line {at}")
 
 
@@ -288,13 +304,15 @@ def first(path: Path) -> tuple[Any, bool]:
 
     It is the first line where that is JSON by itself, as in a file of JSON lines; else the whole file.
     """
-    with opened(path) as (stream, _):
+    with opened(path) as (stream, size):
+        packed = Packed(size)
         line = stream.readline(MOST_LINE + 1)
         try:
-            begins = parsed(line.decode("utf-8"), "line 1")
+            begins = parsed(packed.holds(line, "line 1").decode("utf-8"), "line 1")
         except (Unreadable, UnicodeDecodeError):
             return document(path), True
-        return begins, not any(more.strip() for more in iter(lambda: stream.readline(MOST_LINE + 1), b""))
+        pieces = iter(lambda: packed.holds(stream.read(PIECE), "document"), b"")
+        return begins, not any(piece.strip() for piece in pieces)
 
 
 # -- what is printed ---------------------------------------------------------------------------------------

@@ -1,19 +1,16 @@
 """Recorded runs: from the trace, and from who was put where, every number of the record is worked out again.
 
-A run is a record of changes (JSON lines, ``fairopt run --record``), read here as a stream, or a document with
-the whole record of every round (``fairopt run --json``). `simulate` says what should be there; then the two
-are compared. It is decided that
+A run is a record of changes (JSON lines, ``fairopt run --record``), read as a stream, or a document with the
+whole record of every round (``fairopt run --json``). `simulate` says what should be there. It is decided that
 
 * gangs are whole, no host gives out more GPUs than it has, none that is down gives out any, nobody runs on a
   type that has no throughput or too little memory for it, leases are kept in place and never cut short;
 * arrivals, starts, stops, misfits, failures, completions and losses are those that follow, none is left out,
   and no round is left out in which somebody could have run;
-* speed, loading, progress and work left follow from the mechanics, and so do the standings after the last
-  round, and whether every job that can run is done.
+* speed, loading, progress, work left, and the standings after the last round follow from the mechanics.
 
-What is not decided, the statement names: whether the policy decides so, and what nobody can work out. A lease
-is the policy's choice. Runs in floats are decided within a tolerance: times by that part of a round, progress
-by that part of what the job does in a round.
+What is not decided, the statement names. A lease is the policy's choice. Runs in floats are decided within a
+tolerance: times by that part of a round, progress by that part of what the job does in a round.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from .reading import Entry, Number, Unreadable, brief, document, first, lines, parsed, require, shown
+from .reading import Entry, Number, Unreadable, brief, digest, document, first, lines, parsed, require, shown
 from .simulate import Came, JobRun, Simulation, Told
 from .trace import Job, Setting
 
@@ -75,7 +72,7 @@ class Judge:
     policy: str
     setting: Setting
     simulation: Simulation
-    digest = ""
+    named = digest = ""
 
     def __init__(self, tolerance: Fraction) -> None:
         require(0 <= tolerance <= MOST_TOLERANCE, "tolerance", f"it is not from 0 to {MOST_TOLERANCE}")
@@ -90,6 +87,7 @@ class Judge:
     def begin(self, run: Entry, trace: Entry) -> None:
         """Read what the run began with."""
         self.policy, self.setting = run["policy"].text(), Setting(run, trace)
+        self.named = digest([run[key].value for key in ("length", "mechanics", "cluster")])
         self.simulation = Simulation(self.setting, self.tolerance)
 
     def job(self, entry: Entry) -> Job:
@@ -147,8 +145,8 @@ class Judge:
         gpus = ", ".join(f"{there} {name!r}" for name, there in kinds)
         jobs = f"of {self.jobs} jobs {one.arrived} arrived, {one.completed} were completed"
         left = f"{len(one.present) - one.able} fit no type, {one.able} are under way"
-        within = f", within {float(self.tolerance):g} of a round" if self.floats else ""
-        trace = f"; the trace has sha256 {self.digest}" if self.digest else ""
+        within = f", within {float(self.tolerance)} of a round" if self.floats else ""
+        trace = f"; the trace has sha256 {self.digest}; length, mechanics and cluster are {self.named}"
         return (
             f"{self.rounds} rounds on {len(setting.hosts)} hosts ({gpus}) are what trace, placements, leases "
             f"and mechanics give{within}: {jobs}, {left}{trace}. Not judged: whether the policy that is said "
@@ -281,6 +279,8 @@ class Document(Judge):
         self.coming = [self.job(each) for each in trace["jobs"].items()]
         self.coming.reverse()
         self.jobs = len(self.coming)
+        hashed = [trace.value | {"jobs": self.jobs}, *trace.value["jobs"]]
+        self.digest = hashlib.sha256(b"\n".join(map(_canonical, hashed))).hexdigest()
 
     def violations(self) -> Iterator[str]:
         """Yield what is wrong, round by round."""

@@ -2,16 +2,15 @@
 
 In fractions, it is decided of any plan that
 
-* the schedules keep (3a)-(3o); a violation is named by its letter. (3f), (3h), (3m), (3n) are in the form of
-  a schedule: the same resources from its first slot to its last. (3i) is read for servers that hold PS: for
-  all servers, as printed, it would forbid any that stays empty. Quotas add up to what servers hold;
+* the schedules keep (3a)-(3o), named by letter. (3f), (3h), (3m), (3n) are in the form of a schedule: alike
+  from its first slot to its last. (3i) is read for servers that hold PS: for all, as printed, it would forbid
+  any that stays empty. Quotas add up to what servers hold;
 * where decisions are told: those admitted are the schedules; what was admitted as its tenant's own fits into
-  its quota in every slot; utilities are those of the completion, counted from the round's origin;
+  its quota; utilities are those of the completion, counted from the round's origin;
 * where jobs pay: each slot costs the same part of a job's cost, divided among the tenants in proportion to
   what they leave unused, workers and PS apart, Eq. (2) and (11); incomes add up to what is paid, exactly;
 * where bases of prices are told: intervals, rounds and passes are those of Algorithms 1 and 2, each offers
-  every job that waits, own shares first; costs are those at the prices (8) of what was in use then; admitted
-  is who gains.
+  every job that waits, own shares first; costs are at the prices (8) of what was in use; who gains is in.
 
 Not decided: whether a schedule was the best for its job, where bases come from, and how many intervals there
 should be. Prices are irrational: costs, and powers that are no whole number, may be off by the tolerance,
@@ -258,14 +257,15 @@ class Judge:
         elif not plan.bases:
             said.append(f"{len(plan.offers)} decisions, the prices and the order of which were not judged")
         else:
-            near = f"{float(self.tolerance):g}"
+            near = f"{float(self.tolerance)} of 1 or of the prices of a round"
             decisions = f"{len(plan.offers)} decisions at posted prices, up to {near}"
             said.append(f"{decisions}, in {len(plan.bases)} intervals")
             never = len(plan.jobs) - len({each.job for each in plan.offers})
             said.append(f"{never} jobs arrive after them and were never offered a place" if never else "")
             said.append("whether more intervals were due was not judged")
         paid = summed(part for each in plan.payments for part in each.paid)
-        payments = f"{len(plan.payments)} payments, {float(paid):.6g} in all, reach the owners exactly"
+        in_all = shown(paid) if paid.denominator == 1 else f"about {float(paid):.6g}"
+        payments = f"{len(plan.payments)} payments, {in_all} in all, reach the owners exactly"
         said.append(payments if plan.payments else "no payments")
         sizes = f"{len(plan.jobs)} jobs, {len(plan.tenants)} tenants, {len(plan.servers)} servers"
         return f"{'; '.join(each for each in said if each)} [batch {plan.batch}: {sizes}]"

@@ -151,10 +151,7 @@ class Simulation:
         return not self.able
 
     def quiet(self, until: int) -> Iterator[str]:
-        """Go on to round ``until``; say where something happens before and there is no line.
-
-        Rounds in which nothing can happen are not looked at.
-        """
+        """Go on to round ``until``, and say where something happens before and there is no line."""
         while not self.idle and (at := self._next_event(until)) < until:
             if happened := self.play(at, Told()).happened():
                 yield f"round {at} has no line, and {happened}"
@@ -311,9 +308,11 @@ class Simulation:
                 came.wrong.append(f"job {name!r} gets a lease and does not run")
                 continue
             one = self.present[name]
-            if one.lease > came.begin + self.slack and until < one.lease - self.slack:
-                lease = shown(one.lease)
-                came.wrong.append(f"job {name!r}: its lease until {lease} is cut short to {shown(until)}")
+            if one.lease > came.begin + self.slack:
+                if until < one.lease - self.slack:
+                    lease = shown(one.lease)
+                    came.wrong.append(f"job {name!r}: its lease until {lease} is cut short to {shown(until)}")
+                until = max(until, one.lease)  # else it could be cut a little in every round
             one.lease, one.said = until, came.index
 
     def lease(self, one: JobState, index: int) -> Number:
@@ -371,11 +370,8 @@ class Simulation:
         progress = ZERO if failed is not None else progress
         change, _, before = came.placed.get(name, ("stay", one.last, one.last))
         completed, lost = in_time and failed is None, failed is not None
-        words = {
-            "types": self.setting.names(one.last),
-            "before": self.setting.names(before),
-            "change": change,
-        }
+        names = self.setting.names
+        words = {"types": names(one.last), "before": names(before), "change": change}
         numbers = {
             "begin": (now, self.length),
             "end": (until, self.length),

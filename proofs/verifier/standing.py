@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import floor, inf
@@ -9,7 +10,7 @@ from typing import Any
 
 from .entitled import Entitled, Gang, apart, asks, cuts, plus, told, uses
 from .market import ZERO, Market, Table, dot, minus
-from .reading import Number, Rejected, summed, within
+from .reading import MOST_COMPARED, STEPS, Number, Rejected, summed, within
 
 #: The most GPUs, times gangs, for which gangs are chosen.
 MOST_SUMS = 2**34
@@ -29,16 +30,12 @@ class Standing:
         there = [*market.capacity, *owed.stock][: len(mine[0])]
         self.columns, self.now = range(len(there)), now
         self.held = owed.total(mine)
-        stays = [
-            [min(f, x) for f, x in zip(fixed, row, strict=False)]
-            for fixed, row in zip(owed.fixed, mine, strict=True)
-        ]
+        stays = [[min(fx) for fx in zip(*rows, strict=False)] for rows in zip(owed.fixed, mine, strict=True)]
         fixed = owed.total(stays)
         both = zip(self.held, fixed, strict=True)
         self.movable = [[x - f for x, f in zip(*rows, strict=True)] for rows in both]
         self.guarantee = [
-            [Fraction(min(own, most)) for own, most in zip(row, there, strict=False)]
-            for row in owed.guarantee
+            [Fraction(min(ends)) for ends in zip(row, there, strict=False)] for row in owed.guarantee
         ]
         self.free = [most - summed(row[c] for row in mine) for c, most in enumerate(there)]
         self.more = self._more(self._unserved(market, mine))
@@ -90,10 +87,7 @@ class Standing:
         return self.held[node][column] - self.guarantee[node][column]
 
     def had(self, column: int, idle: Fraction) -> list[Fraction]:
-        """Return what each node could have of what is idle and what others lend.
-
-        A group gives no more than it holds too much, and takes in no more than its cap leaves.
-        """
+        """Return what each could have of what is idle or lent; groups take in what their caps leave."""
         owed, gives, out = self.owed, [ZERO] * len(self.held), [ZERO] * len(self.held)
         families: dict[int | None, Fraction] = dict.fromkeys([None, *range(len(gives))], ZERO)
         came: dict[int | None, Fraction] = {None: idle}
@@ -144,10 +138,7 @@ def guarantee_incentive(market: Market, shares: Table) -> bool:
     """Return whether everybody gets at least what its guarantee is worth to it, for what it asks for."""
     stands = Standing(market, shares, says="guarantees")
     rows = zip(asks(market, stands.owed), market.speedup, shares, stands.guarantee, strict=False)
-    return all(
-        dot(speeds, uses(asked, speeds, own)) >= dot(speeds, uses(asked, speeds, owed))
-        for asked, speeds, own, owed in rows
-    )
+    return all(dot(v, uses(asked, v, own)) >= dot(v, uses(asked, v, owed)) for asked, v, own, owed in rows)
 
 
 def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
@@ -213,9 +204,8 @@ def group_fairness(market: Market, shares: Table) -> bool:
             loan = {node: max(ZERO, stands.above(node, j)) for node in family}
             wants = [node for node in family if stands.more[node][j] >= 1 and owed.weight[node] > 0]
             least = min((loan[node] / owed.weight[node] for node in wants), default=inf)
-            if any(
-                loan[d] - 1 > owed.weight[d] * least for d in family if wants and stands.movable[d][j] >= 1
-            ):
+            givers = [d for d in family if wants and stands.movable[d][j] >= 1]
+            if any(loan[d] - 1 > owed.weight[d] * least for d in givers):
                 return False
     return True
 
@@ -227,6 +217,8 @@ def peers(market: Market, shares: Table) -> Iterator[tuple[int, list[Fraction]]]
     # a guarantee without bound is none
     sure = [[ZERO if owes == inf else Fraction(min(x, owes, most)) for x, owes, most in row] for row in ends]
     place = list(zip(owed.over, owed.tier, strict=True))
+    pairs = sum(many**2 for many in Counter(place[: len(users)]).values())
+    within(pairs * (20 + 4 * len(market.types)), MOST_COMPARED, "peers", STEPS)
     for i, other in ((i, other) for i in users for other in users if place[i] == place[other]):
         scale = market.weight[i] / market.weight[other]
         held = [g + scale * (x - own) for g, x, own in zip(sure[i], shares[other], sure[other], strict=True)]

@@ -133,9 +133,7 @@ class Setting:
 
     def pace(self, job: Job) -> Fraction:
         """Return the least speed that a job can have, by which its progress is judged while it waits."""
-        least = min((each for each in job.throughput if each > 0), default=Fraction(1)) * min(
-            job.sizes.values()
-        )
+        least = min((x for x in job.throughput if x > 0), default=Fraction(1)) * min(job.sizes.values())
         return least * min((host.speed for host in self.hosts), default=Fraction(1)) * self.spread
 
     def copying(self, size: Fraction, hosts: set[int]) -> Fraction:

@@ -24,10 +24,7 @@ def trades_due(market: Market, held: Table) -> Iterator[list[Any]]:
 
 
 def by_speed(market: Market) -> list[int]:
-    """Return the types from the slowest to the fastest, by the users' mean speedup.
-
-    Speedups are scaled to the whole cluster's worth to a user, and weighted.
-    """
+    """Return the types from the slowest to the fastest, by users' mean of speedups over all GPUs' worth."""
     worths = [dot(row, market.capacity) for row in market.speedup]
     scaled = [weight / worth for weight, worth in zip(market.weight, worths, strict=True)]
     means = [dot(scaled, list(column)) for column in zip(*market.speedup, strict=True)]

@@ -118,3 +118,10 @@ def test_what_somebody_holds_who_cannot_run_on_it_is_idle() -> None:
     efficiency = {"allocation": [[1, 1], [0, 0]], "property": "pareto_efficiency", "answer": "HOLDS"}
     with pytest.raises(Rejected, match="shown by an allocation that is better"):
         verify(certificate("property", market=told, **efficiency))
+
+
+def test_a_circle_of_more_pairs_than_types_is_refused_at_once() -> None:
+    """It improves where one of its parts does; 30,000 pairs of numbers of 20,000 digits took for ever."""
+    long = TRUTH | {"nodes": [CIRCLE | {"circle": [*CIRCLE["circle"], *CIRCLE["circle"]]}]}
+    with pytest.raises(Rejected, match="4 pairs in a circle are too many"):
+        verify(long)

@@ -87,3 +87,26 @@ def test_a_decision_from_the_market_is_not_compared_with_a_program_that_somebody
     assert verify(all_to_a)
     with pytest.raises(Rejected, match="one decision is proved from the market"):
         verify(misreport(name, [2, 1], 1, truth, all_to_a) | {"market": truth["market"]})
+
+
+def test_a_statement_names_the_rates_the_floors_and_what_is_lent_that_it_rests_on() -> None:
+    """Two allocations were both "lexicographically max-min ... as told" on one market: the lines contradicted."""
+    lines = [verify(at(*SLOW)), verify(at(*FAST))]
+    assert "the rates are, in each round, (1/4, 3/4); market" in lines[0]
+    assert "the rates are, in each round, (3/4, 1/4); market" in lines[1]
+    every = BY_HAND["GUARANTEED"]
+    free = every | {"owed": {"floors": [["1/2"]]}}
+    assert "are as told: (1) and (4); market" in verify(every)
+    assert "are as told: (1/2) and (4); market" in verify(free)
+    lent = every | {"owed": {"floors": [[1]], "lent": ["9/2"]}}
+    assert "are as told: (1) and (9/2); market" in verify(lent)
+    inside = BY_HAND["WITHIN"]
+    assert "within entitlements; floors of groups, and GPUs that are lent, are as told: (" in verify(inside)
+
+
+def test_a_decision_at_speedups_known_within_bounds_is_said_to_be_of_those_stated() -> None:
+    """What holds at all of them is said otherwise; the line of a decision said nothing."""
+    known = json.loads(json.dumps(BY_HAND["LEVELS"]))
+    assert "by the speedups that are stated" not in verify(known)
+    known["market"]["user"][0] |= {"least": ["1/2", 1], "most": [3, None]}
+    assert "[by the speedups that are stated, not at all within the bounds; market" in verify(known)

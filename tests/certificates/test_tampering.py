@@ -21,7 +21,7 @@ from fairopt.models.oef.efficient import EfficientOEF
 from fairopt.policy import exactly
 from fairopt.problem import Market
 from fairopt.program import fractions
-from fairopt.proofs.verifier import bounds, entitled, frontier, market, programs, standing
+from fairopt.proofs.verifier import bounds, certificates, entitled, frontier, market, programs, standing
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
 from fairopt.testing.certificate_kinds.examples import Untrue
@@ -141,8 +141,8 @@ def no_demand(self: market.Market, i: int, bundle: Any) -> Any:
     return [x if s else market.ZERO for s, x in zip(self.speedup[i], bundle, strict=True)]
 
 
-def no_weights(self: market.Market, shares: Any, i: int, other: int) -> Any:
-    return self.worth(i, shares[other])
+def no_weights(row: Any, weight: Any) -> Any:
+    return list(row), 1
 
 
 def nobody_waits(market: market.Market, owed: entitled.Entitled) -> Any:
@@ -173,7 +173,7 @@ HOLES: list[tuple[Any, str, Any, str]] = [
     (programs, "at_most", no_signs, "WHOLE"),
     (market.Market, "feasible", no_capacity, "DOMINANCE"),
     (market.Market, "used", no_demand, "DEMANDING"),
-    (market.Market, "out_of_shares", no_weights, "WEIGHTED"),
+    (certificates, "_whole", no_weights, "WEIGHTED"),
     (standing, "asks", nobody_waits, "LENT"),
     (standing.Standing, "room", no_caps, "OVER"),
     (standing.Standing, "above", no_guarantees, "RECLAIMED"),

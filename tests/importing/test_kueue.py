@@ -6,6 +6,7 @@ import contextlib
 import copy
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -310,3 +311,26 @@ def test_every_sample_reads_back_from_its_own_objects(tmp_path: Path) -> None:
                 mine = dict(zip(owed.columns, getattr(owed, key)[node], strict=True))
                 theirs = dict(zip(again.columns, getattr(again, key)[again.node(name)], strict=True))
                 assert mine == theirs, (sample.name, key, name)
+
+
+def test_parts_of_a_gpu_are_counted_as_kueue_does(tmp_path: Path) -> None:
+    """A quota of 1500m GPUs is one of 2 to Kueue, and a pod that asks for 1500m takes 2; CPU is exact."""
+    owed = entitled(written(tmp_path, queue("a", ("f", GPU, {"nominalQuota": "1500m"}))))
+    assert owed.guarantee.tolist() == [[2]]
+    pod = {"containers": [{"name": "c", "resources": {"requests": {GPU: "1500m", "cpu": "1500m"}}}]}
+    work = {
+        "kind": "Workload",
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "metadata": {"name": "w", "namespace": "n"},
+        "spec": {"queueName": "l", "podSets": [{"name": "main", "count": 3, "template": {"spec": pod}}]},
+    }
+    quotas = (("f", GPU, {"nominalQuota": 8}), ("f", "cpu", {"nominalQuota": "2500m"}))
+    local = {
+        "kind": "LocalQueue",
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "metadata": {"name": "l", "namespace": "n"},
+        "spec": {"clusterQueue": "a"},
+    }
+    owed = entitled(written(tmp_path, queue("a", *quotas), local, work))
+    assert owed.guarantee.tolist() == [[8, Fraction(5, 2)]]
+    assert owed.gangs.gpus.tolist() == [6]

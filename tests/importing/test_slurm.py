@@ -305,3 +305,12 @@ def test_a_name_that_no_terminal_can_print_is_named_all_the_same(tmp_path: Path)
         slurm.read(path)
     assert "got the clusters 'alpha', '\\ud800'" in str(refused.value)
     assert str(refused.value).encode()
+
+
+def test_a_node_that_says_two_numbers_of_gpus_is_told(tmp_path: Path) -> None:
+    """One of them was taken without a word."""
+    path = tmp_path / "nodes.txt"
+    for counted, told in ((4, []), (8, ["'a1: 8 GPUs'"])):
+        path.write_text(f"NodeName=a1 Gres=gpu:a100:4\n   State=IDLE\n   CfgTRES=cpu=64,gres/gpu={counted}\n")
+        found = slurm.read(path, SAMPLES / "squeue.txt")
+        assert [each.value for each in found.unplaced if each.place.endswith("CfgTRES")] == told

@@ -264,3 +264,12 @@ def test_mutated_configurations_are_answered_or_refused(tmp_path: Path, start: i
     path = tmp_path / "capacity-scheduler.xml"
     path.write_text(TEXT[:start] + put + TEXT[start + length :], encoding="utf-8")
     answered_or_refused(lambda: yarn.read(path, SCHEDULED))
+
+
+def test_names_are_those_of_the_text_whatever_the_file_says_that_it_was(tmp_path: Path) -> None:
+    """Saved as UTF-8, as asked for, it still says ISO-8859-1 in its first line; its queue was called "MÃ¼ller"."""
+    path = tmp_path / "capacity-scheduler.xml"
+    value = "<property><name>yarn.scheduler.capacity.root.queues</name><value>Müller</value></property>"
+    head = '<?xml version="1.0" encoding="ISO-8859-1"?>'
+    path.write_text(f"{head}<configuration>{value}</configuration>", encoding="utf-8")
+    assert properties(path) == {"yarn.scheduler.capacity.root.queues": "Müller"}

@@ -379,3 +379,13 @@ def test_one_thing_that_is_wrong_in_a_document_is_seen() -> None:
         with pytest.raises(Unreadable, match="tolerance"):
             decide(json.dumps(changed("nothing")), tolerance)
     assert decide(json.dumps(changed("nothing")), Fraction(1, 100))[0] == []
+
+
+def test_a_lease_is_not_cut_a_little_in_every_round() -> None:
+    """Each time by less than the tolerance; together they are a round."""
+    cut = [LONG[1] | {"lease": {"j1": 180}}]
+    cut += [{"round": index, "lease": {"j1": str(180 - Fraction(6 * index, 100))}} for index in (1, 2)]
+    stays = stands("j1", remaining=820, attained=180, last=[["a", 1]], started=0, lease="17994/100")
+    once, twice = (decide(record(LONG[0], *cut[:n], stays, ends(3), numbers="float"), THOUSANDTH)[0] for n in (2, 3))
+    assert once == []
+    assert twice == ["round 2: job 'j1': its lease until 180 is cut short to 4497/25"]

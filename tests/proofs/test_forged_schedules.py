@@ -324,3 +324,13 @@ def test_nothing_takes_less_than_no_time(times: Json) -> None:
     told["batch"]["jobs"] = [job(**{"update_time": [0, 0]} | times)]
     with pytest.raises(Unreadable, match="a time is negative"):
         judged(told)
+
+
+def test_what_is_paid_in_all_is_not_said_to_be_what_it_is_rounded_to() -> None:
+    """4 - 2/10**9 was "4 in all", and reached the owners exactly."""
+    each = 1.999999999
+    cheap = offer(HERE, worker_cost=2 * each, ps_cost=0), [pays(slot, each, 0, each / 2, each / 2) for slot in (1, 2)]
+    for (dear, paid), said in (((DEAR, PAID), "payments, 8 in all,"), (cheap, "payments, about 4 in all,")):
+        violations, statement = judged(plan(HERE, admissions=[dear], payments=paid))
+        assert not violations
+        assert said in statement

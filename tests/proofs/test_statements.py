@@ -270,3 +270,17 @@ def test_circles_of_many_types_with_long_numbers_are_refused_with_a_message(digi
     else:
         with pytest.raises(Rejected, match="bits in all cycles are too many"):
             verify(told)
+
+
+def test_a_round_of_gangs_says_how_many_gpus_must_be_in_use() -> None:
+    """Where all may wait, nothing is dearer than nothing; "none costs less" was said of who must not."""
+    idle = BY_HAND["GANGS"] | {"least": 0}
+    assert "3 jobs, 2 types, at least 0 GPUs in use]" in verify(idle)
+    assert "3 jobs, 2 types, at least 3 GPUs in use]" in verify(BY_HAND["GANGS"])
+
+
+def test_a_trade_off_says_what_gains_are_over() -> None:
+    assert "; gains are over equal shares, and nash_welfare is their geometric mean by weight; market" in verify(
+        BY_HAND["NASH_COSTS_NOTHING"]
+    )
+    assert "gains are over" not in verify(BY_HAND["ENVY_COSTS"])

@@ -169,7 +169,7 @@ def test_the_tolerance_is_handed_on(
         assert ("cost 12.000001 and should cost 12" not in capsys.readouterr().out) == right
 
 
-@pytest.mark.parametrize("name", ["verify.py", "verify_run.py", "verify_schedule.py"])
+@pytest.mark.parametrize("name", ["verify.py", "verify_schedule.py"])
 def test_the_names_of_before_are_doors_to_the_same_program(name: str, tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(json.dumps(EFFICIENT), encoding="utf-8")
     ran = subprocess.run(

@@ -6,6 +6,7 @@ import copy
 import gzip
 import json
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -199,3 +200,19 @@ def test_a_record_that_breaks_off_and_a_state_of_an_earlier_fairopt_are_refused(
         of_lines([{"schema": 1, "run": {}}])
     with pytest.raises(Unreadable, match="tolerance"):
         of_lines(lines, Fraction(1, 2))
+
+
+def test_a_record_and_a_document_name_the_same_trace_and_the_same_mechanics(tmp_path: Path) -> None:
+    """A document's line named neither, so that runs of different traces, or at other costs of moving, had one line."""
+
+    def named(setting: Setting) -> list[str]:
+        lines = recorded(Lender(seed=1), setting, tmp_path / "run.jsonl")
+        texts = ["\n".join(map(json.dumps, lines)), json.dumps(documented(Lender(seed=1), setting))]
+        return [decide(text)[1].partition("; the trace has sha256 ")[2].partition(".")[0] for text in texts]
+
+    (record, document), (dearer, _) = named(by_hand()), named(replace(by_hand(), mechanics=Mechanics(Fraction(5))))
+    assert record == document
+    trace, _, mechanics = record.partition("; length, mechanics and cluster are ")
+    assert (len(trace), len(mechanics)) == (64, 32)
+    assert dearer.startswith(f"{trace}; ")
+    assert dearer != record

@@ -29,7 +29,7 @@ from fairopt.testing.round_samples import LENGTH, by_hand, documented, sample_se
 from fairopt.testing.round_suite import Lender
 from fairopt.testing.tampering import Tampering, changes, is_number, places, tampered
 
-FILE = Path(__file__).parents[2] / "proofs" / "verify_run.py"
+FILE = Path(__file__).parents[2] / "proofs" / "verify.py"
 NEAR = Fraction(1, 10**9)
 
 

@@ -72,7 +72,7 @@ def test_the_statement_says_what_was_decided() -> None:
     statement = verify_schedule.decide(json.dumps(documented(PRINTED, example())))[1]
     assert re.sub("batch [0-9a-f]{32}", "batch 0", statement) == (
         "3 of 4 jobs of 'posted-prices' run within (3a)-(3o); "
-        "8 decisions at posted prices, up to 1e-09, in 2 intervals; "
+        "8 decisions at posted prices, up to 1e-09 of 1 or of the prices of a round, in 2 intervals; "
         "whether more intervals were due was not judged; "
         "4 payments, 16 in all, reach the owners exactly "
         "[batch 0: 4 jobs, 2 tenants, 4 servers]"
