@@ -15,7 +15,7 @@ from fairopt.certificates import Certificate, ComputedAllocation
 from fairopt.deadline import left
 from fairopt.errors import BadInput
 from fairopt.models.baselines.equal_split import EqualSplit
-from fairopt.models.gandiva_fair.many_trades import ManyTrades
+from fairopt.models.gandiva_fair.many_trades import CRUMB, ManyTrades
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
@@ -165,6 +165,7 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
     """Yield the trades in one pair of types; the caller carries out each on ``held`` before asking for the next."""
     users, limit = range(len(market.users)), market.demand
     ratio = list(map(_ratio, market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist()))
+    slack = 0 if market.exact else CRUMB
     near = list(map(float, ratio))  # decides nearly all comparisons, and faster than Fractions
     # both begin with the user who trades next; who has nothing left to give gets nothing again
     may_buy = deque(sorted(users, key=lambda i: (-near[i], -ratio[i], market.users[i])))
@@ -181,7 +182,10 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
         offered, wanted = held[seller, fast], held[buyer, slow]
         bid = second > ratio[seller]
         price = second if bid else _middle(ratio[seller], ratio[buyer], wanted / offered)
-        most = min(offered, wanted / price)
+        for_all = wanted / price
+        if abs(for_all - offered) <= slack * offered:  # both give all: a crumb that is left would trade again
+            for_all = offered
+        most = min(offered, for_all)
         seller_room = buyer_room = INFINITY
         if limit is not None:
             # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
@@ -194,7 +198,7 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
         amount = min(most, seller_room, buyer_room)
         if amount > 0:
             # a user that gives everything gives exactly that: in floats price * (wanted / price) may differ from wanted
-            given = wanted if amount == wanted / price else amount * price
+            given = wanted if amount == for_all else amount * price
             names = market.users[buyer], market.users[seller], market.types[fast], market.types[slow]
             yield Trade(*names, price, amount, given)
     raise AssertionError("more than 2n trades in one pair of types: the ratios are not ordered")
