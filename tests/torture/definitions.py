@@ -168,8 +168,20 @@ def read(market: Given, draw: Random, entitled: Entitlements | None) -> Market:
         {"name": user, "speedup": row, "weight": w} | ({} if d is None else {"demand": d})
         for user, row, w, d in zip(users, speedup, weight, demand, strict=True)
     ]
+    if len(named) > 1 and draw.random() < 0.3:
+        return _as_jobs(named, types, capacity, market)
     path = folder() / f"drawn{draw.choice(['.json', '.csv'])}"
     path.write_text(_csv(named, types, capacity) if path.suffix == ".csv" else _json(named, types, capacity))
+    return read_market(path)
+
+
+def _as_jobs(users: list[dict[str, Any]], types: list[str], capacity: list[Any], market: Given) -> Market:
+    """Return what is read where the first two are job types of one user, whose weight is divided among them."""
+    weights = market.weight[:2]
+    jobs = [each | {"weight": str(5 * w)} for each, w in zip(users, weights, strict=False)]
+    first = {"name": "u1", "weight": str(sum(weights)), "job": jobs}
+    path = folder() / "drawn-jobs.json"
+    path.write_text(_json([first, *users[2:]], types, capacity))
     return read_market(path)
 
 
