@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import Certificate, ComputedAllocation
 from fairopt.deadline import left
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, OutOfTime
 from fairopt.models.baselines.equal_split import EqualSplit
 from fairopt.models.gandiva_fair.many_trades import CRUMB, ManyTrades
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Number
+from fairopt.program import INFINITY, ROUNDING, Array, Number
 
 #: OEF Eq. (1): the first user gains by reporting 2.8 instead of 2 (2.5 becomes 2.9 in the second trade).
 OEF_EQUATION_1 = Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])
@@ -74,6 +75,8 @@ class SecondPriceTrading(Computed):
     of fast GPUs. Equal users are not treated equally: the second of them has one bidder less against it, and so may pay
     less. Hence a user of weight w is not the same as w copies.
 
+    Where time is over, the error has the shares after the trades by then, of which nobody ends with less.
+
     Source: Gandiva_fair Sec. 3.4 (Table 3) and 3.5 (Trading); OEF Sec. 2.4, Eq. (1).
 
     >>> for row in SecondPriceTrading().compute(OEF_EQUATION_1, None)[0]:
@@ -118,7 +121,11 @@ class SecondPriceTrading(Computed):
         trades: list[Trade] = []
         for fast, slow in type_pairs(problem):
             for trade in _trades_of_pair(problem, held, fast, slow):
-                left()
+                try:
+                    left()
+                except OutOfTime as over:
+                    over.solution = _until(problem, held, len(trades))
+                    raise
                 _carry_out(problem, held, trade)
                 trades.append(trade)
         return held, tuple(trades)
@@ -202,6 +209,16 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
             names = market.users[buyer], market.users[seller], market.types[fast], market.types[slow]
             yield Trade(*names, price, amount, given)
     raise AssertionError("more than 2n trades in one pair of types: the ratios are not ordered")
+
+
+def _until(market: Market, held: Array, trades: int) -> Solution:
+    """Return what is known when time is over: no trade hurts anybody, so that nobody ends with less than it has."""
+    total, most = market.utility(held).sum(), (market.speedup.max(axis=0) * market.capacity).sum()
+    n, k = market.shape
+    rounded = 0 if market.exact else 8 * ROUNDING * n * k * k * most  # of all trades that there may be
+    word = f"time was over after {trades} trades; nobody ends with less"
+    values, lower, upper = {"share": held}, total - rounded, most + rounded
+    return Solution(Status.LIMIT, word, SecondPriceTrading.name, total, upper, lower=lower, upper=upper, values=values)
 
 
 def _carry_out(market: Market, held: Array, trade: Trade) -> None:
