@@ -21,7 +21,7 @@ from plain_efficient import efficient
 from plain_filling import Tree
 from plain_lp import NoPoint, Row, largest
 from plain_market import NOTHING, Given, given, held, rows, used
-from plainly import JUDGES, Off, filling, max_min, minus, off, raised
+from plainly import JUDGES, PROGRAMS, Off, filling, max_min, minus, off, raised
 from trials import Ending, Fault, Kind
 
 from fairopt import allocate, discovery, read_market
@@ -50,8 +50,8 @@ class Case:
 def cases() -> Mapping[str, Case]:
     """Return all policies of shares that need no entitlements, with their options."""
     heeds = dict.fromkeys(("max-efficiency", "max-min", "nash-welfare", "water-filling"), (CAPS, FLOORS))
-    heeds |= {"hierarchical-water-filling": (CAPS, FLOORS, GROUPS), "oef-cooperative": (CAPS,)}
-    heeds |= {"oef-noncooperative": (CAPS,), "max-min-robust": (BOUNDS, CAPS, FLOORS)}
+    heeds |= {"hierarchical-water-filling": (CAPS, FLOORS, GROUPS), "oef-cooperative": (CAPS, FLOORS)}
+    heeds |= {"oef-noncooperative": (CAPS, FLOORS), "max-min-robust": (BOUNDS, CAPS, FLOORS)}
     heeds |= {"oef-cooperative-robust": (BOUNDS,)}
     found = {name: Case(_loaded(name), partial(off, name), heeds.get(name, ())) for name in JUDGES}
     for name, judge in (("max-min", max_min), ("water-filling", filling)):
@@ -264,6 +264,8 @@ def _none(name: str, market: Given, error: Exception) -> Ending:
     """Return REFUSED where the definition says that there is no decision: no shares, or nothing for somebody."""
     least = [Row(minus({"t": Fraction(1)}, held(market, i)), NOTHING) for i in market.users]
     try:
+        if name in PROGRAMS:
+            largest(*PROGRAMS[name](market))
         nothing = largest({"t": Fraction(1)}, [*rows(market), *least]).value == 0
     except NoPoint:
         return Ending.REFUSED

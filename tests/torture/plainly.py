@@ -79,12 +79,50 @@ def without_envy(market: Given) -> Program:
 
 
 def envious(market: Given) -> list[Row]:
-    """Return the rows by which nobody prefers another's shares, by weight. Source: OEF Eq. (10c), Theorem 5.1."""
-    return [
-        Row(minus(_of_other(market, i, other, row), held(market, i, row)), NOTHING)
-        for i, other in permutations(market.users, 2)
-        for row in extremes(market, i)
-    ]
+    """Return the rows by which nobody prefers another's shares, by weight, to its own, beyond what is guaranteed.
+
+    Source: OEF Eq. (10c), Theorem 5.1; guarantees as `CooperativeOEF` says.
+    """
+    found = []
+    for i, other in permutations(market.users, 2):
+        scale = market.weight[i] / market.weight[other]
+        for row in extremes(market, i):
+            rate = beyond(market, i, row)
+            theirs = {(other, j): scale * rate[j] for j in market.types if market.speedup[other][j] > 0}
+            floors = [NOTHING if market.floor is None else times(rate, market.floor[who]) for who in (i, other)]
+            found.append(Row(minus(theirs, held(market, i, rate)), scale * floors[1] - floors[0]))
+    return found
+
+
+def beyond(market: Given, user: int, row: Sequence[Fraction]) -> list[Fraction]:
+    """Return what a GPU beyond its guarantee counts for a user: nothing where it can hold no more of the type.
+
+    Whose guarantee meets its demand could only swap its slowest GPU.
+    """
+    if market.floor is None:
+        return list(row)
+    own, met = market.floor[user], _is_met(market, user)
+    slowest = min((v for v, x in zip(row, own, strict=True) if x > 0), default=NOTHING) if met else NOTHING
+    return [max(v - slowest, NOTHING) if _has_room(market, user, j) else NOTHING for j, v in enumerate(row)]
+
+
+def _is_met(market: Given, user: int) -> bool:
+    limit = market.limit[user]
+    return market.floor is not None and limit is not None and sum(market.floor[user]) >= limit
+
+
+def _has_room(market: Given, user: int, j: int) -> bool:
+    cap = None if market.cap is None else market.cap[user][j]
+    most = market.capacity[j] if cap is None else min(cap, market.capacity[j])
+    return market.speedup[user][j] > 0 and most > (NOTHING if market.floor is None else market.floor[user][j])
+
+
+def rising(market: Given) -> list[int]:
+    """Return the users that can hold more than what they are guaranteed."""
+    if market.floor is None:
+        return list(market.users)
+    free = [i for i in market.users if not _is_met(market, i)]
+    return [i for i in free if any(_has_room(market, i, j) for j in market.types)]
 
 
 def extremes(market: Given, user: int) -> list[list[Fraction]]:
@@ -98,15 +136,19 @@ def _endless(market: Given, user: int) -> list[list[Fraction]]:
     return [[Fraction(int(j == end)) for j in market.types] for end in ends]
 
 
-def _of_other(market: Given, user: int, other: int, row: Sequence[Fraction]) -> Terms:
-    scale = market.weight[user] / market.weight[other]
-    return {(other, j): scale * row[j] for j in market.types if market.speedup[other][j] > 0}
-
-
 def all_alike(market: Given) -> Program:
     """Return the program of the largest total where throughputs are equal by weight. Source: OEF Eq. (9)."""
-    level = [row for i in market.users for row in exactly(minus(held(market, i), {"E": market.weight[i]}), NOTHING)]
+    level = [
+        row
+        for i in rising(market)
+        for row in exactly(minus(held(market, i), {"E": market.weight[i]}), _guaranteed(market, i))
+    ]
     return total(market), [*rows(market), *level]
+
+
+def _guaranteed(market: Given, user: int) -> Fraction:
+    """Return what a user's guarantee is worth."""
+    return NOTHING if market.floor is None else times(market.speedup[user], market.floor[user])
 
 
 # -- how far a decision is off ---------------------------------------------------------------------------------------
@@ -133,20 +175,19 @@ def envy(market: Given, found: Any) -> Fraction:
     shares, low = table(found.shares), market.speedup if market.least is None else market.least
     reached = sum((times(v, x) for v, x in zip(low, shares, strict=True)), NOTHING)
     off = [said(found, reached, largest(*without_envy(market)).value)]
-    for i, other in permutations(market.users, 2):
-        scale = market.weight[i] / market.weight[other]
-        for row in extremes(market, i):
-            own, theirs = times(row, shares[i]), scale * times(row, shares[other])
-            off.append(max(NOTHING, theirs - own) / max(theirs, own, Fraction(1, 10**400)))
+    for row in envious(market):
+        parts = [rate * shares[i][j] for (i, j), rate in row.terms.items()]
+        size = max(sum((abs(x) for x in parts), abs(row.most)), Fraction(1, 10**400))
+        off.append(max(NOTHING, sum(parts) - row.most) / size)
     return max(off)
 
 
 def equal(market: Given, found: Any) -> Fraction:
-    """Return how far throughputs by weight are apart, or how far the total is off."""
+    """Return how far throughputs by weight are apart, as a part of the largest, or how far the total is off."""
     own = utilities(market, table(found.shares))
-    right = largest(*all_alike(market)).value
-    each = [right * w / sum(market.weight) for w in market.weight]
-    return max(furthest(own, each), said(found, sum(own, NOTHING), right))
+    level = [(own[i] - _guaranteed(market, i)) / market.weight[i] for i in rising(market)] or [NOTHING]
+    unequal = (max(level) - min(level)) / max(*own, Fraction(1, 10**400))
+    return max(unequal, said(found, sum(own, NOTHING), largest(*all_alike(market)).value))
 
 
 def robust_ratio(market: Given, found: Any) -> Fraction:
