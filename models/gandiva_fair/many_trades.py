@@ -15,7 +15,10 @@ CRUMB = 16 * ROUNDING
 
 
 class ManyTrades(ManyBundles):
-    """Bundles under misreports, by the same operations in the same order as `SecondPriceTrading.compute` in floats."""
+    """Bundles under misreports, by the same operations in the same order as `SecondPriceTrading.compute` in floats.
+
+    Ratios that are equal as floats count as equal here.
+    """
 
     def __init__(self, market: Market, equal: Array) -> None:
         self._market, self._equal = market, equal

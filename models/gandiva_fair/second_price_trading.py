@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -173,21 +173,21 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
     users, limit = range(len(market.users)), market.demand
     ratio = list(map(_ratio, market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist()))
     slack = 0 if market.exact else CRUMB
-    near = list(map(float, ratio))  # decides nearly all comparisons, and faster than Fractions
+    rank = _ranks(market, ratio, fast, slow)
     # both begin with the user who trades next; who has nothing left to give gets nothing again
-    may_buy = deque(sorted(users, key=lambda i: (-near[i], -ratio[i], market.users[i])))
-    may_sell = deque(sorted(users, key=lambda i: (near[i], ratio[i], market.users[i])))
+    may_buy = deque(sorted(users, key=lambda i: (-rank[i], market.users[i])))
+    may_sell = deque(sorted(users, key=lambda i: (rank[i], market.users[i])))
     for _ in range(2 * len(market.users) + 1):
         for waiting, given_away in ((may_buy, slow), (may_sell, fast)):
             while waiting and not held[waiting[0], given_away] > 0:
                 waiting.popleft()
-        if not may_buy or not may_sell or not ratio[may_buy[0]] > ratio[may_sell[0]]:
+        if not may_buy or not may_sell or not rank[may_buy[0]] > rank[may_sell[0]]:
             return
         buyer, seller = may_buy[0], may_sell[0]
         owners_of_slow = (i for i in islice(may_buy, 1, None) if held[i, slow] > 0)
-        second = next((ratio[i] for i in owners_of_slow if ratio[i] < INFINITY), ratio[seller])
+        next_ = next((i for i in owners_of_slow if ratio[i] < INFINITY), seller)
+        second, bid = ratio[next_], rank[next_] > rank[seller]
         offered, wanted = held[seller, fast], held[buyer, slow]
-        bid = second > ratio[seller]
         price = second if bid else _middle(ratio[seller], ratio[buyer], wanted / offered)
         for_all = wanted / price
         if abs(for_all - offered) <= slack * offered:  # both give all: a crumb that is left would trade again
@@ -230,6 +230,22 @@ def _carry_out(market: Market, held: Array, trade: Trade) -> None:
     held[seller, fast] -= trade.fast_amount
     held[buyer, slow] -= trade.slow_amount
     held[seller, slow] += trade.slow_amount
+
+
+def _ranks(market: Market, ratio: list[Any], fast: int, slow: int) -> list[int]:
+    """Return the places of the ratios in their order, alike for equal ones, as if nothing had been rounded.
+
+    Floats decide nearly all comparisons, and faster than Fractions: a quotient that is rounded correctly keeps the
+    order, so that only ratios that are equal as floats are compared as the fractions that they are.
+    """
+    near, exact = list(map(float, ratio)), ratio
+    seen = Counter(near)
+    if not market.exact:
+        speeds = zip(market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist(), near, strict=True)
+        exact = [_ratio(Fraction(a), Fraction(b)) if seen[own] > 1 and own < INFINITY else own for a, b, own in speeds]
+    keys = list(zip(near, exact, strict=True))
+    place = {key: at for at, key in enumerate(sorted(set(keys)))}
+    return [place[key] for key in keys]
 
 
 def _ratio(on_fast: Any, on_slow: Any) -> Any:

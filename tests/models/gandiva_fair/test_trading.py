@@ -161,6 +161,13 @@ def test_no_crumb_is_left_that_trades_again_in_floats():
     assert np.allclose(many, exact.astype(float), rtol=1e-12, atol=1e-12)
 
 
+def test_ratios_that_are_equal_as_floats_only_are_told_apart():
+    """B's ratio is the larger by a part of 1e-16; who buys first pays what the next one bids."""
+    assert 0.9 / 0.3 == 3.0 < F(0.9) / F(0.3)
+    market = Market.of_arrays([[3.0, 1.0], [0.9, 0.3], [1.0, 1.0]], [2.0, 7.0], weight=[1, 2, 3])
+    assert np.allclose(trade(market)[0], trade(market.as_(F))[0].astype(float), rtol=1e-12, atol=1e-12)
+
+
 def test_trades_survive_json():
     for market in (TABLE_3, TABLE_3.as_(float)):
         _, trades = trade(market)
