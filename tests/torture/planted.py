@@ -102,7 +102,7 @@ PLANTED = [
     Planted("models/gavel/hierarchical.py", "part[child] = whole * weight[child] / total if heavy else whole / len(able)", "part[child] = whole / len(heavy) if heavy else whole / len(able)", _DEFINED),
     Planted("models/gavel/hierarchical.py", "able, heavy = able[:1], []", "able, heavy = able[-1:], []", _DEFINED),
     Planted("models/gandiva_fair/second_price_trading.py", "price = second if bid else", "price = (second + ratio[seller]) / 2 if bid else", _HARD),
-    Planted("models/gandiva_fair/second_price_trading.py", "may_buy = deque(sorted(users, key=lambda i: (-near[i], -ratio[i], market.users[i])))", "may_buy = deque(sorted(reversed(users), key=lambda i: (-near[i], -ratio[i])))", _DEFINED),
+    Planted("models/gandiva_fair/second_price_trading.py", "may_buy = deque(sorted(users, key=lambda i: (-rank[i], market.users[i])))", "may_buy = deque(sorted(reversed(users), key=lambda i: -rank[i]))", _DEFINED),
     Planted("models/nash/partial_allocation.py", "shares = kept[:, None] * (", "shares = kept[:, None] ** 2 * (", _HARD),
     Planted("fairopt/problem/market.py", "mean = (self.speedup * (self.weight / whole)[:, None]).sum(axis=0)", "mean = (self.speedup / whole[:, None]).sum(axis=0)", _DEFINED),
     Planted("fairopt/problem/market.py", "return np.asarray(np.multiply.outer(self.weight / self.weight.sum(), self.capacity))", "return np.asarray(np.multiply.outer(self.weight * 0 + 1 / self.weight.sum(), self.capacity))", _HARD),
