@@ -128,6 +128,27 @@ def test_the_first_level_of_water_filling_is_told_with_shares_of_the_last_round(
             verify(json.loads(json.dumps(proof.to_json())))
 
 
+@pytest.mark.parametrize("number", [Fraction, float])
+def test_nobody_ends_trading_with_less_than_it_had_when_time_was_over(number: type) -> None:
+    market = market_of(12, 4, demands=True).as_(number)
+    best, totals = allocate("second-price-trading", market), []
+    for limit in (*range(20), *range(20, 400, 20)):
+        found = stopped("second-price-trading", market, limit)
+        if found is None:
+            break
+        if found.lower is None:  # before the first trade
+            continue
+        assert found.status is Status.LIMIT
+        assert found.lower <= best.objective <= found.upper
+        slack = 0 if market.exact else 1e-9
+        assert (market.utility(found.values["share"]) <= best.utilities * (1 + slack)).all()
+        assert Feasibility().check(market, found.values["share"]).answer is not Answer.FAILS
+        totals.append(found.objective)
+    assert found is None, "it is never done"
+    assert totals == sorted(totals)
+    assert totals[0] < totals[-1]
+
+
 def test_what_is_known_of_a_part_is_no_answer() -> None:
     market = Market.of([[1, 2, 5], [1, 5, 7], [3, 2, 4]], capacity=[1, 1, 2])
     for policy, how in (("partial-allocation", {}), ("max-efficiency", {"canonical": True}), ("oef-efficient", {})):

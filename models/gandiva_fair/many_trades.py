@@ -8,11 +8,17 @@ from fairopt.deadline import left
 from fairopt.policy.many import ManyBundles, reported
 from fairopt.problem import Market
 from fairopt.problem.market import NEAR
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, ROUNDING, Array
+
+#: In floats, two amounts that differ by this part of them or less are taken for the same.
+CRUMB = 16 * ROUNDING
 
 
 class ManyTrades(ManyBundles):
-    """Bundles under misreports, by the same operations in the same order as `SecondPriceTrading.compute` in floats."""
+    """Bundles under misreports, by the same operations in the same order as `SecondPriceTrading.compute` in floats.
+
+    Ratios that are equal as floats count as equal here.
+    """
 
     def __init__(self, market: Market, equal: Array) -> None:
         self._market, self._equal = market, equal
@@ -79,14 +85,16 @@ class ManyTrades(ManyBundles):
         with np.errstate(divide="ignore", invalid="ignore"):
             between = np.where(high < INFINITY, (low + high) / 2, np.where(low > 0, 2 * low, wanted / offered))
             price = np.where(second > low, second, between)
-            most = np.minimum(offered, wanted / price)
+            for_all = wanted / price
+            for_all = np.where(np.abs(for_all - offered) <= CRUMB * offered, offered, for_all)
+            most = np.minimum(offered, for_all)
             limit = self._market.limit
             rooms = [
                 np.where(each > 0, np.maximum(limit[who] - held[case, who].sum(axis=1), 0) / each, INFINITY)
                 for who, each in ((seller, price - 1), (buyer, 1 - price))
             ]
             amount = np.minimum(np.minimum(most, rooms[0]), rooms[1])
-            given = np.where(amount == wanted / price, wanted, amount * price)
+            given = np.where(amount == for_all, wanted, amount * price)
         for who, room, able in ((seller, rooms[0], may[1]), (buyer, rooms[1], may[0])):
             full = goes & (room < most)
             able[case[full], who[full]] = False

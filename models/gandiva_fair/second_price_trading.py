@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import Certificate, ComputedAllocation
 from fairopt.deadline import left
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, OutOfTime
 from fairopt.models.baselines.equal_split import EqualSplit
-from fairopt.models.gandiva_fair.many_trades import ManyTrades
+from fairopt.models.gandiva_fair.many_trades import CRUMB, ManyTrades
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Number
+from fairopt.program import INFINITY, ROUNDING, Array, Number
 
 #: OEF Eq. (1): the first user gains by reporting 2.8 instead of 2 (2.5 becomes 2.9 in the second trade).
 OEF_EQUATION_1 = Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])
@@ -74,6 +75,8 @@ class SecondPriceTrading(Computed):
     of fast GPUs. Equal users are not treated equally: the second of them has one bidder less against it, and so may pay
     less. Hence a user of weight w is not the same as w copies.
 
+    Where time is over, the error has the shares after the trades by then, of which nobody ends with less.
+
     Source: Gandiva_fair Sec. 3.4 (Table 3) and 3.5 (Trading); OEF Sec. 2.4, Eq. (1).
 
     >>> for row in SecondPriceTrading().compute(OEF_EQUATION_1, None)[0]:
@@ -118,7 +121,11 @@ class SecondPriceTrading(Computed):
         trades: list[Trade] = []
         for fast, slow in type_pairs(problem):
             for trade in _trades_of_pair(problem, held, fast, slow):
-                left()
+                try:
+                    left()
+                except OutOfTime as over:
+                    over.solution = _until(problem, held, len(trades))
+                    raise
                 _carry_out(problem, held, trade)
                 trades.append(trade)
         return held, tuple(trades)
@@ -165,23 +172,27 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
     """Yield the trades in one pair of types; the caller carries out each on ``held`` before asking for the next."""
     users, limit = range(len(market.users)), market.demand
     ratio = list(map(_ratio, market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist()))
-    near = list(map(float, ratio))  # decides nearly all comparisons, and faster than Fractions
+    slack = 0 if market.exact else CRUMB
+    rank = _ranks(market, ratio, fast, slow)
     # both begin with the user who trades next; who has nothing left to give gets nothing again
-    may_buy = deque(sorted(users, key=lambda i: (-near[i], -ratio[i], market.users[i])))
-    may_sell = deque(sorted(users, key=lambda i: (near[i], ratio[i], market.users[i])))
+    may_buy = deque(sorted(users, key=lambda i: (-rank[i], market.users[i])))
+    may_sell = deque(sorted(users, key=lambda i: (rank[i], market.users[i])))
     for _ in range(2 * len(market.users) + 1):
         for waiting, given_away in ((may_buy, slow), (may_sell, fast)):
             while waiting and not held[waiting[0], given_away] > 0:
                 waiting.popleft()
-        if not may_buy or not may_sell or not ratio[may_buy[0]] > ratio[may_sell[0]]:
+        if not may_buy or not may_sell or not rank[may_buy[0]] > rank[may_sell[0]]:
             return
         buyer, seller = may_buy[0], may_sell[0]
         owners_of_slow = (i for i in islice(may_buy, 1, None) if held[i, slow] > 0)
-        second = next((ratio[i] for i in owners_of_slow if ratio[i] < INFINITY), ratio[seller])
+        next_ = next((i for i in owners_of_slow if ratio[i] < INFINITY), seller)
+        second, bid = ratio[next_], rank[next_] > rank[seller]
         offered, wanted = held[seller, fast], held[buyer, slow]
-        bid = second > ratio[seller]
         price = second if bid else _middle(ratio[seller], ratio[buyer], wanted / offered)
-        most = min(offered, wanted / price)
+        for_all = wanted / price
+        if abs(for_all - offered) <= slack * offered:  # both give all: a crumb that is left would trade again
+            for_all = offered
+        most = min(offered, for_all)
         seller_room = buyer_room = INFINITY
         if limit is not None:
             # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
@@ -194,10 +205,20 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
         amount = min(most, seller_room, buyer_room)
         if amount > 0:
             # a user that gives everything gives exactly that: in floats price * (wanted / price) may differ from wanted
-            given = wanted if amount == wanted / price else amount * price
+            given = wanted if amount == for_all else amount * price
             names = market.users[buyer], market.users[seller], market.types[fast], market.types[slow]
             yield Trade(*names, price, amount, given)
     raise AssertionError("more than 2n trades in one pair of types: the ratios are not ordered")
+
+
+def _until(market: Market, held: Array, trades: int) -> Solution:
+    """Return what is known when time is over: no trade hurts anybody, so that nobody ends with less than it has."""
+    total, most = market.utility(held).sum(), (market.speedup.max(axis=0) * market.capacity).sum()
+    n, k = market.shape
+    rounded = 0 if market.exact else 8 * ROUNDING * n * k * k * most  # of all trades that there may be
+    word = f"time was over after {trades} trades; nobody ends with less"
+    values, lower, upper = {"share": held}, total - rounded, most + rounded
+    return Solution(Status.LIMIT, word, SecondPriceTrading.name, total, upper, lower=lower, upper=upper, values=values)
 
 
 def _carry_out(market: Market, held: Array, trade: Trade) -> None:
@@ -209,6 +230,22 @@ def _carry_out(market: Market, held: Array, trade: Trade) -> None:
     held[seller, fast] -= trade.fast_amount
     held[buyer, slow] -= trade.slow_amount
     held[seller, slow] += trade.slow_amount
+
+
+def _ranks(market: Market, ratio: list[Any], fast: int, slow: int) -> list[int]:
+    """Return the places of the ratios in their order, alike for equal ones, as if nothing had been rounded.
+
+    Floats decide nearly all comparisons, and faster than Fractions: a quotient that is rounded correctly keeps the
+    order, so that only ratios that are equal as floats are compared as the fractions that they are.
+    """
+    near, exact = list(map(float, ratio)), ratio
+    seen = Counter(near)
+    if not market.exact:
+        speeds = zip(market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist(), near, strict=True)
+        exact = [_ratio(Fraction(a), Fraction(b)) if seen[own] > 1 and own < INFINITY else own for a, b, own in speeds]
+    keys = list(zip(near, exact, strict=True))
+    place = {key: at for at, key in enumerate(sorted(set(keys)))}
+    return [place[key] for key in keys]
 
 
 def _ratio(on_fast: Any, on_slow: Any) -> Any:

@@ -292,6 +292,30 @@ def test_a_gain_within_the_tolerance_is_undecided_where_no_speedups_hold() -> No
     assert (verdict.answer, verdict.reason) == (Answer.UNDECIDED, "a gain at all speedups is within the tolerance")
 
 
+#: u1 has nearly all of the weight and nothing of the GPUs; the others hold more than they demand.
+FAR_APART = Market.of_arrays([[1.0], [1.0], [1.0]], [26.6], weight=[1e11, 0.04, 1e-4], demand=[3.3, 3.3, 1.6])
+
+
+def test_gains_that_sums_of_floats_lose_are_found_in_rationals() -> None:
+    verdict = ParetoEfficiency().check(FAR_APART, np.array([[0.0], [5.0], [10.0]]))
+    assert (verdict.answer, verdict.exact) == (Answer.FAILS, False)
+    assert verdict.margin == pytest.approx(-1)
+    assert verdict.witness.gains.tolist() == [3.3, 0, 0]
+    held = ParetoEfficiency().check(FAR_APART, np.array([[3.3], [5.0], [10.0]]))
+    assert (held.answer, held.exact) == (Answer.HOLDS, False)
+    assert held.evidence.weights.dtype == float
+    crumb = ParetoEfficiency().check(FAR_APART, np.array([[3.3], [3.3], [1.6 - 1e-15]]))
+    assert crumb.answer is Answer.UNDECIDED
+    assert "floats round" in crumb.reason
+
+
+def test_large_markets_of_which_floats_lose_gains_are_undecided() -> None:
+    market = Market.of_arrays(np.ones((1001, 1)), [1e3], weight=[1e12, *[1.0] * 1000])
+    verdict = ParetoEfficiency().check(market, np.array([[0.0], *[[1.0]] * 1000]))
+    assert (verdict.answer, verdict.exact) == (Answer.UNDECIDED, False)
+    assert "ask in rationals" in verdict.reason
+
+
 def test_without_duals_there_are_no_weights() -> None:
     program = largest_gain(TWO, TWO.fair_utility(), TWO.fair_utility())
     assert _weights(program, SimpleNamespace(dual=None), TWO.fair_utility()) is None  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
 """Corrupted answers of all other solvers: those behind cvxpy and Pyomo, floats that hint at rationals, programs side by
-side, programs that grow; and the death of the process in which a solver runs. The judge is the exact optimum.
+side, programs that grow; and the death of the process in which a solver runs. The judge is the definition.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from answers import CHANGES, CLOSE, NAMES, SPOILS, policies, problems, truth, worth
+from answers import CHANGES, CLOSE, NAMES, SPOILS, bare, off_by, policies, problems, truth
+from plain_lp import NoPoint, Row, at_least, largest
+from plain_market import of, table, too_much
+from plainly import PROGRAMS
 from trials import Ending, Fault, Kind, TooLong, at_most
 
 from fairopt import allocate
@@ -29,7 +32,7 @@ from fairopt.backends.cvxpy import Clarabel, Cvxpy, Ecos, Scs
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.pyomo import Pyomo
-from fairopt.backends.solution import Solution, Status
+from fairopt.backends.solution import Solution
 from fairopt.deadline import time_limit
 from fairopt.errors import FairoptError
 from fairopt.methods.incremental_lp import IncrementalLP
@@ -143,18 +146,17 @@ def _wrong(says: str) -> Any:
 
 def _judge(name: str, number: int, found: Any, exact: bool) -> Ending:
     """Return RIGHT where a decision is the best one; `Fault` where it is not."""
-    market, right = problems()[number], truth(number, name)
-    got, scale = worth(name, market, found.shares), max(1.0, abs(right))
-    over = max(float(v) for v in (found.shares.sum(axis=0) - market.capacity))
-    close = 1e-9 if exact and found.exact else CLOSE
-    if abs(got - right) > close * scale or over > close * scale:
-        solution = found.solution
-        if over <= close * scale and solution is not None and None not in (solution.lower, solution.upper):
-            least, most = float(solution.lower), float(solution.upper)
-            if least - CLOSE * scale <= right <= most + CLOSE * scale and solution.gap > CLOSE:
-                return Ending.UNDECIDED  # it says itself how far it may be from the optimum
-        _wrong(f"{name}, market {number}: {got} where {right} is right; {over} GPUs too many")
-    return Ending.RIGHT
+    right = truth(number, name)
+    allowed = 1e-9 / CLOSE if exact and found.exact else 1.0
+    if (wrong := off_by(name, number, found)) <= allowed:
+        return Ending.RIGHT
+    scale, solution = max(1.0, abs(right)), found.solution
+    fits = float(too_much(bare(number), table(found.shares))) <= CLOSE
+    if fits and solution is not None and None not in (solution.lower, solution.upper):
+        least, most = float(solution.lower), float(solution.upper)
+        if least - CLOSE * scale <= right <= most + CLOSE * scale and solution.gap > CLOSE:
+            return Ending.UNDECIDED  # it says itself how far it may be from the optimum
+    return _wrong(f"{name}, market {number}: {wrong:.3g} times what is allowed from {right}")
 
 
 def decide(which: str, solvers: tuple[Solver | None, ...], draw: Random, exact: bool) -> Ending:
@@ -217,17 +219,21 @@ def many(draw: Random) -> Ending:
             continue
         if np.isinf(bundle).any():
             _wrong(f"{name}, market {number}, {how}, {which}: bundle {bundle.tolist()}")
-        told = market.misreport(market.users[user], report)
-        program = policy.formulate(told, policy.start(told))
-        best = Highs().solve(program).require_optimal().objective
-        span = program.variable_block("share").span
-        held = program.lower.astype(float).copy(), program.upper.astype(float).copy()
-        place = np.arange(span.start, span.stop).reshape(market.shape)[user]
+        told = of(market)
+        told = told._replace(
+            speedup=[list(map(Fraction, report)) if i == user else v for i, v in enumerate(told.speedup)]
+        )
+        gain, limits = PROGRAMS[name](told)
+        best = largest(gain, limits).value
         room = 1e-6 * max(1.0, float(np.abs(bundle).max()))
-        for side, moved in zip(held, (bundle - room, bundle + room), strict=True):
-            side[place] = moved
-        fixed = Highs().solve(replace(program, lower=np.maximum(held[0], program.lower.astype(float)), upper=held[1]))
-        if fixed.status is not Status.OPTIMAL or abs(fixed.objective - best) > 1e-4 * max(1.0, abs(best)):
+        for j, held in enumerate(bundle.tolist()):
+            share = {(user, j): Fraction(1)}
+            limits += [Row(share, Fraction(held + room)), at_least(share, Fraction(held - room))]
+        try:
+            right = best - largest(gain, limits).value <= 1e-4 * max(1.0, float(best))
+        except NoPoint:
+            right = False
+        if not right:
             _wrong(f"{name}, market {number}, {how}, {which}: bundle {bundle.tolist()} of {report.tolist()}")
     return Ending.RIGHT
 

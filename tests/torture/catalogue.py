@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import answers
 import boundaries
+import definitions
 import evidence
 import hard
 import inputs
 import stops
+import units
 
 TRIALS = {"a": 550_000, "b": 200_000, "c": 3_000, "d": 150_000, "e": 100_000}
-KINDS = [*inputs.KINDS, *answers.KINDS, *boundaries.KINDS, *hard.KINDS, *evidence.KINDS, *stops.KINDS]
+KINDS = [
+    *inputs.KINDS,
+    *units.KINDS,
+    *answers.KINDS,
+    *boundaries.KINDS,
+    *definitions.KINDS,
+    *hard.KINDS,
+    *evidence.KINDS,
+    *stops.KINDS,
+]

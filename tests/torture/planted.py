@@ -34,6 +34,7 @@ _CERTIFICATES, _MADE_UP, _RUNS, _PLANS = (
     "changed schedules",
 )
 _SPOILED, _HARD, _JUDGED = "spoiled answers of HiGHS", "decisions on hard numbers", "verdicts on hard numbers"
+_DEFINED, _UNITS = "decisions by definition", "files in other units"
 _V = "proofs/verifier/"
 PLANTED = [
     # verifiers
@@ -88,6 +89,36 @@ PLANTED = [
     Planted("fairopt/certificates/certificate.py", "    except (ValueError, RecursionError) as error:\n", "    except OSError as error:\n", "read certificate"),
     Planted("fairopt/importing/fields.py", "except (ValueError, OverflowError) as error:", "except OverflowError as error:", "read import kueue"),
     Planted("fairopt/problem/frames.py", "return table, listed_names(users, \"users\"), listed_names(types, \"types\")", "return table, users, types", "call Market.of"),
+    # what a decision in floats and an exact one share: formulations, rules, what a market says
+    Planted("models/baselines/max_efficiency.py", "p.maximize((problem.speedup * share).sum(),", "p.maximize((problem.speedup * share * problem.weight[:, None]).sum(),", _HARD),
+    Planted("models/robust/robust.py", "problem.weight[envious], problem.weight[envied])", "problem.weight[envied], problem.weight[envious])", _HARD),
+    Planted("models/robust/robust.py", "bundles = [in_use(problem, i, row) for i, row in enumerate(problem.equal_split())]", "bundles = list(problem.equal_split())", _HARD),
+    Planted("models/robust/robust.py", "return worth - (short[place] * factor).sum(axis=1)", "return worth - (short[place] * factor).sum(axis=1) / 2", _DEFINED),
+    Planted("models/gavel/normaliser.py", "Normaliser.OWN_PARTITION: lambda market: market.fair_utility(),", "Normaliser.OWN_PARTITION: lambda market: replace(market, demand=None).fair_utility(),", _HARD),
+    Planted("models/gavel/normaliser.py", "market.utility(isolated(market))", "market.fair_utility()", _DEFINED),
+    Planted("models/gavel/partitions.py", "(np.minimum(held, market.limit) / held)", "(held / held)", _HARD),
+    Planted("models/gavel/partitions.py", "asked = asked * total / max(total, asked.sum())", "asked = asked * total / asked.sum()", _HARD),
+    Planted("models/baselines/equal_split.py", "part = np.where(open_, weight, 0) * (left / weight[open_].sum())", "part = np.where(open_, weight, 0) * (left / weight.sum())", _HARD),
+    Planted("models/gavel/hierarchical.py", "part[child] = whole * weight[child] / total if heavy else whole / len(able)", "part[child] = whole / len(heavy) if heavy else whole / len(able)", _DEFINED),
+    Planted("models/gavel/hierarchical.py", "able, heavy = able[:1], []", "able, heavy = able[-1:], []", _DEFINED),
+    Planted("models/gandiva_fair/second_price_trading.py", "price = second if bid else", "price = (second + ratio[seller]) / 2 if bid else", _HARD),
+    Planted("models/gandiva_fair/second_price_trading.py", "may_buy = deque(sorted(users, key=lambda i: (-rank[i], market.users[i])))", "may_buy = deque(sorted(reversed(users), key=lambda i: -rank[i]))", _DEFINED),
+    Planted("models/nash/partial_allocation.py", "shares = kept[:, None] * (", "shares = kept[:, None] ** 2 * (", _HARD),
+    Planted("fairopt/problem/market.py", "mean = (self.speedup * (self.weight / whole)[:, None]).sum(axis=0)", "mean = (self.speedup / whole[:, None]).sum(axis=0)", _DEFINED),
+    Planted("fairopt/problem/market.py", "return np.asarray(np.multiply.outer(self.weight / self.weight.sum(), self.capacity))", "return np.asarray(np.multiply.outer(self.weight * 0 + 1 / self.weight.sum(), self.capacity))", _HARD),
+    Planted("fairopt/problem/share_variables.py", "upper=np.where(market.speedup > 0, most, 0)", "upper=np.where(market.speedup > 0, INFINITY, 0)", _DEFINED),
+    Planted("fairopt/problem/share_variables.py", "(below[rows] @ bundle <= own.cap[n:][rows])", "(below[rows] @ bundle <= 2 * own.cap[n:][rows])", _DEFINED),
+    Planted("fairopt/problem/share_variables.py", "(bundle.sum(axis=1) <= market.demand)", "(bundle.sum(axis=1) <= 2 * market.demand)", _SPOILED),
+    Planted("models/oef/noncooperative.py", "(own == problem.weight * level)", "(own == level)", _SPOILED),
+    Planted("fairopt/problem/floors.py", "usable(exact.speedup, most[:n], exact.limit)", "usable(exact.speedup, most[:n], None)", _DEFINED),
+    Planted("fairopt/problem/throughput.py", "fastest_first = np.argsort(-speedup,", "fastest_first = np.argsort(speedup,", _JUDGED),
+    Planted("fairopt/problem/checks.py", "float_table(values, \"demand\", 1)", "2 * float_table(values, \"demand\", 1)", _HARD),
+    Planted("fairopt/properties/shares/envy_freeness.py", "scale = market.weight[users] / market.weight[others]", "scale = market.weight[users] / market.weight[users]", _JUDGED),
+    Planted("fairopt/properties/shares/work_conservation.py", "np.where(market.speedup > 0, idle / sizes(market), 0)", "np.where(market.speedup > 1, idle / sizes(market), 0)", _JUDGED),
+    Planted("fairopt/properties/shares/pareto_efficiency.py", "(share.sum(axis=1) <= market.limit).where(limited)", "(share.sum(axis=1) <= 2 * market.limit).where(limited)", _JUDGED),
+    Planted("fairopt/problem/files/market.py", "weight * share, limit)", "weight, limit)", _DEFINED),
+    Planted("fairopt/problem/files/market.py", "share = part / sum(parts)", "share = 1 / Fraction(len(parts))", _DEFINED),
+    Planted("fairopt/importing/quantities.py", "f\"{name}i\": Fraction(1024) ** power", "f\"{name}i\": Fraction(1000) ** power", _UNITS),
 ]  # fmt: skip
 PLANTED = [each for each in PLANTED if each.kind]
 

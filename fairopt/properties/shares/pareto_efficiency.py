@@ -16,7 +16,7 @@ from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use, shrunk
-from fairopt.program import INFINITY, Array, Formulation, Number, Program, fractions, number_text
+from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
 from fairopt.properties.boundary import Reach, TradeBoundary, reach
 from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, nothing_known, unknown_speedups
@@ -25,6 +25,11 @@ from fairopt.properties.shares.feasibility import Feasibility, sizes
 from fairopt.properties.shares.pareto_within_bounds import gain_at_all, reached, worst_cycle
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import SpeedupsThatHold
+
+#: A sum of floats may be off by this part of it; a `GRAIN` is less than what is told of shares in floats.
+UNSEEN, GRAIN = 8 * ROUNDING, 1e-9
+#: Up to so many speedups, what floats cannot tell is decided in rationals.
+MOST_EXACT = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +147,8 @@ class ParetoEfficiency(AllocationProperty):
             return Verdict(self.name, Answer.FAILS, worst[j], "GPUs", market.exact, effort, witness)
         own = market.utility(fitted)
         fair = market.fair_utility()
+        if not market.exact and (own / fair).sum() * UNSEEN > max(tolerance, GRAIN):
+            return self._in_fractions(market, shares, tolerance)
         program = largest_gain(market, own, fair)
         solution = optimum_of(program)
         point = solution.point if market.exact else solution.point.astype(float)
@@ -159,6 +166,21 @@ class ParetoEfficiency(AllocationProperty):
         if verdict.answer is Answer.FAILS:
             return verdict
         return replace(verdict, evidence=_weights(program, solution, fair))
+
+    def _in_fractions(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        """Return the verdict on floats of which a sum loses gains: some have very many times their equal share."""
+        if market.speedup.size > MOST_EXACT:
+            reason = "some have so many times their equal share that floats lose what others gain: ask in rationals"
+            return Verdict.undecided(self.name, reason)
+        verdict = self._check(market.as_(Fraction), fractions(shares), Fraction(tolerance))
+        witness, proof = verdict.witness, verdict.evidence
+        if isinstance(witness, DominatingAllocation):
+            witness = DominatingAllocation(cast(witness.allocation, float), cast(witness.gains, float), market.users)
+            if (witness.gains <= GRAIN * (market.speedup * market.capacity).sum(axis=1)).all():
+                return Verdict.undecided(self.name, "what could be gained is as little as floats round shares")
+        if proof is not None:
+            proof = ParetoWeights(*(cast(each, float) for each in (proof.weights, proof.prices, proof.demand_prices)))
+        return replace(verdict, exact=False, margin=float(verdict.margin or 0), witness=witness, evidence=proof)
 
     def _within_bounds(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stated = self._check(market, shares, tolerance)

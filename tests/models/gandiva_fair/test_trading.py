@@ -150,6 +150,24 @@ def test_floats_agree_with_fractions():
         assert np.array_equal(replay(market.as_(float), trades), shares)
 
 
+def test_no_crumb_is_left_that_trades_again_in_floats():
+    """B and then C sell A what they cannot use: a last digit that B keeps must not buy all that A has left."""
+    market = Market.of([[1, 0], [0, 2], [0, 1]], [5, 4], weight=[2, 4, 3], users=["A", "B", "C"])
+    exact = trade(market)[0]
+    assert exact.tolist() == [[F(10, 3), 0], [0, F(8, 3)], [F(5, 3), F(4, 3)]]
+    floats = market.as_(float)
+    assert np.allclose(trade(floats)[0], exact.astype(float), rtol=1e-12, atol=1e-12)
+    many = SecondPriceTrading().many_bundles(floats, None)(np.arange(3), floats.speedup)
+    assert np.allclose(many, exact.astype(float), rtol=1e-12, atol=1e-12)
+
+
+def test_ratios_that_are_equal_as_floats_only_are_told_apart():
+    """B's ratio is the larger by a part of 1e-16; who buys first pays what the next one bids."""
+    assert 0.9 / 0.3 == 3.0 < F(0.9) / F(0.3)
+    market = Market.of_arrays([[3.0, 1.0], [0.9, 0.3], [1.0, 1.0]], [2.0, 7.0], weight=[1, 2, 3])
+    assert np.allclose(trade(market)[0], trade(market.as_(F))[0].astype(float), rtol=1e-12, atol=1e-12)
+
+
 def test_trades_survive_json():
     for market in (TABLE_3, TABLE_3.as_(float)):
         _, trades = trade(market)
