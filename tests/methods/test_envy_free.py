@@ -11,7 +11,7 @@ from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import OutOfTime
-from fairopt.methods.envy_free import envy_free_shares, group_multipliers, interior_start, relaxation, restricted_lp
+from fairopt.methods.envy_free import envy_free_shares, group_multipliers, relaxation, restricted_lp
 from fairopt.methods.envy_free import solve as envy_free_solve
 from fairopt.methods.envy_free.restricted_lp import RestrictedLP
 from fairopt.methods.grouping import evened_out, identical_rows, shared_out
@@ -155,52 +155,6 @@ def test_demands_that_bind_for_most_users_agree_with_highs(monkeypatch, speedups
     assert own.solution.gap <= GAP
     check_shares(market, own.shares)
     check_bound(market, own.solution)
-
-
-def nearly_rank_one(seed: int, users: int, types: int) -> Market:
-    random = np.random.default_rng([seed, users])
-    rows = np.outer(random.lognormal(0, 1, users), random.lognormal(0, 0.5, types))
-    return Market.of_arrays(rows * random.uniform(0.95, 1.05, rows.shape), random.integers(1, 20, types))
-
-
-def test_users_who_could_buy_any_type_begin_at_a_point_inside(monkeypatch):
-    market = nearly_rank_one(0, 50, 9)
-    plain = allocate(CooperativeOEF(), market).solution
-    begun = []
-
-    def begin(users):
-        begun.append(interior_start.interior_start(users))
-        return begun[-1]
-
-    monkeypatch.setattr(interior_start, "FEWEST", 41)
-    monkeypatch.setattr(envy_free_solve, "interior_start", begin)
-    found = allocate(CooperativeOEF(), market)
-    check_shares(market, found.shares)
-    assert found.solution.gap <= GAP
-    assert found.solution.lower == pytest.approx(plain.lower, rel=1e-7)
-    # most rows that bind in the end are told from the start
-    at, end = begun[0], found.solution.warm_start.at
-    told = set(zip(at.rows.envious.tolist(), at.rows.envied.tolist(), strict=True))
-    bind = set(zip(end.rows.envious.tolist(), end.rows.envied.tolist(), strict=True))
-    assert len(told & bind) >= 0.6 * len(bind)
-    assert found.solution.effort["iterations"] < plain.effort["iterations"]
-
-
-def test_numbers_that_are_none_are_no_start(monkeypatch):
-    monkeypatch.setattr(interior_start, "FEWEST", 41)
-    monkeypatch.setattr(interior_start, "MOST_STEPS", 1)
-    monkeypatch.setattr(
-        interior_start.NewtonStep, "stepped", lambda step, gap: step.point._replace(bundle=step.point.bundle * np.nan)
-    )
-    assert allocate(CooperativeOEF(), nearly_rank_one(0, 50, 9)).solution.gap <= GAP
-
-
-def test_users_who_clearly_want_one_type_do_not(monkeypatch):
-    monkeypatch.setattr(interior_start, "FEWEST", 41)
-    monkeypatch.setattr(envy_free_solve, "interior_start", None)
-    for speedups in (even, rising):
-        market = large_market(50, 9, speedups)
-        assert allocate(CooperativeOEF(), market).solution.gap <= GAP
 
 
 def test_bounds_of_the_interior_point_method_hold_exactly(monkeypatch):
