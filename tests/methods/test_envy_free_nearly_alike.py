@@ -67,14 +67,14 @@ def test_equations_that_floats_do_not_solve_are_an_error(monkeypatch):
 def test_steps_are_held_harder_where_equations_have_no_solution(monkeypatch):
     held = list[float]()
 
-    class Fails(interior_point._Newton):
+    class Fails(interior_point.NewtonStep):
         def __init__(self, program, pairs, point, hold):
             held.append(hold)
             if len(held) == 2:
                 raise np.linalg.LinAlgError
             super().__init__(program, pairs, point, hold)
 
-    monkeypatch.setattr(interior_point, "_Newton", Fails)
+    monkeypatch.setattr(interior_point, "NewtonStep", Fails)
     assert interior(nearly_alike(12, 1e-2), np.arange(12)).gap < 1e-7
     assert held[1] < held[0] < held[2]
     assert min(held[2:]) >= held[2] / interior_point.SOFTER  # not where it failed again

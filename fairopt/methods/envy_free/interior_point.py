@@ -65,7 +65,7 @@ def interior(users: Users, direction: Array) -> Interior:
             if remaining() < 2 * step:  # what is long in it cannot be interrupted, and its proof takes time as well
                 break
             try:
-                point = _Newton(program, pairs, point, hold).stepped(best.gap)
+                point = NewtonStep(program, pairs, point, hold).stepped(best.gap)
             except OutOfTime:
                 break
             except np.linalg.LinAlgError:
@@ -90,7 +90,7 @@ def _stalled(gap: float, since: int, total: float) -> bool:
     return (gap < CLOSE or total < NEAR) and since > (ENDING if gap < SMALL else STALLED)
 
 
-class _Newton:
+class NewtonStep:
     """The equations of a step from ``point``, with the bundles eliminated."""
 
     def __init__(self, program: InteriorProgram, pairs: EnvyPairs, point: Point, hold: float) -> None:

@@ -116,6 +116,9 @@ class Interior:
 class InteriorProgram:
     """The numbers of the program: who may hold what, speedups by direction, demands, and the objective."""
 
+    #: how many rows of each user count as tight, each way
+    tightest = TIGHTEST
+
     def __init__(self, users: Users, direction: Array) -> None:
         self.users, self.direction = users, direction
         self.first = np.unique(direction, return_index=True)[1]
@@ -186,11 +189,11 @@ class InteriorProgram:
         return slacks
 
     def _tightest(self, slacks: Array, worth: Array) -> tuple[Array, Array]:
-        """Return the `TIGHTEST` rows of each direction as envious and of each user as envied, ordered by the envied."""
+        """Return the `tightest` rows of each direction as envious and of each user as envied, ordered by the envied."""
         tight = np.zeros(slacks.shape[::-1], dtype=bool)
         relative = slacks.T / worth
         for axis in (0, 1):
-            count = min(TIGHTEST, relative.shape[axis]) - 1
+            count = min(self.tightest, relative.shape[axis]) - 1
             nearest = np.argpartition(relative, count, axis=axis).take(np.arange(count + 1), axis=axis)
             np.put_along_axis(tight, nearest, True, axis=axis)
         envied, envious = np.nonzero(tight & (relative < INFINITY))
@@ -202,7 +205,7 @@ class InteriorProgram:
         Of very many violated rows, the tightest are added: the next step ends most of the others.
         """
         violated = slacks < 0
-        many = np.count_nonzero(violated) > TIGHTEST * len(self.value)
+        many = np.count_nonzero(violated) > self.tightest * len(self.value)
         new = np.zeros_like(violated) if many else violated
         if many or best > CLOSE:
             new[self._tightest(slacks, point.worth)] = True

@@ -10,9 +10,10 @@ import numpy as np
 from fairopt.deadline import left
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.bounds import DualBound, lower_bound, upper_bound
+from fairopt.methods.envy_free.interior_start import could_buy_any, interior_start
 from fairopt.methods.envy_free.nearly_alike import SPREAD, SpreadUsers
 from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
-from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum, envy_free_optimum, interior_optimum
+from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum, envy_free_optimum, in_parts, interior_optimum
 from fairopt.methods.envy_free.restricted_lp import RestrictedStart
 from fairopt.methods.envy_free.smoothed_dual import smoothed_multipliers
 from fairopt.methods.grouping import shared_out
@@ -160,6 +161,8 @@ def _candidates(
             yield near.back(found), PROVEN
             if len(rows[0]) <= MANY:
                 yield near.back(near.with_room(found)), PROVEN
+        elif could_buy_any(at):
+            at = interior_start(in_parts(*rows)[0]) or at
     if at.dual:  # where numbers are strained, the multipliers of the other simplex method may prove more
         yield envy_free_optimum(*rows, at), STRAINED
     yield envy_free_optimum(*rows, replace(at, dual=False)), np.inf
