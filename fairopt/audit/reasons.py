@@ -136,7 +136,7 @@ class Reasons:
                         f"{words}{number_text(held)} and may hold {number_text(most)}",
                         name,
                     )
-            left = books.said.stock[column - books.k] - books.said.held[:, column].sum()
+            left = max(0, books.said.stock[column - books.k] - books.said.held[:, column].sum())
             if amount > left:
                 words = f"it takes {number_text(amount)} {name}, and {number_text(left)} {are(left)} free"
                 return Stop(books.market.types[j], Cause.GOOD, words, name)
