@@ -172,6 +172,8 @@ def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
                 said = "; ".join(f"{user} {gained(each, user)}" for user in shown)
                 more = f"; and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
                 say(f"  {each.policy}: {heading} {said}{more}")
+        for words in each.overbooked:
+            say(f"  {each.policy}: {words}")
         if each.gains and each.verdicts:
             said = ", ".join(f"{name} {MARKS[own.answer]}" for name, own in each.verdicts.items())
             say(f"  {each.policy}: then {said}")

@@ -127,8 +127,8 @@ def seconds_of(rows: Sequence[Row], properties: Sequence[Property]) -> str:
 def _metrics(numbers: Metrics | None) -> tuple[str, ...]:
     if numbers is None:
         return ("-",) * len(OF_METRICS)
-    price = max(float(numbers.price_of_fairness), 0.0)
-    return number_text(float(numbers.total_efficiency)), f"{price:.1%}", f"{float(numbers.jain_index):.3f}"
+    price = f"{float(numbers.price_of_fairness):z.1%}"  # below 0 where more is given out than there is
+    return number_text(float(numbers.total_efficiency)), price, f"{float(numbers.jain_index):.3f}"
 
 
 def _measures(found: Measures) -> tuple[str, ...]:

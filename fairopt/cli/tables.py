@@ -107,7 +107,7 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
     stated = "" if market.known.all() else "at the speedups as the market states them: "
     say(
         f"{stated}total efficiency {number_text(numbers.total_efficiency)}, price of fairness "
-        f"{float(numbers.price_of_fairness):.1%}, Jain's index {float(numbers.jain_index):.3f}, in use: {idle}"
+        f"{float(numbers.price_of_fairness):z.1%}, Jain's index {float(numbers.jain_index):.3f}, in use: {idle}"
     )
 
 
