@@ -10,7 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from fairopt.backends import Highs, Solution
+from fairopt.backends import Highs
+from fairopt.backends.solution import Solution
 from fairopt.errors import BadInput
 from fairopt.evidence import certify_solution
 from fairopt.methods.columns.columns import Times, columns
