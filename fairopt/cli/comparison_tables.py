@@ -8,7 +8,7 @@ from typing import TypeVar
 from rich.text import Text
 
 from fairopt.cli.round_tables import short
-from fairopt.cli.tables import MARKS, STYLES, fits, range_of, say, table_of, uniqueness, what_shows
+from fairopt.cli.tables import MARKS, STYLES, fits, range_of, say, table_of, what_shows
 from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
 from fairopt.metrics import Metrics
 from fairopt.policy import Uniqueness
@@ -44,7 +44,7 @@ def left_out(others: Mapping[str, str]) -> None:
 def markets(rows: Sequence[AllocationRow], market: Market, properties: Sequence[Property]) -> None:
     """Print the comparison on a market."""
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
-    notes = [f"  {row.policy.name}, {uniqueness(row.unique)}" for row in rows if row.unique != Uniqueness()]
+    notes = [f"  {row.policy.name}, {row.unique.words}" for row in rows if row.unique != Uniqueness()]
     notes += [
         f"  {row.policy.name}, {name}: holds for some optimum, not for all"
         for row in rows

@@ -74,7 +74,7 @@ def decision(decided: Allocation, unique: Uniqueness | None) -> None:
     """Print the shares and throughputs of a decision; of ``unique``, None where it was not asked."""
     _shares(decided)
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
-    only = f"; {uniqueness(unique)}" if unique else ""
+    only = f"; {unique.words}" if unique else ""
     near = f"; irrational, throughputs are proven to a part of {float(decided.error):.0e}" if decided.error else ""
     say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{near}{only}")
     solution = decided.solution
@@ -83,12 +83,6 @@ def decision(decided: Allocation, unique: Uniqueness | None) -> None:
             f"proven, all rounding counted: the optimum is at most {number_text(solution.upper)}, and these shares, "
             f"corrected by no more than rounding, are within a relative gap of {solution.gap:.1e}"
         )
-
-
-def uniqueness(found: Uniqueness) -> str:
-    """Return whether a decision is the only optimum, in words."""
-    said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised, or not known"}
-    return f"unique utilities: {said[found.utilities]}; unique shares: {said[found.shares]}"
 
 
 def range_of(market: Market) -> str:
