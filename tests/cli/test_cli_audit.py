@@ -216,7 +216,7 @@ def test_an_audit_says_that_more_is_held_than_there_is(now: Path, fairopt: Calla
     assert re.search(rf">2</td>\s*<td[^>]*>{held}</td>\s*<td[^>]*>0</td>", text)
 
 
-def test_a_rule_that_gives_out_more_than_there_is_is_said(now: Path, fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+def test_a_rule_that_gives_out_too_much_is_said(now: Path, fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     """Kueue counts quotas: it starts 4 H100 of train within its quota of 6, and batch keeps its 6 of 8."""
     page = tmp_path / "page.html"
     words = "10 H100 are given out, and there are 8"

@@ -25,9 +25,7 @@ def test_the_table_has_what_was_found_and_what_is_proved(fairopt: Callable[..., 
     assert "proved of all such lies" in ran.out
 
 
-def test_an_interrupted_search_prints_what_it_has(
-    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_search_prints_what_it_has(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted_at_the_second(policy: Policy, *given: Any) -> Incentives:
         if policy.name == "max-min":
             raise KeyboardInterrupt
