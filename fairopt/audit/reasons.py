@@ -61,7 +61,7 @@ class Reason:
         said = "; ".join(dict.fromkeys(each.words for each in self.stops)) or "it may run on no type that there is"
         some = [*self.elsewhere[:NAMED], *[f"{len(self.elsewhere) - NAMED} more types"] * (len(self.elsewhere) > NAMED)]
         other = f". It may not run on {', nor on '.join(some)}" if some else ""
-        return f"{self.gang} ({self.gpus} GPUs) waits: {said}{other}"
+        return f"{self.gang} ({self.gpus} GPU{'s' * (self.gpus != 1)}) waits: {said}{other}"
 
 
 @dataclass(frozen=True, eq=False)

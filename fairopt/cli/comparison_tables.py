@@ -51,7 +51,7 @@ def markets(rows: Sequence[AllocationRow], market: Market, properties: Sequence[
         for name, over in row.over_optima.items()
         if (over.some.answer, over.every.answer) == (Answer.HOLDS, Answer.FAILS)
     ]
-    title = f"{len(market.users)} users share {gpus}."
+    title = f"{len(market.users)} {'user shares' if len(market.users) == 1 else 'users share'} {gpus}."
     if said := stand_ins(market):
         title += f"\n{said}"
     if within := range_of(market):

@@ -204,7 +204,7 @@ def lie(policy: Policy, market: Market, witness: Misreport) -> None:
         limit = "" if market.limit[i] == INFINITY else number_text(market.limit[i])
         table.add_row(user, *map(number_text, market.speedup[i]), number_text(market.weight[i]), limit)
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
-    say(f"{len(market.users)} users share {gpus} under {policy.name}:")
+    say(f"{len(market.users)} {'user shares' if len(market.users) == 1 else 'users share'} {gpus} under {policy.name}:")
     say(table)
     choice = "whatever optima are chosen" if witness.every_optimum else "by the optima that were chosen"
     say(f"{witness}: {number_text(witness.gain)} more, {choice}")

@@ -234,6 +234,17 @@ def test_compare_and_verify_say_one_price_of_what_is_more_than_there_is(now: Pat
     assert "price of fairness -25.0%" in fairopt("verify", now, given, "--property", "feasibility").out
 
 
+def test_one_is_said_of_one(now: Path, fairopt: Callable[..., Ran]) -> None:
+    alone = now.with_name("alone.toml")
+    alone.write_text(
+        'schema = 1\ntypes = ["T"]\ncapacity = [2]\nuser = [{ name = "u", speedup = [1], group = "g" }]\n'
+        'group = [{ name = "g" }]\ngang = [{ name = "a", user = "u", gpus = 1 }]\n'
+    )
+    said = fairopt("audit", alone, "--policy", "kueue").out
+    assert said.startswith("1 user in 1 group, 2 T (2 free); 0 gangs run, 1 waits\n")
+    assert "a (1 GPU) waits: " in said
+
+
 def test_a_change_that_no_object_says_is_named(now: Path, fairopt: Callable[..., Ran]) -> None:
     ran = fairopt("whatif", now, "--set", "H100.capacity=16", "--policy", "kueue", "--emit", "kueue")
     assert (ran.status, ran.out) == (0, "")
