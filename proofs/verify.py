@@ -16,4 +16,8 @@ if __name__ == "__main__":  # run as a program, wherever it lies
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     from verifier import front  # type: ignore[import-not-found]
 
-    sys.exit(front.main())
+    try:
+        status = front.main()
+    except BrokenPipeError:  # the reader of a pipe went away, as `head` does: nothing is rejected by that
+        sys.stdout, status = None, 141  # None, else Python would try again at exit
+    sys.exit(status)

@@ -238,3 +238,10 @@ def test_the_page_of_licences_names_every_library_that_fairopt_needs() -> None:
         name = each.partition(">=")[0].partition("[")[0].lower()
         assert stated.get(name), name
         assert stated[name] != "not stated", name
+
+
+def test_the_page_about_installing_names_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "howto" / "install.md").read_text(encoding="utf-8")
+    named = {each.split("]'")[0] for each in page.split("| `'.[")[1:]}
+    assert named == set(project["optional-dependencies"]) - {"dev", "docs", "mutation"}

@@ -11,6 +11,7 @@ import numpy as np
 
 from fairopt import discovery
 from fairopt.audit.books import Books
+from fairopt.audit.reasons import are
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy
 from fairopt.errors import FairoptError, NotCapable
@@ -19,7 +20,7 @@ from fairopt.policy import Allocation, Policy, Trait, decide
 from fairopt.policy.decide import can_be_exact
 from fairopt.policy.grounds import Grounds
 from fairopt.problem import Market
-from fairopt.program import Array, Number
+from fairopt.program import Array, Number, number_text
 from fairopt.properties import AllocationProperty, Verdict
 from fairopt.properties.verdict import plain
 
@@ -55,6 +56,18 @@ class Alternative:
     def total(self, user: str) -> Number:
         """Return how many GPUs a user gains in all."""
         return sum(self.gains.get(user, {}).values())
+
+    @property
+    def overbooked(self) -> tuple[str, ...]:
+        """Of which types it gives more than there is, in words: a rule that counts quotas may, and gangs would wait."""
+        if self.after is None or self.shares is None:
+            return ()
+        rows = zip(self.after.types, self.after.capacity, self.shares.sum(axis=0), strict=True)
+        return tuple(
+            f"{number_text(given)} {kind} are given out, and there {are(there)} {number_text(there)}"
+            for kind, there, given in rows
+            if given > there
+        )
 
     def to_json(self, *, exact: bool = False) -> dict[str, Any]:
         """Return JSON types."""

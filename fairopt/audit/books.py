@@ -141,7 +141,12 @@ class Books:
     @cached_property
     def free(self) -> Array:
         """The whole GPUs of each type that nobody holds (k,); 0 where more are held than there are."""
-        return np.maximum(whole(self.market.capacity - self.all_held), 0)
+        return np.maximum(self.left, 0)
+
+    @cached_property
+    def left(self) -> Array:
+        """The same, negative where more are held than there are: so many must go before any is free (k,)."""
+        return whole(self.market.capacity - self.all_held)
 
     @cached_property
     def all_held(self) -> Array:
@@ -251,10 +256,10 @@ class Books:
         return found
 
     def free_for(self, node: int, gpu_type: int) -> int:
-        """Return the free GPUs of a type that serve no starving gangs of others than a node."""
+        """Return what is left of a type, less what serves starving gangs of others than a node."""
         others = (gang for gang in self.served if self.owed_at[gang] != (node, gpu_type))
         taken = sum(int(self.gangs.gpus[gang]) for gang in others if self.owed_at[gang][1] == gpu_type)
-        return int(self.free[gpu_type]) - taken
+        return int(self.left[gpu_type]) - taken
 
     def waiting_below(self, node: int) -> list[int]:
         """Return the pending gangs of GPUs of a user, or of all users in a group, in the same order."""

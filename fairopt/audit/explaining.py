@@ -196,7 +196,7 @@ def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
                 steps.append(f"raise the cap of {books.said.nodes[node]} from {number_text(cap)} to {to}")
         steps += _goods_steps(books, gang, j, spare if reasons.is_owed(gang, j) else SpareGoods(books))
         kept = [] if reasons.is_owed(gang, j) else books.kept_by_others(user, j)
-        free = books.free_for(books.owed_at[gang][0], j) if reasons.is_owed(gang, j) else int(books.free[j])
+        free = books.free_for(books.owed_at[gang][0], j) if reasons.is_owed(gang, j) else int(books.left[j])
         open_to_all = max(0, free - sum(each.gpus for each in kept))
         for other, reserve in kept:
             lent = min(reserve, gpus - open_to_all, free - open_to_all)
@@ -204,8 +204,9 @@ def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
                 steps.append(f"let {books.said.nodes[other]} lend {lent} of the {reserve} {kind} that it keeps")
                 open_to_all, total = open_to_all + lent, total + lent
         if gpus > open_to_all:
-            steps.append(f"free or add {gpus - open_to_all} {kind}")
-            total += gpus - open_to_all
+            missing = gpus - open_to_all - min(0, free)
+            steps.append(f"free or add {missing} {kind}")
+            total += missing
         found.append(Loan(name, kind, total, tuple(steps or ["nothing in the file stops it"])))
     yield from sorted(found, key=lambda loan: (loan.gpus, len(loan.steps)))
 

@@ -61,7 +61,7 @@ class Reason:
         said = "; ".join(dict.fromkeys(each.words for each in self.stops)) or "it may run on no type that there is"
         some = [*self.elsewhere[:NAMED], *[f"{len(self.elsewhere) - NAMED} more types"] * (len(self.elsewhere) > NAMED)]
         other = f". It may not run on {', nor on '.join(some)}" if some else ""
-        return f"{self.gang} ({self.gpus} GPUs) waits: {said}{other}"
+        return f"{self.gang} ({self.gpus} GPU{'s' * (self.gpus != 1)}) waits: {said}{other}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ class Reasons:
                         f"{words}{number_text(held)} and may hold {number_text(most)}",
                         name,
                     )
-            left = books.said.stock[column - books.k] - books.said.held[:, column].sum()
+            left = max(0, books.said.stock[column - books.k] - books.said.held[:, column].sum())
             if amount > left:
                 words = f"it takes {number_text(amount)} {name}, and {number_text(left)} {are(left)} free"
                 return Stop(books.market.types[j], Cause.GOOD, words, name)

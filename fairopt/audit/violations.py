@@ -134,7 +134,7 @@ def _on_type(
     books: Books, j: int, gangs: list[int], users: list[int], spare: SpareGoods, only: int | None
 ) -> Iterator[Mend]:
     """Yield the mend on one type; none where what is free is enough. ``spare`` is left as it is after it."""
-    free = int(books.free[j]) if only is None else books.free_for(only, j)
+    free = int(books.left[j]) if only is None else books.free_for(only, j)
     helped, granted, lacks = _helped(books, j, gangs, free + reclaimable(books, j, users), spare, users)
     total = sum(int(books.gangs.gpus[gang]) for gang in helped)
     kind, first = books.market.types[j], int(books.gangs.gpus[gangs[0]])

@@ -279,6 +279,8 @@ def main() -> None:
     except SystemExit as ended:
         if isinstance(ended.__context__, BrokenPipeError):  # typer would exit with 1: "a property fails"
             raise SystemExit(Exit.NOBODY_READS) from None
+        if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # typer ends without a word
+            _end("interrupted", Exit.INTERRUPTED)
         raise
     except BrokenPipeError:
         sys.stdout = sys.stderr = None  # else Python would try again at exit

@@ -34,11 +34,12 @@ def audit(found: Audit, *, in_full: bool) -> None:
     )
     pending = int(books.gangs.pending.sum())
     said = books.said
-    groups = f" in {len(said.groups)} groups" if said.groups else ""
+    groups = f" in {len(said.groups)} group{'s' * (len(said.groups) > 1)}" if said.groups else ""
     by = f", read by {found.source}" if found.source else ""
     runs = len(books.gangs) - pending
     waits = f"{runs} gang{'' if runs == 1 else 's'} run{'s' if runs == 1 else ''}, {pending} wait{'s' * (pending == 1)}"
-    say(f"{len(said.users)} users{groups}, {gpus}; {waits}{by}")
+    users = f"{len(said.users)} user{'s' * (len(said.users) != 1)}"
+    say(f"{users}{groups}, {gpus}; {waits}{by}")
     if books.by_weight:
         say("Nobody is guaranteed anything: what is owed is the part by weight, and no promise.")
     if not len(books.gangs) and not books.said.held.any():
@@ -172,6 +173,8 @@ def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
                 said = "; ".join(f"{user} {gained(each, user)}" for user in shown)
                 more = f"; and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
                 say(f"  {each.policy}: {heading} {said}{more}")
+        for words in each.overbooked:
+            say(f"  {each.policy}: {words}")
         if each.gains and each.verdicts:
             said = ", ".join(f"{name} {MARKS[own.answer]}" for name, own in each.verdicts.items())
             say(f"  {each.policy}: then {said}")

@@ -11,6 +11,7 @@ from fairopt.cli.round_tables import short
 from fairopt.cli.tables import MARKS, STYLES, fits, range_of, say, table_of, what_shows
 from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
 from fairopt.metrics import Metrics
+from fairopt.policy import Uniqueness
 from fairopt.problem import Market
 from fairopt.problem.batch import Batch
 from fairopt.problem.ranges import stand_ins
@@ -43,13 +44,14 @@ def left_out(others: Mapping[str, str]) -> None:
 def markets(rows: Sequence[AllocationRow], market: Market, properties: Sequence[Property]) -> None:
     """Print the comparison on a market."""
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
-    notes = [
+    notes = [f"  {row.policy.name}, {row.unique.words}" for row in rows if row.unique != Uniqueness()]
+    notes += [
         f"  {row.policy.name}, {name}: holds for some optimum, not for all"
         for row in rows
         for name, over in row.over_optima.items()
         if (over.some.answer, over.every.answer) == (Answer.HOLDS, Answer.FAILS)
     ]
-    title = f"{len(market.users)} users share {gpus}."
+    title = f"{len(market.users)} {'user shares' if len(market.users) == 1 else 'users share'} {gpus}."
     if said := stand_ins(market):
         title += f"\n{said}"
     if within := range_of(market):
@@ -127,8 +129,8 @@ def seconds_of(rows: Sequence[Row], properties: Sequence[Property]) -> str:
 def _metrics(numbers: Metrics | None) -> tuple[str, ...]:
     if numbers is None:
         return ("-",) * len(OF_METRICS)
-    price = max(float(numbers.price_of_fairness), 0.0)
-    return number_text(float(numbers.total_efficiency)), f"{price:.1%}", f"{float(numbers.jain_index):.3f}"
+    price = f"{float(numbers.price_of_fairness):z.1%}"  # below 0 where more is given out than there is
+    return number_text(float(numbers.total_efficiency)), price, f"{float(numbers.jain_index):.3f}"
 
 
 def _measures(found: Measures) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ def _say(found: Frontier) -> None:
     """Print the curves of each goal, then the policies beside them."""
     market = found.market
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
-    tables.say(f"{len(market.users)} users share {gpus}.")
+    tables.say(f"{len(market.users)} {'user shares' if len(market.users) == 1 else 'users share'} {gpus}.")
     for goal in dict.fromkeys(curve.goal for curve in found.curves):
         _say_goal(goal, [curve for curve in found.curves if curve.goal == goal], found)
     for curve in found.curves:

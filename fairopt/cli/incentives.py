@@ -49,16 +49,20 @@ def incentives_command(
     rows: list[Incentives] = []
     failed: list[str] = []
     policies, others = compared_policies(policy_names, Market, problem)
+    interrupted = False
     for policy in policies:
-        with tables.working(policy.name):
-            try:
+        try:
+            with tables.working(policy.name):
                 rows.append(incentives(policy, problem, kinds, effort))
-            except NotCapable as error:
-                if policy_names:
-                    raise
-                others[policy.name] = str(error)
-            except NotSolved as error:  # the others' rows stand
-                failed.append(f"{policy.name}: {error}")
+        except NotCapable as error:
+            if policy_names:
+                raise
+            others[policy.name] = str(error)
+        except NotSolved as error:  # the others' rows stand
+            failed.append(f"{policy.name}: {error}")
+        except KeyboardInterrupt:  # and so do those before it
+            interrupted = True
+            break
     if json_:
         print_json(as_json.table({row.policy.name: _json(row, problem) for row in rows}, others))
     else:
@@ -67,6 +71,10 @@ def incentives_command(
         comparison_tables.left_out(others)
     if failed:
         print("\n".join(("Stopped:", *(f"  {why}" for why in failed))), file=sys.stderr)
+    if interrupted:
+        print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED)
+    if failed:
         raise typer.Exit(Exit.NOT_SOLVED)
 
 

@@ -73,9 +73,8 @@ def _shares(decided: Allocation) -> None:
 def decision(decided: Allocation, unique: Uniqueness | None) -> None:
     """Print the shares and throughputs of a decision; of ``unique``, None where it was not asked."""
     _shares(decided)
-    said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised, or not known"}
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
-    only = f"; unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}" if unique else ""
+    only = f"; {unique.words}" if unique else ""
     near = f"; irrational, throughputs are proven to a part of {float(decided.error):.0e}" if decided.error else ""
     say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{near}{only}")
     solution = decided.solution
@@ -107,7 +106,7 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
     stated = "" if market.known.all() else "at the speedups as the market states them: "
     say(
         f"{stated}total efficiency {number_text(numbers.total_efficiency)}, price of fairness "
-        f"{float(numbers.price_of_fairness):.1%}, Jain's index {float(numbers.jain_index):.3f}, in use: {idle}"
+        f"{float(numbers.price_of_fairness):z.1%}, Jain's index {float(numbers.jain_index):.3f}, in use: {idle}"
     )
 
 
@@ -205,7 +204,7 @@ def lie(policy: Policy, market: Market, witness: Misreport) -> None:
         limit = "" if market.limit[i] == INFINITY else number_text(market.limit[i])
         table.add_row(user, *map(number_text, market.speedup[i]), number_text(market.weight[i]), limit)
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
-    say(f"{len(market.users)} users share {gpus} under {policy.name}:")
+    say(f"{len(market.users)} {'user shares' if len(market.users) == 1 else 'users share'} {gpus} under {policy.name}:")
     say(table)
     choice = "whatever optima are chosen" if witness.every_optimum else "by the optima that were chosen"
     say(f"{witness}: {number_text(witness.gain)} more, {choice}")

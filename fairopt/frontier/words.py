@@ -20,7 +20,7 @@ def below(each: PolicyPoint, curve: Curve) -> str:
     """Return how far a policy is under a curve at its epsilon, as a part of the curve; ~ in floats, "-" for none."""
     epsilon, distance = each.epsilons.get(curve.against), each.distances.get((curve.goal, curve.against))
     most = 0 if epsilon is None else curve.below(max(epsilon, 0))
-    return "-" if distance is None or not most else f"{'' if each.exact else '~'}{float(distance / most):.1%}"
+    return "-" if distance is None or not most else f"{'' if each.exact else '~'}{float(distance / most):z.1%}"
 
 
 def decimal(value: Number | None) -> str:

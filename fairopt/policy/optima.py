@@ -45,6 +45,12 @@ class Uniqueness:
     utilities: bool | None = None
     shares: bool | None = None
 
+    @property
+    def words(self) -> str:
+        """What it says, in words."""
+        said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised, or not known"}
+        return f"unique utilities: {said[self.utilities]}; unique shares: {said[self.shares]}"
+
 
 class Optima:
     """Everything that a policy could have decided on a market, in the numbers of its decision.

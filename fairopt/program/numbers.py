@@ -176,6 +176,16 @@ def number_text(value: Number) -> str:
     return str(value) if brief and len(str(value)) <= LONGEST_FRACTION else short
 
 
+def more_text(value: Number, least: Number) -> str:
+    """Return a number that is larger than ``least`` as text; where both read the same, by how much it is larger.
+
+    >>> more_text(2, 1), more_text(Fraction(10**9 + 7, 10**9), 1)
+    ('2', '7e-09 more')
+    """
+    text = number_text(value)
+    return f"{number_text(value - least)} more" if text == number_text(least) else text
+
+
 def short_text(value: Number) -> str:
     """Return a number as `number_text` does, with a mark where digits of a fraction were left out.
 

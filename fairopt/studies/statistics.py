@@ -11,6 +11,8 @@ Functions of arrays of numbers; nothing here knows policies or files. The page s
 * Where seeds resample one trace, the ratio is that on the trace itself. The others show how it would differ on another
   draw: their spread is its standard error. The interval, in logarithms, is Student's with that error. More seeds do not
   make it narrower than what one trace can tell.
+* Where all pairs differ by the same, Student's error is 0, which few pairs cannot show. The p-value is then that of the
+  sign test, 2^(1 - n) of n pairs (of a resampled trace, n draws).
 * Several comparisons are one family: p-values are adjusted by Holm, A simple sequentially rejective multiple test
   procedure, Scandinavian Journal of Statistics 6, 1979. "Better" is said where that is below 0.05 and the interval
   leaves out 1.
@@ -34,6 +36,8 @@ from fairopt.errors import BadInput
 CONFIDENCE, SAMPLES, SEED = 0.95, 9999, 20260701
 #: With fewer pairs than this a bootstrap knows too few samples: of 3 pairs its interval covers 74%, not 95%.
 FEWEST = 5
+#: Differences that vary by less than this part of their mean are the same but for rounding.
+ALIKE = 1e-12
 #: The length of the batches of MSER-5, and the least that a cut leaves.
 BATCH = 5
 Floats = npt.NDArray[np.float64]
@@ -215,8 +219,8 @@ def _student(value: float, error: float, freedom: int) -> tuple[float, float]:
 
 
 def _student_p(value: float, error: float, freedom: int) -> float:
-    if not error:  # every pair says the same
-        return 0.0 if value else 1.0
+    if error <= ALIKE * abs(value):  # every pair says the same, which is no error to measure with: the sign test
+        return 0.5**freedom if value else 1.0
     return float(2 * _stats().t.sf(abs(value) / error, freedom))
 
 

@@ -56,13 +56,14 @@ class OfflineOptimum(Policy):
         if solution.status is not Status.LIMIT:
             solution.require_optimal()
         schedules = read_schedules(problem, program, solution.point)
+        bound = "no bound" if solution.bound is None else f"bound {float(solution.bound):.9g}"  # without its noise
         return Plan(
             policy=self.name,
             batch=problem,
             schedules=schedules,
             program=program,
             solution=solution,
-            proven=f"{solve.backend.name}: {solution.status.value}; bound {solution.bound}",
+            proven=f"{solve.backend.name}: {solution.status.value}; {bound}",
             seconds=Seconds(build=built, solve=solution.seconds),
         )
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from fairopt.audit import explain
 from fairopt.audit.books import Books
 from fairopt.audit.mending import smallest
+from fairopt.audit.reasons import Reasons
 from fairopt.audit.violations import broken_guarantees, mends
 from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.problem.entitled_rows import Good
 
 
 def cluster(there: list[int], gangs: dict[str, tuple[str, int, str | None]], **owed: Any) -> Books:
@@ -54,3 +59,29 @@ def test_a_group_that_loses_more_than_its_users_is_told_beside_them() -> None:
     books = cluster([3], {"a": ("A", 3, "H100")}, guarantee={"A": [1], "g": [3]}, group={"A": "g"})
     found = smallest(books, 0, 3, [0], {})
     assert str(found).endswith("this takes 1 of what A is owed and 3 of what g is owed; no choice takes less in all")
+
+
+@pytest.mark.parametrize(
+    ("there", "mend", "loan"),
+    [
+        (8, "reclaim 4 H100: stop b2 of B. Then a runs", "free or add 4 H100"),
+        (6, "reclaim 8 H100: stop b, b2 of B. Then a runs", "free or add 6 H100"),
+        (4, "reclaim 8 H100: stop b, b2 of B. Then a runs", "free or add 8 H100"),
+    ],
+)
+def test_where_more_is_held_than_there_is_that_must_go_too_before_a_gang_runs(there: int, mend: str, loan: str) -> None:
+    """Guards against a mend after which the type is still overbooked: B holds 8, and nodes were lost."""
+    gangs = {"a": ("A", 4, None), "b": ("B", 4, "H100"), "b2": ("B", 4, "H100")}
+    books = cluster([there], gangs, guarantee={"A": [4]})
+    [found] = mends(books)
+    [own] = explain(books.market, "A", policies=[]).mends
+    assert (str(found), str(own)) == (mend, mend)
+    assert [each.steps for each in explain(books.market, "A", policies=[]).loans] == [(loan,)]
+
+
+def test_of_a_good_of_which_more_is_held_than_there_is_none_is_free() -> None:
+    """Guards against "and -3 are free"."""
+    made = Gangs.of(["A", "B"], [1, 1], users=["A", "B"], types=["T"], on=[None, "T"], other={"cpu": [2, 8]})
+    said = Entitlements.of(["A", "B"], ["T"], goods={Good("cpu", "all"): 5}, gangs=made)
+    books = Books(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=said))
+    assert str(Reasons(books).of(0)).endswith("it takes 2 cpu:all, and 0 is free")

@@ -216,6 +216,35 @@ def test_an_audit_says_that_more_is_held_than_there_is(now: Path, fairopt: Calla
     assert re.search(rf">2</td>\s*<td[^>]*>{held}</td>\s*<td[^>]*>0</td>", text)
 
 
+def test_a_rule_that_gives_out_too_much_is_said(now: Path, fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    """Kueue counts quotas: it starts 4 H100 of train within its quota of 6, and batch keeps its 6 of 8."""
+    page = tmp_path / "page.html"
+    words = "10 H100 are given out, and there are 8"
+    ran = fairopt("audit", now, "--policy", "kueue", "--policy", "volcano-capacity", "--html", page)
+    assert f"  kueue: {words}\n" in ran.out
+    assert ran.out.count("are given out") == page.read_text(encoding="utf-8").count(words) == 1
+
+
+def test_compare_and_verify_say_one_price_of_what_is_more_than_there_is(now: Path, fairopt: Callable[..., Ran]) -> None:
+    """10 of 8 H100 are a quarter more than the most that is possible: compare said 0.0%."""
+    ran = fairopt("compare", now, "--policy", "kueue", "--property", "feasibility")
+    assert "-25.0%" in ran.out
+    given = now.with_name("given.json")
+    given.write_text(fairopt("solve", now, "--policy", "kueue", "--json").out)
+    assert "price of fairness -25.0%" in fairopt("verify", now, given, "--property", "feasibility").out
+
+
+def test_one_is_said_of_one(now: Path, fairopt: Callable[..., Ran]) -> None:
+    alone = now.with_name("alone.toml")
+    alone.write_text(
+        'schema = 1\ntypes = ["T"]\ncapacity = [2]\nuser = [{ name = "u", speedup = [1], group = "g" }]\n'
+        'group = [{ name = "g" }]\ngang = [{ name = "a", user = "u", gpus = 1 }]\n'
+    )
+    said = fairopt("audit", alone, "--policy", "kueue").out
+    assert said.startswith("1 user in 1 group, 2 T (2 free); 0 gangs run, 1 waits\n")
+    assert "a (1 GPU) waits: " in said
+
+
 def test_a_change_that_no_object_says_is_named(now: Path, fairopt: Callable[..., Ran]) -> None:
     ran = fairopt("whatif", now, "--set", "H100.capacity=16", "--policy", "kueue", "--emit", "kueue")
     assert (ran.status, ran.out) == (0, "")

@@ -65,6 +65,14 @@ def test_compare_prints_the_table_and_what_shows_each_failure(fairopt: Callable[
     assert "max-min" not in ran.out
 
 
+def test_compare_says_whether_optima_are_the_only_ones_where_asked(fairopt: Callable[..., Ran]) -> None:
+    """Guards against an answer that only the JSON has; of a rule, which optimises nothing, there is none."""
+    asked = ("compare", MARKET, "--policy", "oef-cooperative", "--policy", "equal-split", "--property", "feasibility")
+    assert "unique" not in fairopt(*asked).out
+    lines = [line for line in fairopt(*asked, "--unique").out.splitlines() if "unique" in line]
+    assert lines == ["  oef-cooperative, unique utilities: yes; unique shares: yes"]
+
+
 def test_compare_keeps_the_other_policies_when_one_cannot_answer(
     fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:

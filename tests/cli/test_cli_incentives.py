@@ -25,6 +25,19 @@ def test_the_table_has_what_was_found_and_what_is_proved(fairopt: Callable[..., 
     assert "proved of all such lies" in ran.out
 
 
+def test_an_interrupted_search_prints_what_it_has(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted_at_the_second(policy: Policy, *given: Any) -> Incentives:
+        if policy.name == "max-min":
+            raise KeyboardInterrupt
+        return incentives(policy, *given)
+
+    monkeypatch.setattr("fairopt.cli.incentives.incentives", interrupted_at_the_second)
+    asked = ("--policy", "equal-split", "--policy", "max-min", "--kind", "larger", "--evaluations", 1)
+    ran = fairopt("incentives", "@oef-eq6", *asked, "--json")
+    assert (ran.status, list(ran.data["policies"])) == (130, ["equal-split"])
+    assert ran.err == "interrupted: 1 of 2 policies done\n"
+
+
 def test_json_has_the_lie_exactly(fairopt: Callable[..., Ran]) -> None:
     ran = fairopt(
         "incentives", "@oef-eq6", "--policy", "oef-noncooperative", "--kind", "any", "--evaluations", 30, "--json"
@@ -67,3 +80,16 @@ def test_a_policy_that_cannot_be_decided_leaves_the_rows_of_others(
     assert "Stopped:\n  max-min: highs: it stopped short of its tolerance" in ran.err
     alone = fairopt(*words, "--policy", "max-min")
     assert (alone.status, alone.out) == (3, "")
+
+
+def test_a_command_that_keeps_nothing_says_that_it_was_interrupted(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards against an end without a word, which is what typer makes of Ctrl-C."""
+
+    def interrupt(*_: object, **__: object) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fairopt.cli.frontiers.frontier", interrupt)
+    ran = fairopt("frontier", "@oef-eq6")
+    assert (ran.status, ran.out, ran.err) == (130, "", "fairopt: interrupted\n")

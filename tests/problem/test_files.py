@@ -221,6 +221,11 @@ def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         ("weight  = 1", "weight  = 0", "user 1 ('A'), weight: got 0. Give a positive weight, or leave the key out"),
         (
             "demand  = 4",
+            "demand  = 0",
+            "user 1 ('A'), demand: got 0. Give a positive demand, or leave out who demands nothing",
+        ),
+        (
+            "demand  = 4",
             "job = []",
             "user 1 ('A'): both 'speedup' and 'job'. "
             "Give speedup for a user of one job type, and job, a list, for one of several",

@@ -6,6 +6,7 @@ import ast
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -177,6 +178,15 @@ def test_the_names_of_before_are_doors_to_the_same_program(name: str, tmp_path: 
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ": accepted: the allocation is optimal" in ran.stdout
+
+
+def test_a_reader_that_goes_away_rejects_nothing(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text(json.dumps(EFFICIENT), encoding="utf-8")
+    reader, writer = os.pipe()
+    os.close(reader)
+    ran = subprocess.run([sys.executable, "-I", VERIFIER, tmp_path], stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (ran.returncode, ran.stderr) == (141, b"")
 
 
 @pytest.mark.parametrize("text", ["1e-100000000", "-1e-6", "1/0", "nan", "9" * 10_000, "١"])

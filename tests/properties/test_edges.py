@@ -171,3 +171,10 @@ def test_what_fails_exactly_was_not_changed_before_and_is_certified(first: str, 
     else:
         with pytest.raises(NotCapable, match="decided in floats"):
             ParetoEfficiency().certify(market, shares, verdict)
+
+
+def test_a_user_is_not_said_to_use_more_idle_gpus_than_its_demand_leaves() -> None:
+    """A demands 1/2, and has 1/4 of the two T2, which nobody else can use."""
+    market = Market.of([[0, 1], [1, 0]], [1, 2], demand=["1/2", None], users=["A", "B"], types=["T1", "T2"])
+    verdict = WorkConservation().check(market, [[0, "1/4"], [1, 1]], tolerance=0)
+    assert (verdict.margin, str(verdict.witness)) == (Fraction(-1, 4), "1.75 GPUs of T2 idle; A could use 0.25 of them")

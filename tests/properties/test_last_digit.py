@@ -25,6 +25,7 @@ from fairopt.properties import (
     Effort,
     EnvyFreeness,
     Feasibility,
+    SharingIncentive,
     over_optima,
 )
 from fairopt.properties import property as property_module
@@ -217,6 +218,15 @@ def test_what_is_taken_from_each_is_taken_off_once() -> None:
     stands = HeldAndOwed.of(market, now(market))
     assert stands.sources(0, 0, 5) == (("", 1), ("c", 3), ("b", 1))
     assert stands.sources(0, 0, 9) == (("", 1), ("c", 3), ("b", 2))
+
+
+def test_what_is_too_small_to_print_is_told_apart() -> None:
+    """Guards against "1 GPUs of T1 are given out, and there are 1"."""
+    market, bit = Market.of([[1], [1]], [2], users=["A", "B"], types=["T1"]), F(1, 10**20)
+    much = Feasibility().check(market, [[1 + bit], [1]], tolerance=0)
+    assert str(much.witness) == "1e-20 GPUs of T1 are given out beyond the 2 that there are"
+    little = SharingIncentive().check(market, [[1 - bit], [1]], tolerance=0)
+    assert str(little.witness) == "A gets 1; its equal share is worth 1e-20 more"
 
 
 def test_envy_of_a_peer_that_is_too_small_to_print_is_told_apart() -> None:

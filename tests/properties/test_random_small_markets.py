@@ -121,7 +121,8 @@ def conserving(market: Market, shares: Any) -> Iterator[Case]:
         for i, user in enumerate(market.users):
             if market.speedup[i, j] > 0:
                 room = market.limit[i] - sum(uses[i])
-                wasted, witness = min(idle, room), Idle(name, idle, user)
+                wasted = min(idle, room)
+                witness = Idle(name, idle, user, wasted)
                 relative = min(idle / size, room / market.limit[i] if market.limit[i] < INFINITY else idle / size)
                 yield Case(-wasted, wasted / relative if relative else F(1), witness)
 

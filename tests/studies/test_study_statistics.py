@@ -87,6 +87,15 @@ def test_equal_outcomes_and_outcomes_of_zero() -> None:
     assert zero.p == zero.difference.p < 0.01
 
 
+@pytest.mark.parametrize(("pairs", "p"), [(3, 0.25), (6, 1 / 32)])
+def test_pairs_that_all_say_the_same_are_no_proof_where_they_are_few(pairs: int, p: float) -> None:
+    """Guards against p = 0 out of three runs; by the sign test it is 2^(1 - n)."""
+    assert compare_drawn([5.0] * pairs, [2.0] * pairs).p == p
+    drawn = np.linspace(1, 2, pairs + 1)  # a trace, and so many draws from it
+    resampled = compare_resampled(1.1 * drawn, drawn)
+    assert (resampled.p, resampled.ratio.value) == (p, pytest.approx(1.1))
+
+
 def test_holm() -> None:
     # worked by hand: 4 x 0.01, 3 x 0.02 = 0.06, 2 x 0.03 is not less than that, 0.5
     assert holm([0.03, 0.01, 0.5, 0.02]) == pytest.approx([0.06, 0.04, 0.5, 0.06])

@@ -64,12 +64,14 @@ _SPEEDUP = (
     "At least one is positive on a type that has GPUs. 'unknown', [least, most] or [least, speedup, most] stand for "
     "what was not measured."
 )
+#: Of who demands nothing: without the key it would be given as much as anybody.
+DEMAND = positive("demand", "Give a positive demand, or leave out who demands nothing")
 JOB = TableType(
     (
         Column("name", NAME, "The name of the job type."),
         Column("speedup", SPEEDUPS, _SPEEDUP),
         Column("weight", positive("weight"), "Its part of the user's weight, relative to the other job types.", None),
-        Column("demand", positive("demand"), "The most GPUs in use at once; not beside a demand of the user.", None),
+        Column("demand", DEMAND, "The most GPUs in use at once; not beside a demand of the user.", None),
     ),
     called="jobs",
 )
@@ -79,7 +81,7 @@ USER = TableType(
         Column("speedup", SPEEDUPS, _SPEEDUP, None),
         Column("job", tables(JOB), 'Its job types; each becomes a user "user/job" (OEF Sec. 4.2.4).', None),
         Column("weight", positive("weight"), "Entitlement (tickets, priority).", 1),
-        Column("demand", positive("demand"), "The most GPUs in use at once, divided as the weight is.", None),
+        Column("demand", DEMAND, "The most GPUs in use at once, divided as the weight is.", None),
         *OF_USERS,
     ),
     called="users",

@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.certificates import Certificate
 from fairopt.policy import Optima
 from fairopt.problem import Entitlements, Market, worth
-from fairopt.program import INFINITY, Array, Number, number_text
+from fairopt.program import INFINITY, Array, Number, more_text, number_text
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.shares.envy_freeness import Envy, EnvyFreeness
@@ -48,9 +48,7 @@ class PeerEnvy(Envy):
         return worth(market, i, shares[i]) < worth(market, i, theirs)
 
     def __str__(self) -> str:
-        got, theirs = number_text(self.throughput), number_text(self.with_others_shares)
-        if theirs == got:
-            theirs = f"{number_text(self.with_others_shares - self.throughput)} more"
+        got, theirs = number_text(self.throughput), more_text(self.with_others_shares, self.throughput)
         beyond = f"with what {self.envied} holds beyond its guarantee, by weight"
         return f"{self.user} gets {got}; {beyond}, in the place of what it holds so itself, it would get {theirs}"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.problem import Entitled, Market
 from fairopt.problem.ranges import in_use
-from fairopt.program import Array, Number, number_text
+from fairopt.program import Array, Number, more_text, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import Asked, asks, most_served, says_who_asks, uses_of
@@ -36,7 +36,7 @@ class WorseThanGuaranteed:
 
     def __str__(self) -> str:
         give = " and ".join(f"{number_text(amount)} {name}" for name, amount in self.missing)
-        got, own = number_text(self.throughput), number_text(self.guaranteed)
+        got, own = number_text(self.throughput), more_text(self.guaranteed, self.throughput)
         return f"give {self.user} {give} of its guarantee: it gets {got}, and its guarantee is worth {own}"
 
 

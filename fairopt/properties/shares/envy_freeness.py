@@ -17,7 +17,7 @@ from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use
 from fairopt.problem.throughput import capped_value
-from fairopt.program import INFINITY, Array, Number, number_text
+from fairopt.program import INFINITY, Array, Number, more_text, number_text
 from fairopt.properties.over_optima import Slack, linear
 from fairopt.properties.property import CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
@@ -44,9 +44,7 @@ class Envy:
         return worth(market, i, shares[i]) < worth(market, i, theirs)
 
     def __str__(self) -> str:
-        got, theirs = number_text(self.throughput), number_text(self.with_others_shares)
-        if theirs == got:
-            theirs = f"{number_text(self.with_others_shares - self.throughput)} more"
+        got, theirs = number_text(self.throughput), more_text(self.with_others_shares, self.throughput)
         return f"{self.user} gets {got}; with the shares of {self.envied}, by weight, it would get {theirs}"
 
 

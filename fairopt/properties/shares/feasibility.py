@@ -32,9 +32,11 @@ class Overbooked:
     def __str__(self) -> str:
         if self.user is not None:
             return f"{self.user} is given {number_text(self.given)} GPUs of {self.type}"
-        return (
-            f"{number_text(self.given)} GPUs of {self.type} are given out, and there are {number_text(self.capacity)}"
-        )
+        given, there = number_text(self.given), number_text(self.capacity)
+        if given == there:
+            more = number_text(self.given - self.capacity)
+            return f"{more} GPUs of {self.type} are given out beyond the {there} that there are"
+        return f"{given} GPUs of {self.type} are given out, and there are {there}"
 
 
 def sizes(market: Market) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.policy import Optima
 from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use
-from fairopt.program import Array, Number, number_text
+from fairopt.program import Array, Number, more_text, number_text
 from fairopt.properties.over_optima import Slack, linear
 from fairopt.properties.property import CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_5, OEF_EXAMPLE
@@ -34,7 +34,7 @@ class WorseOff:
         return worth(market, i, shares[i]) < worth(market, i, market.capacity * part)
 
     def __str__(self) -> str:
-        got, own = number_text(self.throughput), number_text(self.own_partition)
+        got, own = number_text(self.throughput), more_text(self.own_partition, self.throughput)
         return f"{self.user} gets {got}; its equal share is worth {own}"
 
 

@@ -17,11 +17,15 @@ from fairopt.properties.verdict import Answer, Verdict
 
 @dataclass(frozen=True)
 class Idle:
-    """A type with idle GPUs and a user that could use them. GPUs held by a user that cannot use them are idle too."""
+    """A type with idle GPUs and a user that could use them, or so many of them as its demand leaves (``could_use``).
+
+    GPUs held by a user that cannot use them are idle too.
+    """
 
     type: str
     idle: Number
     user: str
+    could_use: Number
 
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether GPUs of the type are idle, and the user runs on them and uses fewer GPUs than it demands."""
@@ -31,7 +35,8 @@ class Idle:
         return bool(min(idle, room, market.speedup[i, j]) > 0)
 
     def __str__(self) -> str:
-        return f"{number_text(self.idle)} GPUs of {self.type} idle; {self.user} could use them"
+        what = "them" if self.could_use >= self.idle else f"{number_text(self.could_use)} of them"
+        return f"{number_text(self.idle)} GPUs of {self.type} idle; {self.user} could use {what}"
 
 
 class WorkConservation(AllocationProperty):
@@ -72,6 +77,6 @@ class WorkConservation(AllocationProperty):
         wasted = min(idle[j], room[i])
         waste = relative[i, j] > 0
         slack, size = (-wasted, wasted / relative[i, j]) if waste else (0 * idle[j], 1)
-        witness = Idle(market.types[j], idle[j], market.users[i])
+        witness = Idle(market.types[j], idle[j], market.users[i], wasted)
         unit, effort = f"GPUs of {witness.type}", f"{len(idle)} types"
         return self._by_slack(market, slack, size, tolerance, unit=unit, effort=effort, witness=witness)

@@ -213,7 +213,7 @@ def noncooperative() -> Finding:
         "Where the slowest type is not 1 for all, who reports less on every type has all of the cluster in the limit, "
         "n times what it has among n users that are alike, and no bound holds where others are slow.",
         figures=(
-            *of_liars(("oef-noncooperative",), "R-(R-1)/n", "R-(R-1)/n", "speedups from 1 to R"),
+            *of_liars(("oef-noncooperative",), "R-(R-1)/n", "R-(R-1)/n", "speedups and reports from 1 to R"),
             *of_liars(("oef-noncooperative",), "unbounded", None, "any"),
         ),
     )

@@ -10,6 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from fairopt.backends import Highs
+from fairopt.backends.solution import Solution
 from fairopt.errors import BadInput
 from fairopt.evidence import certify_solution
 from fairopt.methods.columns.columns import Times, columns
@@ -20,6 +22,7 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
+from fairopt.program import Program
 
 
 def any_utility(r: random.Random) -> CompletionUtility:
@@ -349,3 +352,18 @@ def test_bad_options_and_prices_are_refused() -> None:
         weak_duality(batch, Prices(*tables), times)
     with pytest.raises(BadInput, match="shape"):
         weak_duality(batch, Prices(-tables[0][..., :2], -tables[1]), times)
+
+
+@pytest.mark.parametrize(("bound", "said"), [(325.9999999999986, "bound 326"), (Fraction(1, 3), "bound 0.333333333")])
+def test_the_bound_is_said_without_the_noise_of_floats(bound: Fraction | float, said: str) -> None:
+    """Guards against a bound that reads as less than what the plan earns."""
+
+    class Noisy:
+        backend = Highs()
+
+        def __call__(self, program: Program) -> Solution:
+            return replace(self.backend.solve(program), bound=bound)
+
+    batch = small(1)
+    plan = OfflineOptimum().decide(batch, None, Noisy())  # type: ignore[arg-type]
+    assert plan.proven == f"highs: optimal; {said}"
