@@ -58,9 +58,9 @@ def test_users_in_proportion_who_hold_different_bundles_are_left_alone():
     assert shared_bundles(users, np.array([[1.0, 0], [0, 0.5], [0, 0.5]]), np.arange(3), 1e-6) is None
 
 
-@pytest.mark.parametrize("most", [0, 1])
-def test_too_many_groups_are_left_alone(monkeypatch, most):
-    monkeypatch.setattr(shared_bundles_module, "MOST_GROUPS", most)
+@pytest.mark.parametrize("limit", [("MOST_GROUPS", 1), ("MOST_PAIRS", 63)])
+def test_too_many_bundles_or_groups_are_left_alone(monkeypatch, limit):
+    monkeypatch.setattr(shared_bundles_module, *limit)
     assert shared_bundles(users_of(), nearly(), np.arange(8), 1e-6) is None
 
 

@@ -20,6 +20,8 @@ from fairopt.program import INFINITY, Array
 
 #: At most so many groups, and so many rounds of rows against envy, of which each adds one for a pair of groups.
 MOST_GROUPS, ROUNDS = 100, 20
+#: At most so many pairs of bundles, and of users and groups.
+MOST_PAIRS = 4_000_000
 #: What its own bundle is worth more to a user than another group's, as a part: enough for what a proof rounds.
 MARGIN = 1e-12
 
@@ -29,13 +31,16 @@ def shared_bundles(users: MergedUsers, bundle: Array, holds: Array, apart: float
 
     ``bundle`` (c, k) per weight and ``holds`` (n,) are nearly right. Bundles are of one group if they, or they and
     others in between, differ by at most ``apart`` of all GPUs per weight. None where that is of no use: there are too
-    many groups, users in proportion are in different ones, or the program is not solved, or not in time.
+    many bundles or groups, users in proportion are in different ones, or the program is not solved, or not in time.
     """
+    if len(bundle) ** 2 > MOST_PAIRS:
+        return None
     unit = users.capacity / users.weight.sum()
     group = _close(bundle / unit, apart)
     count = int(group.max()) + 1
     pairs = np.unique(np.column_stack([users.direction, group[holds]]), axis=0)
-    if not 1 < count <= MOST_GROUPS or len(pairs) > users.direction.max() + 1:
+    different = len(pairs) > users.direction.max() + 1  # users in proportion would hold different bundles
+    if not 1 < count <= MOST_GROUPS or count * len(holds) > MOST_PAIRS or different:
         return None
     groups = _Groups(users, unit, group[holds], count)
     try:
