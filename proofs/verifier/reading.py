@@ -43,7 +43,7 @@ MOST_UNPACKED, MOST_RATIO = 2**18, 100
 MOST_PACKED_DIGITS, REPEATED = 8, "digits of long numbers that repeat themselves"
 #: The most values, and twice the lines, for each character of a packed file: of runs there are up to 3.
 MOST_PACKED_VALUES = 6
-#: The most steps of comparisons of all with all: 1,000 users and 10 types within bounds take most of a minute.
+#: The most steps of comparisons of all with all: 1,000 users and 10 types in bounds take most of a minute.
 MOST_COMPARED, STEPS = 65 * 10**6, "steps of comparisons"
 #: The most characters of a name; it is printed.
 MOST_NAME = 200

@@ -187,6 +187,20 @@ def test_four_hundred_users_whose_demands_bind_are_proven(speedups):
 
 
 @pytest.mark.slow
+def test_users_that_one_number_orders_are_proven_where_demands_bind():
+    """Those who hold the same have no room between them: 4 % of strictly envy-free bundles were mixed in."""
+    random = np.random.default_rng([0, 200])
+    speedup = np.linspace(1, 4, 10) ** random.uniform(0.2, 2, 200)[:, None]
+    capacity = (200 * 10 ** random.uniform(-1.5, 0, 10)).round() + 1
+    times = np.where(random.random(200) < 0.3, 100, random.uniform(0.05, 1.5, 200))
+    market = Market.of_arrays(speedup, capacity, demand=times * capacity.sum() / 200)
+    own = allocate(CooperativeOEF(), market)
+    assert own.solution.gap <= GAP
+    assert own.solution.effort["rounds"] == 1  # the interior-point method
+    check_shares(market, own.shares)
+
+
+@pytest.mark.slow
 def test_a_thousand_users_that_one_number_orders_are_proven():
     """HiGHS's primal simplex ends a program of these with an error, from a basis and from nothing."""
     random = np.random.default_rng([1, 1000])

@@ -36,6 +36,8 @@ EACH = 1e-10
 #: Most steps; most without the gap halving once it is below `CLOSE`, or products are as small as they
 #: are to be, and once it is below `SMALL`.
 MOST_STEPS, STALLED, ENDING, SMALL = 250, 30, 5, 3e-8
+#: Most steps from where the gap is `SMALL` but for envy that is worth next to nothing, which the proof may remove.
+LAST = 5
 #: The relative gap that is asked for.
 NEAR = 1e-9
 #: Most corrections of a step towards the central path, each aiming this much farther, at products within `EVEN` times
@@ -43,8 +45,11 @@ NEAR = 1e-9
 CORRECTIONS, FARTHER, EVEN = 4, 0.3, 10.0
 #: What a step pays for each bundle and each multiplier against envy that it changes. Both are divided by `SOFTER` after
 #: each step, down to `SOFTEST` times what they were, and multiplied by `HARDER` where the equations have no solution.
-HOLD_BUNDLE, HOLD_ENVY = 1e-8, 1e-10
+HOLD_BUNDLE, HOLD_ENVY = 1e-8, 1e-6
 HARDER, SOFTER, HARDEST, SOFTEST = 100.0, 3.0, 1e5, 1e-5
+#: Below the gap `LOOSE`, multipliers are held less the smaller it is, down to `LEAST_HELD` times as much: rows against
+#: envy fall short by what changes of multipliers cost.
+LOOSE, LEAST_HELD = 3e-7, 1e-5
 #: Products that add up to less than this part of the gap that is asked for are not aimed at: points would be too near
 #: to the boundary for the next step.
 LEAST = 0.1
@@ -57,7 +62,9 @@ def interior(users: Users, direction: Array) -> Interior:
     """
     program = InteriorProgram(users, direction)
     point, pairs = program.start()
-    best, since = program.proved(point, pairs, program.slacks(point), 0), 0
+    slacks = program.slacks(point)
+    best, since = program.proved(point, pairs, slacks, 0), 0
+    loosely, ending = best, 0
     step, hold, least = EACH * len(direction) ** 3 * len(users.size), 1.0, SOFTEST
     with np.errstate(all="ignore"):
         for steps in range(1, MOST_STEPS + 1):
@@ -65,7 +72,7 @@ def interior(users: Users, direction: Array) -> Interior:
             if remaining() < 2 * step:  # what is long in it cannot be interrupted, and its proof takes time as well
                 break
             try:
-                point = NewtonStep(program, pairs, point, hold).stepped(best.gap)
+                ahead = NewtonStep(program, pairs, point, hold, loosely.loose).stepped(best.gap)
             except OutOfTime:
                 break
             except np.linalg.LinAlgError:
@@ -74,15 +81,20 @@ def interior(users: Users, direction: Array) -> Interior:
                     break
                 continue
             hold = max(least, hold / SOFTER)
-            slacks = program.slacks(point)
+            point, slacks, joins = program.held_back(point, ahead, pairs, slacks)
             found, since = program.proved(point, pairs, slacks, steps), since + 1
             step = max(step, perf_counter() - begun)
             if found.gap < 0.5 * best.gap:
                 best, since = found, 0
-            if found.gap == INFINITY or best.gap <= NEAR or _stalled(best.gap, since, program.total(point.products())):
+            if found.loose < 0.5 * loosely.loose:
+                loosely, since = found, 0
+            ending += loosely.loose <= SMALL
+            if found.gap == INFINITY or best.gap <= NEAR or ending > LAST:
                 break
-            point, pairs = program.joined(point, pairs, slacks, best.gap)
-    return best
+            if _stalled(min(best.gap, loosely.loose), since, program.total(point.products())):
+                break
+            point, pairs = program.joined(point, pairs, slacks, joins, best.gap)
+    return best if best.gap <= SMALL else loosely
 
 
 def _stalled(gap: float, since: int, total: float) -> bool:
@@ -93,13 +105,13 @@ def _stalled(gap: float, since: int, total: float) -> bool:
 class NewtonStep:
     """The equations of a step from ``point``, with the bundles eliminated."""
 
-    def __init__(self, program: InteriorProgram, pairs: EnvyPairs, point: Point, hold: float) -> None:
+    def __init__(self, program: InteriorProgram, pairs: EnvyPairs, point: Point, hold: float, gap: float) -> None:
         self.program, self.pairs, self.point = program, pairs, point
         able, limited = program.able, program.limited
         bundle, part = program.held(point), program.part
         least = np.minimum(program.together(program.weight)[pairs.envious], program.weight[pairs.envied])
         # by how much a row against envy gives way for each unit that its multiplier changes
-        self.gives = hold * HOLD_ENVY / (least * len(program.weight))
+        self.gives = hold * HOLD_ENVY * min(1.0, max(LEAST_HELD, gap / LOOSE)) / (least * len(program.weight))
         self.yielding = point.slack + self.gives * point.envy
         self.steep = point.envy / self.yielding
         self.bound = np.where(able, point.reduced / point.bundle, 0.0)

@@ -29,6 +29,9 @@ SLACK = 1e-3
 #: are to hold with so many roundings for each term of a sum to spare, but at most with this part of what strictly
 #: envy-free bundles would spare.
 SPARE, ATTAINED = 20.0, 0.5
+#: Where a step would violate at most so many rows that are not in the program, as a part of the users, bundles go this
+#: part of the way to the first of them, and these rows join the program while they hold.
+FEW, SHORT_OF = 0.1, 0.9
 
 
 class Point(NamedTuple):
@@ -100,7 +103,8 @@ class Interior:
     """A point after some ``steps``: ``bundle`` (n, k), ``prices`` (k,), ``demand_duals`` (n,), ``envy`` of ``pairs``.
 
     ``gain`` (n,): what a unit of value counts for each user, after users of one direction have shared it out.
-    ``gap``: the relative distance from the optimum is at most this, but for rounding.
+    ``gap``: the relative distance from the optimum is at most this, but for rounding. ``loose``: the same where envy
+    counts by what it is worth, and not by what it takes to remove it.
     """
 
     bundle: Array
@@ -110,6 +114,7 @@ class Interior:
     envy: Array
     gain: Array
     gap: float
+    loose: float
     steps: int
 
 
@@ -199,14 +204,33 @@ class InteriorProgram:
         envied, envious = np.nonzero(tight & (relative < INFINITY))
         return envious, envied
 
-    def joined(self, point: Point, pairs: EnvyPairs, slacks: Array, best: float) -> tuple[Point, EnvyPairs]:
-        """Return the point and the pairs with violated rows added, and tight ones too if ``best`` > `CLOSE`.
+    def held_back(self, old: Point, new: Point, pairs: EnvyPairs, slacks: Array) -> tuple[Point, Array, Array]:
+        """Return the ``new`` point, its slacks (c, n), and which rows (c, n) are to join the program.
 
-        Of very many violated rows, the tightest are added: the next step ends most of the others.
+        Those are violated, or would be, had not the bundles been held back on the way from the ``old`` point, whose
+        ``slacks`` (c, n) are given.
         """
-        violated = slacks < 0
-        many = np.count_nonzero(violated) > self.tightest * len(self.value)
-        new = np.zeros_like(violated) if many else violated
+        after = self.slacks(new)
+        joins, held = after < 0, slacks > 0
+        held[pairs.envious, pairs.envied] = False
+        ends = joins & held
+        if not 0 < np.count_nonzero(ends) <= FEW * len(self.value):
+            return new, after, joins
+        part = SHORT_OF * float((slacks[ends] / (slacks[ends] - after[ends])).min())
+        names = ("slack", "bundle", "spare", "over", "worth")
+        new = new._replace(**{each: (1 - part) * getattr(old, each) + part * getattr(new, each) for each in names})
+        after = self.slacks(new)
+        return new, after, ends | (after < 0)
+
+    def joined(
+        self, point: Point, pairs: EnvyPairs, slacks: Array, joins: Array, best: float
+    ) -> tuple[Point, EnvyPairs]:
+        """Return the point and the pairs with rows ``joins`` (c, n) added, and tight ones too if ``best`` > `CLOSE`.
+
+        Of very many such rows, the tightest are added: the next step ends most of the others.
+        """
+        many = np.count_nonzero(joins) > self.tightest * len(self.value)
+        new = np.zeros_like(joins) if many else joins.copy()
         if many or best > CLOSE:
             new[self._tightest(slacks, point.worth)] = True
         new[pairs.envious, pairs.envied] = False
@@ -247,7 +271,8 @@ class InteriorProgram:
         worth = (self.value * bundle).sum(axis=1)
         slacks = slacks + self.margin
         envied = slacks < 0
-        mixed = (-slacks[envied] / (self.strict[envied] - slacks[envied])).max(initial=0.0)
-        gap = (bound - float(self.users.gain @ worth) / fits) / bound + float(mixed)
-        gap = gap if np.isfinite(gap) else INFINITY
-        return Interior(bundle, point.price, point.demand, pairs, point.envy, gain, gap, steps)
+        mixed = float((-slacks[envied] / (self.strict[envied] - slacks[envied])).max(initial=0.0))
+        apart = (bound - float(self.users.gain @ worth) / fits) / bound
+        loose = apart + float((-slacks / worth[self.first][:, None]).max(initial=0.0))
+        gap, loose = (each if np.isfinite(each) else INFINITY for each in (apart + mixed, loose))
+        return Interior(bundle, point.price, point.demand, pairs, point.envy, gain, gap, loose, steps)

@@ -29,7 +29,7 @@ ANY = 0.8
 PATIENT = 20.0
 #: The products of numbers and duals add up to at most this part of the total at the end; most steps.
 ENOUGH, MOST_STEPS = 3e-4, 20
-#: What a step pays for changes: as in `interior_point`, from its start on.
+#: What a step pays for changes: as in `interior_point`, where the gap is small, from its start on.
 SOFTER, SOFTEST, HARDER = 3.0, 1e-5, 100.0
 #: A step may go this part of the way to where the first number would be 0.
 FAR = 1.0
@@ -60,9 +60,9 @@ def interior_start(users: Users) -> RestrictedStart | None:
     slacks, hold = program.slacks(point), 1.0
     with np.errstate(all="ignore"):
         for _ in range(MOST_STEPS):
-            point, pairs = program.joined(*program.steep(point, pairs, slacks), slacks, best=1.0)
+            point, pairs = program.joined(*program.steep(point, pairs, slacks), slacks, slacks < 0, best=1.0)
             try:
-                point = NewtonStep(program, pairs, point, hold).stepped(FAR)
+                point = NewtonStep(program, pairs, point, hold, gap=0.0).stepped(FAR)
             except np.linalg.LinAlgError:
                 hold *= HARDER
                 continue
