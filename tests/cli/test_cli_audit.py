@@ -225,15 +225,6 @@ def test_a_rule_that_gives_out_too_much_is_said(now: Path, fairopt: Callable[...
     assert ran.out.count("are given out") == page.read_text(encoding="utf-8").count(words) == 1
 
 
-def test_compare_and_verify_say_one_price_of_what_is_more_than_there_is(now: Path, fairopt: Callable[..., Ran]) -> None:
-    """10 of 8 H100 are a quarter more than the most that is possible: compare said 0.0%."""
-    ran = fairopt("compare", now, "--policy", "kueue", "--property", "feasibility")
-    assert "-25.0%" in ran.out
-    given = now.with_name("given.json")
-    given.write_text(fairopt("solve", now, "--policy", "kueue", "--json").out)
-    assert "price of fairness -25.0%" in fairopt("verify", now, given, "--property", "feasibility").out
-
-
 def test_one_is_said_of_one(now: Path, fairopt: Callable[..., Ran]) -> None:
     alone = now.with_name("alone.toml")
     alone.write_text(

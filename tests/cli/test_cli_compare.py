@@ -73,6 +73,22 @@ def test_compare_says_whether_optima_are_the_only_ones_where_asked(fairopt: Call
     assert lines == ["  oef-cooperative, unique utilities: yes; unique shares: yes"]
 
 
+def test_compare_and_verify_say_one_price_of_what_is_more_than_there_is(
+    fairopt: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """Kueue counts quotas, and gives 10 of 8 H100: a quarter more than is possible. compare said 0.0%."""
+    market, given = tmp_path / "now.toml", tmp_path / "given.json"
+    market.write_text(
+        'schema = 1\ntypes = ["H100"]\ncapacity = [8]\n'
+        'user = [{ name = "A", speedup = [1], guarantee = [6] }, { name = "B", speedup = [1] }]\n'
+        'gang = [{ name = "a", user = "A", gpus = 4 }, { name = "b", user = "B", gpus = 6, on = "H100" }]\n'
+    )
+    asked = ("--property", "feasibility")
+    assert "-25.0%" in fairopt("compare", market, "--policy", "kueue", *asked).out
+    given.write_text(fairopt("solve", market, "--policy", "kueue", "--json").out)
+    assert "price of fairness -25.0%" in fairopt("verify", market, given, *asked).out
+
+
 def test_compare_keeps_the_other_policies_when_one_cannot_answer(
     fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
