@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairopt.methods.level import raise_level
+from fairopt.methods.level import raise_level, sifting
 from fairopt.methods.level import solve as level_prices
-from fairopt.methods.level.price_simplex import bound, price_vertex, smoothed_prices
+from fairopt.methods.level.price_simplex import bound, price_vertex
 from fairopt.methods.level.problem import AskedLevel, LevelProblem, without_units
+from fairopt.methods.level.smoothing import smoothed_prices
 from fairopt.testing.float_samples import Speedups, even, few, rising, sparse
 
 
@@ -74,7 +75,7 @@ def test_demands_that_do_not_matter_cost_no_program(monkeypatch: pytest.MonkeyPa
 def test_vertices_are_refused_whose_bounds_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     speedup, capacity = np.array([[1.0, 2.0], [1.0, 5.0]]), np.ones(2)
     right = raise_level(speedup, capacity, np.ones(2))
-    monkeypatch.setattr(level_prices, "price_vertex", lambda problem, prices: _halved(problem, prices))
+    monkeypatch.setattr(sifting, "price_vertex", _halved)
     result = raise_level(speedup, capacity, np.ones(2))
     assert result.lower == pytest.approx(right.lower, rel=1e-12)
     assert result.effort["boxes"] > 0

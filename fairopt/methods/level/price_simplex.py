@@ -13,27 +13,19 @@ Source: Dantzig and Van Slyke, Generalized upper bounding techniques, 1967, for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.deadline import left
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import Array
 
-#: What a type that nobody runs on is worth at first, as a part of all.
-UNUSED = 1e-9
-#: The largest exponent of 2 that is a power by which users divide their spending.
-MOST_SQUARES = 10
-#: The exponent with which shares of all users are made, and how often prices are mended for that.
-SHARED, SHARED_STEPS = 8, 4
-#: The most by which the logarithm of a price changes in a step at power 1; at higher powers it is less.
-LONGEST = 1.0
 #: Parts of a type below this are rounding, and so are changes of reduced costs below the second part of the largest.
 NEGATIVE, STILL = 1e-11, 1e-12
 #: Steps for each type after which a guessed basis is given up, and any.
 FEW_STEPS, MOST_STEPS = 3, 4
+#: So many pairs of a guessed basis are changed at most.
+MENDED = 8
 #: Pairs are sought among so many for each type.
 NEAREST = 4
 #: A guess may be so much of the highest price off; what is dearer by less than this part ties.
@@ -42,6 +34,8 @@ DEARER, CLEARLY = 1e-13, 1e-9
 TRADE, FREE = -2, -1
 #: Reduced costs are at least this, so that a division by them gives a number.
 LEAST = 1e-300
+#: GPUs of each type (k,), or 0 of all.
+Amount = Array | float
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,84 +48,24 @@ class PriceVertex:
     steps: int
 
 
-def smoothed_prices(problem: LevelProblem) -> Array:
-    """Return positive prices (k,) near the optimum, by Newton's method.
-
-    Users divide what they spend by a power of how cheap types are, first the square, then twice as much in every step.
-    Where numbers are far apart the result may be no numbers.
-    """
-    need, capacity, size = problem.need, problem.capacity, problem.size
-    speed = 1.0 / need
-    prices = np.maximum((speed / speed.sum(axis=0)).mean(axis=1), UNUSED) / capacity
-    prices /= prices @ capacity
-    for squares in range(1, min(len(size).bit_length() + 1, MOST_SQUARES) + 1):
-        cost = need * prices[:, None]
-        least = cost.min(axis=0)
-        part = _parts(cost, least, squares)
-        try:
-            prices *= _change(part, size * least, prices * capacity, 1 << squares)
-        except np.linalg.LinAlgError:
-            break
-    return np.asarray(prices)
-
-
-def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
-    """Yield shares (k, n) that reach the rates, nearer and nearer to what capacities allow, from ``prices`` (k,).
-
-    Users divide what they spend as in `smoothed_prices`, always by the same power. Floors and demands are ignored.
-    """
-    capacity, power = problem.capacity, 1 << SHARED
-    prices = prices / (prices @ capacity)
-    for _ in range(SHARED_STEPS):
-        left()
-        cost = problem.need * prices[:, None]
-        least = cost.min(axis=0)
-        part = _parts(cost, least, SHARED)
-        np.divide(part, cost, out=cost)  # what a unit of money reaches on each type
-        spent = problem.rate / cost.sum(axis=0)
-        yield part * spent / prices[:, None]
-        try:
-            prices = prices * _change(part, problem.rate * least, prices * capacity, power)
-        except np.linalg.LinAlgError:
-            return
-
-
-def _parts(cost: Array, least: Array, squares: int) -> Array:
-    """Return how users divide what they spend (k, n), by a power of 2 of how cheap types are."""
-    part = least / cost
-    for _ in range(squares):
-        part *= part
-    part /= part.sum(axis=0)
-    return part
-
-
-def _change(part: Array, spent: Array, supply: Array, power: int) -> Array:
-    """Return by what to multiply prices (k,): a step of Newton's method from where users ``spent`` (n,) by ``part``."""
-    spent = spent / spent.sum()
-    demand = part @ spent  # what all types together are worth is 1
-    change = (part * spent) @ part.T * (1.0 + power) - demand[:, None] * demand
-    change.ravel()[:: len(demand) + 1] -= demand * power + supply
-    longest = LONGEST / power**0.5
-    step = np.linalg.solve(change, supply - demand)
-    return np.asarray(np.exp(np.minimum(np.maximum(step, -longest), longest)))
-
-
 def bound(problem: LevelProblem, prices: Array) -> float:
     """Return a level that none is above, but for rounding, by positive ``prices`` (k,)."""
     value = (problem.need * prices[:, None]).min(axis=0)
     return float((prices @ problem.capacity - problem.floor @ value) / (problem.rate @ value))
 
 
-def price_vertex(problem: LevelProblem, prices: Array) -> PriceVertex | None:
+def price_vertex(problem: LevelProblem, prices: Array, held: Amount = 0.0, rising: Amount = 0.0) -> PriceVertex | None:
     """Return the only optimum without demands, from positive ``prices`` (k,) near it.
 
-    None where there are several, or steps lead nowhere: users tie, or numbers are far apart.
+    Others hold ``held + rising * level`` (k,). None where there are several optima, or steps lead nowhere: users tie,
+    or numbers are far apart.
     """
-    basis = _Basis(problem, prices)
+    basis = _Basis(problem, prices, held, rising)
     basis.tie(prices)
+    basis.mend()
     found = basis.settle(FEW_STEPS, guessed=True)
     if found is None:
-        basis = _Basis(problem, prices)
+        basis = _Basis(problem, prices, held, rising)
         found = basis.settle(MOST_STEPS)
     return found if found is not None and basis.is_unique(found.prices) else None
 
@@ -142,8 +76,9 @@ class _Basis:
     The first column is the level's. A last user, who needs nothing, stands for types without a price.
     """
 
-    def __init__(self, problem: LevelProblem, prices: Array) -> None:
+    def __init__(self, problem: LevelProblem, prices: Array, held: Amount, rising: Amount) -> None:
         k, n = problem.shape
+        self._supply, self._rising = problem.capacity - held, rising
         self.problem, self.capacity, self.everybody = problem, problem.capacity.tolist(), np.arange(n)
         self.speed = np.zeros((k, n + 1))
         np.divide(1.0, problem.need, out=self.speed[:, :n])
@@ -172,6 +107,32 @@ class _Basis:
                 self._write(column)
                 column += 1
 
+    def mend(self) -> None:
+        """Let users choose whatever is cheaper than the basis says, pair by pair, as the primal simplex method does."""
+        k, n = self.problem.shape
+        need = self.problem.rate * self.key_need[:n], self.problem.floor * self.key_need[:n]
+        self.matrix[:, 0] = np.bincount(self.key[:n], need[0], k) + self._rising
+        supply = self._supply - np.bincount(self.key[:n], need[1], k)
+        for _ in range(MENDED):
+            try:
+                inverse = np.linalg.inv(self.matrix)
+            except np.linalg.LinAlgError:
+                return
+            prices = inverse[0]
+            dear = self._dear(prices)
+            type_, user = divmod(int(dear.argmin()), n + 1)
+            if not dear[type_, user] < -DEARER * prices.max():
+                return
+            taken = inverse[1:, type_] - inverse[1:, self.key[user]] * (self.speed[type_, user] * self.key_need[user])
+            amounts = np.maximum(inverse[1:] @ supply, 0.0)
+            left_over = np.where(taken > STILL, amounts / np.maximum(taken, STILL), np.inf)
+            column = 1 + int(left_over.argmin())
+            if not left_over[column - 1] < np.inf:
+                return
+            self.users[column] = user if self.speed[type_, user] > 0 else FREE
+            self.types[column] = type_
+            self._write(column)
+
     def _dear(self, prices: Array, leaving: int = 0) -> Array:
         """Return by how much each type is too dear for each user (k, n + 1), infinity in the basis but ``leaving``."""
         dear: Array = prices[:, None] - self.speed * (prices[self.key] * self.key_need)
@@ -192,17 +153,17 @@ class _Basis:
         A ``guessed`` basis must have prices at which its users choose as it says.
         """
         k, n = self.problem.shape
-        rate, floor, capacity = self.problem.rate, self.problem.floor, self.problem.capacity
+        rate, floor = self.problem.rate, self.problem.floor
         for steps in range(most * k):
             key, need = self.key[:n], self.key_need[:n]
-            self.matrix[:, 0] = np.bincount(key, rate * need, k)
+            self.matrix[:, 0] = np.bincount(key, rate * need, k) + self._rising
             try:
                 inverse = np.linalg.inv(self.matrix)
             except np.linalg.LinAlgError:
                 break
             if guessed and steps == 0 and not self._dear(inverse[0]).min() >= -DEARER * inverse[0].max():
                 break
-            amounts = inverse @ (capacity - np.bincount(key, floor * need, k))
+            amounts = inverse @ (self._supply - np.bincount(key, floor * need, k))
             own = self._left_to_keys(amounts.tolist())
             column, user = self._most_negative(amounts.tolist(), own)
             if user is not None:
