@@ -6,7 +6,7 @@ prices, where users divide what they spend among cheap types, says near which pr
 to a tie there are mostly its basis. Where they are not, types are traded for each other at these prices at first, and
 each step takes one such trade, or what has become negative, out of the basis.
 
-Only an optimum without another is returned: which of several is found would hang on last digits.
+Where there is another optimum this is said: which of several is found hangs on last digits.
 
 Source: Dantzig and Van Slyke, Generalized upper bounding techniques, 1967, for the dual simplex method.
 """
@@ -40,12 +40,16 @@ Amount = Array | float
 
 @dataclass(frozen=True, eq=False)
 class PriceVertex:
-    """``prices`` (k,), the ``level`` and ``shares`` (k, n) at the optimal vertex, found in so many ``steps``."""
+    """``prices`` (k,), the ``level`` and ``shares`` (k, n) at an optimal vertex, found in so many ``steps``.
+
+    It is the ``only`` optimum where all users would pay clearly more for what they do not have.
+    """
 
     prices: Array
     level: float
     shares: Array
     steps: int
+    only: bool
 
 
 def bound(problem: LevelProblem, prices: Array) -> float:
@@ -55,10 +59,9 @@ def bound(problem: LevelProblem, prices: Array) -> float:
 
 
 def price_vertex(problem: LevelProblem, prices: Array, held: Amount = 0.0, rising: Amount = 0.0) -> PriceVertex | None:
-    """Return the only optimum without demands, from positive ``prices`` (k,) near it.
+    """Return an optimum without demands, from positive ``prices`` (k,) near it; others hold ``held + rising * level``.
 
-    Others hold ``held + rising * level`` (k,). None where there are several optima, or steps lead nowhere: users tie,
-    or numbers are far apart.
+    None where steps lead nowhere: users tie, or numbers are far apart.
     """
     basis = _Basis(problem, prices, held, rising)
     basis.tie(prices)
@@ -67,7 +70,7 @@ def price_vertex(problem: LevelProblem, prices: Array, held: Amount = 0.0, risin
     if found is None:
         basis = _Basis(problem, prices, held, rising)
         found = basis.settle(MOST_STEPS)
-    return found if found is not None and basis.is_unique(found.prices) else None
+    return found
 
 
 class _Basis:
@@ -142,7 +145,7 @@ class _Basis:
                 dear[self.types[place], user] = np.inf
         return dear
 
-    def is_unique(self, prices: Array) -> bool:
+    def _is_only(self, prices: Array) -> bool:
         """Whether all users would pay clearly more at ``prices`` for what is not in the basis."""
         dear = self._dear(prices)[:, :-1]
         return bool((dear > CLEARLY * prices[:, None])[self.speed[:, :-1] > 0].all())
@@ -169,8 +172,8 @@ class _Basis:
             if user is not None:
                 self._exchange(user, amounts)
             elif column is None:
-                shares = self._shares(amounts.tolist(), own)
-                return PriceVertex(np.maximum(inverse[0], 0.0), float(amounts[0]), shares, steps)
+                prices, shares = np.maximum(inverse[0], 0.0), self._shares(amounts.tolist(), own)
+                return PriceVertex(prices, float(amounts[0]), shares, steps, self._is_only(prices))
             elif not self._step(column, inverse[0], inverse[column] if amounts[column] < 0 else -inverse[column]):
                 break
         return None

@@ -6,13 +6,13 @@ interior point and simplex methods, 1992 (sifting).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairopt.methods.level.box import Raised, nearest
-from fairopt.methods.level.price_simplex import CLEARLY, price_vertex
-from fairopt.methods.level.problem import LevelProblem, choose, floored
+from fairopt.methods.level.price_simplex import CLEARLY, PriceVertex, price_vertex
+from fairopt.methods.level.problem import BestResponse, LevelProblem, choose, floored
 from fairopt.methods.level.smoothing import Path, smoothed_prices
 from fairopt.program import Array
 
@@ -24,15 +24,18 @@ SAMPLE, SAMPLED = 250, 8
 NEAREST = 20
 #: Prices are made so sharp that one user in so many divides what it spends, or fewer.
 SHARP = 4
+#: The part of the way to smoothed prices by which other prices are moved, to where users do not tie.
+ASIDE = 0.01
 #: How often users near a tie are sought.
 ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Sifted:
-    """The only ``optimum``, found in so many ``steps``."""
+    """Positive ``prices`` (k,) near the optimum, and the ``optimum`` if there is no other, after ``steps``."""
 
-    optimum: Raised
+    prices: Array
+    optimum: Raised | None
     steps: int
 
 
@@ -50,16 +53,16 @@ def near_prices(problem: LevelProblem) -> Array:
     return Path(problem, prices, squares).follow((SHARP * n).bit_length())
 
 
-def sifted(problem: LevelProblem, prices: Array) -> Sifted | None:
-    """Return the only optimum of a problem without demands, from ``prices`` (k,) near it; None where there are several.
+def sifted(problem: LevelProblem, smoothed: Array) -> Sifted | None:
+    """Return the only optimum of a problem without demands, or prices, from ``smoothed`` prices (k,) near it.
 
-    None, too, where the steps lead nowhere: users tie, or numbers are far apart.
+    None where the steps lead nowhere: users tie, or numbers are far apart.
     """
     k, n = problem.shape
     if n <= NEAREST * k:
-        at = price_vertex(problem, prices)
-        return None if at is None else Sifted(Raised(at.prices, at.level, None, np.arange(n), at.shares, None), at.steps)
-    steps = 0
+        at = price_vertex(problem, smoothed)
+        return None if at is None else _told(problem, at, smoothed, at.steps, None, np.arange(n))
+    prices, steps = smoothed, 0
     for _ in range(ROUNDS):
         choice = choose(problem, prices, 1.0)
         core = nearest(choice.margin, NEAREST * k)
@@ -72,8 +75,17 @@ def sifted(problem: LevelProblem, prices: Array) -> Sifted | None:
         cost = problem.need * prices[:, None]
         own = cost[choice.high.type, np.arange(n)]
         own[active] = 0.0
-        if np.count_nonzero(cost * (1 - CLEARLY) <= own) == n - len(active):
-            return Sifted(Raised(at.prices, at.level, choice, active, at.shares, None), steps)
         if not (cost * (1 + CLEARLY) < own).any():
-            return None
+            only = np.count_nonzero(cost * (1 - CLEARLY) <= own) == n - len(active)
+            return _told(problem, replace(at, only=at.only and only), smoothed, steps, choice, active)
     return None
+
+
+def _told(
+    problem: LevelProblem, at: PriceVertex, smoothed: Array, steps: int, choice: BestResponse | None, active: Array
+) -> Sifted:
+    """Return the optimum with these ``active`` users if it is the only one, and prices where users do not tie."""
+    optimum = Raised(at.prices, at.level, choice, active, at.shares, None) if at.only else None
+    prices = floored(problem, at.prices, 0.0)
+    # at prices where users tie, what they choose hangs on last digits
+    return Sifted(prices * (smoothed / prices) ** ASIDE, optimum, steps)

@@ -136,12 +136,13 @@ def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[Raised |
     free = problem if problem.demand is None else replace(problem, demand=None)
     with np.errstate(all="ignore"):
         prices = near_prices(free)
-        level = bound(problem, prices)
-        if level >= problem.highest:
+        if problem.demand is not None and bound(free, prices) >= problem.highest:
             return (_limited_by_one(problem, effort) if problem.need.size > WHOLE else None), None
         at = sifted(free, prices)
     if at is None:
-        return None, (prices, level) if problem.demand is None and np.isfinite(level) else None
+        return None, None
+    if at.optimum is None:
+        return None, None if problem.demand is not None else (at.prices, bound(problem, at.prices))
     if problem.demand is not None and not (_totals(at.optimum) <= problem.demand).all():
         return None, None
     effort["steps"] += at.steps
