@@ -25,7 +25,7 @@ NEGATIVE, STILL = 1e-11, 1e-12
 #: Steps for each type after which a guessed basis is given up, and any.
 FEW_STEPS, MOST_STEPS = 3, 4
 #: So many pairs of a guessed basis are changed at most.
-MENDED = 8
+MENDED = 12
 #: Pairs are sought among so many for each type.
 NEAREST = 4
 #: A guess may be so much of the highest price off; what is dearer by less than this part ties.
@@ -65,8 +65,8 @@ def price_vertex(problem: LevelProblem, prices: Array, held: Amount = 0.0, risin
     """
     basis = _Basis(problem, prices, held, rising)
     basis.tie(prices)
-    basis.mend()
-    found = basis.settle(FEW_STEPS, guessed=True)
+    inverse = basis.mended()
+    found = None if inverse is None else basis.settle(FEW_STEPS, inverse)
     if found is None:
         basis = _Basis(problem, prices, held, rising)
         found = basis.settle(MOST_STEPS)
@@ -110,31 +110,42 @@ class _Basis:
                 self._write(column)
                 column += 1
 
-    def mend(self) -> None:
-        """Let users choose whatever is cheaper than the basis says, pair by pair, as the primal simplex method does."""
-        k, n = self.problem.shape
-        need = self.problem.rate * self.key_need[:n], self.problem.floor * self.key_need[:n]
-        self.matrix[:, 0] = np.bincount(self.key[:n], need[0], k) + self._rising
-        supply = self._supply - np.bincount(self.key[:n], need[1], k)
+    def mended(self) -> Array | None:
+        """Let users choose what is cheaper than the basis says, pair by pair, as in the primal simplex method.
+
+        Returns the inverse of the basis that is left when nobody would choose otherwise; None where none is found.
+        """
+        supply = self._supply_of_level()
         for _ in range(MENDED):
             try:
                 inverse = np.linalg.inv(self.matrix)
             except np.linalg.LinAlgError:
-                return
-            prices = inverse[0]
-            dear = self._dear(prices)
-            type_, user = divmod(int(dear.argmin()), n + 1)
-            if not dear[type_, user] < -DEARER * prices.max():
-                return
+                return None
+            dear = self._dear(inverse[0])
+            type_, user = divmod(int(dear.argmin()), len(self.key))
+            if dear[type_, user] >= -DEARER * inverse[0].max():
+                return np.asarray(inverse)
             taken = inverse[1:, type_] - inverse[1:, self.key[user]] * (self.speed[type_, user] * self.key_need[user])
             amounts = np.maximum(inverse[1:] @ supply, 0.0)
-            left_over = np.where(taken > STILL, amounts / np.maximum(taken, STILL), np.inf)
-            column = 1 + int(left_over.argmin())
-            if not left_over[column - 1] < np.inf:
-                return
-            self.users[column] = user if self.speed[type_, user] > 0 else FREE
-            self.types[column] = type_
-            self._write(column)
+            enough = np.where(taken > STILL, amounts / np.maximum(taken, STILL), np.inf)
+            column = int(enough.argmin())
+            if not enough[column] < np.inf:
+                return None
+            self._replace(column + 1, type_, user)
+        return None
+
+    def _supply_of_level(self) -> Array:
+        """Set the column of the level; return what is left of the GPUs at level 0 (k,)."""
+        k, n = self.problem.shape
+        key, need = self.key[:n], self.key_need[:n]
+        self.matrix[:, 0] = np.bincount(key, self.problem.rate * need, k) + self._rising
+        return np.asarray(self._supply - np.bincount(key, self.problem.floor * need, k))
+
+    def _replace(self, column: int, type_: int, user: int) -> None:
+        """Put a pair in a column; a user that cannot run on the type stands for the type without a price."""
+        self.users[column] = user if self.speed[type_, user] > 0 else FREE
+        self.types[column] = type_
+        self._write(column)
 
     def _dear(self, prices: Array, leaving: int = 0) -> Array:
         """Return by how much each type is too dear for each user (k, n + 1), infinity in the basis but ``leaving``."""
@@ -150,23 +161,18 @@ class _Basis:
         dear = self._dear(prices)[:, :-1]
         return bool((dear > CLEARLY * prices[:, None])[self.speed[:, :-1] > 0].all())
 
-    def settle(self, most: int, *, guessed: bool = False) -> PriceVertex | None:
+    def settle(self, most: int, inverse: Array | None = None) -> PriceVertex | None:
         """Step until nothing is negative, at most ``most`` times for each type; None where that leads nowhere.
 
-        A ``guessed`` basis must have prices at which its users choose as it says.
+        ``inverse`` is that of the basis at first, where it is known.
         """
-        k, n = self.problem.shape
-        rate, floor = self.problem.rate, self.problem.floor
-        for steps in range(most * k):
-            key, need = self.key[:n], self.key_need[:n]
-            self.matrix[:, 0] = np.bincount(key, rate * need, k) + self._rising
+        for steps in range(most * len(self.types)):
+            supply = self._supply_of_level()
             try:
-                inverse = np.linalg.inv(self.matrix)
+                inverse = np.linalg.inv(self.matrix) if inverse is None or steps else inverse
             except np.linalg.LinAlgError:
                 break
-            if guessed and steps == 0 and not self._dear(inverse[0]).min() >= -DEARER * inverse[0].max():
-                break
-            amounts = inverse @ (self._supply - np.bincount(key, floor * need, k))
+            amounts = inverse @ supply
             own = self._left_to_keys(amounts.tolist())
             column, user = self._most_negative(amounts.tolist(), own)
             if user is not None:
@@ -220,9 +226,7 @@ class _Basis:
         type_, user = divmod(int(speed_of_fall.argmin()), len(self.key))
         if not speed_of_fall[type_, user] < 0:
             return False
-        self.users[column] = user if self.speed[type_, user] > 0 else FREE
-        self.types[column] = type_
-        self._write(column)
+        self._replace(column, type_, user)
         return True
 
     def _write(self, column: int) -> None:

@@ -16,8 +16,8 @@ from fairopt.methods.level.problem import BestResponse, LevelProblem, choose, fl
 from fairopt.methods.level.smoothing import Path, smoothed_prices
 from fairopt.program import Array
 
-#: Up to so many users, all are near a tie.
-FEW = 150
+#: Prices of up to so many users need no sample.
+FEW = 1500
 #: Prices of a sample of at least so many, and one user in so many, come first.
 SAMPLE, SAMPLED = 250, 8
 #: So many users for each type are near a tie.
@@ -44,12 +44,10 @@ def near_prices(problem: LevelProblem) -> Array:
     n = len(problem.rate)
     if n <= FEW:
         return smoothed_prices(problem)
-    sample = problem if n <= SAMPLE else problem.sample(max(n // SAMPLED, SAMPLE))
+    sample = problem.sample(max(n // SAMPLED, SAMPLE))
     # the fewer users stand for all, the less do their prices say
     squares = 3 + len(sample.rate).bit_length() // 2
-    prices = smoothed_prices(sample, squares)
-    if n > SAMPLE:
-        prices = Path(sample, prices, squares).follow(squares)
+    prices = Path(sample, smoothed_prices(sample, squares), squares).follow(squares)
     return Path(problem, prices, squares).follow((SHARP * n).bit_length())
 
 
@@ -75,8 +73,8 @@ def sifted(problem: LevelProblem, smoothed: Array) -> Sifted | None:
         cost = problem.need * prices[:, None]
         own = cost[choice.high.type, np.arange(n)]
         own[active] = 0.0
-        if not (cost * (1 + CLEARLY) < own).any():
-            only = np.count_nonzero(cost * (1 - CLEARLY) <= own) == n - len(active)
+        only = np.count_nonzero(cost <= own / (1 - CLEARLY)) == n - len(active)
+        if only or not (cost < own / (1 + CLEARLY)).any():
             return _told(problem, replace(at, only=at.only and only), smoothed, steps, choice, active)
     return None
 

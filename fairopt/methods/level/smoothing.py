@@ -19,19 +19,21 @@ from fairopt.program import Array
 #: What a type that nobody runs on is worth at first, as a part of all.
 UNUSED = 1e-9
 #: The largest exponent of 2 that is a power by which users divide their spending.
-MOST_SQUARES = 10
+MOST_SQUARES = 12
 #: The exponent with which shares of all users are made, and how often prices are mended for that.
 SHARED, SHARED_STEPS = 8, 4
 #: The most by which the logarithm of a price changes in a step at power 1; at higher powers it is less.
 LONGEST = 1.0
-#: On a path, a step changes how users divide what they spend by this power of e at most; after less it is there.
-FARTHEST, THERE = 3.0, 1.0
+#: On a path, a step changes how users divide what they spend by this power of e at most; after this it is there.
+FARTHEST, THERE = 3.0, 3.0
 #: So many steps are made to correct prices at first, and at each further power.
 FIRST_STEPS, NEXT_STEPS = 8, 4
 #: Users who spend less than this part elsewhere spend all on their cheapest type; with more than so many it is asked.
 DIVIDED, CROWD = 3e-4, 100
-#: Parts below this are none.
-TINY = 1e-100
+#: It is worth while to leave out this part of the users.
+MANY = 0.3
+#: Parts below this are none, which is asked of powers with higher exponents than the second.
+TINY, LOW = 1e-100, 4
 
 
 def smoothed_prices(problem: LevelProblem, most: int = MOST_SQUARES) -> Array:
@@ -42,9 +44,7 @@ def smoothed_prices(problem: LevelProblem, most: int = MOST_SQUARES) -> Array:
     """
     capacity, size = problem.capacity, problem.size
     spending = Spending(problem.need)
-    speed = np.divide(1.0, problem.need, out=spending.part)
-    speed /= speed.sum(axis=0)
-    prices = np.maximum(speed.mean(axis=1), UNUSED) / capacity
+    prices = np.maximum((spending.speed / spending.speed.sum(axis=0)).mean(axis=1), UNUSED) / capacity
     prices /= prices @ capacity
     for squares in range(1, min(len(size).bit_length() + 1, most) + 1):
         spending.at(prices, squares)
@@ -65,9 +65,8 @@ def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
     for _ in range(SHARED_STEPS):
         left()
         spending.at(prices, SHARED)
-        reached = spending.part / spending.cost  # by a unit of money on each type
-        spent = problem.rate / reached.sum(axis=0)
-        yield spending.part * spent / prices[:, None]
+        reached = np.einsum("ij,ij->j", spending.part, spending.worth)  # by money of which ``part`` is spent
+        yield spending.part * (problem.rate / reached) / prices[:, None]
         try:
             prices = prices * spending.change(problem.rate, prices * capacity)
         except np.linalg.LinAlgError:
@@ -75,33 +74,36 @@ def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
 
 
 class Spending:
-    """How users divide what they spend at prices: ``part`` (k, n), by a power of 2 of how cheap types are.
+    """How users divide what they spend at prices: as ``part`` (k, n), by a power of 2 of how cheap types are.
 
-    ``cost`` (k, n) is the price of a unit of throughput, ``least`` (n,) the cheapest. The arrays are used again.
+    ``total`` (n,) is the sum of each user's parts, of which the cheapest type's is 1, and ``least`` (n,) its price of
+    a unit of throughput. ``worth`` (k, n) is the throughput that a unit of money buys. The arrays are used again.
     """
 
     def __init__(self, need: Array) -> None:
-        self._need, self._squares = need, 0
-        self.cost, self.part, self.least = np.empty_like(need), np.empty_like(need), np.empty(need.shape[1])
-        self._known = np.empty(need.shape, dtype=bool)
+        self.speed, self._squares = 1.0 / need, 0
+        self.worth, self.part = np.empty(need.shape), np.empty(need.shape)
+        self.least, self.total = np.empty(need.shape[1]), np.empty(need.shape[1])
+        self._none = np.empty(need.shape, dtype=bool)
 
     def at(self, prices: Array, squares: int) -> None:
         """Set all to what they are at ``prices`` (k,) and the power of 2 with the exponent ``squares``."""
-        cost, part, self._squares = self.cost, self.part, squares
-        np.multiply(self._need, prices[:, None], out=cost)
-        cost.min(axis=0, out=self.least)
-        np.divide(self.least, cost, out=part)
-        # numbers that are far smaller would take many times as long
-        np.greater(part, TINY ** (1.0 / (1 << squares)), out=self._known)
-        part *= self._known
+        part, least, self._squares = self.part, self.least, squares
+        np.multiply(self.speed, (1.0 / prices)[:, None], out=self.worth)
+        np.maximum.reduce(self.worth, axis=0, out=least)
+        np.divide(1.0, least, out=least)
+        np.multiply(self.worth, least, out=part)
+        if squares > LOW:  # numbers that are far smaller would take many times as long
+            np.less(part, TINY ** (1.0 / (1 << squares)), out=self._none)
+            np.copyto(part, 0.0, where=self._none)
         for _ in range(squares):
-            part *= part
-        part /= part.sum(axis=0)
+            np.multiply(part, part, out=part)
+        np.add.reduce(part, axis=0, out=self.total)
 
     def change(self, size: Array, supply: Array) -> Array:
         """Return by what to multiply prices (k,) for users of a ``size`` (n,): a step of Newton's method, not too far.
 
-        ``supply`` (k,) is what the GPUs are worth, together 1. ``cost`` is lost.
+        ``supply`` (k,) is what the GPUs are worth, together 1. ``worth`` is lost.
         """
         spent = size * self.least
         spent /= spent.sum()
@@ -110,14 +112,16 @@ class Spending:
         return np.asarray(np.exp(np.minimum(np.maximum(step, -longest), longest)))
 
     def step(self, spent: Array, fixed: Array | float, supply: Array) -> Array:
-        """Return what Newton's method adds to the logarithms of prices (k,). ``cost`` is lost.
+        """Return what Newton's method adds to the logarithms of prices (k,). ``worth`` is lost.
 
         Users have ``spent`` (n,), and others ``fixed`` (k,), together 1, as ``supply`` (k,) is.
         """
         part, power = self.part, 1 << self._squares
-        divided = part @ spent
+        each = spent / self.total
+        divided = part @ each
         demand = divided + fixed
-        change = np.multiply(part, spent, out=self.cost) @ part.T * (1.0 + power) - demand[:, None] * demand
+        each /= self.total
+        change = np.multiply(part, each, out=self.worth) @ part.T * (1.0 + power) - demand[:, None] * demand
         change.ravel()[:: len(demand) + 1] -= divided * power - fixed + supply
         return np.asarray(np.linalg.solve(change, supply - demand))
 
@@ -149,11 +153,12 @@ class Path:
         return self._prices
 
     def _settle(self) -> None:
-        """Take those out who spend all on their cheapest type."""
-        part = self._spending.part
-        sure = part.max(axis=0) > 1.0 - DIVIDED
+        """Take those out who spend all on their cheapest type, if they are many."""
+        sure = self._spending.total < 1.0 + DIVIDED
         out, some = np.flatnonzero(sure), np.flatnonzero(~sure)
-        type_ = part.take(out, axis=1).argmax(axis=0)
+        if len(out) < MANY * len(sure):
+            return
+        type_ = self._spending.part.take(out, axis=1).argmax(axis=0)
         needed = self._size[out] * self._need[type_, out]
         self._load = self._load + np.bincount(type_, weights=needed, minlength=len(self._load))
         self._need, self._size = self._need.take(some, axis=1), self._size[some]
