@@ -2,7 +2,7 @@
 
 Such bounds hold in floats because each step is moved to the safe side by more than it can be off. A float operation is
 off by at most `ROUNDING` of its result, a sum by `math.fsum` is rounded once, one by `summed` as often as that says: a
-value that took ``count`` operations on positive numbers is safe when it is moved by ``count`` roundings, and a few more.
+value that took ``count`` operations on positive numbers is safe when it is moved by as many roundings, and a few more.
 """
 
 from __future__ import annotations

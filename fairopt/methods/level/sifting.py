@@ -40,7 +40,7 @@ class Sifted:
 
 
 def near_prices(problem: LevelProblem) -> Array:
-    """Return positive prices (k,) near the optimum of a problem without demands."""
+    """Return positive prices (k,) near the optimum of a problem without demands. Errors: `OutOfTime`, with prices."""
     n = len(problem.rate)
     if n <= FEW:
         return smoothed_prices(problem)
@@ -83,7 +83,8 @@ def _told(
     problem: LevelProblem, at: PriceVertex, smoothed: Array, steps: int, choice: BestResponse | None, active: Array
 ) -> Sifted:
     """Return the optimum with these ``active`` users if it is the only one, and prices where users do not tie."""
-    optimum = Raised(at.prices, at.level, choice, active, at.shares, None) if at.only else None
+    if at.only:
+        return Sifted(smoothed, Raised(at.prices, at.level, choice, active, at.shares, None), steps)
     prices = floored(problem, at.prices, 0.0)
     # at prices where users tie, what they choose hangs on last digits
-    return Sifted(prices * (smoothed / prices) ** ASIDE, optimum, steps)
+    return Sifted(prices * (smoothed / prices) ** ASIDE, None, steps)

@@ -138,10 +138,13 @@ class Path:
         self._spending = Spending(problem.need)
 
     def follow(self, top: int) -> Array:
-        """Return the prices (k,) at 2 to the power of ``top``, or as far as steps lead."""
+        """Return the prices (k,) at 2 to the power of ``top``, or as far as steps lead.
+
+        Errors: `OutOfTime`, with the prices by then.
+        """
         before, prices = self._prices, self._corrected(self._prices, FIRST_STEPS)
         while prices is not None:
-            left()
+            left(found=prices)
             ahead = prices if before is self._prices else prices * np.sqrt(prices / before)
             before, self._prices = prices, prices
             if self._squares >= top:

@@ -20,7 +20,6 @@ from operator import attrgetter
 
 import numpy as np
 
-from fairopt.deadline import only_a_part
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
@@ -76,20 +75,19 @@ def raise_level(
     problem, units = without_units(asked)
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
-    with only_a_part():
-        found, near = _directly(problem, effort)
-    if found is not None:
-        clock.lap("solve")
-        try:
-            result = _proved(asked, found, units, effort, clock)
-        except NotSolved as failure:
-            _log.info("the simplex method in prices was of no use: %s", failure)
-        else:
-            if result.gap <= DIGITS:
-                return result
-    if near is None and start is not None and start.prices.shape == capacity.shape:
-        near = start.guess(problem, units)
     try:
+        found, near = _directly(problem, effort)
+        if found is not None:
+            clock.lap("solve")
+            try:
+                result = _proved(asked, found, units, effort, clock)
+            except NotSolved as failure:
+                _log.info("the simplex method in prices was of no use: %s", failure)
+            else:
+                if result.gap <= DIGITS:
+                    return result
+        if near is None and start is not None and start.prices.shape == capacity.shape:
+            near = start.guess(problem, units)
         found = _solve(problem, effort, near)
     except OutOfTime as over:
         if over.solution is not None:
@@ -129,15 +127,21 @@ def _proved_by_then(
 def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[Raised | None, tuple[Array, float] | None]:
     """Return the optimum where no demand matters, or one user's alone does; None where that is not seen.
 
-    Also prices near the optimum and the level that they bound, None where they say nothing.
+    Also prices near the optimum and the level that they bound, None where they say nothing. Errors: `OutOfTime`, with
+    a guess.
     """
     if len(problem.rate) > STEPPED or _far_apart(problem):
         return None, None
-    free = problem if problem.demand is None else replace(problem, demand=None)
+    free, prices = problem if problem.demand is None else replace(problem, demand=None), None
     with np.errstate(all="ignore"):
-        prices = near_prices(free)
-        if problem.demand is not None and bound(free, prices) >= problem.highest:
-            return (_limited_by_one(problem, effort) if problem.need.size > WHOLE else None), None
+        try:
+            prices = near_prices(free)
+            if problem.demand is not None and bound(free, prices) >= problem.highest:
+                return (_limited_by_one(problem, effort) if problem.need.size > WHOLE else None), None
+        except OutOfTime as over:
+            prices = over.solution if prices is None else prices
+            over.solution = Guess(prices, bound(free, prices), problem.need[:, :0], 0)
+            raise
         at = sifted(free, prices)
     if at is None:
         return None, None
