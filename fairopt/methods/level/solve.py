@@ -35,7 +35,7 @@ from fairopt.program import INFINITY, Array
 _log = logging.getLogger(__name__)
 
 #: Up to so many users, the simplex method in prices is tried first.
-STEPPED = 2_000_000
+STEPPED = 200_000
 #: Where a user needs more times a type's GPUs than this, whoever has rationals is asked, or HiGHS.
 FAR_APART = 1e12
 #: Problems of up to so many pairs of a user and a type are one small program.
