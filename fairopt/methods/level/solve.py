@@ -4,8 +4,8 @@ Maximise t subject to ``sum_j speedup_lj x_lj >= floor_l + rate_l t`` within cap
 every user has one cheapest way to its target, in almost all cases the same for all prices nearby; so only the few that
 are near a tie need a linear program. Prices are guessed from a sample of users by an interior-point method
 (`fairopt.methods.level.interior_point`), and made exact by the simplex method in boxes of prices
-(`fairopt.methods.level.box`). A few thousand users without demands that matter need no program at all
-(`fairopt.methods.level.price_simplex`). Nothing is left to tolerances: what is returned comes with bounds that count
+(`fairopt.methods.level.box`). Where no demand matters and no other optimum ties, no program is needed at all
+(`fairopt.methods.level.sifting`). Nothing is left to tolerances: what is returned comes with bounds that count
 all rounding (`fairopt.methods.level.bounds`).
 
 Source: Bixby, Gregory, Lustig, Marsten and Shanno, Very large-scale linear programming: a case study in combining
