@@ -79,14 +79,14 @@ def upper_bound(asked: AskedLevel, prices: Array, demand_duals: Array) -> tuple[
             cost = price if limits is None else price + demand_dual[part, None]
             np.ascontiguousarray((cost / speedup[part]).T).min(axis=0, out=value[part])  # along rows it takes longer
         value = rounded_down(np.where(asked.needy | np.isfinite(value), value, 0.0), 4)
-    gain = rounded_down(*_sum(rate * value))
-    if not 0 < gain < np.inf:
-        raise NotSolved("the prices found bound no level")
-    most = rounded_up(*_sum(price[there] * capacity[there]))
-    if limits is not None and demand is not None:
-        most = rounded_up(most + rounded_up(*_sum(demand_dual[limits] * demand[limits])), 2)
-    if floor is not None:
-        most = rounded_up(most - rounded_down(*_sum(floor * value)), 2)
+        gain = rounded_down(*_sum(rate * value))
+        if not 0 < gain < np.inf:
+            raise NotSolved("the prices found bound no level")
+        most = rounded_up(*_sum(price[there] * capacity[there]))
+        if limits is not None and demand is not None:
+            most = rounded_up(most + rounded_up(*_sum(demand_dual[limits] * demand[limits])), 2)
+        if floor is not None:
+            most = rounded_up(most - rounded_down(*_sum(floor * value)), 2)
     if not there.all():
         price[~there] = rounded_up((speedup[:, ~there] * value[:, None]).max(axis=0, initial=0.0), 4)
     return rounded_up(most / gain, 4), price / gain, demand_dual / gain, value / gain
@@ -109,13 +109,13 @@ def lower_bound(asked: AskedLevel, shares: Array) -> float:
     if not (reached[least] > 0).all():
         raise NotSolved("a user has been given nothing")
     safe = k + 12
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # what is no number is refused
         slope = np.where(least, rate / reached, 0.0)
         start = None if floor is None else np.where(least, floor / reached, 0.0)
-    room = capacity.astype(float)
-    if start is not None:
-        room = rounded_down(room - _held(shares, start, safe), 2)
-    each = _held(shares, slope, safe)
+        room = capacity.astype(float)
+        if start is not None:
+            room = rounded_down(room - _held(shares, start, safe), 2)
+        each = _held(shares, slope, safe)
     if not (each < np.inf).all():
         raise NotSolved("numerically out of range for floats: how little a user has been given")
     level = float((room[each > 0] / each[each > 0]).min(initial=np.inf))
@@ -136,8 +136,7 @@ def lower_bound(asked: AskedLevel, shares: Array) -> float:
 
 def _sum(products: Array) -> tuple[float, int]:
     """Return the sum of (n,) positive ``products``, which are lost, and by how many roundings it is off at most."""
-    with np.errstate(over="ignore"):
-        total, roundings = summed(products)
+    total, roundings = summed(products)
     return float(total), roundings + 4
 
 
@@ -149,10 +148,9 @@ def _held(shares: Array, factor: Array, safe: int) -> Array:
     n, k = shares.shape
     sums = np.empty((-(-n // BLOCK), k))
     most = 0
-    with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused
-        for place, first in enumerate(range(0, n, BLOCK)):
-            part = slice(first, first + BLOCK)
-            sums[place], roundings = summed(shares[part] * factor[part, None])
-            most = max(most, roundings)
-        total, roundings = summed(sums)
+    for place, first in enumerate(range(0, n, BLOCK)):
+        part = slice(first, first + BLOCK)
+        sums[place], roundings = summed(shares[part] * factor[part, None])
+        most = max(most, roundings)
+    total, roundings = summed(sums)
     return rounded_up(total, safe + most + roundings)

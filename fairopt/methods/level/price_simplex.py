@@ -90,6 +90,7 @@ class _Basis:
         self.users, self.types = [TRADE] * k, list(range(k))
         self.matrix = np.eye(k)
         self.matrix[0, 1:] = -prices[1:] / prices[0]
+        self._set_level()
 
     def tie(self, prices: Array) -> None:
         """Make pairs of those that are nearest to a tie at ``prices``, where they join types that none join yet."""
@@ -115,7 +116,6 @@ class _Basis:
 
         Returns the inverse of the basis that is left when nobody would choose otherwise; None where none is found.
         """
-        supply = self._supply_of_level()
         for _ in range(MENDED):
             try:
                 inverse = np.linalg.inv(self.matrix)
@@ -126,7 +126,7 @@ class _Basis:
             if dear[type_, user] >= -DEARER * inverse[0].max():
                 return np.asarray(inverse)
             taken = inverse[1:, type_] - inverse[1:, self.key[user]] * (self.speed[type_, user] * self.key_need[user])
-            amounts = np.maximum(inverse[1:] @ supply, 0.0)
+            amounts = np.maximum(inverse[1:] @ self._left, 0.0)
             enough = np.where(taken > STILL, amounts / np.maximum(taken, STILL), np.inf)
             column = int(enough.argmin())
             if not enough[column] < np.inf:
@@ -134,12 +134,12 @@ class _Basis:
             self._replace(column + 1, type_, user)
         return None
 
-    def _supply_of_level(self) -> Array:
-        """Set the column of the level; return what is left of the GPUs at level 0 (k,)."""
+    def _set_level(self) -> None:
+        """Set the column of the level, and what is left of the GPUs at level 0 (k,)."""
         k, n = self.problem.shape
         key, need = self.key[:n], self.key_need[:n]
         self.matrix[:, 0] = np.bincount(key, self.problem.rate * need, k) + self._rising
-        return np.asarray(self._supply - np.bincount(key, self.problem.floor * need, k))
+        self._left = self._supply - np.bincount(key, self.problem.floor * need, k)
 
     def _replace(self, column: int, type_: int, user: int) -> None:
         """Put a pair in a column; a user that cannot run on the type stands for the type without a price."""
@@ -167,12 +167,11 @@ class _Basis:
         ``inverse`` is that of the basis at first, where it is known.
         """
         for steps in range(most * len(self.types)):
-            supply = self._supply_of_level()
             try:
                 inverse = np.linalg.inv(self.matrix) if inverse is None or steps else inverse
             except np.linalg.LinAlgError:
                 break
-            amounts = inverse @ supply
+            amounts = inverse @ self._left
             own = self._left_to_keys(amounts.tolist())
             column, user = self._most_negative(amounts.tolist(), own)
             if user is not None:
@@ -213,6 +212,7 @@ class _Basis:
         column = max((place for place, each in enumerate(self.users) if each == user), key=lambda place: amounts[place])
         self.key[user], self.types[column] = self.types[column], self.key[user]
         self.key_need[user] = self.problem.need[self.key[user], user]
+        self._set_level()
         for place, each in enumerate(self.users):
             if each == user:
                 self._write(place)

@@ -13,7 +13,7 @@ import numpy as np
 from fairopt.methods.level.box import Raised, nearest
 from fairopt.methods.level.price_simplex import CLEARLY, PriceVertex, price_vertex
 from fairopt.methods.level.problem import BestResponse, LevelProblem, choose, floored
-from fairopt.methods.level.smoothing import Path, smoothed_prices
+from fairopt.methods.level.smoothing import PricePath, smoothed_prices
 from fairopt.program import Array
 
 #: Prices of up to so many users need no sample.
@@ -47,8 +47,8 @@ def near_prices(problem: LevelProblem) -> Array:
     sample = problem.sample(max(n // SAMPLED, SAMPLE))
     # the fewer users stand for all, the less do their prices say
     squares = 3 + len(sample.rate).bit_length() // 2
-    prices = Path(sample, smoothed_prices(sample, squares), squares).follow(squares)
-    return Path(problem, prices, squares).follow((SHARP * n).bit_length())
+    prices = PricePath(sample, smoothed_prices(sample, squares), squares).follow(squares)
+    return PricePath(problem, prices, squares).follow((SHARP * n).bit_length())
 
 
 def sifted(problem: LevelProblem, smoothed: Array) -> Sifted | None:

@@ -20,6 +20,8 @@ from fairopt.program import Array
 UNUSED = 1e-9
 #: The largest exponent of 2 that is a power by which users divide their spending.
 MOST_SQUARES = 12
+#: More users than this need prices one power sharper.
+HANDFUL = 32
 #: The exponent with which shares of all users are made, and how often prices are mended for that.
 SHARED, SHARED_STEPS = 8, 4
 #: The most by which the logarithm of a price changes in a step at power 1; at higher powers it is less.
@@ -46,7 +48,8 @@ def smoothed_prices(problem: LevelProblem, most: int = MOST_SQUARES) -> Array:
     spending = Spending(problem.need)
     prices = np.maximum((spending.speed / spending.speed.sum(axis=0)).mean(axis=1), UNUSED) / capacity
     prices /= prices @ capacity
-    for squares in range(1, min(len(size).bit_length() + 1, most) + 1):
+    enough = len(size).bit_length() + (len(size) > HANDFUL)
+    for squares in range(1, min(enough, most) + 1):
         spending.at(prices, squares)
         try:
             prices *= spending.change(size, prices * capacity)
@@ -126,7 +129,7 @@ class Spending:
         return np.asarray(np.linalg.solve(change, supply - demand))
 
 
-class Path:
+class PricePath:
     """Prices at one power after another.
 
     Prices at a power are off by about a constant part of 1 / power, so that those at two powers say where the next are.
