@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import fsum
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import NotSolved
 from fairopt.methods.level.problem import BLOCK, AskedLevel, LevelProblem, Units
-from fairopt.methods.result import SharesResult, rounded_down, rounded_up
+from fairopt.methods.result import SharesResult, rounded_down, rounded_up, summed
 from fairopt.program import Array
 
 #: Prices that all types together are worth less than this part of the level come of demands and say nothing of types.
@@ -78,17 +77,16 @@ def upper_bound(asked: AskedLevel, prices: Array, demand_duals: Array) -> tuple[
         for first in range(0, n, BLOCK):
             part = slice(first, first + BLOCK)
             cost = price if limits is None else price + demand_dual[part, None]
-            value[part] = (cost / speedup[part]).min(axis=1)
+            np.ascontiguousarray((cost / speedup[part]).T).min(axis=0, out=value[part])  # along rows it takes longer
         value = rounded_down(np.where(asked.needy | np.isfinite(value), value, 0.0), 4)
-    gain = rounded_down(fsum((rate * value).tolist()), 4)
-    if not gain > 0:
-        raise NotSolved("the prices found bound no level")
-    paid = (price[there] * capacity[there]).tolist()
-    if limits is not None and demand is not None:
-        paid += (demand_dual[limits] * demand[limits]).tolist()
-    most = rounded_up(fsum(paid), 4)
-    if floor is not None:
-        most = rounded_up(most - rounded_down(fsum((floor * value).tolist()), 4), 2)
+        gain = rounded_down(*_sum(rate * value))
+        if not 0 < gain < np.inf:
+            raise NotSolved("the prices found bound no level")
+        most = rounded_up(*_sum(price[there] * capacity[there]))
+        if limits is not None and demand is not None:
+            most = rounded_up(most + rounded_up(*_sum(demand_dual[limits] * demand[limits])), 2)
+        if floor is not None:
+            most = rounded_up(most - rounded_down(*_sum(floor * value)), 2)
     if not there.all():
         price[~there] = rounded_up((speedup[:, ~there] * value[:, None]).max(axis=0, initial=0.0), 4)
     return rounded_up(most / gain, 4), price / gain, demand_dual / gain, value / gain
@@ -111,22 +109,16 @@ def lower_bound(asked: AskedLevel, shares: Array) -> float:
     if not (reached[least] > 0).all():
         raise NotSolved("a user has been given nothing")
     safe = k + 12
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # what is no number is refused
         slope = np.where(least, rate / reached, 0.0)
         start = None if floor is None else np.where(least, floor / reached, 0.0)
-    level = float("inf")
-    for j in range(k):
-        column = shares[:, j]
-        held = np.flatnonzero(column)
-        if not len(held):
-            continue
-        column = column[held]
-        room = float(capacity[j])
+        room = capacity.astype(float)
         if start is not None:
-            room = rounded_down(room - rounded_up(fsum((column * start[held]).tolist()), safe), 2)
-        each = rounded_up(fsum((column * slope[held]).tolist()), safe)
-        if each > 0:
-            level = min(level, room / each)
+            room = rounded_down(room - _held(shares, start, safe), 2)
+        each = _held(shares, slope, safe)
+    if not (each < np.inf).all():
+        raise NotSolved("numerically out of range for floats: how little a user has been given")
+    level = float((room[each > 0] / each[each > 0]).min(initial=np.inf))
     if demand is not None:
         limited = np.flatnonzero(np.isfinite(demand) & rising)
         total = shares[limited].sum(axis=1)
@@ -140,3 +132,25 @@ def lower_bound(asked: AskedLevel, shares: Array) -> float:
     for first in range(0, n, BLOCK):
         shares[first : first + BLOCK] *= factor[first : first + BLOCK, None]
     return level
+
+
+def _sum(products: Array) -> tuple[float, int]:
+    """Return the sum of (n,) positive ``products``, which are lost, and by how many roundings it is off at most."""
+    total, roundings = summed(products)
+    return float(total), roundings + 4
+
+
+def _held(shares: Array, factor: Array, safe: int) -> Array:
+    """Return at least what users hold of each type (k,) when each holds ``factor`` (n,) times its ``shares`` (n, k).
+
+    A factor is off by ``safe`` roundings at most.
+    """
+    n, k = shares.shape
+    sums = np.empty((-(-n // BLOCK), k))
+    most = 0
+    for place, first in enumerate(range(0, n, BLOCK)):
+        part = slice(first, first + BLOCK)
+        sums[place], roundings = summed(shares[part] * factor[part, None])
+        most = max(most, roundings)
+    total, roundings = summed(sums)
+    return rounded_up(total, safe + most + roundings)

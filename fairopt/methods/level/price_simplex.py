@@ -6,34 +6,26 @@ prices, where users divide what they spend among cheap types, says near which pr
 to a tie there are mostly its basis. Where they are not, types are traded for each other at these prices at first, and
 each step takes one such trade, or what has become negative, out of the basis.
 
-Only an optimum without another is returned: which of several is found would hang on last digits.
+Where there is another optimum this is said: which of several is found hangs on last digits.
 
 Source: Dantzig and Van Slyke, Generalized upper bounding techniques, 1967, for the dual simplex method.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.deadline import left
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import Array
 
-#: What a type that nobody runs on is worth at first, as a part of all.
-UNUSED = 1e-9
-#: The largest exponent of 2 that is a power by which users divide their spending.
-MOST_SQUARES = 10
-#: The exponent with which shares of all users are made, and how often prices are mended for that.
-SHARED, SHARED_STEPS = 8, 4
-#: The most by which the logarithm of a price changes in a step at power 1; at higher powers it is less.
-LONGEST = 1.0
 #: Parts of a type below this are rounding, and so are changes of reduced costs below the second part of the largest.
 NEGATIVE, STILL = 1e-11, 1e-12
 #: Steps for each type after which a guessed basis is given up, and any.
 FEW_STEPS, MOST_STEPS = 3, 4
+#: So many pairs of a guessed basis are changed at most.
+MENDED = 12
 #: Pairs are sought among so many for each type.
 NEAREST = 4
 #: A guess may be so much of the highest price off; what is dearer by less than this part ties.
@@ -42,78 +34,22 @@ DEARER, CLEARLY = 1e-13, 1e-9
 TRADE, FREE = -2, -1
 #: Reduced costs are at least this, so that a division by them gives a number.
 LEAST = 1e-300
+#: GPUs of each type (k,), or 0 of all.
+Amount = Array | float
 
 
 @dataclass(frozen=True, eq=False)
 class PriceVertex:
-    """``prices`` (k,), the ``level`` and ``shares`` (k, n) at the optimal vertex, found in so many ``steps``."""
+    """``prices`` (k,), the ``level`` and ``shares`` (k, n) at an optimal vertex, found in so many ``steps``.
+
+    It is the ``only`` optimum where all users would pay clearly more for what they do not have.
+    """
 
     prices: Array
     level: float
     shares: Array
     steps: int
-
-
-def smoothed_prices(problem: LevelProblem) -> Array:
-    """Return positive prices (k,) near the optimum, by Newton's method.
-
-    Users divide what they spend by a power of how cheap types are, first the square, then twice as much in every step.
-    Where numbers are far apart the result may be no numbers.
-    """
-    need, capacity, size = problem.need, problem.capacity, problem.size
-    speed = 1.0 / need
-    prices = np.maximum((speed / speed.sum(axis=0)).mean(axis=1), UNUSED) / capacity
-    prices /= prices @ capacity
-    for squares in range(1, min(len(size).bit_length() + 1, MOST_SQUARES) + 1):
-        cost = need * prices[:, None]
-        least = cost.min(axis=0)
-        part = _parts(cost, least, squares)
-        try:
-            prices *= _change(part, size * least, prices * capacity, 1 << squares)
-        except np.linalg.LinAlgError:
-            break
-    return np.asarray(prices)
-
-
-def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
-    """Yield shares (k, n) that reach the rates, nearer and nearer to what capacities allow, from ``prices`` (k,).
-
-    Users divide what they spend as in `smoothed_prices`, always by the same power. Floors and demands are ignored.
-    """
-    capacity, power = problem.capacity, 1 << SHARED
-    prices = prices / (prices @ capacity)
-    for _ in range(SHARED_STEPS):
-        left()
-        cost = problem.need * prices[:, None]
-        least = cost.min(axis=0)
-        part = _parts(cost, least, SHARED)
-        np.divide(part, cost, out=cost)  # what a unit of money reaches on each type
-        spent = problem.rate / cost.sum(axis=0)
-        yield part * spent / prices[:, None]
-        try:
-            prices = prices * _change(part, problem.rate * least, prices * capacity, power)
-        except np.linalg.LinAlgError:
-            return
-
-
-def _parts(cost: Array, least: Array, squares: int) -> Array:
-    """Return how users divide what they spend (k, n), by a power of 2 of how cheap types are."""
-    part = least / cost
-    for _ in range(squares):
-        part *= part
-    part /= part.sum(axis=0)
-    return part
-
-
-def _change(part: Array, spent: Array, supply: Array, power: int) -> Array:
-    """Return by what to multiply prices (k,): a step of Newton's method from where users ``spent`` (n,) by ``part``."""
-    spent = spent / spent.sum()
-    demand = part @ spent  # what all types together are worth is 1
-    change = (part * spent) @ part.T * (1.0 + power) - demand[:, None] * demand
-    change.ravel()[:: len(demand) + 1] -= demand * power + supply
-    longest = LONGEST / power**0.5
-    step = np.linalg.solve(change, supply - demand)
-    return np.asarray(np.exp(np.minimum(np.maximum(step, -longest), longest)))
+    only: bool
 
 
 def bound(problem: LevelProblem, prices: Array) -> float:
@@ -122,18 +58,19 @@ def bound(problem: LevelProblem, prices: Array) -> float:
     return float((prices @ problem.capacity - problem.floor @ value) / (problem.rate @ value))
 
 
-def price_vertex(problem: LevelProblem, prices: Array) -> PriceVertex | None:
-    """Return the only optimum without demands, from positive ``prices`` (k,) near it.
+def price_vertex(problem: LevelProblem, prices: Array, held: Amount = 0.0, rising: Amount = 0.0) -> PriceVertex | None:
+    """Return an optimum without demands, from positive ``prices`` (k,) near it; others hold ``held + rising * level``.
 
-    None where there are several, or steps lead nowhere: users tie, or numbers are far apart.
+    None where steps lead nowhere: users tie, or numbers are far apart.
     """
-    basis = _Basis(problem, prices)
+    basis = _Basis(problem, prices, held, rising)
     basis.tie(prices)
-    found = basis.settle(FEW_STEPS, guessed=True)
+    inverse = basis.mended()
+    found = None if inverse is None else basis.settle(FEW_STEPS, inverse)
     if found is None:
-        basis = _Basis(problem, prices)
+        basis = _Basis(problem, prices, held, rising)
         found = basis.settle(MOST_STEPS)
-    return found if found is not None and basis.is_unique(found.prices) else None
+    return found
 
 
 class _Basis:
@@ -142,8 +79,9 @@ class _Basis:
     The first column is the level's. A last user, who needs nothing, stands for types without a price.
     """
 
-    def __init__(self, problem: LevelProblem, prices: Array) -> None:
+    def __init__(self, problem: LevelProblem, prices: Array, held: Amount, rising: Amount) -> None:
         k, n = problem.shape
+        self._supply, self._rising = problem.capacity - held, rising
         self.problem, self.capacity, self.everybody = problem, problem.capacity.tolist(), np.arange(n)
         self.speed = np.zeros((k, n + 1))
         np.divide(1.0, problem.need, out=self.speed[:, :n])
@@ -152,6 +90,7 @@ class _Basis:
         self.users, self.types = [TRADE] * k, list(range(k))
         self.matrix = np.eye(k)
         self.matrix[0, 1:] = -prices[1:] / prices[0]
+        self._set_level()
 
     def tie(self, prices: Array) -> None:
         """Make pairs of those that are nearest to a tie at ``prices``, where they join types that none join yet."""
@@ -172,6 +111,42 @@ class _Basis:
                 self._write(column)
                 column += 1
 
+    def mended(self) -> Array | None:
+        """Let users choose what is cheaper than the basis says, pair by pair, as in the primal simplex method.
+
+        Returns the inverse of the basis that is left when nobody would choose otherwise; None where none is found.
+        """
+        for _ in range(MENDED):
+            try:
+                inverse = np.linalg.inv(self.matrix)
+            except np.linalg.LinAlgError:
+                return None
+            dear = self._dear(inverse[0])
+            type_, user = divmod(int(dear.argmin()), len(self.key))
+            if dear[type_, user] >= -DEARER * inverse[0].max():
+                return np.asarray(inverse)
+            taken = inverse[1:, type_] - inverse[1:, self.key[user]] * (self.speed[type_, user] * self.key_need[user])
+            amounts = np.maximum(inverse[1:] @ self._left, 0.0)
+            enough = np.where(taken > STILL, amounts / np.maximum(taken, STILL), np.inf)
+            column = int(enough.argmin())
+            if not enough[column] < np.inf:
+                return None
+            self._replace(column + 1, type_, user)
+        return None
+
+    def _set_level(self) -> None:
+        """Set the column of the level, and what is left of the GPUs at level 0 (k,)."""
+        k, n = self.problem.shape
+        key, need = self.key[:n], self.key_need[:n]
+        self.matrix[:, 0] = np.bincount(key, self.problem.rate * need, k) + self._rising
+        self._left = self._supply - np.bincount(key, self.problem.floor * need, k)
+
+    def _replace(self, column: int, type_: int, user: int) -> None:
+        """Put a pair in a column; a user that cannot run on the type stands for the type without a price."""
+        self.users[column] = user if self.speed[type_, user] > 0 else FREE
+        self.types[column] = type_
+        self._write(column)
+
     def _dear(self, prices: Array, leaving: int = 0) -> Array:
         """Return by how much each type is too dear for each user (k, n + 1), infinity in the basis but ``leaving``."""
         dear: Array = prices[:, None] - self.speed * (prices[self.key] * self.key_need)
@@ -181,35 +156,29 @@ class _Basis:
                 dear[self.types[place], user] = np.inf
         return dear
 
-    def is_unique(self, prices: Array) -> bool:
+    def _is_only(self, prices: Array) -> bool:
         """Whether all users would pay clearly more at ``prices`` for what is not in the basis."""
         dear = self._dear(prices)[:, :-1]
         return bool((dear > CLEARLY * prices[:, None])[self.speed[:, :-1] > 0].all())
 
-    def settle(self, most: int, *, guessed: bool = False) -> PriceVertex | None:
+    def settle(self, most: int, inverse: Array | None = None) -> PriceVertex | None:
         """Step until nothing is negative, at most ``most`` times for each type; None where that leads nowhere.
 
-        A ``guessed`` basis must have prices at which its users choose as it says.
+        ``inverse`` is that of the basis at first, where it is known.
         """
-        k, n = self.problem.shape
-        rate, floor, capacity = self.problem.rate, self.problem.floor, self.problem.capacity
-        for steps in range(most * k):
-            key, need = self.key[:n], self.key_need[:n]
-            self.matrix[:, 0] = np.bincount(key, rate * need, k)
+        for steps in range(most * len(self.types)):
             try:
-                inverse = np.linalg.inv(self.matrix)
+                inverse = np.linalg.inv(self.matrix) if inverse is None or steps else inverse
             except np.linalg.LinAlgError:
                 break
-            if guessed and steps == 0 and not self._dear(inverse[0]).min() >= -DEARER * inverse[0].max():
-                break
-            amounts = inverse @ (capacity - np.bincount(key, floor * need, k))
+            amounts = inverse @ self._left
             own = self._left_to_keys(amounts.tolist())
             column, user = self._most_negative(amounts.tolist(), own)
             if user is not None:
                 self._exchange(user, amounts)
             elif column is None:
-                shares = self._shares(amounts.tolist(), own)
-                return PriceVertex(np.maximum(inverse[0], 0.0), float(amounts[0]), shares, steps)
+                prices, shares = np.maximum(inverse[0], 0.0), self._shares(amounts.tolist(), own)
+                return PriceVertex(prices, float(amounts[0]), shares, steps, self._is_only(prices))
             elif not self._step(column, inverse[0], inverse[column] if amounts[column] < 0 else -inverse[column]):
                 break
         return None
@@ -243,6 +212,7 @@ class _Basis:
         column = max((place for place, each in enumerate(self.users) if each == user), key=lambda place: amounts[place])
         self.key[user], self.types[column] = self.types[column], self.key[user]
         self.key_need[user] = self.problem.need[self.key[user], user]
+        self._set_level()
         for place, each in enumerate(self.users):
             if each == user:
                 self._write(place)
@@ -256,9 +226,7 @@ class _Basis:
         type_, user = divmod(int(speed_of_fall.argmin()), len(self.key))
         if not speed_of_fall[type_, user] < 0:
             return False
-        self.users[column] = user if self.speed[type_, user] > 0 else FREE
-        self.types[column] = type_
-        self._write(column)
+        self._replace(column, type_, user)
         return True
 
     def _write(self, column: int) -> None:

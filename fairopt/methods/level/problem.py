@@ -104,7 +104,7 @@ class LevelProblem:
         """Return the problem of some users, each counted ``times``."""
         by = 1.0 if times is None else times
         return LevelProblem(
-            need=self.need[:, users],
+            need=self.need.take(users, axis=1),  # unlike need[:, users], row after row
             capacity=self.capacity,
             rate=self.rate[users] * by,
             floor=self.floor[users] * by,

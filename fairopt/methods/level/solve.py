@@ -4,8 +4,8 @@ Maximise t subject to ``sum_j speedup_lj x_lj >= floor_l + rate_l t`` within cap
 every user has one cheapest way to its target, in almost all cases the same for all prices nearby; so only the few that
 are near a tie need a linear program. Prices are guessed from a sample of users by an interior-point method
 (`fairopt.methods.level.interior_point`), and made exact by the simplex method in boxes of prices
-(`fairopt.methods.level.box`). A few thousand users without demands that matter need no program at all
-(`fairopt.methods.level.price_simplex`). Nothing is left to tolerances: what is returned comes with bounds that count
+(`fairopt.methods.level.box`). Where no demand matters and no other optimum ties, no program is needed at all
+(`fairopt.methods.level.sifting`). Nothing is left to tolerances: what is returned comes with bounds that count
 all rounding (`fairopt.methods.level.bounds`).
 
 Source: Bixby, Gregory, Lustig, Marsten and Shanno, Very large-scale linear programming: a case study in combining
@@ -20,21 +20,22 @@ from operator import attrgetter
 
 import numpy as np
 
-from fairopt.deadline import only_a_part
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
 from fairopt.methods.level.interior_point import ROUGH, Guess, interior
-from fairopt.methods.level.price_simplex import bound, price_vertex, smoothed_prices, smoothed_shares
+from fairopt.methods.level.price_simplex import bound
 from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, choose, floored, without_units
+from fairopt.methods.level.sifting import near_prices, sifted
+from fairopt.methods.level.smoothing import smoothed_shares
 from fairopt.methods.result import StageClock
 from fairopt.program import INFINITY, Array
 
 _log = logging.getLogger(__name__)
 
 #: Up to so many users, the simplex method in prices is tried first.
-STEPPED = 3000
+STEPPED = 200_000
 #: Where a user needs more times a type's GPUs than this, whoever has rationals is asked, or HiGHS.
 FAR_APART = 1e12
 #: Problems of up to so many pairs of a user and a type are one small program.
@@ -74,20 +75,20 @@ def raise_level(
     problem, units = without_units(asked)
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
-    with only_a_part():
-        found = _directly(problem, effort)
-    if found is not None:
-        clock.lap("solve")
-        try:
-            result = _proved(asked, found, units, effort, clock)
-        except NotSolved as failure:
-            _log.info("the simplex method in prices was of no use: %s", failure)
-        else:
-            if result.gap <= DIGITS:
-                return result
-    fits = start is not None and start.prices.shape == capacity.shape
     try:
-        found = _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
+        found, near = _directly(problem, effort)
+        if found is not None:
+            clock.lap("solve")
+            try:
+                result = _proved(asked, found, units, effort, clock)
+            except NotSolved as failure:
+                _log.info("the simplex method in prices was of no use: %s", failure)
+            else:
+                if result.gap <= DIGITS:
+                    return result
+        if near is None and start is not None and start.prices.shape == capacity.shape:
+            near = start.guess(problem, units)
+        found = _solve(problem, effort, near)
     except OutOfTime as over:
         if over.solution is not None:
             over.solution = _proved_by_then(asked, _chosen(problem, over.solution), problem, units, effort, clock)
@@ -123,21 +124,48 @@ def _proved_by_then(
     return min(proofs, key=attrgetter("upper"))
 
 
-def _directly(problem: LevelProblem, effort: dict[str, float]) -> Raised | None:
-    """Return the optimum where no demand matters, or one user's alone does; None where that is not seen."""
-    part = problem.need / problem.capacity[:, None]
-    if len(problem.rate) > STEPPED or part[np.isfinite(part)].max() > FAR_APART:
-        return None
+def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[Raised | None, tuple[Array, float] | None]:
+    """Return the optimum where no demand matters, or one user's alone does; None where that is not seen.
+
+    Also prices near the optimum and the level that they bound, None where they say nothing. Errors: `OutOfTime`, with
+    a guess.
+    """
+    if len(problem.rate) > STEPPED or _far_apart(problem):
+        return None, None
+    free, prices = problem if problem.demand is None else replace(problem, demand=None), None
     with np.errstate(all="ignore"):
-        prices = smoothed_prices(problem)
-        limited = problem.demand is not None and bound(problem, prices) >= problem.highest
-        at = None if limited else price_vertex(problem, prices)
-    if limited and problem.need.size > WHOLE:
-        return _limited_by_one(problem, effort)
-    if at is None or (problem.demand is not None and not (at.shares.sum(axis=0) <= problem.demand).all()):
-        return None
+        try:
+            prices = near_prices(free)
+            if problem.demand is not None and bound(free, prices) >= problem.highest:
+                return (_limited_by_one(problem, effort) if problem.need.size > WHOLE else None), None
+        except OutOfTime as over:
+            prices = over.solution if prices is None else prices
+            over.solution = Guess(prices, bound(free, prices), problem.need[:, :0], 0)
+            raise
+        at = sifted(free, prices)
+    if at is None:
+        return None, None
+    if at.optimum is None:
+        return None, None if problem.demand is not None else (at.prices, bound(problem, at.prices))
+    if problem.demand is not None and not (_totals(at.optimum) <= problem.demand).all():
+        return None, None
     effort["steps"] += at.steps
-    return Raised(at.prices, at.level, None, np.arange(len(problem.rate)), at.shares, None)
+    return at.optimum, None
+
+
+def _far_apart(problem: LevelProblem) -> bool:
+    """Return whether some user needs too many times a type's GPUs."""
+    most = problem.need.max(axis=1)
+    if not np.isfinite(most).all():
+        most = np.where(np.isfinite(problem.need), problem.need, 0.0).max(axis=1)
+    return bool((most > FAR_APART * problem.capacity).any())
+
+
+def _totals(found: Raised) -> Array:
+    """Return the GPUs (n,) that each user has."""
+    total = np.zeros(len(found.active)) if found.choice is None else found.choice.high.at(found.level)
+    total[found.active] = found.shares.sum(axis=0)
+    return total
 
 
 def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
