@@ -63,11 +63,13 @@ def test_it_agrees_with_the_exact_optimum(part):
 
 @pytest.fixture
 def groups_that_count_as_large(monkeypatch):
-    """Groups whose rows come in where they are violated, and rows of the restricted program that are dropped."""
+    """Groups whose rows come in where they are violated, users who go back to them, and rows that are dropped."""
     monkeypatch.setattr(envy_free_solve, "SMALL", 2)
     monkeypatch.setattr(group_multipliers, "FEW_MEMBERS", 2)
     monkeypatch.setattr(group_multipliers, "NEAR_LARGE", 2)
     monkeypatch.setattr(relaxation, "MOST_FREED", 2)
+    monkeypatch.setattr(relaxation, "MANY_FREE", 0)
+    monkeypatch.setattr(relaxation, "MANY_GAIN", 1)
     monkeypatch.setattr(restricted_lp, "MANY_ROWS", 10)
     monkeypatch.setattr(restricted_lp, "CROWDED", 1)
 
@@ -88,6 +90,25 @@ def test_large_groups_are_proven(monkeypatch):
     check_shares(market, found.shares)
     monkeypatch.undo()
     assert found.objective == pytest.approx(allocate(CooperativeOEF(), market).objective, rel=1e-8)
+
+
+@pytest.mark.usefixtures("groups_from_the_first_user")
+def test_users_who_go_back_to_their_groups_cost_nothing(monkeypatch):
+    monkeypatch.setattr(relaxation, "MANY_FREE", 0)
+    totals, put_back = [], RestrictedLP.put_back
+
+    def followed(program, found, stay):
+        free = (program.single_type < 0).sum()
+        put_back(program, found, stay)
+        if (program.single_type < 0).sum() < free:
+            none = np.zeros(0, dtype=np.int64)
+            totals.append((found.total, RestrictedLP(program.users, program.as_start(none, none)).solve().total))
+
+    monkeypatch.setattr(RestrictedLP, "put_back", followed)
+    found = allocate(CooperativeOEF(), large_market(120, 6, even))
+    assert found.solution.gap <= GAP
+    assert totals
+    assert all(after >= before * (1 - 1e-9) for before, after in totals)
 
 
 @pytest.mark.slow
