@@ -13,7 +13,7 @@ from fairopt.backends.exact import Exact
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free import envy_free_shares, group_multipliers, relaxation, restricted_lp
 from fairopt.methods.envy_free import solve as envy_free_solve
-from fairopt.methods.envy_free.restricted_lp import RestrictedLP
+from fairopt.methods.envy_free.restricted_lp import RestrictedLP, RestrictedStart
 from fairopt.methods.grouping import evened_out, identical_rows, shared_out
 from fairopt.models import CooperativeOEF
 from fairopt.policy import Allocation, follow
@@ -69,6 +69,7 @@ def groups_that_count_as_large(monkeypatch):
     monkeypatch.setattr(group_multipliers, "NEAR_LARGE", 2)
     monkeypatch.setattr(relaxation, "MOST_FREED", 2)
     monkeypatch.setattr(relaxation, "MANY_FREE", 0)
+    monkeypatch.setattr(relaxation, "HIGHER", 0.0)
     monkeypatch.setattr(relaxation, "MANY_GAIN", 1)
     monkeypatch.setattr(restricted_lp, "MANY_ROWS", 10)
     monkeypatch.setattr(restricted_lp, "CROWDED", 1)
@@ -92,23 +93,24 @@ def test_large_groups_are_proven(monkeypatch):
     assert found.objective == pytest.approx(allocate(CooperativeOEF(), market).objective, rel=1e-8)
 
 
-@pytest.mark.usefixtures("groups_from_the_first_user")
-def test_users_who_go_back_to_their_groups_cost_nothing(monkeypatch):
-    monkeypatch.setattr(relaxation, "MANY_FREE", 0)
-    totals, put_back = [], RestrictedLP.put_back
-
-    def followed(program, found, stay):
-        free = (program.single_type < 0).sum()
-        put_back(program, found, stay)
-        if (program.single_type < 0).sum() < free:
-            none = np.zeros(0, dtype=np.int64)
-            totals.append((found.total, RestrictedLP(program.users, program.as_start(none, none)).solve().total))
-
-    monkeypatch.setattr(RestrictedLP, "put_back", followed)
-    found = allocate(CooperativeOEF(), large_market(120, 6, even))
-    assert found.solution.gap <= GAP
-    assert totals
-    assert all(after >= before * (1 - 1e-9) for before, after in totals)
+def test_users_who_hold_what_a_group_does_go_back_at_no_cost():
+    n, k = 60, 3
+    value = np.random.default_rng(5).uniform(1, 3, (n, k))
+    ones, none = np.ones(n), np.zeros(0, dtype=np.int64)
+    users, _ = relaxation.in_parts(value, ones, np.array([5.0, 3, 9]), ones, np.full(n, np.inf))
+    groups = users.value.argmax(axis=1)
+    groups[:20] = -1
+    program = RestrictedLP(users, RestrictedStart.cold(groups, users.value > 0))
+    total = program.solve().total
+    members = np.arange(20, 40)
+    program.free(members, np.eye(k, dtype=bool)[groups[members]], none, none)
+    found = program.solve()
+    program.put_back(found, np.ones(n, dtype=bool))
+    assert (program.single_type[members] == -1).all()
+    program.put_back(found, np.zeros(n, dtype=bool))
+    assert (program.single_type[members] == groups[members]).all()
+    assert found.total == pytest.approx(total, rel=1e-9)
+    assert program.solve().total == pytest.approx(total, rel=1e-9)
 
 
 @pytest.mark.slow

@@ -2,7 +2,8 @@
 
 The optimum of the restricted program (`fairopt.methods.envy_free.restricted_lp`) is that of the whole program if
 multipliers complete it inside each single-type group and no free user would gain from a type that it may not hold.
-Users for whom that fails get variables, and the program is solved again. In the end everybody may be free.
+Users for whom that fails get variables, and the program is solved again. In the end everybody may be free. Where many
+are, those who still hold what a group holds go back to it once the total is higher: prices have moved since they left.
 
 Whether a group is right is decided in `fairopt.methods.envy_free.group_multipliers`.
 """
@@ -176,7 +177,7 @@ def _of_all(
 
 @dataclass(eq=False)
 class _Progress:
-    """The ``total`` of the last restricted program, and that when users last went ``back`` to their groups."""
+    """The ``total`` of the last restricted program, and the one, or the first, when users last went ``back``."""
 
     total: float = 0.0
     back: float = 0.0
@@ -184,7 +185,7 @@ class _Progress:
     def rises(self, found: RestrictedOptimum) -> bool:
         """Return whether the total is higher than the last, and remember it."""
         higher = found.total > self.total * (1 + RISES)
-        self.total = found.total
+        self.total, self.back = found.total, self.back or found.total
         return higher
 
     def put_back(self, program: RestrictedLP, found: RestrictedOptimum, stay: Array) -> None:

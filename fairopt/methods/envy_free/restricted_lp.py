@@ -159,6 +159,8 @@ class RestrictedLP:
         n, k = self.users.value.shape
         groups = np.flatnonzero(np.bincount(self.single_type[self.single_type >= 0], minlength=k))
         free = np.flatnonzero((self.single_type < 0) & (self.users.limit == INFINITY) & ~stay)
+        if not len(groups):
+            return
         apart = np.abs(found.bundle[k + free][:, None] - found.bundle[groups]).max(axis=2, initial=0.0)
         alike = apart <= EQUAL * found.bundle[groups].max(axis=1)
         members, types = free[alike.any(axis=1)], groups[alike[alike.any(axis=1)].argmax(axis=1)]
