@@ -13,7 +13,7 @@ from fairopt.backends.exact import Exact
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free import envy_free_shares, group_multipliers, relaxation, restricted_lp
 from fairopt.methods.envy_free import solve as envy_free_solve
-from fairopt.methods.envy_free.restricted_lp import RestrictedLP, RestrictedStart
+from fairopt.methods.envy_free.restricted_lp import RestrictedLP
 from fairopt.methods.grouping import evened_out, identical_rows, shared_out
 from fairopt.models import CooperativeOEF
 from fairopt.policy import Allocation, follow
@@ -91,26 +91,6 @@ def test_large_groups_are_proven(monkeypatch):
     check_shares(market, found.shares)
     monkeypatch.undo()
     assert found.objective == pytest.approx(allocate(CooperativeOEF(), market).objective, rel=1e-8)
-
-
-def test_users_who_hold_what_a_group_does_go_back_at_no_cost():
-    n, k = 60, 3
-    value = np.random.default_rng(5).uniform(1, 3, (n, k))
-    ones, none = np.ones(n), np.zeros(0, dtype=np.int64)
-    users, _ = relaxation.in_parts(value, ones, np.array([5.0, 3, 9]), ones, np.full(n, np.inf))
-    groups = users.value.argmax(axis=1)
-    groups[:20] = -1
-    program = RestrictedLP(users, RestrictedStart.cold(groups, users.value > 0))
-    total = program.solve().total
-    members = np.arange(20, 40)
-    program.free(members, np.eye(k, dtype=bool)[groups[members]], none, none)
-    found = program.solve()
-    program.put_back(found, np.ones(n, dtype=bool))
-    assert (program.single_type[members] == -1).all()
-    program.put_back(found, np.zeros(n, dtype=bool))
-    assert (program.single_type[members] == groups[members]).all()
-    assert found.total == pytest.approx(total, rel=1e-9)
-    assert program.solve().total == pytest.approx(total, rel=1e-9)
 
 
 @pytest.mark.slow
