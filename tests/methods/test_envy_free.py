@@ -63,11 +63,14 @@ def test_it_agrees_with_the_exact_optimum(part):
 
 @pytest.fixture
 def groups_that_count_as_large(monkeypatch):
-    """Groups whose rows come in where they are violated, and rows of the restricted program that are dropped."""
+    """Groups whose rows come in where they are violated, users who go back to them, and rows that are dropped."""
     monkeypatch.setattr(envy_free_solve, "SMALL", 2)
     monkeypatch.setattr(group_multipliers, "FEW_MEMBERS", 2)
     monkeypatch.setattr(group_multipliers, "NEAR_LARGE", 2)
     monkeypatch.setattr(relaxation, "MOST_FREED", 2)
+    monkeypatch.setattr(relaxation, "MANY_FREE", 0)
+    monkeypatch.setattr(relaxation, "HIGHER", 0.0)
+    monkeypatch.setattr(relaxation, "MANY_GAIN", 1)
     monkeypatch.setattr(restricted_lp, "MANY_ROWS", 10)
     monkeypatch.setattr(restricted_lp, "CROWDED", 1)
 

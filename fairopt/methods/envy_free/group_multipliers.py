@@ -41,7 +41,7 @@ NEAR, NEAR_LARGE = 10, 6
 #: Up to so many pairs, all are there from the start.
 FEW = 400
 #: Up to so many members, all rows are there from the start.
-FEW_MEMBERS = 640
+FEW_MEMBERS = 400
 #: Reduced costs and duals below this count as zero.
 ZERO = 1e-9
 #: Where rows are divided by prices, no price is less than this part of the largest: a type may be free at first.

@@ -2,7 +2,8 @@
 
 The optimum of the restricted program (`fairopt.methods.envy_free.restricted_lp`) is that of the whole program if
 multipliers complete it inside each single-type group and no free user would gain from a type that it may not hold.
-Users for whom that fails get variables, and the program is solved again. In the end everybody may be free.
+Users for whom that fails get variables, and the program is solved again. In the end everybody may be free. Where many
+are, those who still hold what a group holds go back to it once the total is higher: prices have moved since they left.
 
 Whether a group is right is decided in `fairopt.methods.envy_free.group_multipliers`.
 """
@@ -23,6 +24,11 @@ from fairopt.program import INFINITY, Array
 
 #: At most so many members leave their groups at once: far from the end more would leave than must.
 MOST_FREED = 750
+#: A total that rises by at most this part does not rise: then groups are looked at even where free users gain from
+#: further types, if there are so many of these users.
+RISES, MANY_GAIN = 1e-6, 10
+#: Beyond so many free users, those who hold what a group does go back to it where the total has risen by this part.
+MANY_FREE, HIGHER = 600, 1e-5
 #: So many answers of restricted programs are told where time is over.
 LAST = 3
 #: Pairs of users (giver, taker), by type, that carried multipliers within its group.
@@ -120,13 +126,13 @@ def envy_free_optimum(
     users, units = in_parts(value, gain, capacity, weight, limit)
     k = len(capacity)
     program, near = RestrictedLP(users, start), dict.fromkeys(range(k), (start.givers, start.takers))
-    relaxed, first = True, list[int]()
+    relaxed, first, progress = True, list[int](), _Progress()
     known, told = dict[int, GroupMultipliers](), list[EnvyFreeOptimum]()
     try:
         while relaxed:
             found = program.solve()
             told = told or [_of_all(program, units, found, known, near)]
-            relaxed, groups = _relax(program, found, near, first)
+            relaxed, groups = _relax(program, found, near, first, progress)
             near |= {j: (each.envious, each.envied) for j, each in groups.items()}
             first = [j for j, each in groups.items() if len(each.leaving)]
             known |= groups  # those of other groups are old, and still bound something
@@ -169,8 +175,28 @@ def _of_all(
     )
 
 
+@dataclass(eq=False)
+class _Progress:
+    """The ``total`` of the last restricted program, and the one, or the first, when users last went ``back``."""
+
+    total: float = 0.0
+    back: float = 0.0
+
+    def rises(self, found: RestrictedOptimum) -> bool:
+        """Return whether the total is higher than the last, and remember it."""
+        higher = found.total > self.total * (1 + RISES)
+        self.total, self.back = found.total, self.back or found.total
+        return higher
+
+    def put_back(self, program: RestrictedLP, found: RestrictedOptimum, stay: Array) -> None:
+        """Put users back, but for those who ``stay`` (n,); not again before the total is higher, so that this ends."""
+        if (program.single_type < 0).sum() > MANY_FREE and found.total > self.back * (1 + HIGHER):
+            self.back = found.total
+            program.put_back(found, stay)
+
+
 def _relax(
-    program: RestrictedLP, found: RestrictedOptimum, near: Pairs, first: Sequence[int]
+    program: RestrictedLP, found: RestrictedOptimum, near: Pairs, first: Sequence[int], progress: _Progress
 ) -> tuple[bool, dict[int, GroupMultipliers]]:
     """Return whether the restriction had to be relaxed, and the multipliers within the groups that were looked at.
 
@@ -179,8 +205,10 @@ def _relax(
     users, single_type = program.users, program.single_type
     n, k = users.value.shape
     own = np.bincount(found.envious, found.envy, minlength=n)
-    allowed = _allow_gainful_types(program, found, own)
-    if _free_over_demand(program, found) or allowed:
+    rises, gaining = progress.rises(found), _allow_gainful_types(program, found, own)
+    over = _free_over_demand(program, found)
+    if over or (gaining.any() and (rises or gaining.sum() < MANY_GAIN)):
+        progress.put_back(program, found, gaining)
         return True, {}
     groups = dict[int, GroupMultipliers]()
     there = np.bincount(single_type[single_type >= 0], minlength=k) > 0
@@ -193,15 +221,17 @@ def _relax(
     # those who would pay most above the prices go first
     excess = np.concatenate([each.excess for each in leaving]) if leaving else np.zeros(0)
     now = np.argsort(np.argsort(-excess, kind="stable"), kind="stable") < MOST_FREED
+    if leaving:
+        progress.put_back(program, found, gaining)
     goes = np.split(now, np.cumsum([len(each.leaving) for each in leaving])[:-1])
     for each, go in zip(leaving, goes, strict=False):
         may_hold = each.takes[go] & (users.value[each.leaving[go]] > 0)
         program.free(each.leaving[go], may_hold, each.envious, each.envied)
-    return bool(leaving), groups
+    return bool(leaving) or bool(gaining.any()), groups
 
 
-def _allow_gainful_types(program: RestrictedLP, found: RestrictedOptimum, own: Array) -> bool:
-    """Allow free users the types that they would gain from; return whether there were any."""
+def _allow_gainful_types(program: RestrictedLP, found: RestrictedOptimum, own: Array) -> Array:
+    """Allow free users the types that they would gain from; return who these users are (n,)."""
     users = program.users
     n, k = users.value.shape
     taken = np.zeros((k + n, k))
@@ -211,7 +241,7 @@ def _allow_gainful_types(program: RestrictedLP, found: RestrictedOptimum, own: A
     gains = worth - cost > ZERO * high_price(found) * users.weight[:, None]
     helps = gains & (users.value > 0) & ~program.may_hold & (program.single_type < 0)[:, None]
     program.may_hold |= helps
-    return bool(helps.any())
+    return np.asarray(helps.any(axis=1))
 
 
 def _free_over_demand(program: RestrictedLP, found: RestrictedOptimum) -> bool:

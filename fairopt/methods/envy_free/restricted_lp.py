@@ -34,6 +34,8 @@ MANY_ROWS, CROWDED = 5000, 3
 LOWER_TOTAL = 1e-6
 #: Up to so many free users all rows among them are there from the start.
 FEW = 30
+#: A free user holds what a group does where the bundles differ by at most this part.
+EQUAL = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,11 @@ class RestrictedOptimum:
     envious: Array
     envied: Array
     envy: Array
+
+    @property
+    def total(self) -> float:
+        """The objective, by its duals."""
+        return float(self.prices.sum() + self.demand_duals.sum())
 
 
 class EnvyRows(NamedTuple):
@@ -143,6 +150,35 @@ class RestrictedLP:
         self._add(members[tied], types[tied], tight=True)
         of_freed = self.single_type[envied] < 0
         self._add(envious[of_freed], k + envied[of_freed])
+
+    def put_back(self, found: RestrictedOptimum, stay: Array) -> None:
+        """Return to the groups the free users without a demand that hold what a group holds in ``found``.
+
+        Where the mask ``stay`` (n,) says so, users stay free. The optimum remains one of the smaller program.
+        """
+        n, k = self.users.value.shape
+        groups = np.flatnonzero(np.bincount(self.single_type[self.single_type >= 0], minlength=k))
+        free = np.flatnonzero((self.single_type < 0) & (self.users.limit == INFINITY) & ~stay)
+        if not len(groups):
+            return
+        apart = np.abs(found.bundle[k + free][:, None] - found.bundle[groups]).max(axis=2, initial=0.0)
+        alike = apart <= EQUAL * found.bundle[groups].max(axis=1)
+        members, types = free[alike.any(axis=1)], groups[alike[alike.any(axis=1)].argmax(axis=1)]
+        self.single_type[members] = types
+        if self._basis is not None:
+            held = self._basis.held.copy()
+            held[k + members] = False
+            self._basis = replace(self._basis, held=held)
+        holder = np.arange(k + n)
+        holder[k + members] = types
+        rows = self.rows._replace(envied=holder[self.rows.envied])
+        inside = self.single_type[rows.envious] == rows.envied
+        order = np.argsort(~rows.tight, kind="stable")  # of rows that are one now, those that are tight come first
+        order = order[~inside[order]]
+        keys = np.array(self._keys(rows.envious[order], rows.envied[order]), dtype=np.int64)
+        kept = np.sort(order[np.unique(keys, return_index=True)[1]])
+        self.rows = rows
+        self._keep(kept)
 
     # -- solving -------------------------------------------------------------------------------------------------------
     def solve(self) -> RestrictedOptimum:
@@ -281,7 +317,7 @@ class RestrictedLP:
         return new
 
     def _keep(self, kept: Array) -> None:
-        """Forget rows but for those that the mask ``kept`` says."""
+        """Forget rows but for those that ``kept`` says, a mask or places."""
         self.rows = EnvyRows(*(each[kept] for each in self.rows))
         self._set_known()
 
