@@ -257,7 +257,7 @@ class Judge:
         elif not plan.bases:
             said.append(f"{len(plan.offers)} decisions, the prices and the order of which were not judged")
         else:
-            near = f"{float(self.tolerance)} of 1 or of the prices of a round"
+            near = f"{float(self.tolerance) or 0} of 1 or of the prices of a round"
             decisions = f"{len(plan.offers)} decisions at posted prices, up to {near}"
             said.append(f"{decisions}, in {len(plan.bases)} intervals")
             never = len(plan.jobs) - len({each.job for each in plan.offers})
