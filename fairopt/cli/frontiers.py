@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import BadInput
-from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
+from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier_so_far
 from fairopt.frontier.words import below, decimal, sentence
 from fairopt.problem import Market, read_market
 from fairopt.problem.files.storage import require_place
@@ -68,7 +69,7 @@ def frontier_command(
     """Say what each property costs of each goal, for every epsilon by which it may fail.
 
     Curves of linear goals are exact: all breakpoints. Exit status: 3 a policy or a curve could not be computed; 4 a
-    curve was not followed to its end in time; else 0.
+    curve was not followed to its end in time; 130 interrupted, after what is known is printed; else 0.
     """
     require_place(out, "--out", dict.fromkeys((".png", ".svg", ".pdf")))
     require_place(html, "--html")
@@ -82,9 +83,17 @@ def frontier_command(
     problem = problem.normalised() if normalise else problem
     chosen, others = compared_policies(policy_names, Market, problem)
     parts = len(goals or _GOALS) * len(against or _PROPERTIES)
-    with tables.progress(2 * parts + len(chosen)) as advance:
-        found = frontier(problem, goals, against, policies=chosen, gap=gap, limit=limit, watch=advance)
-    found = replace(found, left_out=others)
+    found, interrupted = None, False
+    try:
+        with tables.progress(2 * parts + len(chosen)) as advance:
+            told = frontier_so_far(problem, goals, against, policies=chosen, gap=gap, limit=limit, watch=advance)
+            for each in told:
+                found = replace(each, left_out=others)
+    except KeyboardInterrupt:  # what is known by then is said
+        if found is None:
+            raise
+        interrupted = True
+    assert found is not None
     if json_:
         print_json({"schema": SCHEMA, **found.to_json()})
     else:
@@ -99,6 +108,10 @@ def frontier_command(
         write_page(found, html, f"Frontier of {Path(str(market)).name}")
     if certificates is not None:
         evidence_files.write_items(((item.name, item) for item in found.certificates()), certificates)
+    if interrupted:
+        done = f"{len(found.curves)} of {parts} curves, {len(found.policies)} of {len(chosen)} policies done"
+        print(f"interrupted: {done}", file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED)
     if found.failed or any(each.error is not None for each in found.policies):
         raise typer.Exit(Exit.NOT_SOLVED)
     raise typer.Exit(Exit.UNDECIDED if any(curve.stopped for curve in found.curves) else Exit.FINE)

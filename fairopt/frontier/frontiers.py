@@ -163,6 +163,29 @@ def frontier(
     >>> [float(each.distances["total_efficiency", "envy_freeness"]) for each in found.policies]
     [0.11326530612244898, 0.0]
     """
+    *_, found = frontier_so_far(market, goals, properties, policies=policies, gap=gap, limit=limit, watch=watch)
+    return found
+
+
+def frontier_so_far(
+    market: Market,
+    goals: AnyGoal | Sequence[AnyGoal] | None = None,
+    properties: AnyRelaxed | Sequence[AnyRelaxed] | None = None,
+    *,
+    policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
+    gap: Number | str | None = None,
+    limit: float | None = None,
+    watch: Callable[[str, str], None] = lambda what, part: None,
+) -> Iterator[Frontier]:
+    """Yield what `frontier` returns, as far as it is known: after each curve, each curve's faces, and each policy.
+
+    So whoever is interrupted keeps what is computed. Arguments and errors: as `frontier`.
+
+    >>> from fairopt.datasets import oef_example
+    >>> told = frontier_so_far(oef_example(), "total_efficiency", ["envy_freeness", "sharing_incentive"], policies=[])
+    >>> [len(each.curves) for each in told][:2]
+    [1, 2]
+    """
     require(isinstance(market, Market), f"a {type(market).__name__}", "market", "Give a Market")
     _require_plain(market)
     remedy = "Give a part that is not negative, such as 1% or 0.01"
@@ -179,6 +202,7 @@ def frontier(
                 found[goal.name, relaxed.name] = trace(rational, goal, relaxed, goal.near if near is None else near)
         except FairoptError as error:
             failed[goal.name, relaxed.name] = error
+        yield Frontier(rational, tuple(found.values()), (), dict(failed))
     compared = compare(market, policies, [], limit=limit, watch=lambda policy, cell: watch(policy.name, cell))
     faces = _faces(rational, found.values(), compared.rows, limit)
     for goal, relaxed in asked:
@@ -186,11 +210,13 @@ def frontier(
             watch(f"efficient {goal.name}", relaxed.name)
             with time_limit(limit):
                 found[goal.name, relaxed.name] = on_faces(rational, goal, relaxed, faces, curve)
-    placed = []
+            yield Frontier(rational, tuple(found.values()), (), failed, compared.left_out)
+    placed: list[PolicyPoint] = []
     for row in compared.rows:
         with time_limit(limit):
             placed.append(_placed(row, asked, found))
-    return Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out)
+        yield Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out)
+    yield Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out)
 
 
 def _require_plain(market: Market) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import pytest
 from ran_command import Ran
 
 from fairopt.datasets import oef_example
-from fairopt.frontier import frontier
+from fairopt.frontier import Frontier, frontier, frontier_so_far
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +44,22 @@ def test_one_curve_as_numbers(fairopt: Callable[..., Ran]) -> None:
     placed = {each["policy"]: each for each in data["policies"]}
     assert placed["max-efficiency"]["epsilons"] == {"sharing_incentive": "1/3"}
     assert placed["max-efficiency"]["distances"] == {"total_efficiency": {"sharing_incentive": "0"}}
+
+
+@pytest.mark.parametrize(("steps", "done"), [(1, "0 of 2 policies"), (3, "1 of 2 policies")])
+def test_who_interrupts_is_told_what_is_known(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, steps: int, done: str
+) -> None:
+    def interrupted(*given: Any, **named: Any) -> Iterator[Frontier]:
+        yield from islice(frontier_so_far(*given, **named), steps)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fairopt.cli.frontiers.frontier_so_far", interrupted)
+    asked = ("--goal", "total_efficiency", "--property", "sharing_incentive", "--policy", "max-min")
+    ran = fairopt("frontier", "@oef-eq6", *asked, "--policy", "equal-split", "--json")
+    assert ran.status == 130
+    assert ran.err == f"interrupted: 1 of 1 curves, {done} done\n"
+    assert len(ran.data["curves"][0]["points"]) == 2
 
 
 @pytest.mark.parametrize(
