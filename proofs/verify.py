@@ -1,7 +1,6 @@
 """Decide certificates, runs and schedules: ``python proofs/verify.py FILE-OR-FOLDER...``. See `verifier.front`.
 
-The program is this file and the folder ``verifier`` beside it. It needs Python's standard library only, and
-nothing of fairopt.
+It is this file and the folder ``verifier``. It needs Python's standard library only, and nothing of fairopt.
 """
 
 import sys
@@ -17,7 +16,7 @@ if __name__ == "__main__":  # run as a program, wherever it lies
     from verifier import front  # type: ignore[import-not-found]
 
     try:
-        status = front.main()
+        sys.exit(front.main())
     except BrokenPipeError:  # the reader of a pipe went away, as `head` does: nothing is rejected by that
-        sys.stdout, status = None, 141  # None, else Python would try again at exit
-    sys.exit(status)
+        sys.stdout = None  # else Python would try again at exit
+        sys.exit(141)

@@ -43,7 +43,7 @@ def test_json_holds_all_that_a_verifier_needs(fairopt_run: Callable[..., Ran], t
     assert data["measures"]["row"].keys() == data["measures"]["units"].keys() == UNITS.keys()
     path = tmp_path / "run.json"
     path.write_text(ran.out)
-    command = [sys.executable, str(ROOT / "proofs" / "verify_run.py"), str(path)]
+    command = [sys.executable, str(ROOT / "proofs" / "verify.py"), str(path)]
     verified = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert verified.returncode == 0, verified.stdout + verified.stderr
 

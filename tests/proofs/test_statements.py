@@ -230,7 +230,7 @@ def test_rows_that_would_not_fit_into_memory_are_refused_with_a_message() -> Non
     with pytest.raises(Rejected, match="terms of its envy rows are too many to decide; the limit is 20000000"):
         verify(told)
     with pytest.raises(Rejected, match="comparisons are too many"):
-        verify(FAIR | {"market": market({f"u{i}": [1] for i in range(5000)}, [1]), "allocation": [[0]] * 5000})
+        verify(FAIR | {"market": market({f"u{i}": [1] for i in range(9000)}, [1]), "allocation": [[0]] * 9000})
 
 
 def test_powers_of_long_numbers_at_many_points_are_refused_with_a_message() -> None:
