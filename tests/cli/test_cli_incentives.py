@@ -82,7 +82,7 @@ def test_a_policy_that_cannot_be_decided_leaves_the_rows_of_others(
     assert (alone.status, alone.out) == (3, "")
 
 
-def test_a_command_that_keeps_nothing_says_that_it_was_interrupted(
+def test_a_command_that_has_nothing_yet_says_that_it_was_interrupted(
     fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Guards against an end without a word, which is what typer makes of Ctrl-C."""
@@ -90,6 +90,6 @@ def test_a_command_that_keeps_nothing_says_that_it_was_interrupted(
     def interrupt(*_: object, **__: object) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fairopt.cli.frontiers.frontier", interrupt)
+    monkeypatch.setattr("fairopt.cli.frontiers.frontier_so_far", interrupt)
     ran = fairopt("frontier", "@oef-eq6")
     assert (ran.status, ran.out, ran.err) == (130, "", "fairopt: interrupted\n")
