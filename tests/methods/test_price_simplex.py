@@ -87,3 +87,10 @@ def _halved(problem: LevelProblem, *near: np.ndarray) -> object:
     at.shares[0] /= 2
     at.shares[1, 0] += 1e-3
     return at
+
+
+def test_one_type_has_no_pair_to_mend() -> None:
+    """Guards against looking for a column besides the level's; numbers beyond floats had led there."""
+    one = np.ones(1)
+    at = price_vertex(LevelProblem(one[:, None], one, one * np.nan, 0 * one, None), one * np.nan)
+    assert at is None or np.isnan(at.level)

@@ -178,3 +178,9 @@ def test_a_user_is_not_said_to_use_more_idle_gpus_than_its_demand_leaves() -> No
     market = Market.of([[0, 1], [1, 0]], [1, 2], demand=["1/2", None], users=["A", "B"], types=["T1", "T2"])
     verdict = WorkConservation().check(market, [[0, "1/4"], [1, 1]], tolerance=0)
     assert (verdict.margin, str(verdict.witness)) == (Fraction(-1, 4), "1.75 GPUs of T2 idle; A could use 0.25 of them")
+
+
+def test_weights_of_a_proof_that_no_float_holds_are_left_out() -> None:
+    market = Market.of_arrays(np.array([[1e-300, 0], [1e-300, 1.73e-300]]), capacity=[8.0, 0.0], weight=[2e7, 5e-5])
+    verdict = ParetoEfficiency().check(market, np.array([[4.0, 0.0], [4.0, 0.0]]))
+    assert (verdict.answer, verdict.evidence) == (Answer.HOLDS, None)

@@ -128,10 +128,9 @@ class _Basis:
             taken = inverse[1:, type_] - inverse[1:, self.key[user]] * (self.speed[type_, user] * self.key_need[user])
             amounts = np.maximum(inverse[1:] @ self._left, 0.0)
             enough = np.where(taken > STILL, amounts / np.maximum(taken, STILL), np.inf)
-            column = int(enough.argmin())
-            if not enough[column] < np.inf:
+            if not (enough < np.inf).any():  # with one type there is no other column
                 return None
-            self._replace(column + 1, type_, user)
+            self._replace(int(enough.argmin()) + 1, type_, user)
         return None
 
     def _set_level(self) -> None:

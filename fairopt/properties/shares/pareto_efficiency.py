@@ -179,7 +179,11 @@ class ParetoEfficiency(AllocationProperty):
             if (witness.gains <= GRAIN * (market.speedup * market.capacity).sum(axis=1)).all():
                 return Verdict.undecided(self.name, "what could be gained is as little as floats round shares")
         if proof is not None:
-            proof = ParetoWeights(*(cast(each, float) for each in (proof.weights, proof.prices, proof.demand_prices)))
+            try:
+                parts = (cast(each, float) for each in (proof.weights, proof.prices, proof.demand_prices))
+                proof = ParetoWeights(*parts)
+            except OverflowError:  # weights that no float can hold prove nothing in floats
+                proof = None
         return replace(verdict, exact=False, margin=float(verdict.margin or 0), witness=witness, evidence=proof)
 
     def _within_bounds(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
