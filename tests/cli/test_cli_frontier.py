@@ -19,7 +19,7 @@ from fairopt.frontier import Frontier, frontier, frontier_so_far
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("market", ["@oef-example", "@gavel-example"])
+@pytest.mark.parametrize("market", ["@oef-example", pytest.param("@gavel-example", marks=pytest.mark.slow)])
 def test_every_curve_of_a_demo_market_is_quick_and_accepted(
     fairopt: Callable[..., Ran], tmp_path: Path, market: str
 ) -> None:
