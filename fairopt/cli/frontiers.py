@@ -17,7 +17,7 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import BadInput
-from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier_so_far
+from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
 from fairopt.frontier.words import below, decimal, sentence
 from fairopt.problem import Market, read_market
 from fairopt.problem.files.storage import require_place
@@ -83,17 +83,18 @@ def frontier_command(
     problem = problem.normalised() if normalise else problem
     chosen, others = compared_policies(policy_names, Market, problem)
     parts = len(goals or _GOALS) * len(against or _PROPERTIES)
-    found, interrupted = None, False
+    kept: list[Frontier] = []
+    interrupted = False
     try:
         with tables.progress(2 * parts + len(chosen)) as advance:
-            told = frontier_so_far(problem, goals, against, policies=chosen, gap=gap, limit=limit, watch=advance)
-            for each in told:
-                found = replace(each, left_out=others)
+            found = frontier(
+                problem, goals, against, policies=chosen, gap=gap, limit=limit, watch=advance, keep=kept.append
+            )
     except KeyboardInterrupt:  # what is known by then is said
-        if found is None:
+        if not kept:
             raise
-        interrupted = True
-    assert found is not None
+        found, interrupted = kept[-1], True
+    found = replace(found, left_out=others)
     if json_:
         print_json({"schema": SCHEMA, **found.to_json()})
     else:

@@ -5,7 +5,7 @@ proven bounds on both sides.
 """
 
 from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine
-from fairopt.frontier.frontiers import Frontier, PolicyPoint, frontier, frontier_so_far
+from fairopt.frontier.frontiers import Frontier, PolicyPoint, frontier
 from fairopt.frontier.goals import GOALS, LeastGain, NashGain, TotalEfficiency, Welfare
 from fairopt.frontier.relaxed import (
     RELAXED,
@@ -35,5 +35,4 @@ __all__ = [
     "UpperLine",
     "Welfare",
     "frontier",
-    "frontier_so_far",
 ]

@@ -139,6 +139,7 @@ def frontier(
     gap: Number | str | None = None,
     limit: float | None = None,
     watch: Callable[[str, str], None] = lambda what, part: None,
+    keep: Callable[[Frontier], None] = lambda found: None,
 ) -> Frontier:
     """Return what each property costs of each goal, as a function of the epsilon by which it may fail.
 
@@ -150,8 +151,9 @@ def frontier(
 
     ``policies`` are placed beside the curves: names, classes or objects, None for those that `fairopt.compare` asks.
     One that cannot decide has a reason. ``limit``: most seconds for each curve, for its efficient faces, and for each
-    policy. ``watch`` is told of each before it is computed. Errors: `BadInput` for unknown names; `NotCapable` for a
-    market with entitlements, or with speedups that are not known.
+    policy. ``watch`` is told of each before it is computed, and ``keep`` is given all that is known after it, so that
+    whoever is interrupted has that. Errors: `BadInput` for unknown names; `NotCapable` for a market with entitlements,
+    or with speedups that are not known.
 
     Source: parametric programs, Gass and Saaty 1955; trade-offs, Bertsimas, Farias and Trichakis, On the
     efficiency-fairness trade-off, 2012.
@@ -162,29 +164,6 @@ def frontier(
     (<Curve: total_efficiency against envy_freeness, exact: 4.5 at 0, 5 at 12/7>,)
     >>> [float(each.distances["total_efficiency", "envy_freeness"]) for each in found.policies]
     [0.11326530612244898, 0.0]
-    """
-    *_, found = frontier_so_far(market, goals, properties, policies=policies, gap=gap, limit=limit, watch=watch)
-    return found
-
-
-def frontier_so_far(
-    market: Market,
-    goals: AnyGoal | Sequence[AnyGoal] | None = None,
-    properties: AnyRelaxed | Sequence[AnyRelaxed] | None = None,
-    *,
-    policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
-    gap: Number | str | None = None,
-    limit: float | None = None,
-    watch: Callable[[str, str], None] = lambda what, part: None,
-) -> Iterator[Frontier]:
-    """Yield what `frontier` returns, as far as it is known: after each curve, each curve's faces, and each policy.
-
-    So whoever is interrupted keeps what is computed. Arguments and errors: as `frontier`.
-
-    >>> from fairopt.datasets import oef_example
-    >>> told = frontier_so_far(oef_example(), "total_efficiency", ["envy_freeness", "sharing_incentive"], policies=[])
-    >>> [len(each.curves) for each in told][:2]
-    [1, 2]
     """
     require(isinstance(market, Market), f"a {type(market).__name__}", "market", "Give a Market")
     _require_plain(market)
@@ -202,7 +181,7 @@ def frontier_so_far(
                 found[goal.name, relaxed.name] = trace(rational, goal, relaxed, goal.near if near is None else near)
         except FairoptError as error:
             failed[goal.name, relaxed.name] = error
-        yield Frontier(rational, tuple(found.values()), (), dict(failed))
+        keep(Frontier(rational, tuple(found.values()), (), dict(failed)))
     compared = compare(market, policies, [], limit=limit, watch=lambda policy, cell: watch(policy.name, cell))
     faces = _faces(rational, found.values(), compared.rows, limit)
     for goal, relaxed in asked:
@@ -210,13 +189,13 @@ def frontier_so_far(
             watch(f"efficient {goal.name}", relaxed.name)
             with time_limit(limit):
                 found[goal.name, relaxed.name] = on_faces(rational, goal, relaxed, faces, curve)
-            yield Frontier(rational, tuple(found.values()), (), failed, compared.left_out)
+            keep(Frontier(rational, tuple(found.values()), (), failed, compared.left_out))
     placed: list[PolicyPoint] = []
     for row in compared.rows:
         with time_limit(limit):
             placed.append(_placed(row, asked, found))
-        yield Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out)
-    yield Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out)
+        keep(Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out))
+    return Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out)
 
 
 def _require_plain(market: Market) -> None:

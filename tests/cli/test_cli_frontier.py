@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from ran_command import Ran
 
 from fairopt.datasets import oef_example
-from fairopt.frontier import Frontier, frontier, frontier_so_far
+from fairopt.frontier import Frontier, frontier
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,11 +49,13 @@ def test_one_curve_as_numbers(fairopt: Callable[..., Ran]) -> None:
 def test_who_interrupts_is_told_what_is_known(
     fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, steps: int, done: str
 ) -> None:
-    def interrupted(*given: Any, **named: Any) -> Iterator[Frontier]:
-        yield from islice(frontier_so_far(*given, **named), steps)
+    def interrupted(*given: Any, keep: Callable[[Frontier], None], **named: Any) -> Frontier:
+        kept: list[Frontier] = []
+        frontier(*given, keep=kept.append, **named)
+        keep(kept[steps - 1])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fairopt.cli.frontiers.frontier_so_far", interrupted)
+    monkeypatch.setattr("fairopt.cli.frontiers.frontier", interrupted)
     asked = ("--goal", "total_efficiency", "--property", "sharing_incentive", "--policy", "max-min")
     ran = fairopt("frontier", "@oef-eq6", *asked, "--policy", "equal-split", "--json")
     assert ran.status == 130

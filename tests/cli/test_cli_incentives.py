@@ -90,6 +90,6 @@ def test_a_command_that_has_nothing_yet_says_that_it_was_interrupted(
     def interrupt(*_: object, **__: object) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fairopt.cli.frontiers.frontier_so_far", interrupt)
+    monkeypatch.setattr("fairopt.cli.frontiers.frontier", interrupt)
     ran = fairopt("frontier", "@oef-eq6")
     assert (ran.status, ran.out, ran.err) == (130, "", "fairopt: interrupted\n")

@@ -18,7 +18,7 @@ from fairopt.audit import explain, whatif
 from fairopt.backends import Highs
 from fairopt.compare import answered, asked_of, left_out
 from fairopt.datasets import philly_cluster, philly_trace
-from fairopt.frontier import EnvyWithin, TotalEfficiency, frontier_so_far
+from fairopt.frontier import EnvyWithin, TotalEfficiency
 from fairopt.models import Kai, MaxMin
 from fairopt.models import ShortestRemainingTimeFirst as Srtf
 from fairopt.policy import chosen, decide_each, exactly, follow, session, unheeded
@@ -93,11 +93,6 @@ ASKED: dict[str, list[Asked]] = {
         (lambda it: fairopt.frontier(MARKET, it, "envy_freeness", policies=[]).to_json(), TotalEfficiency),
         (lambda it: fairopt.frontier(MARKET, "total_efficiency", it, policies=[]).to_json(), EnvyWithin),
         (lambda it: fairopt.frontier(MARKET, "total_efficiency", "envy_freeness", policies=it).to_json(), MaxMin),
-    ],
-    "fairopt.frontier.frontiers.frontier_so_far": [
-        (lambda it: [*frontier_so_far(MARKET, it, "envy_freeness", policies=[])][-1].to_json(), TotalEfficiency),
-        (lambda it: [*frontier_so_far(MARKET, "total_efficiency", it, policies=[])][-1].to_json(), EnvyWithin),
-        (lambda it: [*frontier_so_far(MARKET, "total_efficiency", "envy_freeness", policies=it)][-1].to_json(), MaxMin),
     ],
     "fairopt.incentives.search.incentives": [
         (lambda it: lies.incentives(it, MARKET, "smaller", LITTLE).bounds, MaxMin),
