@@ -18,7 +18,7 @@ from fairopt.backends.scaling import held_at_zero
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.errors import FairoptError, NotSolved, require_returned
 from fairopt.program import INFINITY, ROUNDING, Array, Program, Sense
-from fairopt.program.numbers import at_in_pieces, in_pieces
+from fairopt.program.numbers import at_in_pieces, in_pieces, number_text
 
 #: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
 #: times what the loosest back end (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
@@ -142,15 +142,25 @@ def _contradict(program: Program, multipliers: Array) -> bool:
     at_in_pieces(np.add, product, rows.column, in_pieces(np.multiply, multipliers[rows.row], rows.value))
     asked_for = _at_bounds(multipliers, rows.lower, rows.upper)
     allowed = _at_bounds(product, program.upper, program.lower)
-    if not np.isfinite(np.concatenate([asked_for, allowed]).astype(float)).all():
+    if (np.abs(np.concatenate([asked_for, allowed])) == INFINITY).any():
         return False
     return bool(asked_for.sum() - allowed.sum() > SURE * (abs(asked_for).sum() + abs(allowed).sum()))
 
 
 def _at_bounds(rate: Array, above: Array, below: Array) -> Array:
-    """Return each rate that is not 0 times the bound that goes with its sign."""
+    """Return each rate that is not 0 times the bound that goes with its sign; a single infinity where one has none."""
     used = np.flatnonzero(rate)
-    return np.asarray(rate[used] * np.where(rate[used] > 0, above[used], below[used]))
+    bound = _toward(rate[used] > 0, above[used], below[used], exact=rate.dtype == object)
+    if (np.abs(bound) == INFINITY).any():
+        return np.array([INFINITY])
+    return np.asarray(rate[used] * bound)
+
+
+def _toward(up: Array, upper: Array, lower: Array, *, exact: bool) -> Array:
+    """Return the ``upper`` bound where ``up``, else the ``lower`` one; ``exact`` ones do not become floats."""
+    if exact:
+        upper, lower = upper.astype(object), lower.astype(object)
+    return np.where(up, upper, lower)
 
 
 def refuse_unconfirmed(program: Program, solution: Solution, activity: Array) -> None:
@@ -168,7 +178,7 @@ def refuse_unconfirmed(program: Program, solution: Solution, activity: Array) ->
     if not gap <= part * size:
         linear = program.logarithms is None
         remedy = "decide with the exact back end" if linear else "give weights and speedups that are less far apart"
-        says = f"{solution.backend} calls a point optimal that by its duals may be {float(gap):g} from the optimum"
+        says = f"{solution.backend} calls a point optimal that by its duals may be {number_text(gap)} from the optimum"
         raise NotSolved(
             f"{says}; {remedy}",
             replace(solution, status=Status.INACCURATE),
@@ -257,9 +267,13 @@ def _gap(program: Program, x: Array, dual: Array, activity: Array) -> tuple[Any,
 
 def _distance(multiplier: Array, value: Array, lower: Array, upper: Array, reach: Any, maximise: bool) -> Any:
     """Return what multipliers, times the distances to the bounds that they go with, add to a bound of the objective."""
-    bound = np.where((multiplier > 0) == maximise, upper, lower)
+    exact = value.dtype == object
+    bound = _toward((multiplier > 0) == maximise, upper, lower, exact=exact)
     bound = np.where(multiplier == 0, value, bound)
-    return np.abs(multiplier * np.where(np.isinf(bound.astype(float)), reach, bound - value)).sum()
+    far = np.abs(bound) == INFINITY
+    if exact and far.any():
+        return INFINITY
+    return np.abs(multiplier * np.where(far, reach, bound - value)).sum()
 
 
 def _size(program: Program, x: Array) -> float:

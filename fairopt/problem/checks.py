@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput
-from fairopt.problem.numbers import amount, shown
+from fairopt.problem.numbers import LARGEST_EXPONENT, amount, beyond, shown
 from fairopt.program import INFINITY, Array, objects
 
 #: Beyond these a market is taken for a mistake; the largest cluster in the literature has ten types.
 MOST_ROWS, MOST_TYPES, MOST_SPEEDUPS = 100_000, 1_000, 5_000_000
 #: A table of speedups in floats larger than this (4 GB) is taken for a mistake.
 MOST_CELLS = 500_000_000
+#: Positive floats of a market: from the one, and below the other, which as a binary number is more than 10 to the 30.
+LEAST, MOST = 10.0**-LARGEST_EXPONENT, 10.0**LARGEST_EXPONENT
 
 
 def check_size(users: int, types: int) -> None:
@@ -194,6 +196,10 @@ def check_arrays(
     _refuse(~np.isfinite(weight) | (weight <= 0), weight, "weight", called, "Give a positive weight")
     if demand is not None:
         _refuse(~(demand > 0), demand, "demand", called, "Give a positive demand; infinity is none")
+        _refuse_beyond(np.where(np.isinf(demand), 0.0, demand), "demand", called)
+    _refuse_beyond(speedup, "speedup", called)
+    _refuse_beyond(capacity, "capacity", lambda j: f"type {j + 1}")
+    _refuse_beyond(weight, "weight", called)
     if not (capacity > 0).any():
         raise BadInput("no type has any GPUs", place="capacity", remedy="Give at least one type a positive capacity")
     idle = ~((speedup > 0) & (capacity > 0)).any(axis=1)
@@ -208,6 +214,20 @@ def demands(values: ArrayLike | None) -> Array | None:
 
 def _refuse(broken: Any, values: Array, name: str, called: Callable[[int], str], remedy: str) -> None:
     if broken.any():
-        place = tuple(int(at) for at in np.argwhere(broken)[0])
-        column = f" {place[1] + 1}" if len(place) > 1 else ""
-        raise BadInput(f"got {values[place]}", place=f"{called(place[0])}, {name}{column}", remedy=remedy)
+        at, place = _first(broken, name, called)
+        raise BadInput(f"got {values[at]}", place=place, remedy=remedy)
+
+
+def _refuse_beyond(values: Array, name: str, called: Callable[[int], str]) -> None:
+    """Refuse numbers, not negative, that `Market.of` refuses for their size, in the same words."""
+    broken = (values >= MOST) | ((values < LEAST) & (values > 0))
+    if broken.any():
+        at, place = _first(broken, name, called)
+        raise beyond(float(values[at]), place)
+
+
+def _first(broken: Array, name: str, called: Callable[[int], str]) -> tuple[tuple[int, ...], str]:
+    """Return where the first broken value stands, and how that place is told."""
+    at = tuple(int(each) for each in np.argwhere(broken)[0])
+    column = f" {at[1] + 1}" if len(at) > 1 else ""
+    return at, f"{called(at[0])}, {name}{column}"

@@ -50,7 +50,7 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
     least = 0 if tiny else Fraction(1, 10**LARGEST_EXPONENT)
     if number and not least <= abs(number) <= 10**LARGEST_EXPONENT:
-        raise _beyond(value, place)
+        raise beyond(value, place)
     return number
 
 
@@ -121,12 +121,13 @@ def _meant(value: object, place: str, most: int) -> Fraction:
             raise BadInput(f"got {shown(value)}, a division by zero", place=place, remedy="Give a positive denominator")
         _, _, exponent = compact.lower().partition("e")
         if exponent and abs(int(exponent)) > LARGEST_EXPONENT + most:
-            raise _beyond(value, place)
+            raise beyond(value, place)
         return Fraction(Decimal(top)) / Fraction(Decimal(bottom)) if bottom else Fraction(Decimal(top))
     raise BadInput(f"got {shown(value)} of type {type(value).__name__}", place=place, remedy="Give a number")
 
 
-def _beyond(value: object, place: str) -> BadInput:
+def beyond(value: object, place: str) -> BadInput:
+    """Return the refusal of a number that no cluster has, whatever its units."""
     remedy = "Choose units in which the numbers are of ordinary size"
     return BadInput(f"got {shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}", place=place, remedy=remedy)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -165,15 +167,31 @@ def number_text(value: Number) -> str:
 
     >>> [number_text(value) for value in (Fraction(5, 3), Fraction(4993, 1000), Fraction(10**9 + 7, 10**9), 1 / 3)]
     ['5/3', '4.993', '1', '0.333333']
+    >>> number_text(Fraction(1, 10**400))
+    '1e-400'
     """
-    if abs(float(value)) < LARGEST_WRITTEN_OUT and value == int(value):
+    if isinstance(value, float) and not isfinite(value):
+        return f"{value:g}"
+    if -LARGEST_WRITTEN_OUT < value < LARGEST_WRITTEN_OUT and value == int(value):
         return str(int(value))
-    short = f"{float(value):.6g}"
+    short = _six_digits(value)
     if not isinstance(value, Fraction) or Fraction(short) == value:
         return short
     # Python refuses to write out a number of thousands of digits, as exact runs have
     brief = max(value.numerator.bit_length(), value.denominator.bit_length()) < 4 * LONGEST_FRACTION
     return str(value) if brief and len(str(value)) <= LONGEST_FRACTION else short
+
+
+def _six_digits(value: Number) -> str:
+    """Return six digits of a number, however large or small it is."""
+    try:
+        near = float(value)
+    except OverflowError:
+        near = 0.0
+    if near or not value:
+        return f"{near:.6g}"
+    top, bottom = Fraction(value).as_integer_ratio()
+    return f"{Decimal(int(top)) / Decimal(int(bottom)):.6g}"
 
 
 def more_text(value: Number, least: Number) -> str:

@@ -214,6 +214,16 @@ def test_arrays_keep_the_labels_that_they_have() -> None:
         Market.of_arrays(frame(), {"P100": 12, "K80": 60})
 
 
+@pytest.mark.parametrize("where", ["speedup", "capacity", "weight", "demand"])
+@pytest.mark.parametrize("number", [1e-300, 9e-31, 1e30, 1e300])
+def test_numbers_of_any_size_are_refused_in_arrays_as_in_lists(where: str, number: float) -> None:
+    """Guards against products and quotients of a market's numbers that no float holds."""
+    given = {"speedup": np.ones((1, 2)), "capacity": np.ones(2), "weight": np.ones(1), "demand": np.ones(1)}
+    given[where].flat[0] = number
+    with pytest.raises(BadInput, match=rf"{where}.*beyond 1e±30"):
+        Market.of_arrays(**given)
+
+
 def test_objects_that_hold_floats_are_not_exact() -> None:
     market = Market.of([[1, 2], [1, 5]], [1, 1])
     assert market.shares(np.array([[0.5, Fraction(1, 2)], [0, np.float64(0.5)]], dtype=object)).dtype == float

@@ -12,7 +12,7 @@ import pytest
 from fairopt import allocate
 from fairopt.errors import BadInput, NotCapable
 from fairopt.problem import Market
-from fairopt.program import INFINITY
+from fairopt.program import INFINITY, fractions
 from fairopt.proofs.verify import verify
 from fairopt.properties import (
     TOLERANCE,
@@ -180,7 +180,25 @@ def test_a_user_is_not_said_to_use_more_idle_gpus_than_its_demand_leaves() -> No
     assert (verdict.margin, str(verdict.witness)) == (Fraction(-1, 4), "1.75 GPUs of T2 idle; A could use 0.25 of them")
 
 
+def chain(users: int) -> tuple[Market, list[list[float]]]:
+    """Return users of two types each, the next user of the next two: one is worth 1e60 times the other."""
+    speedup, shares = np.zeros((users, users + 1)), np.zeros((users, users + 1))
+    for i in range(users):
+        speedup[i, i : i + 2] = 1.1e-30, 9e29
+        shares[i, i : i + 2] = (1 + (i == 0)) / 2, (1 + (i == users - 1)) / 2
+    return Market.of_arrays(speedup, np.ones(users + 1)), shares.tolist()
+
+
+@pytest.mark.parametrize("users", [2, 7])
+def test_what_floats_lose_is_not_called_a_gain(users: int) -> None:
+    """Guards against trades that give somebody more and take from others what floats do not see beside the rest."""
+    market, shares = chain(users)
+    assert ParetoEfficiency().check(market, shares).answer is Answer.HOLDS
+    told, held = market.as_(Fraction), fractions(np.array(shares))
+    exact = ParetoEfficiency().check(told, held, tolerance=0)
+    assert (exact.answer, exact.evidence.violations(told, held)) == (Answer.HOLDS, [])
+
+
 def test_weights_of_a_proof_that_no_float_holds_are_left_out() -> None:
-    market = Market.of_arrays(np.array([[1e-300, 0], [1e-300, 1.73e-300]]), capacity=[8.0, 0.0], weight=[2e7, 5e-5])
-    verdict = ParetoEfficiency().check(market, np.array([[4.0, 0.0], [4.0, 0.0]]))
+    verdict = ParetoEfficiency().check(*chain(7))
     assert (verdict.answer, verdict.evidence) == (Answer.HOLDS, None)

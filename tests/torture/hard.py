@@ -68,8 +68,8 @@ def _drawn(draw: Random) -> tuple[Market, Given]:
         speedup[:] = 1.0
     elif how == 1:  # one type of which there is none
         capacity[draw.randrange(len(capacity))] = 0.0
-    elif how == 2:  # subnormal, or just above
-        speedup *= draw.choice([1e-300, 1e-12, 1e12])
+    elif how == 2:  # near the least and the largest that are taken
+        speedup *= draw.choice([1e-18, 1e-12, 1e12, 1e18])
     elif how == 3:  # alike but for the last digits
         speedup[:] = speedup[:1] * (1 + draw.choice([1e-16, 1e-12, 1e-9, 1e-6]) * np.arange(len(speedup))[:, None])
     elif how == 4:  # alike in pairs

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.either import optimum_of
+from fairopt.backends.exact.solve import Exact
+from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Solution
 from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyProof
-from fairopt.errors import NotCapable
+from fairopt.errors import NotCapable, NotSolved
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
@@ -147,15 +148,23 @@ class ParetoEfficiency(AllocationProperty):
             return Verdict(self.name, Answer.FAILS, worst[j], "GPUs", market.exact, effort, witness)
         own = market.utility(fitted)
         fair = market.fair_utility()
-        if not market.exact and (own / fair).sum() * UNSEEN > max(tolerance, GRAIN):
+        if not market.exact and ((own / fair).sum() * UNSEEN > max(tolerance, GRAIN) or _far_apart(market)):
             return self._in_fractions(market, shares, tolerance)
         program = largest_gain(market, own, fair)
-        solution = optimum_of(program)
+        try:
+            solution = Exact().optimum(program) if market.exact else Highs().optimum(program)
+        except NotSolved:
+            if market.exact or market.speedup.size > MOST_EXACT:
+                raise
+            return self._in_fractions(market, shares, tolerance)
         point = solution.point if market.exact else solution.point.astype(float)
         gain, better = program.value(point), program.variable("share", point)
         gains = market.utility(better) - own
         # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
         relative = min(gain, (gains / fair).max())
+        weights = _weights(program, solution, fair)
+        if not market.exact and not _seen(own, gains, weights, max(tolerance, GRAIN, relative / 4)):
+            return self._in_fractions(market, shares, tolerance)
         slack, size = -gain if gain > 0 else 0 * gain, gain / relative if relative > 0 else 1
         unit = "sum of gains, each over what the equal share is worth"
         effort = f"all feasible allocations (a linear program solved by {solution.backend})"
@@ -165,12 +174,12 @@ class ParetoEfficiency(AllocationProperty):
         verdict = replace(verdict, exact=verdict.exact and untouched)
         if verdict.answer is Answer.FAILS:
             return verdict
-        return replace(verdict, evidence=_weights(program, solution, fair))
+        return replace(verdict, evidence=weights)
 
     def _in_fractions(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
-        """Return the verdict on floats of which a sum loses gains: some have very many times their equal share."""
+        """Return the verdict on floats that lose what some gain, or what others would lose by it."""
         if market.speedup.size > MOST_EXACT:
-            reason = "some have so many times their equal share that floats lose what others gain: ask in rationals"
+            reason = "numbers are so far apart that floats lose what some gain, or others lose: ask in rationals"
             return Verdict.undecided(self.name, reason)
         verdict = self._check(market.as_(Fraction), fractions(shares), Fraction(tolerance))
         witness, proof = verdict.witness, verdict.evidence
@@ -292,6 +301,21 @@ def _weights(program: Program, solution: Solution, fair: Array) -> ParetoWeights
     with np.errstate(over="ignore"):  # of throughputs near the least floats; infinite weights prove nothing
         weights = (1 - dual[program.row_block("nobody_loses").span]) / fair
     return ParetoWeights(weights, dual[program.row_block("capacity").span].copy(), demand_prices)
+
+
+def _far_apart(market: Market) -> bool:
+    """Whether a type is worth so little to a user, beside all others, that a solver in floats may leave it out."""
+    worth_of_all = market.speedup * market.capacity
+    return bool(((worth_of_all > 0) & (worth_of_all < GRAIN * worth_of_all.sum(axis=1)[:, None])).any())
+
+
+def _seen(own: Array, gains: Array, proof: ParetoWeights | None, most: Number) -> bool:
+    """Whether what users lose unseen is little to them, and worth at most so much to whoever gets it.
+
+    ``own`` (n,) are their throughputs in floats and ``gains`` (n,) what is added to them.
+    """
+    losses = np.maximum(-gains, UNSEEN * own)
+    return bool((losses <= GRAIN * own).all() and proof is not None and (proof.weights * losses).max() <= most)
 
 
 def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
