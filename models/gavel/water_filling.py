@@ -304,7 +304,7 @@ class WaterFilling(Formulated):
             decision = self._in_fractions(decision)
         self._require_exact(decision)
         levels: WaterLevels = decision.evidence
-        rounds, rates, had = [], self._rates(decision.market, levels), levels.level * 0
+        rounds, rates, had = [], self._rates(decision.market.as_(Fraction), levels), levels.level * 0
         for number, duals in enumerate(levels.pushes, start=1):
             fixed = np.flatnonzero(levels.fixed_in == number)
             users, level = [decision.market.users[i] for i in fixed], levels.level[fixed[0]]

@@ -1,7 +1,7 @@
 """Hard numbers: degenerate, nearly alike, far apart, ties, nothing there: a decision in floats is near the exact one.
 
 The judge of a decision in floats is the exact decision, and the judge of that is the definition (`plainly`), which
-shares no code with it. A message that the numbers are too far apart is no fault, a wrong number is, and so is the word
+shares no code with it; its certificate, where it brings one, is accepted by the verifier. A message that the numbers are too far apart is no fault, a wrong number is, and so is the word
 that there is no allocation: nobody having anything is one.
 """
 
@@ -26,6 +26,8 @@ from fairopt.models.gavel.water_filling import WaterLevels
 from fairopt.policy import Policy
 from fairopt.policy.decide import can_be_exact
 from fairopt.problem import Market
+from fairopt.proofs.verify import Rejected
+from fairopt.proofs.verify import verify as accepted
 from fairopt.properties.verdict import Answer
 from fairopt.testing.float_samples import odd_market
 
@@ -109,6 +111,9 @@ def judge(name: str, policy: Policy, market: Market, bare: Given, found: Any) ->
         raise Fault(Ending.WRONG, f"{name}: in floats there is a decision, exactly there is none: {error}") from error
     if (wrong := cases()[name].off(bare, exact)) > slack_of(name, bare, exact):
         raise Fault(Ending.WRONG, f"{name}: by definition off by {float(wrong):.3g}: {told(market)}")
+    for decision in (found, exact):
+        if decision.exact:
+            _must_be_proved(name, policy, decision, market)
     pairs = [(found.objective, exact.objective)]
     if isinstance(found.evidence, WaterLevels):
         pairs += zip(found.evidence.level, exact.evidence.level, strict=True)
@@ -116,6 +121,17 @@ def judge(name: str, policy: Policy, market: Market, bare: Given, found: Any) ->
     for one, right in ((float(a), float(b)) for a, b in pairs):
         if not abs(one - right) <= CLOSE * max(abs(right), least):
             raise Fault(Ending.WRONG, f"{name}: {one} where {right} is right: {told(market)}")
+
+
+def _must_be_proved(name: str, policy: Policy, decision: Any, market: Market) -> None:
+    try:
+        certificate = policy.certify(decision).to_json()
+    except NotCapable:
+        return
+    try:
+        accepted(certificate)
+    except Rejected as error:
+        raise Fault(Ending.WRONG, f"{name}: its certificate is rejected: {error}: {told(market)}") from error
 
 
 def verdicts(draw: Random) -> Ending:

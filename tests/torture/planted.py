@@ -118,6 +118,7 @@ PLANTED = [
     Planted("fairopt/properties/shares/pareto_efficiency.py", "(share.sum(axis=1) <= market.limit).where(limited)", "(share.sum(axis=1) <= 2 * market.limit).where(limited)", _JUDGED),
     Planted("fairopt/problem/files/market.py", "weight * share, limit)", "weight, limit)", _DEFINED),
     Planted("fairopt/problem/files/market.py", "share = part / sum(parts)", "share = 1 / Fraction(len(parts))", _DEFINED),
+    Planted("models/gavel/water_filling.py", "self._rates(decision.market.as_(Fraction), levels)", "self._rates(decision.market, levels)", _HARD),
     Planted("fairopt/importing/quantities.py", "f\"{name}i\": Fraction(1024) ** power", "f\"{name}i\": Fraction(1000) ** power", _UNITS),
 ]  # fmt: skip
 PLANTED = [each for each in PLANTED if each.kind]

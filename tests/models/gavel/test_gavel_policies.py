@@ -115,6 +115,14 @@ def test_groups_lie_inside_each_other_and_floors_are_kept() -> None:
     assert [shares[3] / shares[2], shares[2] / shares[0]] == [6, 2]  # the others as fast as before
 
 
+def test_hierarchical_water_filling_of_floats_in_rationals_is_proved() -> None:
+    """Guards against rates in floats, in the certificate of what was decided in rationals since floats failed."""
+    market = Market.of_arrays([[1e-30, 1.0], [1e20, 1.0]], [1, 1], weight=[1, 0.1])
+    decision = allocate(HierarchicalWaterFilling(), market)
+    assert decision.exact
+    assert "as far as they can" in verify(HierarchicalWaterFilling().certify(decision).to_json())
+
+
 def test_hierarchical_water_filling_refuses_what_it_cannot_read() -> None:
     with pytest.raises(BadInput, match=r"fifo: got 'e9'"):
         allocate(HierarchicalWaterFilling(fifo=("e9",)), grouped())
