@@ -1,8 +1,9 @@
 """Hard numbers: degenerate, nearly alike, far apart, ties, nothing there: a decision in floats is near the exact one.
 
 The judge of a decision in floats is the exact decision, and the judge of that is the definition (`plainly`), which
-shares no code with it; its certificate, where it brings one, is accepted by the verifier. A message that the numbers are too far apart is no fault, a wrong number is, and so is the word
-that there is no allocation: nobody having anything is one.
+shares no code with it; its certificate, where it brings one, is accepted by the verifier. A message that the numbers
+are too far apart is no fault, a wrong number is, and so is the word that there is no allocation: nobody having anything
+is one.
 """
 
 from __future__ import annotations
