@@ -83,7 +83,7 @@ def levels(data: Entry) -> Decision:
     told = data.fields("market allocation rounds", "normaliser owed rates")
     market = read_whole(told["market"])
     shares, owed, users = read_table(told["allocation"], market), market.entitled, range(len(market.users))
-    require_feasible(market, shares)
+    require_feasible(market, shares)  # as the rows of every round do
     program, notes = sharing(market), [AT_STATED] * bool(market.bounds)
     require((owed is None) == (told["owed"].value is None), "owed", "it is what entitlements make of groups")
     if owed:

@@ -228,7 +228,7 @@ class Judge:
             place = f"{of_job}, slot {slot}"
             if not it.first <= slot <= it.last:
                 yield f"{place}: for nothing"
-                continue
+                continue  # nothing is due then
             right = [Fraction(0)] * len(self.plan.tenants)
             for part, cost in enumerate(offer.costs):
                 due = cost / it.slots

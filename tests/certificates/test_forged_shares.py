@@ -182,6 +182,12 @@ SIGNS = {"constant": 2, "slope": 0, "duals": [["capacity", 0, "2/3"]], "factors"
 SHARING = [["sharing_incentive", i, "-1/6"] for i in range(3)]
 RISES = {"constant": 1, "slope": "1/2", "duals": [["capacity", 0, "1/2"], *SHARING], "factors": [1, 1, 1]}
 PARETO = BY_HAND["PARETO"]
+#: A demands two GPUs: it would get more with B's, and with C's only if it could use all four of them.
+ONE_IS_ENVIED: Json = {
+    "market": market({"A": [1, 2], "B": [0, 1], "C": [1, 0]}, [5, 3], A={"demand": 2}),
+    "allocation": [[1, 1], [0, 2], [4, 0]],
+    "property": "envy_freeness",
+}
 WRONG: dict[str, tuple[Json, str]] = {
     **{
         f"a user in a user, and it {answer}": (
@@ -219,6 +225,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     ),
     "no caps": (of("cap_kept", NOW, "HOLDS", cap=NOBODY), "the market says no caps"),
     "efficient, and not there": (PARETO | {"allocation": [[0, 3], [0, 0]]}, "not feasible"),
+    "envied is one of two": (certificate("property", **ONE_IS_ENVIED, answer="HOLDS"), "does not get 'HOLDS'"),
 }
 
 

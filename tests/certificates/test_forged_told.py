@@ -87,6 +87,11 @@ def test_a_decision_from_the_market_is_not_compared_with_a_program_that_somebody
     assert verify(all_to_a)
     with pytest.raises(Rejected, match="one decision is proved from the market"):
         verify(misreport(name, [2, 1], 1, truth, all_to_a) | {"market": truth["market"]})
+    lied = allocate(policy, market_.misreport("A", [2, 1]), exact=True)
+    all_to_b = of_others(truth["market"], [1, 1, 2, 1], [0, 0, 1, 1]) | {"policy": name}
+    lie = json.loads(json.dumps(policy.certify(lied).to_json()))
+    with pytest.raises(Rejected, match="one decision is proved from the market"):
+        verify(misreport(name, [2, 1], str(sum(lied.shares[0])), all_to_b, lie) | {"market": truth["market"]})
 
 
 def test_a_statement_names_the_rates_the_floors_and_what_is_lent_that_it_rests_on() -> None:

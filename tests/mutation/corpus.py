@@ -41,6 +41,7 @@ TESTS = (
             "verify_run",
             "verify_schedule",
             "counterexamples",
+            "forged_documents",
             "forged_runs",
             "forged_schedules",
         )
@@ -56,7 +57,7 @@ TESTS = (
 )
 #: Tests of what no file shows: how files are opened and numbers printed, the command, and what is asked of a text.
 UNITS = {
-    "runs.py": ("tests/proofs/test_forged_runs.py",),
+    "runs.py": ("tests/proofs/test_forged_runs.py", "tests/proofs/test_forged_documents.py"),
     "standing.py": ("tests/properties/test_whole_gangs.py",),
     "decisions.py": ("tests/certificates/test_forged_decisions.py",),
     "front.py": ("tests/proofs/test_verifier_program.py",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from typing import Any
@@ -12,9 +11,6 @@ import pytest
 
 from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.proofs.verifier.runs import decide
-from fairopt.simulation import Mechanics
-from fairopt.testing.round_samples import by_hand, documented
-from fairopt.testing.round_suite import Lender
 
 Json = dict[str, Any]
 THOUSANDTH = Fraction(1, 1000)
@@ -348,37 +344,23 @@ def test_what_is_left_may_be_off_by_a_part_of_a_round_of_the_job(key: str, right
         assert (found == []) is fine
 
 
-# -- documents ---------------------------------------------------------------------------------------------------------
-def changed(kind: str) -> Json:
-    data = documented(Lender(seed=1), by_hand())
-    rounds = data["rounds"]
-    if kind == "loads for more than a round":
-        return documented(Lender(seed=1), replace(by_hand(), mechanics=Mechanics(Fraction(5), Fraction(90))))
-    if kind == "left out":
-        del rounds[4]
-    if kind == "once more":
-        rounds.append(rounds[0])
-    if kind == "ran twice":
-        rounds[4]["ran"].insert(0, rounds[4]["ran"][0] | {"progress": 1000})
-    if kind == "for nobody":
-        rounds.append(rounds[8] | {"index": 9, "begin": 540, "end": 600, "ran": [], "waiting": ["j4"]})
-        data["standing"][0]["lease"] = 600
-    return data
+SLOW = job("j1", 0, 100, throughput=["1/2", 0, 3], elastic=[[2, "1/3"]])
+#: At its slowest the first would do 1/24 in a unit of time: on two GPUs, one of the slower host, apart. The second
+#: could run nowhere, and is judged as if it did 1.
+WAIT = [(SLOW, HOSTS, "1/400"), (job("j1", 0, 100, throughput=[0] * 3), HOSTS, "3/200")]
+WAIT += [(job("j1", 0, 100, throughput=[0] * 3), [], "3/100")]
 
 
-def test_one_thing_that_is_wrong_in_a_document_is_seen() -> None:
-    for kind in ("nothing", "loads for more than a round"):
-        assert decide(json.dumps(changed(kind)))[0] == []
-    assert "rounds 4 to 4 have no record" in decide(json.dumps(changed("left out")))[0][0]
-    assert "nobody was there" in decide(json.dumps(changed("for nobody")))[0][0]
-    with pytest.raises(Unreadable, match="round 0 comes too late"):
-        decide(json.dumps(changed("once more")))
-    with pytest.raises(Unreadable, match="a job ran twice"):
-        decide(json.dumps(changed("ran twice")))
-    for tolerance in (Fraction(-1, 100), Fraction(1, 99)):
-        with pytest.raises(Unreadable, match="tolerance"):
-            decide(json.dumps(changed("nothing")), tolerance)
-    assert decide(json.dumps(changed("nothing")), Fraction(1, 100))[0] == []
+@pytest.mark.parametrize(("told", "hosts", "most"), WAIT, ids=["slow", "on no type", "on no host"])
+def test_what_is_left_of_who_waits_may_be_off_by_a_part_of_its_slowest_round(told: Json, hosts: Any, most: str) -> None:
+    there = [each | {"speed": speed} for each, speed in zip(hosts, ("1/2", 1), strict=False)]
+    line = {"round": 0} if told is SLOW else {"round": 0, "misfits": {"j1": "no type"}}
+    for more, fine in ((1, True), (Fraction(6, 5), False)):
+        left = stands("j1", remaining=str(100 - more * Fraction(most)), attained=0, last=[], running=False)
+        left["standing"] |= {"started": None, "lease": 60}
+        of: Json = {"hosts": there, "memory": [None] * 3, "types": ("old", "new", "odd")}
+        written = record(told, line, left, ends(1), numbers="float", **of)
+        assert (decide(written.replace('"spread": 1', '"spread": "1/2"'), THOUSANDTH)[0] == []) is fine
 
 
 def test_a_lease_is_not_cut_a_little_in_every_round() -> None:

@@ -77,6 +77,8 @@ def test_the_statement_says_what_was_decided() -> None:
         "4 payments, 16 in all, reach the owners exactly "
         "[batch 0: 4 jobs, 2 tenants, 4 servers]"
     )
+    exact = verify_schedule.decide(json.dumps(documented(PRINTED, example())), Fraction(0))[1]
+    assert exact == statement.replace("up to 1e-09 of 1", "up to 0 of 1")
 
 
 def test_a_schedule_alone_is_judged_too() -> None:
