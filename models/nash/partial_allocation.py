@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.backends.solution import Solution, Status
+from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.deadline import left
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import nash_bound
@@ -56,11 +56,10 @@ class PartialAllocation(Policy):
 
         f_i = (prod_{l != i} u_l(x*)^{w_l} / prod_{l != i} u_l(x*_-i)^{w_l})^{1 / w_i},
 
-    which lies in (0, 1] and is at least 1/e: nobody can be raised in proportion without others falling as much, that is
-    sum_l w_l u_l(x) / u_l(x*) <= sum_l w_l for every x, so that the mean of u_l(x*_-i) / u_l(x*) over the others is at
-    most W / (W - w_i) for W = sum_l w_l, and its power (W - w_i) / w_i at most e. This is a Vickrey-Clarke-Groves payment on a
-    logarithmic scale, paid in GPUs, so no user gains by misreporting. Utilities do not depend on which of several
-    optima x* is taken. A single user keeps everything.
+    which lies in (0, 1] and is at least 1/e: as x* is optimal, sum_l w_l u_l(x) / u_l(x*) <= W = sum_l w_l for every x,
+    so that the mean of u_l(x*_-i) / u_l(x*) over the others is at most W / (W - w_i), and its power (W - w_i) / w_i at
+    most e. This is a Vickrey-Clarke-Groves payment on a logarithmic scale, paid in GPUs, so no user gains by
+    misreporting. Utilities do not depend on which of several optima x* is taken. A single user keeps everything.
 
     Parts are rational where the w_l / w_i are integers (as for equal weights). Else they are roots, which are rounded
     down to a multiple of `GRAIN`; the error is below any tolerance. Everything is in floats where Nash welfare has no
