@@ -128,6 +128,29 @@ def test_the_first_level_of_water_filling_is_told_with_shares_of_the_last_round(
             verify(json.loads(json.dumps(proof.to_json())))
 
 
+@pytest.mark.parametrize("demands", [False, True], ids=["free", "demands"])
+def test_nobody_keeps_less_than_partial_allocation_tells_when_time_is_over(demands: bool) -> None:
+    """Before the equilibrium of all users is known, then with those without each."""
+    market = market_of(6, 3, demands=demands)
+    weighted = Market.of_arrays(market.speedup, market.capacity, weight=np.arange(1.0, 7) / 2, demand=market.demand)
+    best, told = allocate("partial-allocation", weighted), []
+    for limit in (*range(12), *range(12, 300, 24)):
+        found = stopped("partial-allocation", weighted, limit)
+        if found is None:
+            break
+        if found.lower is None:
+            continue
+        assert found.status is Status.LIMIT
+        assert found.lower <= best.objective <= found.upper
+        shares = found.values["share"]
+        assert (weighted.utility(shares) <= best.utilities).all()
+        assert found.objective == pytest.approx(weighted.weight @ np.log(weighted.utility(shares)), rel=1e-6, abs=1e-6)
+        assert Feasibility().check(weighted, shares).answer is not Answer.FAILS
+        told.append(found.objective)
+    assert found is None, "it is never done"
+    assert told[0] < told[-1] == pytest.approx(best.objective, abs=weighted.weight.sum())
+
+
 @pytest.mark.parametrize("number", [Fraction, float])
 def test_nobody_ends_trading_with_less_than_it_had_when_time_was_over(number: type) -> None:
     market = market_of(12, 4, demands=True).as_(number)

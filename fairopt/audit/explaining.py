@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairopt.audit.ahead import Ahead
 from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules
 from fairopt.audit.auditing import Audit, audit, reason_json
 from fairopt.audit.books import BOUNDLESS, Books
@@ -20,7 +21,7 @@ from fairopt.audit.violations import Mend, mends
 from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
 from fairopt.problem.entitled_rows import TOP
-from fairopt.problem.tables import Grid, Tabular
+from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties.verdict import plain
 
@@ -33,15 +34,21 @@ class WaitingGangs(NamedTuple):
 
 
 class Loan(NamedTuple):
-    """What would have to be given to let a gang run on a type: GPUs of the type, in whole, by what gives them."""
+    """What would have to be given to let a gang run on a type: GPUs of the type, in whole, by what gives them.
+
+    It is enough as long as the gangs ``ahead`` (`fairopt.audit.ahead.Ahead`), by name, do not take what is given.
+    """
 
     gang: str
     type: str
     gpus: int
     steps: tuple[str, ...]
+    ahead: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.gang} could run on {self.type}: {'; '.join(self.steps)}"
+        who = "a gang" if len(self.ahead) == 1 else "gangs"
+        first = [f"but {who} before it may take the GPUs first: {few(self.ahead)}"] if self.ahead else []
+        return f"{self.gang} could run on {self.type}: {'; '.join((*self.steps, *first))}"
 
 
 class Sensitivity(NamedTuple):
@@ -206,8 +213,10 @@ def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
         if gpus > open_to_all:
             missing = gpus - open_to_all - min(0, free)
             steps.append(f"free or add {missing} {kind}")
-            total += missing
-        found.append(Loan(name, kind, total, tuple(steps or ["nothing in the file stops it"])))
+            total, free = total + missing, free + missing
+        goods = SpareGoods(books).missing(goods_of(books, [gang], j))
+        ahead = tuple(gangs.names[each] for each in Ahead(books, gang, j, free, goods))
+        found.append(Loan(name, kind, total, tuple(steps or ["nothing in the file stops it"]), ahead))
     yield from sorted(found, key=lambda loan: (loan.gpus, len(loan.steps)))
 
 

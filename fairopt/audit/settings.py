@@ -11,6 +11,7 @@ from fairopt.errors import BadInput
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import amount, exact, integer
+from fairopt.problem.tables import few
 from fairopt.program import INFINITY, Array, number_text
 
 #: What stands for no bound.
@@ -90,6 +91,9 @@ def read_setting(text: str, market: Market) -> SetTo:
         return SetTo(rest, "", key, settable.read(exact(given, place), place), adds)
     ends = [i for i, letter in enumerate(rest) if letter == "."]
     known = [(rest[:i], rest[i + 1 :]) for i in ends if rest[:i] in said.nodes and rest[i + 1 :] in said.columns]
+    if not known and rest in said.nodes:
+        remedy = f"Write {few([f'{rest}.{column}.{key}' for column in said.columns])}"
+        raise BadInput(f"a {key} is of one type, and none is named", place=place, remedy=remedy)
     if not known:
         pairs = [f"{each}.{column}" for each in said.nodes[:200] for column in said.columns]
         raise BadInput(f"{rest!r} is no user or group with a type", place=place, remedy=nearest(rest, pairs, "target"))
@@ -104,7 +108,7 @@ def with_settings(market: Market, settings: Iterable[SetTo]) -> Market:
     """Return the market with changes made.
 
     A group whose guarantee is at least the sum of its members' gains or loses what they do; its own part stays.
-    Errors: `BadInput` for a guarantee above the cap or below the reserve.
+    Errors: `BadInput` for what would leave a guarantee above the cap or below the reserve.
     """
     made = tuple(settings)
     for each in made:
@@ -149,16 +153,18 @@ def _with_groups(said: Entitlements, own: Array, node: int, column: int, more: A
 
 
 def _require_in_order(market: Market, each: SetTo) -> None:
+    """Refuse a change that leaves a reserve above its quota, or a quota that is a number above its cap."""
     said = market.entitlements
     if said is None or not (each.name and each.type):
         return
-    at, field = (said.node(each.name), said.columns.index(each.type)), SETTABLE[each.key].field
-    guarantee, cap, reserve = said.guarantee[at], said.cap[at], said.reserve[at]
-    if guarantee > cap and guarantee != INFINITY:
-        remedy = f"Set {each.name}.{each.type}.{'quota' if field == 'cap' else 'cap'} too"
-        wrong = f"a quota of {number_text(guarantee)} and a cap of {number_text(cap)}"
-        raise BadInput(wrong, place=f"--set {each}", remedy=remedy)
-    if reserve > guarantee:
-        remedy = f"Set {each.name}.{each.type}.{'quota' if field == 'reserve' else 'reserve'} too"
-        wrong = f"a reserve of {number_text(reserve)} and a quota of {number_text(guarantee)}"
-        raise BadInput(wrong, place=f"--set {each}", remedy=remedy)
+    node, column, own = said.node(each.name), said.columns.index(each.type), SETTABLE[each.key].field
+    for low, high, endless in (("reserve", "quota", False), ("quota", "cap", True)):
+        fields = [SETTABLE[word].field for word in (low, high)]
+        least, most = (getattr(said, field)[node, column] for field in fields)
+        if own not in fields or least <= most or (endless and least == INFINITY):
+            continue
+        lower = f"{each.name}.{each.type}.{low} to {number_text(most)} or less"
+        higher = f"{each.name}.{each.type}.{high} to {number_text(least)} or more"
+        this, other = (lower, higher) if own == fields[0] else (higher, lower)
+        wrong = f"the {low} of {number_text(least)} is above the {high} of {number_text(most)}"
+        raise BadInput(wrong, place=f"--set {each}", remedy=f"Set {this}, or {other} too")

@@ -72,7 +72,10 @@ AUDITING: Mapping[str, Schema] = MappingProxyType(
                 "waits": (listed(OBJECT), "Why its gangs wait: a reason, and how many gangs have it."),
                 "mends": (listed(OBJECT), f"{_MEND} that lets its starving gangs run."),
                 "mends_leave_aside": _ASIDE,
-                "loans": (listed(OBJECT), "What would have to be given to its first waiting gang, by type."),
+                "loans": (
+                    listed(OBJECT),
+                    "What its first waiting gang would have to be given, by type: enough unless gangs ahead take it.",
+                ),
                 "policies": (by_name(OBJECT), "What each policy gives it, and why, in a rule's own words."),
                 "sensitivities": (listed(OBJECT), "What more of a quota, cap, capacity or weight gives it."),
             },

@@ -21,7 +21,8 @@ from fairopt.errors import NotCapable
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import FORMATS, read_market, require_writable, write_market
-from fairopt.problem.files.storage import require_place
+from fairopt.problem.files.storage import naming, require_place
+from fairopt.problem.floors import Overpromised
 from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, plain, shrinking_misreports
 from fairopt.properties.misreports.search import EVERY_KIND
 
@@ -60,7 +61,7 @@ def lie(
     require_place(out, "--out", FORMATS)
     if out is not None:  # what cannot be written is not searched for
         require_writable(problem, out)
-    with tables.working("searching"):
+    with tables.working("searching"), naming(market, of=Overpromised):
         found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind.value]
     if verdict.answer is not Answer.FAILS:

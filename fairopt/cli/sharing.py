@@ -26,6 +26,7 @@ from fairopt.problem import exact as rational
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import is_batch_file
 from fairopt.problem.files.storage import naming, require_place
+from fairopt.problem.floors import Overpromised
 from fairopt.problem.ranges import stand_ins
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
 
@@ -90,7 +91,7 @@ def solve(
             "not compute in; leave --backend out, or name exact"
         )
     try:
-        with tables.working(f"{policy} decides"):
+        with tables.working(f"{policy} decides"), naming(market, of=Overpromised):
             decision = allocate(
                 rule,
                 problem,

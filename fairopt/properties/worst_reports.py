@@ -1,8 +1,8 @@
 """What a user truly gets at worst where a policy decides by reports with an error: branch and bound, exact.
 
-A cell is a range of reports. What the policy is proved to do bounds from below what the user truly gets at any optimum
-for any reports in it; the exact decision at its middle bounds the worst from above. The cell with the least lower bound
-is halved until the two bounds meet, or for so many cells.
+A cell is a part of the range of reports. What the policy is proved to do bounds from below what the user truly gets at
+any optimum for any reports in it; the exact decision at its middle bounds the worst from above. The cell with the least
+lower bound is halved until the two bounds meet, or so many cells were looked at.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import INFINITY, Array, Number, Sense, number_text
 
-#: The two bounds on the part of an equal share meet within this, or so many cells were looked at.
+#: The two bounds on the part of an equal share meet within this, or at most so many cells are looked at.
 GAP, CELLS = Fraction(1, 100), 200
+#: What to do where so many cells were not enough.
+CLOSER = "for closer bounds give smaller ranges, or more cells to fairopt.properties.worst_share"
 #: With more types than this, fair shares are bounded by the worst type alone, and not at all corners of the range.
 CORNERS_UP_TO = 10
 
@@ -65,9 +67,9 @@ class WorstShare:
         )
         said = f"{self.user} truly gets, at worst, {between} of its equal share, whatever is reported in the range"
         rest = f"; {self.stopped}" if self.stopped else ""
-        cells = "1 cell" if self.cells == 1 else f"{self.cells} cells"
+        parts = "the range looked at as a whole" if self.cells == 1 else f"the range looked at in {self.cells} parts"
         exactly = "exact" if self.exact else f"the lower bound is by {self.how}"
-        return f"{said} ({exactly}; {cells} of the range looked at{rest})"
+        return f"{said} ({exactly}; {parts}{rest})"
 
     def summary(self) -> dict[str, Any]:
         """Return what is shown."""
@@ -78,9 +80,9 @@ def worst_share(policy: Policy, market: Market, user: str, *, gap: Number = GAP,
     """Return bounds on the least that ``user`` truly gets, of its equal share, over all reports in a market's ranges.
 
     True speedups are those that ``market`` states; what is reported, by all users, is anywhere in the ranges. Where
-    optima tie, the worst counts. The search ends where the bounds are ``gap`` apart, after so many ``cells``, or with
-    the time limit. Errors: `NotCapable` for ranges without end and markets with demands; those of `fairopt.decide` on
-    the market as it is stated.
+    optima tie, the worst counts. The search ends where the bounds are ``gap`` apart, with so many ``cells`` at most, or
+    with the time limit. Errors: `NotCapable` for ranges without end and markets with demands; those of `fairopt.decide`
+    on the market as it is stated.
 
     Source: our own; branch and bound over boxes, Horst and Tuy, Global Optimization, 1996, ch. 4.
 
@@ -102,9 +104,11 @@ def worst_share(policy: Policy, market: Market, user: str, *, gap: Number = GAP,
     search = _Search(policy, told, i, below)
     stopped = ""
     try:
-        while search.most - search.least > gap * fair and search.split():
-            if search.cells >= cells:
-                stopped = f"the limit is {cells} cells"  # a cell makes two, so that one more may be there
+        while search.most - search.least > gap * fair:
+            if search.cells + 2 > cells:  # two halves would be more than are allowed
+                stopped = f"the limit is {cells}: {CLOSER}"
+                break
+            if not search.split():
                 break
             left()
     except OutOfTime as error:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Session
+from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import Certificate, PartialAllocationProof
-from fairopt.deadline import left, only_a_part
-from fairopt.errors import NotSolved
+from fairopt.deadline import left
+from fairopt.errors import NotSolved, OutOfTime
+from fairopt.methods.eisenberg_gale.bounds import nash_bound
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
 from fairopt.methods.roots import GRAIN, beyond_floats, integers_in_proportion, root, sum_of_logarithms
 from fairopt.models.nash.many_equilibria import ManyParts, equilibria_without_each
@@ -23,8 +25,10 @@ from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
-from fairopt.program import Array, Program
+from fairopt.program import INFINITY, Array, Program, cast
 
+#: Nobody keeps less than this part of its bundle: 1/e, less what rounding may take of a part.
+LEAST_KEPT = exp(-1) * (1 - 1e-9)
 #: Bundles of maximal Nash welfare: in floats where they are irrational, since parts are not certified there.
 FLOATS_OR_EXACT = NashWelfare(digits=0)
 
@@ -52,14 +56,17 @@ class PartialAllocation(Policy):
 
         f_i = (prod_{l != i} u_l(x*)^{w_l} / prod_{l != i} u_l(x*_-i)^{w_l})^{1 / w_i},
 
-    which lies in (0, 1] and is at least 1/e where no demand binds. This is a Vickrey-Clarke-Groves payment on a
-    logarithmic scale, paid in GPUs, so no user gains by misreporting. Utilities do not depend on which of several
-    optima x* is taken. A single user keeps everything.
+    which lies in (0, 1] and is at least 1/e: as x* is optimal, sum_l w_l u_l(x) / u_l(x*) <= W = sum_l w_l for every x,
+    so that the mean of u_l(x*_-i) / u_l(x*) over the others is at most W / (W - w_i), and its power (W - w_i) / w_i at
+    most e. This is a Vickrey-Clarke-Groves payment on a logarithmic scale, paid in GPUs, so no user gains by
+    misreporting. Utilities do not depend on which of several optima x* is taken. A single user keeps everything.
 
     Parts are rational where the w_l / w_i are integers (as for equal weights). Else they are roots, which are rounded
     down to a multiple of `GRAIN`; the error is below any tolerance. Everything is in floats where Nash welfare has no
     exact optimum, or where weights scaled to integers exceed `LARGEST_EXPONENT`. Demands are as in `NashWelfare`. With
-    demands, utilities are not homogeneous, and neither truthfulness nor the bound of 1/e is claimed.
+    demands, utilities are not homogeneous, and truthfulness is not claimed.
+
+    Where a time limit stops it, the error tells shares that nobody ends with less than (in utility), and bounds.
 
     Source: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division: Allocating Divisible Items without Payments,
     EC 2013, Sec. 3.
@@ -89,12 +96,16 @@ class PartialAllocation(Policy):
 
         A back end, where one is named, solves these n + 1 programs. Errors: those of `NashWelfare.decide`.
         """
-        nash = FLOATS_OR_EXACT
-        with only_a_part():
-            together = nash.decide(problem, None, solve)
+        together: Allocation | None = None
+        try:
+            together = FLOATS_OR_EXACT.decide(problem, None, solve)
             # a single user costs no others anything
             apart = self._apart(problem, solve) if len(problem.users) > 1 else []
             kept = kept_fractions(problem, together, apart)
+        except OutOfTime as over:
+            # without a user, it is a solution of another market
+            over.solution = _by_draft(problem, over.solution) if together is None else _by_optimum(problem, together)
+            raise
         exact = kept.dtype == object
         shares = kept[:, None] * (together.shares if exact else together.shares.astype(float))
         utility = (problem.speedup * together.shares).sum(axis=1).astype(float) * kept.astype(float)
@@ -163,6 +174,49 @@ class PartialAllocation(Policy):
         together = _equilibrium(evidence.together)
         apart = [_equilibrium(each) for each in evidence.apart] or [{}]
         return PartialAllocationProof(market, decision.shares, decision.evidence.kept, together, apart)
+
+
+def _by_draft(problem: Market, draft: Solution | None) -> Solution | None:
+    """Return what a ``draft`` of maximal Nash welfare proves of the parts; None where it has no bounds.
+
+    For utilities u of a draft whose gap is g, t_i = u_i / u_i(x*) has sum_i w_i t_i <= sum_i w_i, as all x have, and
+    sum_i w_i log t_i >= -g. So no w_i (t_i - 1 - log t_i), which is never negative, is above g. Then t_i is at most
+    1 + sqrt(2 g / w_i) + g / w_i: Chatzigeorgiou, Bounds on the Lambert function, 2013, Theorem 1.
+    """
+    if draft is None or draft.lower is None or draft.upper is None:
+        return None
+    gap = max(0.0, float(draft.upper - draft.lower)) / problem.weight.astype(float)
+    return _at_least(problem, draft.values["share"], 1 + np.sqrt(2 * gap) + gap, float(draft.lower), float(draft.upper))
+
+
+def _by_optimum(problem: Market, together: Allocation) -> Solution | None:
+    """Return what the bundles of which everybody keeps a part prove of the parts; None where floats cannot say."""
+    market, found = problem.as_(float), together.evidence
+    shares, prices = cast(together.shares, float), cast(found.prices, float)
+    rents = None if found.rents is None else cast(found.rents, float)
+    bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, rents)
+    if bound.gap == INFINITY:
+        return None
+    return _at_least(problem, shares, np.ones(len(market.users)), bound.lower, bound.upper)
+
+
+def _at_least(problem: Market, shares: Array, above: Array, lower: float, upper: float) -> Solution:
+    """Return shares that nobody ends with less than, and bounds on the objective, from those of Nash welfare.
+
+    ``above`` (n,): how many times what a user has of x* its ``shares`` (n, k) may be worth.
+    """
+    part = LEAST_KEPT / above
+    least = float(lower + problem.weight.astype(float) @ np.log(part))
+    return Solution(
+        Status.LIMIT,
+        "time was over: shares that nobody ends with less than, and the largest Nash welfare as a bound",
+        "auto",
+        objective=least,
+        bound=upper,
+        lower=least,
+        upper=upper,
+        values={"share": part[:, None] * shares},
+    )
 
 
 def _equilibrium(decision: Allocation) -> dict[str, Array]:

@@ -64,3 +64,18 @@ def test_messages_about_files_name_the_value_and_the_remedy(
     ran = fairopt("compare", tmp_path / name)
     assert ran.status == 2
     assert says in ran.err
+
+
+@pytest.mark.parametrize("command", ["solve", "lie"])
+def test_guarantees_that_do_not_fit_together_are_named_with_their_file(
+    fairopt: Callable[..., Ran], tmp_path: Path, command: str
+) -> None:
+    """They are read, since quotas may promise more than there is; most policies cannot keep them."""
+    market = tmp_path / "now.toml"
+    users = ", ".join(f'{{ name = "{name}", speedup = [1], guarantee = [6] }}' for name in "AB")
+    market.write_text(f'schema = 1\ntypes = ["H100"]\ncapacity = [8]\nuser = [{users}]\n')
+    ran = fairopt(command, market, "--policy", "max-min")
+    says = f"{market}: guarantee, 'H100': guarantees and reserves add up to 12, and there are only 8. Give smaller "
+    assert (ran.status, says in ran.err) == (2, True)
+    wrong = fairopt("solve", market, "--policy", "max-min", "--seed", -1)
+    assert wrong.err.startswith("fairopt: option seed: got -1")  # which is not the file's

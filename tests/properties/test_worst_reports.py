@@ -92,15 +92,26 @@ def test_what_cannot_be_asked_is_named() -> None:
         worst_share(MaxMin, PAIR, "u1")  # type: ignore[arg-type]
 
 
-def test_it_ends_with_the_time_and_after_so_many_cells() -> None:
+def test_so_many_cells_are_looked_at_at_most_and_what_to_do_is_said() -> None:
     ranged = with_error(PAIR, "20%")
     few = worst_share(MaxMin(), ranged, "u1", cells=3)
-    assert few.stopped == "the limit is 3 cells"
-    more = worst_share(MaxMin(), ranged, "u1", cells=4)
-    assert (more.cells, more.stopped) == (5, "the limit is 4 cells")
+    assert (few.cells, few.stopped) == (3, f"the limit is 3: {worst_reports.CLOSER}")
+    assert f"the range looked at in 3 parts; {few.stopped})" in str(few)
+    more = worst_share(MaxMin(), ranged, "u1", cells=6)
+    assert (more.cells, more.stopped) == (5, f"the limit is 6: {worst_reports.CLOSER}")
     assert few.least <= more.least <= more.most <= few.most
+    whole = worst_share(MaxMin(), ranged, "u1", cells=2)
+    assert (whole.cells, whole.stopped) == (1, f"the limit is 2: {worst_reports.CLOSER}")
+    assert "the range looked at as a whole; the limit is 2" in str(whole)
     with time_limit(60):
         assert worst_share(CooperativeOEF(), ranged, "u1", gap=1).cells == 1
+
+
+def test_bounds_that_meet_with_the_last_cell_were_not_stopped() -> None:
+    ranged = with_error(PAIR, "20%")
+    three = worst_share(MaxMin(), ranged, "u1", cells=3)
+    enough = worst_share(MaxMin(), ranged, "u1", gap=three.most - three.least, cells=3)
+    assert (enough.cells, enough.stopped) == (3, "")
 
 
 class Promised(EqualSplit):

@@ -60,11 +60,11 @@ def write_file(path: AnyPath, value: T, formats: Mapping[str, Format[T]]) -> Non
 
 
 @contextmanager
-def naming(file: AnyPath = "", place: str = "") -> Iterator[None]:
-    """Name the file, and the place, in every `BadInput` that is raised inside and names none."""
+def naming(file: AnyPath = "", place: str = "", of: type[BadInput] = BadInput) -> Iterator[None]:
+    """Name the file, and the place, in every `BadInput`, or one of this type, that is raised inside and names none."""
     try:
         yield
-    except BadInput as error:
+    except of as error:
         # a path may be called otherwise than it is opened
         called = str(file) if isinstance(file, Path) else fspath(file)
         error.file, error.place = error.file or called, error.place or place
