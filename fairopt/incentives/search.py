@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.discovery import AnyPolicy, policy_of, several
-from fairopt.errors import NotSolved
+from fairopt.errors import BadInput, NotSolved
 from fairopt.incentives.bounds import AtMost, at_most
 from fairopt.incentives.lies import AnyLieKind, Liars, Lie, LieKind, SpeedupReport, every_kind, kind_of
 from fairopt.policy import Allocation, Policy, decide
@@ -164,7 +164,10 @@ class _Trial:
 
     def paid(self, liars: Liars, factors: Array) -> PaidLie | None:
         """Return what one lie gives; None where it is none of the kind, or the policy has no answer."""
-        lie = self.kind.told(self.market, liars, factors)
+        try:
+            lie = self.kind.told(self.market, liars, factors)
+        except BadInput:  # numbers that no market takes can be told by nobody
+            return None
         if lie is None:
             return None
         if self.exact:

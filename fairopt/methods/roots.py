@@ -69,6 +69,8 @@ def root(value: Fraction, degree: int) -> Fraction:
 
 def whole_root(value: int, degree: int) -> int:
     """Return the largest integer whose power ``degree`` is at most ``value``, by Newton's method from above."""
+    if not value:
+        return 0
     guess = 1 << -(-value.bit_length() // degree)
     while True:
         better = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree

@@ -33,7 +33,7 @@ from fairopt.models import (
 )
 from fairopt.policy import Policy, Trait
 from fairopt.problem import Entitlements, Market
-from fairopt.properties import Effort
+from fairopt.properties import Answer, Effort, StrategyProofness
 from fairopt.properties.misreports.search import ANYTHING, LARGER, SMALLER
 
 LITTLE = Effort(evaluations=24)
@@ -141,6 +141,16 @@ def test_a_weight_is_claimed_up_to_twice() -> None:
     found = best_lie(EqualSplit(), MARKET, WeightClaim(), LITTLE)
     assert found is not None
     assert 1 < found.factor <= Fraction(8, 5)
+
+
+def test_a_report_that_no_market_takes_is_none() -> None:
+    """Guards against a limit for input that ends a search: lies near it go beyond it."""
+    effort = Effort(evaluations=8)
+    market = Market.of([[10**9, 10**30], ["1e-30", "1e-15"]], [1, "1/3"], weight=["1e-30", 1])
+    assert incentives("max-min", market, "larger", effort).bounds
+    single = Market.of([["1e-30", 10**29]], [5, "1/3"])
+    verdict = StrategyProofness().judge(MaxMin(), single, allocate(MaxMin(), single, exact=True), effort=effort)
+    assert verdict.answer is not Answer.FAILS
 
 
 def test_nobody_lies_about_what_is_not_known() -> None:

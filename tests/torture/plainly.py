@@ -224,9 +224,9 @@ def _costs_told(market: Given, evidence: Any) -> list[list[Fraction]]:
         return []
     rents = [NOTHING for _ in market.users] if evidence.rents is None else [Fraction(q) for q in evidence.rents]
     prices = [Fraction(p) for p in evidence.prices]
-    return [
-        [min((prices[j] + rents[i]) / v for j, v in enumerate(market.speedup[i]) if v) for i in market.users],
-    ]
+    there = [j for j, m in enumerate(market.capacity) if m]  # others cannot be bought, whatever they cost
+    pairs = zip(market.speedup, rents, strict=True)
+    return [[min((prices[j] + rent) / row[j] for j in there if row[j]) for row, rent in pairs]]
 
 
 def _away(market: Given, own: Sequence[Fraction], costs: Sequence[Fraction]) -> Fraction:

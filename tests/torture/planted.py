@@ -85,7 +85,7 @@ PLANTED = [
     Planted("fairopt/problem/files/batch.py", "    check_unique(tenants, \"tenant\")\n", "", "read batch"),
     Planted("fairopt/problem/files/cluster.py", "if types is not None and name not in types:", "if types is not None and types.index(name) < 0:", "read cluster"),
     Planted("fairopt/simulation/replay.py", "        except (KeyError, TypeError, ValueError, AttributeError) as error:\n", "        except KeyError as error:\n", "read record"),
-    Planted("fairopt/problem/files/storage.py", "def naming(file: AnyPath = \"\", place: str = \"\") -> Iterator[None]:", "def naming(file: AnyPath = \"\", place: str = \"\") -> Iterator[None]:\n    yield\n    return\n", "read trace"),
+    Planted("fairopt/problem/files/storage.py", "def naming(file: AnyPath = \"\", place: str = \"\", of: type[BadInput] = BadInput) -> Iterator[None]:", "def naming(file: AnyPath = \"\", place: str = \"\", of: type[BadInput] = BadInput) -> Iterator[None]:\n    yield\n    return\n", "read trace"),
     Planted("fairopt/certificates/certificate.py", "    except (ValueError, RecursionError) as error:\n", "    except OSError as error:\n", "read certificate"),
     Planted("fairopt/importing/fields.py", "except (ValueError, OverflowError) as error:", "except OverflowError as error:", "read import kueue"),
     Planted("fairopt/problem/frames.py", "return table, listed_names(users, \"users\"), listed_names(types, \"types\")", "return table, users, types", "call Market.of"),

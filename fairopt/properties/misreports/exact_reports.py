@@ -99,9 +99,11 @@ class ExactReports:
         """Return the decision on a report; it is asked for again by other kinds, and for the extremes."""
         key = user, tuple(report)
         if key not in self._after:
-            self._after[key] = (
-                None if self.truth is None else exact_or_none(self.policy, self.problem.misreport(user, report))
-            )
+            try:
+                told = None if self.truth is None else self.problem.misreport(user, report)
+            except BadInput:  # numbers that no market takes are reported by nobody
+                told = None
+            self._after[key] = None if told is None else exact_or_none(self.policy, told)
         return self._after[key]
 
     def _extreme(self, decision: Allocation, user: int, sense: Sense) -> Fraction | None:

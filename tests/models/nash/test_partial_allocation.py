@@ -41,7 +41,9 @@ def test_weights_are_exponents():
 
 
 def test_roots():
-    for value in range(1, 200):
+    assert root(F(1, 10**60), 3) == F(1, 10**20)
+    assert root(F(2, 10**60), 3) == 0
+    for value in range(200):
         for degree in range(1, 8):
             found = whole_root(value, degree)
             assert found**degree <= value < (found + 1) ** degree
