@@ -89,10 +89,11 @@ class ManyTrades(ManyBundles):
             for_all = np.where(np.abs(for_all - offered) <= CRUMB * offered, offered, for_all)
             most = np.minimum(offered, for_all)
             limit = self._market.limit
-            rooms = [
-                np.where(each > 0, np.maximum(limit[who] - held[case, who].sum(axis=1), 0) / each, INFINITY)
-                for who, each in ((seller, price - 1), (buyer, 1 - price))
-            ]
+            rooms = []
+            for who, each in ((seller, price - 1), (buyer, 1 - price)):
+                total = held[case, who].sum(axis=1)
+                spare = limit[who] - total
+                rooms.append(np.where(each > 0, np.where(spare > CRUMB * total, spare, 0) / each, INFINITY))
             amount = np.minimum(np.minimum(most, rooms[0]), rooms[1])
             given = np.where(amount == for_all, wanted, amount * price)
         for who, room, able in ((seller, rooms[0], may[1]), (buyer, rooms[1], may[0])):

@@ -196,8 +196,8 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
         seller_room = buyer_room = INFINITY
         if limit is not None:
             # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
-            seller_room = _room(limit[seller] - held[seller].sum(), price - 1)
-            buyer_room = _room(limit[buyer] - held[buyer].sum(), 1 - price)
+            seller_room = _room(limit[seller], held[seller].sum(), slack, price - 1)
+            buyer_room = _room(limit[buyer], held[buyer].sum(), slack, 1 - price)
         if seller_room < most:
             may_sell.popleft()
         if buyer_room < most:
@@ -260,6 +260,11 @@ def _middle(low: Any, high: Any, all_for_all: Any) -> Any:
     return 2 * low if low > 0 else all_for_all
 
 
-def _room(spare: Any, each: Any) -> Any:
-    """Return how many fast GPUs can change hands until a user reaches its demand, if each adds ``each`` GPUs."""
-    return max(spare, 0) / each if each > 0 else INFINITY
+def _room(limit: Any, total: Any, slack: Any, each: Any) -> Any:
+    """Return how many fast GPUs can change hands until a user reaches its demand, if each adds ``each`` GPUs.
+
+    What it lacks of the demand is none where it is at most the part ``slack`` of its ``total``: divided by next to
+    nothing, what rounding left would be much.
+    """
+    spare = limit - total
+    return (spare if spare > slack * total else 0) / each if each > 0 else INFINITY
