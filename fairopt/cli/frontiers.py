@@ -91,7 +91,7 @@ def frontier_command(
                 problem, goals, against, policies=chosen, gap=gap, limit=limit, watch=advance, keep=kept.append
             )
     except KeyboardInterrupt:  # what is known by then is said
-        if not kept:
+        if not kept or not kept[-1].curves:
             raise
         found, interrupted = kept[-1], True
     found = replace(found, left_out=others)

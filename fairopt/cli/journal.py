@@ -15,6 +15,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any
 
+from fairopt.codec import decode
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.storage import naming
@@ -105,7 +106,8 @@ def read_journal(
             raise BadInput("no snapshot yet", place="the file", remedy="Begin the run anew")
         last, line = found
         snapshot = snapshot_from_json(line["snapshot"], states)
-        return Resumed(Record(path, run, trace, cluster, mechanics), snapshot, last, float(line.get("seconds", 0.0)))
+        seconds: float = decode(float, line.get("seconds", 0.0), "seconds")
+        return Resumed(Record(path, run, trace, cluster, mechanics), snapshot, last, seconds)
 
 
 def _check_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -19,9 +19,10 @@ from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
 from fairopt.policy.policy import require_policy
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem.cluster import Cluster
+from fairopt.problem.numbers import shown
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
-from fairopt.program import Number, cast, objects
+from fairopt.program import INFINITY, Number, cast, objects
 from fairopt.simulation.mechanics import Mechanics, length_of
 from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
 
@@ -130,7 +131,16 @@ def check_matches(trace: Trace, cluster: Cluster) -> None:
 
 
 def check_goes_on(after: Snapshot, trace: Trace, cluster: Cluster) -> None:
-    """Refuse a snapshot that clearly is not of this trace on this cluster."""
+    """Refuse a snapshot that clearly is not of this trace on this cluster, or whose numbers are none."""
+    told = [after.index, after.idle, after.now]
+    for each in after.present.values():
+        told += [each.remaining, each.attained, each.setup, each.lease, each.started or 0]
+        told += [gpus for _, gpus in each.last]
+    strange = [number for number in told if not number >= 0]  # NaN is caught as well
+    if strange or not after.now < INFINITY:
+        got = shown(strange[0] if strange else after.now)
+        remedy = "Go on from what the run has written, or begin anew"
+        raise BadInput(f"got {got} for a time, a number of rounds or GPUs, or work", place="snapshot", remedy=remedy)
     hosts = [host for each in after.present.values() for host, _ in each.last]
     rows = list(after.present)
     if (

@@ -89,11 +89,13 @@ class ManyTrades(ManyBundles):
             for_all = np.where(np.abs(for_all - offered) <= CRUMB * offered, offered, for_all)
             most = np.minimum(offered, for_all)
             limit = self._market.limit
-            rooms = [
-                np.where(each > 0, np.maximum(limit[who] - held[case, who].sum(axis=1), 0) / each, INFINITY)
-                for who, each in ((seller, price - 1), (buyer, 1 - price))
-            ]
-            amount = np.minimum(np.minimum(most, rooms[0]), rooms[1])
+            rooms = []
+            for who, each in ((seller, price - 1), (buyer, 1 - price)):
+                total = held[case, who].sum(axis=1)
+                spare, crumb = limit[who] - total, CRUMB * total
+                fits = (each <= 0) | (spare >= most * each - crumb)
+                rooms.append(np.where(fits, most, np.where(spare > crumb, spare / each, 0)))
+            amount = np.minimum(rooms[0], rooms[1])
             given = np.where(amount == for_all, wanted, amount * price)
         for who, room, able in ((seller, rooms[0], may[1]), (buyer, rooms[1], may[0])):
             full = goes & (room < most)

@@ -193,16 +193,16 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
         if abs(for_all - offered) <= slack * offered:  # both give all: a crumb that is left would trade again
             for_all = offered
         most = min(offered, for_all)
-        seller_room = buyer_room = INFINITY
+        seller_room = buyer_room = most
         if limit is not None:
             # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
-            seller_room = _room(limit[seller] - held[seller].sum(), price - 1)
-            buyer_room = _room(limit[buyer] - held[buyer].sum(), 1 - price)
+            seller_room = _room(most, limit[seller], held[seller].sum(), slack, price - 1)
+            buyer_room = _room(most, limit[buyer], held[buyer].sum(), slack, 1 - price)
         if seller_room < most:
             may_sell.popleft()
         if buyer_room < most:
             may_buy.popleft()
-        amount = min(most, seller_room, buyer_room)
+        amount = min(seller_room, buyer_room)
         if amount > 0:
             # a user that gives everything gives exactly that: in floats price * (wanted / price) may differ from wanted
             given = wanted if amount == for_all else amount * price
@@ -260,6 +260,12 @@ def _middle(low: Any, high: Any, all_for_all: Any) -> Any:
     return 2 * low if low > 0 else all_for_all
 
 
-def _room(spare: Any, each: Any) -> Any:
-    """Return how many fast GPUs can change hands until a user reaches its demand, if each adds ``each`` GPUs."""
-    return max(spare, 0) / each if each > 0 else INFINITY
+def _room(most: Any, limit: Any, total: Any, slack: Any, each: Any) -> Any:
+    """Return how many of ``most`` fast GPUs can change hands until a user's ``total`` reaches its ``limit``, a demand.
+
+    Each adds ``each`` GPUs to the total. Of that the part ``slack`` is rounding: neither room, nor a lack of it.
+    """
+    spare, crumb = limit - total, slack * total
+    if not each > 0 or spare >= most * each - crumb:
+        return most
+    return spare / each if spare > crumb else 0

@@ -63,6 +63,23 @@ def test_who_interrupts_is_told_what_is_known(
     assert len(ran.data["curves"][0]["points"]) == 2
 
 
+def test_who_interrupts_before_there_is_a_curve_is_told_just_that(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Guards against drawing nothing, which is refused; with these weights there is no exact Nash welfare."""
+
+    def interrupted(*given: Any, keep: Callable[[Frontier], None], **named: Any) -> Frontier:
+        keep(frontier(*given, **named))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fairopt.cli.frontiers.frontier", interrupted)
+    market = tmp_path / "market.csv"
+    market.write_text("user,weight,T\ncapacity,,1\na,1000,1\nb,999,1\n")
+    asked = ("--goal", "nash_welfare", "--property", "sharing_incentive", "--policy", "max-min")
+    ran = fairopt("frontier", market, *asked, "--html", tmp_path / "page.html")
+    assert (ran.status, ran.out, ran.err) == (130, "", "fairopt: interrupted\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -227,6 +227,10 @@ def test_a_run_goes_on_only_with_the_same_files(
         ("{header}", "no snapshot yet"),
         ('{header}\n{"round": {}}\n{snapshot}', "line 2: a round has no number"),
         ("{header}\nx\n{snapshot}", "line 2: not JSON"),
+        ('{header}\n{"snapshot": {now: null}}', "snapshot: got nan for a time"),
+        ('{header}\n{"snapshot": {now: Infinity}}', "snapshot: got inf for a time"),
+        ('{header}\n{"snapshot": {now: -1}}', "snapshot: got -1 for a time"),
+        ('{header}\n{"snapshot": {now: 300}, "seconds": []}', "seconds: got []"),
     ],
 )
 def test_states_that_are_none(fairopt_run: Callable[..., Ran], tmp_path: Path, text: str, says: str) -> None:
@@ -234,7 +238,9 @@ def test_states_that_are_none(fairopt_run: Callable[..., Ran], tmp_path: Path, t
     fairopt_run("--state", state, "--rounds", 1)
     lines = state.read_text().splitlines()
     _, snapshot = [line for line in lines if line.startswith('{"snapshot"')]
-    state.write_text(text.replace("{header}", lines[0]).replace("{snapshot}", snapshot))
+    text = text.replace("{header}", lines[0]).replace("{snapshot}", snapshot)
+    rest = {key: value for key, value in json.loads(snapshot)["snapshot"].items() if key != "now"}
+    state.write_text(text.replace("{now:", json.dumps(rest)[:-1] + ', "now":'))
     ran = fairopt_run("--resume", state)
     assert ran.status == 2
     assert says in ran.err

@@ -117,6 +117,14 @@ def test_the_way_goes_from_the_truth() -> None:
     assert reports[-1].tolist() == [1, 7]
 
 
+@pytest.mark.parametrize("found", [[1e-32, 1e30], [1e-30, 5e31], [3e-31, 2e32]])
+def test_no_candidate_is_beyond_what_a_market_may_state(found: list[float]) -> None:
+    """Guards against a search that ends, on a market of such numbers, with a refusal of what it made up itself."""
+    market = Market.of([["1e-30", "1e30"], [1, 1]], capacity=[1, 1])
+    reports = candidates(market, Found(0, np.array(found), 1.0, 1.0), ANYTHING)
+    assert all(market.misreport(0, report).speedup[0].tolist() == report.tolist() for report in reports)
+
+
 # -- what a report does ------------------------------------------------------------------------------------------
 def test_a_misreport_says_what_the_definition_says() -> None:
     exactly = ExactReports(Loudest(), Market.of([[1, 2], [3, 5]], capacity=[4, 2]))

@@ -13,6 +13,7 @@ import numpy as np
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Allocation, Optima, Policy, exactly
 from fairopt.problem import Market
+from fairopt.problem.numbers import LARGEST_EXPONENT
 from fairopt.program import Array, Number, Sense, number_text
 from fairopt.properties.misreports.search import Found, Misreports
 
@@ -20,6 +21,8 @@ from fairopt.properties.misreports.search import Found, Misreports
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 #: Parts of the way from the truth to the float report; the best misreport often is just short of one that fails.
 PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
+#: No market states smaller or larger speedups.
+LEAST, MOST = Fraction(1, 10**LARGEST_EXPONENT), Fraction(10**LARGEST_EXPONENT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +149,7 @@ def candidates(market: Market, found: Found, kind: Misreports) -> list[Array]:
         report = truth.copy()
         for j, value in enumerate(way.tolist()):
             told = truth[j] + part * (Fraction(value) - truth[j])
+            told = min(max(told, LEAST), MOST)
             low, high = told * Fraction(1 - width), told * Fraction(1 + width)
             if value != float(truth[j]) and not low <= truth[j] <= high:  # else keep it: fewer changes are simpler
                 report[j] = simplest(low, high)

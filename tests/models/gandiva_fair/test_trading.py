@@ -161,6 +161,29 @@ def test_no_crumb_is_left_that_trades_again_in_floats():
     assert np.allclose(many, exact.astype(float), rtol=1e-12, atol=1e-12)
 
 
+def test_what_rounding_leaves_of_a_demand_is_no_room_at_a_price_next_to_1():
+    """All have what they demand, so nobody trades; a last digit over a price of 1e-12 above 1 was 6e-5 GPUs."""
+    speedup = [["1.000000000001", 0], [1, 1], [1, "1.000000000001"], [1, 0], ["1.000000000002", "1.000000000001"]]
+    market = Market.of(speedup, [4, 3], weight=[1000, 2, 1000, 2, 1000], demand=[1, 2, "0.3", 1, 1])
+    exact, trades = trade(market)
+    assert trades == ()
+    floats = market.as_(float)
+    assert np.allclose(trade(floats)[0], exact.astype(float), rtol=1e-12, atol=1e-12)
+    many = SecondPriceTrading().many_bundles(floats, None)(np.arange(5), floats.speedup)
+    assert np.allclose(many, exact.astype(float), rtol=1e-12, atol=1e-12)
+
+
+def test_who_reaches_a_demand_just_when_the_buyer_has_given_all_may_sell_on_in_floats():
+    """u3 demands 2 and has 2 - 4e-16 after its first sale; it was said to have no room, and u4 sold in its place."""
+    market = Market.of([[2, 1], [2, 1], [3, 4], [4, 4]], [4, 4], weight=[1, 1, 1, 2], demand=[10, 2, 2, None])
+    exact = trade(market)[0]
+    assert exact.tolist() == [[F(6, 5), 0], [F(22, 15), 0], [0, 2], [F(4, 3), 2]]
+    floats = market.as_(float)
+    assert np.allclose(trade(floats)[0], exact.astype(float), rtol=1e-12, atol=1e-12)
+    many = SecondPriceTrading().many_bundles(floats, None)(np.arange(4), floats.speedup)
+    assert np.allclose(many, exact.astype(float), rtol=1e-12, atol=1e-12)
+
+
 def test_ratios_that_are_equal_as_floats_only_are_told_apart():
     """B's ratio is the larger by a part of 1e-16; who buys first pays what the next one bids."""
     assert 0.9 / 0.3 == 3.0 < F(0.9) / F(0.3)
