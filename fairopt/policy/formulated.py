@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from fractions import Fraction
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -199,11 +200,12 @@ class Computed(Policy):
         wanted = "a pair: shares (n, k), and evidence or None"
         require_returned(pair, found, f"{type(self).__name__}.compute", wanted)
         shares, evidence = problem.shares(found[0]), found[1]
+        worth = problem.as_(Fraction) if shares.dtype == object else problem
         return Allocation(
             self.name,
             problem,
             shares=shares,
-            objective=problem.utility(shares).sum(),
+            objective=worth.utility(shares).sum(),
             evidence=evidence,
             seconds=Seconds(solve=perf_counter() - begun),
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.backends.exact.either import MOST_EXACT
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import Certificate, ComputedAllocation
 from fairopt.deadline import left
@@ -27,6 +28,14 @@ OEF_EQUATION_1 = Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])
 #: With three types a later pair opens a trade in an earlier one: u1 ends with (11/4, 0, 2/7) and u2 with (1/4, 1, 5/7),
 #: and both would gain by swapping u2's T1 for u1's T3 again. With two types and no zeros this cannot happen.
 THREE_TYPES = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[3, 1, 1])
+
+
+#: A price so near to 1 says in floats with few digits how many more GPUs a user holds after a trade.
+ALIKE = 1e-6
+
+
+class _Unsure(Exception):
+    """Whether a user has room enough for a trade is beyond the digits of floats."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +125,20 @@ class SecondPriceTrading(Computed):
     )
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, tuple[Trade, ...]]:
-        """Return the shares (n, k) and the trades that led to them from the equal split."""
+        """Return the shares (n, k) and the trades that led to them from the equal split.
+
+        Where floats cannot say who has room enough for a trade, a small market is traded in rationals.
+        """
+        try:
+            return self._traded(problem, surely=not problem.exact and problem.speedup.size <= MOST_EXACT)
+        except _Unsure:
+            return self._traded(problem.as_(Fraction), surely=False)
+
+    def _traded(self, problem: Market, *, surely: bool) -> tuple[Array, tuple[Trade, ...]]:
         held = np.array(EqualSplit().compute(problem, None)[0])
         trades: list[Trade] = []
         for fast, slow in type_pairs(problem):
-            for trade in _trades_of_pair(problem, held, fast, slow):
+            for trade in _trades_of_pair(problem, held, fast, slow, surely):
                 try:
                     left()
                 except OutOfTime as over:
@@ -168,8 +186,11 @@ def replay(market: Market, trades: Sequence[Trade]) -> Array:
     return held
 
 
-def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterator[Trade]:
-    """Yield the trades in one pair of types; the caller carries out each on ``held`` before asking for the next."""
+def _trades_of_pair(market: Market, held: Array, fast: int, slow: int, surely: bool) -> Iterator[Trade]:
+    """Yield the trades in one pair of types; the caller carries out each on ``held`` before asking for the next.
+
+    ``surely``: raise `_Unsure` where rounding may decide who has room enough.
+    """
     users, limit = range(len(market.users)), market.demand
     ratio = list(map(_ratio, market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist()))
     slack = 0 if market.exact else CRUMB
@@ -196,8 +217,9 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
         seller_room = buyer_room = most
         if limit is not None:
             # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
-            seller_room = _room(most, limit[seller], held[seller].sum(), slack, price - 1)
-            buyer_room = _room(most, limit[buyer], held[buyer].sum(), slack, 1 - price)
+            unsure = surely and 0 < abs(price - 1) <= ALIKE
+            seller_room = _room(most, limit[seller], held[seller].sum(), slack, price - 1, unsure)
+            buyer_room = _room(most, limit[buyer], held[buyer].sum(), slack, 1 - price, unsure)
         if seller_room < most:
             may_sell.popleft()
         if buyer_room < most:
@@ -260,12 +282,15 @@ def _middle(low: Any, high: Any, all_for_all: Any) -> Any:
     return 2 * low if low > 0 else all_for_all
 
 
-def _room(most: Any, limit: Any, total: Any, slack: Any, each: Any) -> Any:
+def _room(most: Any, limit: Any, total: Any, slack: Any, each: Any, unsure: bool) -> Any:
     """Return how many of ``most`` fast GPUs can change hands until a user's ``total`` reaches its ``limit``, a demand.
 
     Each adds ``each`` GPUs to the total. Of that the part ``slack`` is rounding: neither room, nor a lack of it.
+    Errors: `_Unsure` where ``each`` is ``unsure`` and may matter.
     """
     spare, crumb = limit - total, slack * total
+    if unsure and each > 0 and spare <= most * each + crumb:
+        raise _Unsure
     if not each > 0 or spare >= most * each - crumb:
         return most
     return spare / each if spare > crumb else 0

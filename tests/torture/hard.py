@@ -77,6 +77,9 @@ def _drawn(draw: Random) -> tuple[Market, Given]:
         speedup[:] = speedup[:1] * (1 + draw.choice([1e-16, 1e-12, 1e-9, 1e-6]) * np.arange(len(speedup))[:, None])
     elif how == 4:  # alike in pairs
         speedup[len(speedup) - len(speedup) // 2 :] = speedup[: len(speedup) // 2]
+    elif how == 5:  # types alike to each user but for the last digits
+        last, digits = draw.choice([1e-15, 1e-12, 1e-9, 1e-6]), [[draw.randint(-5, 5) for _ in row] for row in speedup]
+        speedup[:] = speedup.max(axis=1, keepdims=True) * (1 + last * np.array(digits))
     weight, demand = market.weight, market.demand
     if draw.random() < 0.3:
         weight = np.array([draw.choice([1.0, 2.0, 3.0, 0.1]) for _ in weight])

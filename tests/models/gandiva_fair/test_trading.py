@@ -224,6 +224,17 @@ def test_three_types_are_not_pareto_efficient():
     assert (THREE_TYPES.utility(shares + swap) > THREE_TYPES.utility(shares)).all()
 
 
+def test_types_that_are_almost_alike_are_traded_in_rationals_where_floats_cannot_say_who_is_full():
+    """Guards against prices within digits of 1: a user with all that it demands may sell nothing at 1 + 2e-15."""
+    speedup = [[1 - 1e-15, 1 + 2e-15, 1 + 3e-15], [1, 0, 0], [1 + 3e-15, 1 + 5e-15, 1 + 5e-15], [4, 4, 0]]
+    market = Market.of_arrays(speedup, [3, 2, 1], demand=[2, 0.5, 1.5, 0.5])
+    found, exact = (allocate("second-price-trading", each) for each in (market, market.as_(F)))
+    assert (found.shares == exact.shares).all()
+    assert found.objective == exact.objective
+    SecondPriceTrading().certify(found)
+    assert not allocate("second-price-trading", Market.of_arrays([[1, 2], [1, 5]], [1, 1], demand=[0.5, 1])).exact
+
+
 def test_it_takes_no_back_end():
     with pytest.raises(NotCapable, match="highs"):
         allocate(SecondPriceTrading(), TABLE_3, Highs())
