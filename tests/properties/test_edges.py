@@ -180,25 +180,54 @@ def test_a_user_is_not_said_to_use_more_idle_gpus_than_its_demand_leaves() -> No
     assert (verdict.margin, str(verdict.witness)) == (Fraction(-1, 4), "1.75 GPUs of T2 idle; A could use 0.25 of them")
 
 
-def chain(users: int) -> tuple[Market, list[list[float]]]:
-    """Return users of two types each, the next user of the next two: one is worth 1e60 times the other."""
+def chain(users: int, slow: float, fast: float) -> tuple[Market, list[list[float]]]:
+    """Return users of two types each, the next user of the next two: one is worth many times the other."""
     speedup, shares = np.zeros((users, users + 1)), np.zeros((users, users + 1))
     for i in range(users):
-        speedup[i, i : i + 2] = 1.1e-30, 9e29
+        speedup[i, i : i + 2] = slow, fast
         shares[i, i : i + 2] = (1 + (i == 0)) / 2, (1 + (i == users - 1)) / 2
     return Market.of_arrays(speedup, np.ones(users + 1)), shares.tolist()
 
 
-@pytest.mark.parametrize("users", [2, 7])
-def test_what_floats_lose_is_not_called_a_gain(users: int) -> None:
+@pytest.mark.parametrize(("users", "slow", "fast"), [(2, 1.1e-30, 9e29), (7, 1.1e-30, 9e29), (7, 1, 2e5), (4, 1, 3e8)])
+def test_what_floats_lose_is_not_called_a_gain(users: int, slow: float, fast: float) -> None:
     """Guards against trades that give somebody more and take from others what floats do not see beside the rest."""
-    market, shares = chain(users)
+    market, shares = chain(users, slow, fast)
     assert ParetoEfficiency().check(market, shares).answer is Answer.HOLDS
     told, held = market.as_(Fraction), fractions(np.array(shares))
     exact = ParetoEfficiency().check(told, held, tolerance=0)
     assert (exact.answer, exact.evidence.violations(told, held)) == (Answer.HOLDS, [])
 
 
+#: Speedups, capacities, weights and shares of which nobody can gain a millionth, but by what floats do not see.
+UNSEEN_BY_FLOATS = {
+    "all of a type that is next to nothing to who gives it": (
+        [[8e16, 9e18, 0, 0], [7e-14, 0, 3e-18, 7e6]], [7, 3, 8, 5], [1, 1], [[0, 3, 0, 0], [7, 0, 8, 5]],
+    ),
+    "one of which the solver gives out more than there is": (
+        [[5e-10, 1e6, 2e-4], [1e7, 1e-5, 6e-10]], [1, 7, 3], [3e4, 0.1], [[0, 0, 0], [1, 7, 3]],
+    ),
+    "a loss within the solver's tolerance, to who weighs little": (
+        [[3.4e-5, 1.9e-3, 0.29, 2.2e-4], [2.8e-5, 1.6e-3, 0.24, 0]], [67, 7.2e-3, 1.6e-6, 2765], [40, 5.7e-3],
+        [[0, 0, 1.6e-11, 2765], [67, 7.2e-3, 1.6e-6 - 1.6e-11, 0]],
+    ),
+    "a part of a type that is fast to another": (
+        [[4e-10, 0, 0], [2e4, 3e4, 0]], [3, 5, 8], [2e-4, 4e4], [[3 - 5e-8, 0, 0], [5e-8 - 1e-15, 5, 0]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNSEEN_BY_FLOATS)
+def test_what_others_lose_unseen_is_no_gain(what: str) -> None:
+    """In rationals the margin is the same, but for rounding; floats alone took up to 3.3 for the gain."""
+    speedup, capacity, weight, shares = (np.array(each, dtype=float) for each in UNSEEN_BY_FLOATS[what])
+    market = Market.of_arrays(speedup, capacity, weight=weight)
+    exact = ParetoEfficiency().check(market.as_(Fraction), fractions(shares), tolerance=Fraction(1, 10**6))
+    verdict = ParetoEfficiency().check(market, shares)
+    assert verdict.answer is exact.answer is Answer.HOLDS
+    assert verdict.margin == pytest.approx(float(exact.margin), abs=1e-12)
+
+
 def test_weights_of_a_proof_that_no_float_holds_are_left_out() -> None:
-    verdict = ParetoEfficiency().check(*chain(7))
+    verdict = ParetoEfficiency().check(*chain(7, 1.1e-30, 9e29))
     assert (verdict.answer, verdict.evidence) == (Answer.HOLDS, None)
