@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt import allocate
-from fairopt.errors import BadInput, NotCapable
+from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.problem import Market
 from fairopt.program import INFINITY, fractions
 from fairopt.proofs.verify import verify
@@ -24,6 +24,7 @@ from fairopt.properties import (
     SharingIncentive,
     WorkConservation,
 )
+from fairopt.properties.shares import pareto_efficiency
 
 PAIR = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
 NINTH, THIRD, BIT = Fraction(1, 9), Fraction(1, 3), Fraction(1, 10**12)
@@ -193,7 +194,9 @@ def chain(users: int, slow: float, fast: float) -> tuple[Market, list[list[float
 def test_what_floats_lose_is_not_called_a_gain(users: int, slow: float, fast: float) -> None:
     """Guards against trades that give somebody more and take from others what floats do not see beside the rest."""
     market, shares = chain(users, slow, fast)
-    assert ParetoEfficiency().check(market, shares).answer is Answer.HOLDS
+    for order in (slice(None), slice(None, None, -1)):
+        turned = replace(market, speedup=market.speedup[order])
+        assert ParetoEfficiency().check(turned, shares[order]).answer is Answer.HOLDS
     told, held = market.as_(Fraction), fractions(np.array(shares))
     exact = ParetoEfficiency().check(told, held, tolerance=0)
     assert (exact.answer, exact.evidence.violations(told, held)) == (Answer.HOLDS, [])
@@ -214,12 +217,20 @@ UNSEEN_BY_FLOATS = {
     "a part of a type that is fast to another": (
         [[4e-10, 0, 0], [2e4, 3e4, 0]], [3, 5, 8], [2e-4, 4e4], [[3 - 5e-8, 0, 0], [5e-8 - 1e-15, 5, 0]],
     ),
+    "by way of one before the one who gains": (
+        [[1e-7, 0, 0], [0, 5e6, 0.02], [10, 0, 1e5]], [300, 3e5, 200], [2, 0.4, 4e-5],
+        [[297.029702970297, 0, 0], [0, 3e5, 9.9999950000025e-05], [2.97029702970297, 0, 199.99990000005]],
+    ),
+    "by way of two, and others gain more of smaller units": (
+        [[0, 6e-4, 2e9, 0], [0, 0, 2e-5, 9e7], [1e-4, 3e8, 0, 0]], [1, 1, 1, 1], [100, 1e-3, 2],
+        [[0, 0.5, 0.5, 0], [0, 0, 0.5, 1], [1, 0.5, 0, 0]],
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", UNSEEN_BY_FLOATS)
 def test_what_others_lose_unseen_is_no_gain(what: str) -> None:
-    """In rationals the margin is the same, but for rounding; floats alone took up to 3.3 for the gain."""
+    """In rationals the margin is the same, but for rounding; floats alone took up to 26 for the gain."""
     speedup, capacity, weight, shares = (np.array(each, dtype=float) for each in UNSEEN_BY_FLOATS[what])
     market = Market.of_arrays(speedup, capacity, weight=weight)
     exact = ParetoEfficiency().check(market.as_(Fraction), fractions(shares), tolerance=Fraction(1, 10**6))
@@ -231,3 +242,39 @@ def test_what_others_lose_unseen_is_no_gain(what: str) -> None:
 def test_weights_of_a_proof_that_no_float_holds_are_left_out() -> None:
     verdict = ParetoEfficiency().check(*chain(7, 1.1e-30, 9e29))
     assert (verdict.answer, verdict.evidence) == (Answer.HOLDS, None)
+
+
+def test_who_weighs_next_to_nothing_gains_too_little_to_tell() -> None:
+    market = Market.of_arrays([[7e4], [1e9], [2e6], [7e9]], [4000], weight=[1000, 9e4, 50, 6e-5])
+    shares = [[39.5843641467706], [3958.43641467706], [1.97921820733853], [2.9688273110078e-06]]
+    verdict = ParetoEfficiency().check(market, shares)
+    assert (verdict.answer, verdict.reason) == (
+        Answer.UNDECIDED,
+        "what could be gained is as little as floats round shares",
+    )
+
+
+@pytest.mark.parametrize(("most", "answer"), [(20, Answer.HOLDS), (19, Answer.UNDECIDED)])
+def test_rationals_decide_on_so_many_speedups(most: int, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pareto_efficiency, "MOST_EXACT", most)
+    assert ParetoEfficiency().check(*chain(4, 1, 3e8)).answer is answer
+
+
+def test_what_no_solver_answers_is_decided_in_rationals_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(self: object, program: object) -> None:
+        raise NotSolved("no answer")
+
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    assert "solved by highs" in ParetoEfficiency().check(market.as_(float), np.eye(2)).effort
+    monkeypatch.setattr(pareto_efficiency.Highs, "optimum", none)
+    for most, solved in ((4, True), (3, False)):
+        monkeypatch.setattr(pareto_efficiency, "MOST_EXACT", most)
+        if solved:
+            assert ParetoEfficiency().check(market.as_(float), np.eye(2)).answer is Answer.HOLDS
+        else:
+            with pytest.raises(NotSolved, match="no answer"):
+                ParetoEfficiency().check(market.as_(float), np.eye(2))
+    monkeypatch.setattr(pareto_efficiency, "MOST_EXACT", 4)
+    monkeypatch.setattr(pareto_efficiency.Exact, "optimum", none)
+    with pytest.raises(NotSolved, match="no answer"):
+        ParetoEfficiency().check(market, np.eye(2))

@@ -309,9 +309,9 @@ def _weights(program: Program, solution: Solution, fair: Array) -> ParetoWeights
 def _owed(market: Market, before: Array, after: Array, lost: Array, payer: int) -> Number:
     """Return what it would cost one user, the payer, to give others back what they may have ``lost`` (n,) by a trade.
 
-    Who lost something gets GPUs of a type that it held ``before`` (n, k) from who holds such ``after`` the trade, who
-    gets others in turn, until the payer gives some; what cannot come from the payer did not go there. It is told in
-    parts of what the payer's equal share is worth, of each user for the type that costs most.
+    Who lost something gets GPUs of types that it held ``before`` (n, k) from who holds such ``after`` the trade, who
+    gets others in turn, until the payer gives some; what cannot come from the payer did not go there. It is in parts of
+    what the payer's equal share is worth, and rather too much: each type that a user held counts as all that it lost.
     """
     useful, fair = market.speedup > 0, market.fair_utility()
     speedup = np.where(useful, market.speedup, 1)
@@ -319,16 +319,14 @@ def _owed(market: Market, before: Array, after: Array, lost: Array, payer: int) 
     costs = np.where(np.arange(len(fair)) == payer, -np.log(fair), INFINITY)  # of a unit of each user's throughput
     for _ in market.users:
         left()
-        asked = np.where(useful, costs[:, None] + rates, -INFINITY)
-        prices = np.where(after > 0, asked, INFINITY).min(axis=0)
+        prices = np.where(useful & (after > 0), costs[:, None] + rates, INFINITY).min(axis=0)
         lower = np.minimum(costs, np.where(useful, prices - rates, INFINITY).min(axis=1))
         if not (lower < costs - 1).any():
             break
         costs = lower
     given = np.where(useful, np.minimum(lost[:, None] / speedup, before), 0)
-    worth = given * np.exp(np.where(prices < INFINITY, np.minimum(prices, LARGEST), -INFINITY))
-    total: Number = worth.max(axis=1).sum()
-    return total
+    owed: Number = (given * np.exp(np.where(prices < INFINITY, np.minimum(prices, LARGEST), -INFINITY))).sum()
+    return owed
 
 
 def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
