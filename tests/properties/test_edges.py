@@ -245,8 +245,8 @@ def test_weights_of_a_proof_that_no_float_holds_are_left_out() -> None:
 
 
 def test_who_weighs_next_to_nothing_gains_too_little_to_tell() -> None:
-    market = Market.of_arrays([[7e4], [1e9], [2e6], [7e9]], [4000], weight=[1000, 9e4, 50, 6e-5])
-    shares = [[39.5843641467706], [3958.43641467706], [1.97921820733853], [2.9688273110078e-06]]
+    market = Market.of_arrays([[7e4, 0], [1e9, 0], [2e6, 0], [7e9, 0]], [4000, 1], weight=[1000, 9e4, 50, 6e-5])
+    shares = [[39.5843641467706, 0], [3958.43641467706, 0], [1.97921820733853, 0], [2.9688273110078e-06, 0]]
     verdict = ParetoEfficiency().check(market, shares)
     assert (verdict.answer, verdict.reason) == (
         Answer.UNDECIDED,
