@@ -97,7 +97,7 @@ PARTS = {
         ),
         (LAST_DIGIT,),
     ),
-    "shares/pareto_efficiency.py": ("tests/properties/test_pareto_by_hand.py",),
+    "shares/pareto_efficiency.py": ("tests/properties/test_pareto_by_hand.py", "tests/properties/test_edges.py"),
     "shares/pareto_within_bounds.py": ("tests/properties/test_pareto_by_hand.py",),
 }
 #: Plugins of pytest, some of which take longer to load than the tests, are left out, and its options with them.

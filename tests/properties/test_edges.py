@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt import allocate
-from fairopt.errors import BadInput, NotCapable
+from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.problem import Market
 from fairopt.program import INFINITY, fractions
 from fairopt.proofs.verify import verify
@@ -24,6 +24,7 @@ from fairopt.properties import (
     SharingIncentive,
     WorkConservation,
 )
+from fairopt.properties.shares import pareto_efficiency
 
 PAIR = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
 NINTH, THIRD, BIT = Fraction(1, 9), Fraction(1, 3), Fraction(1, 10**12)
@@ -180,25 +181,100 @@ def test_a_user_is_not_said_to_use_more_idle_gpus_than_its_demand_leaves() -> No
     assert (verdict.margin, str(verdict.witness)) == (Fraction(-1, 4), "1.75 GPUs of T2 idle; A could use 0.25 of them")
 
 
-def chain(users: int) -> tuple[Market, list[list[float]]]:
-    """Return users of two types each, the next user of the next two: one is worth 1e60 times the other."""
+def chain(users: int, slow: float, fast: float) -> tuple[Market, list[list[float]]]:
+    """Return users of two types each, the next user of the next two: one is worth many times the other."""
     speedup, shares = np.zeros((users, users + 1)), np.zeros((users, users + 1))
     for i in range(users):
-        speedup[i, i : i + 2] = 1.1e-30, 9e29
+        speedup[i, i : i + 2] = slow, fast
         shares[i, i : i + 2] = (1 + (i == 0)) / 2, (1 + (i == users - 1)) / 2
     return Market.of_arrays(speedup, np.ones(users + 1)), shares.tolist()
 
 
-@pytest.mark.parametrize("users", [2, 7])
-def test_what_floats_lose_is_not_called_a_gain(users: int) -> None:
+@pytest.mark.parametrize(("users", "slow", "fast"), [(2, 1.1e-30, 9e29), (7, 1.1e-30, 9e29), (7, 1, 2e5), (4, 1, 3e8)])
+def test_what_floats_lose_is_not_called_a_gain(users: int, slow: float, fast: float) -> None:
     """Guards against trades that give somebody more and take from others what floats do not see beside the rest."""
-    market, shares = chain(users)
-    assert ParetoEfficiency().check(market, shares).answer is Answer.HOLDS
+    market, shares = chain(users, slow, fast)
+    for order in (slice(None), slice(None, None, -1)):
+        turned = replace(market, speedup=market.speedup[order])
+        assert ParetoEfficiency().check(turned, shares[order]).answer is Answer.HOLDS
     told, held = market.as_(Fraction), fractions(np.array(shares))
     exact = ParetoEfficiency().check(told, held, tolerance=0)
     assert (exact.answer, exact.evidence.violations(told, held)) == (Answer.HOLDS, [])
 
 
+#: Speedups, capacities, weights and shares of which nobody can gain a millionth, but by what floats do not see.
+UNSEEN_BY_FLOATS = {
+    "all of a type that is next to nothing to who gives it": (
+        [[8e16, 9e18, 0, 0], [7e-14, 0, 3e-18, 7e6]], [7, 3, 8, 5], [1, 1], [[0, 3, 0, 0], [7, 0, 8, 5]],
+    ),
+    "one of which the solver gives out more than there is": (
+        [[5e-10, 1e6, 2e-4], [1e7, 1e-5, 6e-10]], [1, 7, 3], [3e4, 0.1], [[0, 0, 0], [1, 7, 3]],
+    ),
+    "a loss within the solver's tolerance, to who weighs little": (
+        [[3.4e-5, 1.9e-3, 0.29, 2.2e-4], [2.8e-5, 1.6e-3, 0.24, 0]], [67, 7.2e-3, 1.6e-6, 2765], [40, 5.7e-3],
+        [[0, 0, 1.6e-11, 2765], [67, 7.2e-3, 1.6e-6 - 1.6e-11, 0]],
+    ),
+    "a part of a type that is fast to another": (
+        [[4e-10, 0, 0], [2e4, 3e4, 0]], [3, 5, 8], [2e-4, 4e4], [[3 - 5e-8, 0, 0], [5e-8 - 1e-15, 5, 0]],
+    ),
+    "by way of one before the one who gains": (
+        [[1e-7, 0, 0], [0, 5e6, 0.02], [10, 0, 1e5]], [300, 3e5, 200], [2, 0.4, 4e-5],
+        [[297.029702970297, 0, 0], [0, 3e5, 9.9999950000025e-05], [2.97029702970297, 0, 199.99990000005]],
+    ),
+    "by way of two, and others gain more of smaller units": (
+        [[0, 6e-4, 2e9, 0], [0, 0, 2e-5, 9e7], [1e-4, 3e8, 0, 0]], [1, 1, 1, 1], [100, 1e-3, 2],
+        [[0, 0.5, 0.5, 0], [0, 0, 0.5, 1], [1, 0.5, 0, 0]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNSEEN_BY_FLOATS)
+def test_what_others_lose_unseen_is_no_gain(what: str) -> None:
+    """In rationals the margin is the same, but for rounding; floats alone took up to 26 for the gain."""
+    speedup, capacity, weight, shares = (np.array(each, dtype=float) for each in UNSEEN_BY_FLOATS[what])
+    market = Market.of_arrays(speedup, capacity, weight=weight)
+    exact = ParetoEfficiency().check(market.as_(Fraction), fractions(shares), tolerance=Fraction(1, 10**6))
+    verdict = ParetoEfficiency().check(market, shares)
+    assert verdict.answer is exact.answer is Answer.HOLDS
+    assert verdict.margin == pytest.approx(float(exact.margin), abs=1e-12)
+
+
 def test_weights_of_a_proof_that_no_float_holds_are_left_out() -> None:
-    verdict = ParetoEfficiency().check(*chain(7))
+    verdict = ParetoEfficiency().check(*chain(7, 1.1e-30, 9e29))
     assert (verdict.answer, verdict.evidence) == (Answer.HOLDS, None)
+
+
+def test_who_weighs_next_to_nothing_gains_too_little_to_tell() -> None:
+    market = Market.of_arrays([[7e4, 0], [1e9, 0], [2e6, 0], [7e9, 0]], [4000, 1], weight=[1000, 9e4, 50, 6e-5])
+    shares = [[39.5843641467706, 0], [3958.43641467706, 0], [1.97921820733853, 0], [2.9688273110078e-06, 0]]
+    verdict = ParetoEfficiency().check(market, shares)
+    assert (verdict.answer, verdict.reason) == (
+        Answer.UNDECIDED,
+        "what could be gained is as little as floats round shares",
+    )
+
+
+@pytest.mark.parametrize(("most", "answer"), [(20, Answer.HOLDS), (19, Answer.UNDECIDED)])
+def test_rationals_decide_on_so_many_speedups(most: int, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pareto_efficiency, "MOST_EXACT", most)
+    assert ParetoEfficiency().check(*chain(4, 1, 3e8)).answer is answer
+
+
+def test_what_no_solver_answers_is_decided_in_rationals_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(self: object, program: object) -> None:
+        raise NotSolved("no answer")
+
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    assert "solved by highs" in ParetoEfficiency().check(market.as_(float), np.eye(2)).effort
+    monkeypatch.setattr(pareto_efficiency.Highs, "optimum", none)
+    for most, solved in ((4, True), (3, False)):
+        monkeypatch.setattr(pareto_efficiency, "MOST_EXACT", most)
+        if solved:
+            assert ParetoEfficiency().check(market.as_(float), np.eye(2)).answer is Answer.HOLDS
+        else:
+            with pytest.raises(NotSolved, match="no answer"):
+                ParetoEfficiency().check(market.as_(float), np.eye(2))
+    monkeypatch.setattr(pareto_efficiency, "MOST_EXACT", 4)
+    monkeypatch.setattr(pareto_efficiency.Exact, "optimum", none)
+    with pytest.raises(NotSolved, match="no answer"):
+        ParetoEfficiency().check(market, np.eye(2))

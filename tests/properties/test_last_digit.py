@@ -193,6 +193,15 @@ def test_pairs_that_floats_cannot_tell_apart_are_both_looked_at() -> None:
         assert len(EnvyFreeness()._closest(market, shares, pairs)[0]) == seen
 
 
+def test_of_pairs_that_are_compared_piece_by_piece_the_tightest_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A and B envy C by what floats cannot tell apart."""
+    monkeypatch.setattr("fairopt.properties.shares.envy_freeness.PAIRS", 1)
+    market = Market.of([[1], [1], [2]], capacity=[4], users=["A", "B", "C"])
+    verdict = EnvyFreeness().check(market, [[1], [F(1) - F(1, 10**20)], [2]], tolerance=0)
+    assert (verdict.witness.user, verdict.witness.envied) == ("B", "C")
+    assert verdict.margin == -1 - F(1, 10**20)
+
+
 def test_envy_of_who_is_not_known_is_proved_by_the_definition() -> None:
     known = Market.of([[1, 2], [1, 2]], [1, 1])
     ranged = replace(known, least=known.speedup, most=known.speedup * 2)

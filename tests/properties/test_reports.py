@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from fairopt.backends import Highs, ProgramMethod
 from fairopt.backends.exact import Exact
+from fairopt.deadline import remaining
 from fairopt.errors import NotSolved, WrongReturn
 from fairopt.models import MaxEfficiency, NonCooperativeOEF
 from fairopt.policy import Computed, decide
@@ -82,6 +84,32 @@ def test_where_many_can_be_decided_at_once_they_are() -> None:
     asked._together = together  # type: ignore[assignment]
     assert asked.gains(np.array([0, 1]), np.array([[2.0, 1], [1, 9]])).tolist() == [4, 3 + 10 - 22]
     assert given == [([0, 1], [[2, 1], [1, 9]])]
+
+
+@pytest.mark.parametrize(("most", "at_once"), [(12, 3), (4, 1), (3, 1)])
+def test_no_more_are_decided_at_once_than_fit_in_so_many_speedups(
+    most: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairopt.properties.misreports.reports.MOST_AT_ONCE", most)
+    asked, given, times = Reports(Loudest(), MARKET), list[int](), list[float]()
+
+    def together(users: Array, reports: Array) -> Array:
+        given.append(len(users))
+        times.append(remaining())
+        return np.array([[4.0, 0]] * len(users))
+
+    asked._together = together  # type: ignore[assignment]
+    users, reports = np.array([0, 1, 0, 1]), np.ones((4, 2))
+    assert asked.gains(users, reports).tolist() == [4, -10, 4, -10]
+    assert given == [at_once] * (4 // at_once) + [4 % at_once] * (4 % at_once > 0)
+    assert times == [float("inf")] * len(given)
+    answers = iter([False, True])
+    assert asked.gains(users, reports, lambda: next(answers)).tolist() == [4, -10, 4, -10][:at_once]
+    del times[:]
+    asked.gains(users, reports, ends=monotonic() + 1000)
+    asked.gains(users, reports, ends=monotonic() - 1000)
+    assert max(times[: len(times) // 2]) <= 1000
+    assert max(times[len(times) // 2 :]) <= 0
 
 
 def test_no_more_are_decided_when_it_is_over() -> None:

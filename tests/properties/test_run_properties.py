@@ -33,6 +33,10 @@ def test_property_conforms(each: RunProperty, conformance: Callable[[object], No
     report.require_complete()
 
 
+def test_a_property_of_runs_must_say_its_cases() -> None:
+    assert RunProperty.__abstractmethods__ == {"cases"}
+
+
 # -- brute force ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Told:

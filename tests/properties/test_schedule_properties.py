@@ -77,6 +77,11 @@ def test_paying_more_than_it_is_worth_is_missed() -> None:
     assert (verdict.answer, verdict.margin) == (Answer.FAILS, 82 - (4 * 24 + 4))
 
 
+def test_two_of_a_property_are_the_same() -> None:
+    for kind in (BudgetBalance, GainAsYouContribute, RevenueFairness):
+        assert kind() == kind()
+
+
 def test_gains_add_up_to_revenue_on_random_batches() -> None:
     for seed in range(30):
         plan = decide(PostedPricePacking(theta=Given()), random_batch(seed))

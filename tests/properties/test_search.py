@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt.errors import NotSolved
+from fairopt.errors import NotSolved, OutOfTime
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import Effort
@@ -319,6 +319,24 @@ def test_gains_cut_short_by_the_time_are_of_the_first_users() -> None:
     assert [each.user for each in found] == [1, 0]
     assert [each.share for each in found] == [1, 1 / 1.5]
     assert search.tried["any"] == 5
+
+
+@pytest.mark.parametrize(("left", "ends"), [(-0.5, True), (0.0, True), (0.5, False)])
+def test_time_that_ends_within_a_decision_ends_the_search_or_all_that_is_asked(
+    left: float, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Late(Asked):
+        def gains(self, users: Array, reports: Array, over: Callable[[], bool], ends: float) -> Array:
+            raise OutOfTime("late")
+
+    monkeypatch.setattr("fairopt.properties.misreports.search.remaining", lambda: left)
+    search = searching(Late(TWO, lambda user, report: 1.0))
+    if ends:
+        with pytest.raises(OutOfTime):
+            search.best(ANYTHING, 5, structured=True)
+    else:
+        assert search.best(ANYTHING, 5, structured=True) == []
+        assert (search.tried, search.stopped) == ({"any": 0}, {"any"})
 
 
 # -- decided like the truth --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from fairopt.backends.exact.solve import Exact
 from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Solution
 from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyProof
+from fairopt.deadline import left
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
@@ -29,6 +30,8 @@ from fairopt.properties.within_bounds import SpeedupsThatHold
 
 #: A sum of floats may be off by this part of it; a `GRAIN` is less than what is told of shares in floats.
 UNSEEN, GRAIN = 8 * ROUNDING, 1e-9
+#: The logarithm of the largest price that is told apart from larger ones.
+LARGEST = 500.0
 #: Up to so many speedups, what floats cannot tell is decided in rationals.
 MOST_EXACT = 1_000
 
@@ -148,8 +151,6 @@ class ParetoEfficiency(AllocationProperty):
             return Verdict(self.name, Answer.FAILS, worst[j], "GPUs", market.exact, effort, witness)
         own = market.utility(fitted)
         fair = market.fair_utility()
-        if not market.exact and ((own / fair).sum() * UNSEEN > max(tolerance, GRAIN) or _far_apart(market)):
-            return self._in_fractions(market, shares, tolerance)
         program = largest_gain(market, own, fair)
         try:
             solution = Exact().optimum(program) if market.exact else Highs().optimum(program)
@@ -158,13 +159,16 @@ class ParetoEfficiency(AllocationProperty):
                 raise
             return self._in_fractions(market, shares, tolerance)
         point = solution.point if market.exact else solution.point.astype(float)
-        gain, better = program.value(point), program.variable("share", point)
+        better = _within(market, program.variable("share", point))
         gains = market.utility(better) - own
+        gain = (gains / fair).sum()
         # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
         relative = min(gain, (gains / fair).max())
-        weights = _weights(program, solution, fair)
-        if not market.exact and not _seen(own, gains, weights, max(tolerance, GRAIN, relative / 4)):
-            return self._in_fractions(market, shares, tolerance)
+        if not market.exact:
+            lost = np.maximum(-gains, UNSEEN * own)
+            owed = (lost / fair).sum() + _owed(market, fitted, better, lost, int(np.argmax(gains / fair)))
+            if owed > max(tolerance, GRAIN, relative / 2):
+                return self._in_fractions(market, shares, tolerance)
         slack, size = -gain if gain > 0 else 0 * gain, gain / relative if relative > 0 else 1
         unit = "sum of gains, each over what the equal share is worth"
         effort = f"all feasible allocations (a linear program solved by {solution.backend})"
@@ -174,7 +178,7 @@ class ParetoEfficiency(AllocationProperty):
         verdict = replace(verdict, exact=verdict.exact and untouched)
         if verdict.answer is Answer.FAILS:
             return verdict
-        return replace(verdict, evidence=weights)
+        return replace(verdict, evidence=_weights(program, solution, fair))
 
     def _in_fractions(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         """Return the verdict on floats that lose what some gain, or what others would lose by it."""
@@ -298,24 +302,31 @@ def _weights(program: Program, solution: Solution, fair: Array) -> ParetoWeights
     block = program.row_block("demand")
     demand_prices[block.kept] = dual[block.span]
     # moving "nobody loses" into the objective adds minus its dual (which is <= 0) to each user's weight
-    with np.errstate(over="ignore"):  # of throughputs near the least floats; infinite weights prove nothing
-        weights = (1 - dual[program.row_block("nobody_loses").span]) / fair
+    weights = (1 - dual[program.row_block("nobody_loses").span]) / fair
     return ParetoWeights(weights, dual[program.row_block("capacity").span].copy(), demand_prices)
 
 
-def _far_apart(market: Market) -> bool:
-    """Whether a type is worth so little to a user, beside all others, that a solver in floats may leave it out."""
-    worth_of_all = market.speedup * market.capacity
-    return bool(((worth_of_all > 0) & (worth_of_all < GRAIN * worth_of_all.sum(axis=1)[:, None])).any())
+def _owed(market: Market, before: Array, after: Array, lost: Array, payer: int) -> Number:
+    """Return what it would cost one user, the payer, to give others back what they may have ``lost`` (n,) by a trade.
 
-
-def _seen(own: Array, gains: Array, proof: ParetoWeights | None, most: Number) -> bool:
-    """Whether what users lose unseen is little to them, and worth at most so much to whoever gets it.
-
-    ``own`` (n,) are their throughputs in floats and ``gains`` (n,) what is added to them.
+    Who lost something gets GPUs of types that it held ``before`` (n, k) from who holds such ``after`` the trade, who
+    gets others in turn, until the payer gives some; what cannot come from the payer did not go there. It is in parts of
+    what the payer's equal share is worth, and rather too much: each type that a user held counts as all that it lost.
     """
-    losses = np.maximum(-gains, UNSEEN * own)
-    return bool((losses <= GRAIN * own).all() and proof is not None and (proof.weights * losses).max() <= most)
+    useful, fair = market.speedup > 0, market.fair_utility()
+    speedup = np.where(useful, market.speedup, 1)
+    rates = np.log(speedup)  # no float holds some products of these
+    costs = np.where(np.arange(len(fair)) == payer, -np.log(fair), INFINITY)  # of a unit of each user's throughput
+    for _ in market.users:
+        left()
+        prices = np.where(useful & (after > 0), costs[:, None] + rates, INFINITY).min(axis=0)
+        lower = np.minimum(costs, np.where(useful, prices - rates, INFINITY).min(axis=1))
+        if not (lower < costs - 1).any():
+            break
+        costs = lower
+    given = np.where(useful, np.minimum(lost[:, None] / speedup, before), 0)
+    owed: Number = (given * np.exp(np.where(prices < INFINITY, np.minimum(prices, LARGEST), -INFINITY))).sum()
+    return owed
 
 
 def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
@@ -324,6 +335,11 @@ def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
     given = shares.sum(axis=0)
     if (given - market.capacity > tolerance * size).any() or (shares < -tolerance * size).any():
         return None
+    return _within(market, shares)
+
+
+def _within(market: Market, shares: Array) -> Array:
+    """Return the shares without those below 0, scaled down into the capacities."""
     shares = np.maximum(shares, 0)
     given = shares.sum(axis=0)
     over = given > market.capacity
