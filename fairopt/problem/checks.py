@@ -196,10 +196,10 @@ def check_arrays(
     _refuse(~np.isfinite(weight) | (weight <= 0), weight, "weight", called, "Give a positive weight")
     if demand is not None:
         _refuse(~(demand > 0), demand, "demand", called, "Give a positive demand; infinity is none")
-        _refuse_beyond(np.where(np.isinf(demand), 0.0, demand), "demand", called)
-    _refuse_beyond(speedup, "speedup", called)
-    _refuse_beyond(capacity, "capacity", lambda j: f"type {j + 1}")
-    _refuse_beyond(weight, "weight", called)
+        refuse_beyond(np.where(np.isinf(demand), 0.0, demand), "demand", called)
+    refuse_beyond(speedup, "speedup", called)
+    refuse_beyond(capacity, "capacity", lambda j: f"type {j + 1}")
+    refuse_beyond(weight, "weight", called)
     if not (capacity > 0).any():
         raise BadInput("no type has any GPUs", place="capacity", remedy="Give at least one type a positive capacity")
     idle = ~((speedup > 0) & (capacity > 0)).any(axis=1)
@@ -218,12 +218,17 @@ def _refuse(broken: Any, values: Array, name: str, called: Callable[[int], str],
         raise BadInput(f"got {values[at]}", place=place, remedy=remedy)
 
 
-def _refuse_beyond(values: Array, name: str, called: Callable[[int], str]) -> None:
+def refuse_beyond(values: Array, name: str, called: Callable[[int], str]) -> None:
     """Refuse numbers, not negative, that `Market.of` refuses for their size, in the same words."""
-    broken = (values >= MOST) | ((values < LEAST) & (values > 0))
+    broken = are_beyond(values)
     if broken.any():
         at, place = _first(broken, name, called)
         raise beyond(float(values[at]), place)
+
+
+def are_beyond(values: Array) -> Array:
+    """Return which numbers, not negative, no market takes for their size; in the shape of ``values``."""
+    return np.asarray((values >= MOST) | ((values < LEAST) & (values > 0)))
 
 
 def _first(broken: Array, name: str, called: Callable[[int], str]) -> tuple[tuple[int, ...], str]:

@@ -298,6 +298,8 @@ class Market(Frozen, Tabular):
             raise BadInput(f"{len(told)} speedups for {len(self.types)} types", place=place, remedy="Give one per type")
         if not all(told >= 0):  # NaN is caught as well
             raise BadInput(f"got {told.tolist()}", place=place, remedy="Give speedups that are not negative")
+        if not self.exact:
+            checks.refuse_beyond(told[None, :], "speedup", lambda _: place)
         speedup = self.speedup.copy()
         speedup[i] = told
         checks.check_rows(told[None, :], self.capacity, [f"user {i + 1} ({self.users[i]!r})"])
