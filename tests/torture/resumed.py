@@ -1,4 +1,4 @@
-"""Bad states of runs: what `fairopt run --resume` reads is changed, and the run goes on to its own end or is refused."""
+"""Bad states of runs: what `fairopt run --resume` reads is changed; the run goes on to its own end, or is refused."""
 
 from __future__ import annotations
 
@@ -82,5 +82,7 @@ def go_on(path: Path) -> None:
         raise Fault(Ending.WRONG, f"{name} goes on from a state that was changed, to another end")
 
 
+#: The most seconds of a trial: lines that are nested deep and doubled again and again are files of 60 MB.
+LIMIT = 30
 STATES = Reader(go_on, states, cost=6)
-KINDS = [Kind("a", "read run state", partial(attempt, STATES), 10, STATES.cost, partial(prepared, STATES))]
+KINDS = [Kind("a", "read run state", partial(attempt, STATES), LIMIT, STATES.cost, partial(prepared, STATES))]
