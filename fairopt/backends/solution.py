@@ -135,7 +135,7 @@ class Solution:
         return {"lower": self.lower, "upper": self.upper, "duals": dict(self.duals), "effort": self.effort}
 
     def require_optimal(self) -> Solution:
-        """Return the solution itself if it is optimal, else raise `NotSolved`, which carries it."""
+        """Return the solution itself if it is optimal, else raise `NotSolved`, which carries it, with its point."""
         if self.status is Status.OPTIMAL:
             return self
         raise NotSolved(f"{self.backend}: {self._why()} (the solver's own word: {self.raw_status})", self)
@@ -164,7 +164,8 @@ class Solution:
             Status.UNBOUNDED: "the objective has no limit; a constraint is missing",
             Status.INFEASIBLE_OR_UNBOUNDED: "the constraints contradict each other or the objective has no limit",
             Status.LIMIT: f"a limit was reached{found}",
-            Status.INACCURATE: "it stopped short of its tolerance (a looser one may do); its point is in .solution.x",
+            Status.INACCURATE: "it stopped short of its tolerance; rational numbers, another back end or a looser "
+            "tolerance may do",
         }.get(self.status, "the solver failed")
 
 

@@ -1,9 +1,10 @@
 """The file that `fairopt run --state` writes: the record of the run, with snapshots to go on from.
 
 It is a record as `fairopt.simulation.recording` describes it. At its beginning, every half minute, and whenever it
-stops, a line ``{"snapshot": {...}, "seconds": s}`` is added; the seconds are what deciding took since the last round
-with a line. Lines are added and never changed: the last snapshot and the rounds before it can be read even where the
-program ended while it wrote.
+stops, a line ``{"snapshot": {...}, "seconds": s, "sha256": "..."}`` is added; the seconds are what deciding took since
+the last round with a line, and the digest is of the two. Lines are added and never changed: the last snapshot and the
+rounds before it can be read even where the program ended while it wrote. A snapshot that was changed is not gone on
+from: what a policy remembers is its own, and nobody else can tell whether it fits.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from fairopt.codec import decode
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.storage import naming
+from fairopt.problem.numbers import shown
 from fairopt.simulation import Mechanics, Snapshot
 from fairopt.simulation.changes import Changes, Play
 from fairopt.simulation.record import snapshot_from_json, snapshot_to_json
-from fairopt.simulation.recording import Recorder
+from fairopt.simulation.recording import Recorder, digest
 from fairopt.simulation.replay import Record, first_line, lines
+from fairopt.simulation.run import check_goes_on
 
 #: Seconds between two snapshots: what an end without warning costs at most.
 BETWEEN = 30.0
@@ -85,7 +88,8 @@ class Journal(Recorder):
         super().__exit__(kind, error, trace)
 
     def _snapshot(self) -> None:
-        self._write([{"snapshot": snapshot_to_json(self._play.snapshot()), "seconds": self._seconds}])
+        told = {"snapshot": snapshot_to_json(self._play.snapshot()), "seconds": self._seconds}
+        self._write([{**told, "sha256": digest(told)}])
         self._stream.flush()
         self._written = perf_counter()
 
@@ -95,7 +99,8 @@ def read_journal(
 ) -> Resumed:
     """Return what the journal at ``path`` holds; ``run`` is the header of the run that is to go on.
 
-    Errors: `BadInput` where the file is no journal or has no snapshot yet, and where the run was begun otherwise.
+    Errors: `BadInput` where the file is no journal or has no snapshot yet, where the run was begun otherwise, and where
+    the snapshot is not as it was written.
     """
     with naming(str(path)):
         _check_same(first_line(path), run)
@@ -106,16 +111,30 @@ def read_journal(
             raise BadInput("no snapshot yet", place="the file", remedy="Begin the run anew")
         last, line = found
         snapshot = snapshot_from_json(line["snapshot"], states)
-        seconds: float = decode(float, line.get("seconds", 0.0), "seconds")
+        seconds: float = decode(float, line.get("seconds"), "seconds")
+        check_goes_on(snapshot, trace, cluster)
+        _check_as_written(line, last + 1)
         return Resumed(Record(path, run, trace, cluster, mechanics), snapshot, last, seconds)
+
+
+def _check_as_written(line: Mapping[str, Any], number: int) -> None:
+    """Refuse a snapshot whose digest is not the one that was written with it."""
+    found, stated = digest({key: each for key, each in line.items() if key != "sha256"}), line.get("sha256")
+    if stated != found:
+        raise BadInput(
+            f"the snapshot is not as it was written: its digest is {found}, and there stands {shown(stated)}",
+            place=f"line {number}, key 'sha256'",
+            remedy="Go on from the file as `--state` wrote it, or begin anew",
+        )
 
 
 def _check_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for key, value in now.items():
         if before.get(key) != value:
-            what = "another file's contents" if key in ("trace", "cluster") else f"{before.get(key)!r}"
+            file = key in ("trace", "cluster")
+            what = "another file's contents" if file else shown(before.get(key))
             raise BadInput(
-                f"the run was begun with {what}, not with {'this one' if key in ('trace', 'cluster') else repr(value)}",
+                f"the run was begun with {what}, not with {'this one' if file else shown(value)}",
                 place=f"run, {key}",
                 remedy="Go on with what the run was begun with, or begin anew",
             )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput
-from fairopt.problem.numbers import LARGEST_EXPONENT, amount, beyond, shown
+from fairopt.problem.numbers import LARGEST_EXPONENT, amount, beyond, exact, shown
 from fairopt.program import INFINITY, Array, objects
 
 #: Beyond these a market is taken for a mistake; the largest cluster in the literature has ten types.
@@ -162,6 +162,18 @@ def check_rows(speedup: Array, capacity: Array, places: Sequence[str]) -> None:
         raise BadInput(f"the user can run nowhere: {where}", place=f"{places[user]}, speedup", remedy=remedy)
 
 
+def reported_row(row: Iterable[Any], types: int, place: str, *, in_fractions: bool) -> Array:
+    """Return the speedups (types,) that a user reports; `BadInput` for numbers that no market takes."""
+    told = np.array([exact(v, place) for v in row] if in_fractions else [float(v) for v in row])
+    if told.shape != (types,):
+        raise BadInput(f"{len(told)} speedups for {types} types", place=place, remedy="Give one per type")
+    if not all(told >= 0):  # NaN is caught as well
+        raise BadInput(f"got {told.tolist()}", place=place, remedy="Give speedups that are not negative")
+    if not in_fractions:
+        _refuse_beyond(told[None, :], "speedup", lambda _: place)
+    return told
+
+
 # -- arrays of floats: the same refusals, for whole arrays at once --------------------------------------------------
 def float_table(values: ArrayLike, name: str, dimensions: int) -> Array:
     """Return ``values`` as floats, a copy nobody else holds; `BadInput` where they are no array of numbers."""
@@ -220,10 +232,15 @@ def _refuse(broken: Any, values: Array, name: str, called: Callable[[int], str],
 
 def _refuse_beyond(values: Array, name: str, called: Callable[[int], str]) -> None:
     """Refuse numbers, not negative, that `Market.of` refuses for their size, in the same words."""
-    broken = (values >= MOST) | ((values < LEAST) & (values > 0))
+    broken = are_beyond(values)
     if broken.any():
         at, place = _first(broken, name, called)
         raise beyond(float(values[at]), place)
+
+
+def are_beyond(values: Array) -> Array:
+    """Return which numbers, not negative, no market takes for their size; in the shape of ``values``."""
+    return np.asarray((values >= MOST) | ((values < LEAST) & (values > 0)))
 
 
 def _first(broken: Array, name: str, called: Callable[[int], str]) -> tuple[tuple[int, ...], str]:

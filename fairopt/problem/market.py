@@ -19,7 +19,6 @@ from fairopt.problem.columns import Frozen, amounts, limits
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.frames import shares_given, with_names
 from fairopt.problem.labels import aligned, in_place
-from fairopt.problem.numbers import exact
 from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, cast
@@ -293,11 +292,7 @@ class Market(Frozen, Tabular):
         i = self.index(user)
         place = f"user {i + 1} ({self.users[i]!r}), misreport"
         row = row if isinstance(row, np.ndarray) else aligned(row, self.types, place, "type")
-        told = np.array([exact(v, place) for v in row] if self.exact else [float(v) for v in row])  # type: ignore[arg-type]
-        if told.shape != self.speedup[i].shape:
-            raise BadInput(f"{len(told)} speedups for {len(self.types)} types", place=place, remedy="Give one per type")
-        if not all(told >= 0):  # NaN is caught as well
-            raise BadInput(f"got {told.tolist()}", place=place, remedy="Give speedups that are not negative")
+        told = checks.reported_row(row, len(self.types), place, in_fractions=self.exact)
         speedup = self.speedup.copy()
         speedup[i] = told
         checks.check_rows(told[None, :], self.capacity, [f"user {i + 1} ({self.users[i]!r})"])

@@ -21,7 +21,8 @@ key says what it is. In this order:
   * ``complete``, ``lost``: {job: when} it was done, or a host failed and took the round's work along.
   * ``costs``, ``notes`` ({job: text}), ``backend``: what the policy says, where it differs from the round before.
   * ``seconds``: what deciding took, since the last line.
-* ``{"snapshot": {...}}``: in what ``fairopt run --state`` writes, how to go on after the round before.
+* ``{"snapshot": {...}, "seconds": s, "sha256": "..."}``: in what ``fairopt run --state`` writes, how to go on after the
+  round before, and a digest of it.
 * ``{"standing": {...}}``: at the end, a job that is still present, and how it stands.
 * ``{"end": n, "seconds": s}``: the last line. n - 1 is the last round that was played, s what deciding took since the
   last line. ``outcome``: ``complete``, whether every job that can run is done, ``stopped``, why the run ended before.
@@ -78,10 +79,10 @@ def header(
 ) -> dict[str, Any]:
     """Return what was run, as the first line of a record says it; the trace is in the numbers of the run."""
     described = trace_to_json(trace, len(trace.jobs))
-    digest = sha256(_text(described))
+    hashed = sha256(_text(described))
     for begin in range(0, len(trace.jobs), MOST_AT_ONCE):
         block = _job_texts(trace.jobs, range(begin, min(begin + MOST_AT_ONCE, len(trace.jobs))), _SORTED)
-        digest.update("".join(["\n" + job for job in block]).encode())
+        hashed.update("".join(["\n" + job for job in block]).encode())
     return {
         "policy": policy,
         "options": sorted(options),
@@ -90,8 +91,17 @@ def header(
         "length": told(exact(length, "length")),
         "mechanics": mechanics_to_json(mechanics),
         "cluster": cluster_to_json(cluster),
-        "trace": described | {"sha256": digest.hexdigest()},
+        "trace": described | {"sha256": hashed.hexdigest()},
     }
+
+
+def digest(data: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of data of JSON, whatever the order of its keys.
+
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    return sha256(_text(data)).hexdigest()
 
 
 def _text(data: Mapping[str, Any]) -> bytes:

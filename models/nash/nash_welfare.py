@@ -131,16 +131,18 @@ class NashWelfare(Policy):
                 found = _exact(problem, draft.shares)
                 certifying += perf_counter() - begun
                 if found is not None:
-                    equilibrium, shares = found
                     break
             else:
                 begun = perf_counter()
                 assert draft is not None
-                draft = self._nearly(problem, draft)
+                found = _by_chords(problem, draft)
+                if found is None:
+                    draft = self._nearly(problem, draft)
+                    assert draft.solution is not None
+                    draft.solution.require_optimal()
+                    found = draft.evidence, draft.shares
                 certifying += perf_counter() - begun
-                assert draft.solution is not None
-                draft.solution.require_optimal()
-                equilibrium, shares = draft.evidence, draft.shares
+            equilibrium, shares = found
         except OutOfTime as over:
             over.solution = _until(problem.as_(float), draft)
             raise
@@ -324,6 +326,19 @@ def _evidence(market: Market, near: NearOptimum) -> Equilibrium:
     if not bounds.gap:
         return Equilibrium(*parts)
     return NearEquilibrium(*parts, lower=bounds.lower, upper=bounds.upper, gap=bounds.gap)
+
+
+def _by_chords(problem: Market, draft: Allocation) -> tuple[Equilibrium, Array] | None:
+    """Return what `_exact` does, from linear programs in rationals where a ``draft`` in floats failed.
+
+    None with demands, since the optimum is irrational then, on large markets, and where these do not lead to it.
+    """
+    assert draft.solution is not None
+    fine = draft.solution.status is Status.OPTIMAL
+    if fine or problem.demand is not None or problem.speedup.size > MOST_EXACT:
+        return None
+    drafts = (_exact(problem, shares) for shares, _, _ in by_chords(problem))
+    return next((found for found in drafts if found is not None), None)
 
 
 def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:

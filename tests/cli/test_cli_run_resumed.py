@@ -231,6 +231,7 @@ def test_a_run_goes_on_only_with_the_same_files(
         ('{header}\n{"snapshot": {now: Infinity}}', "snapshot: got inf for a time"),
         ('{header}\n{"snapshot": {now: -1}}', "snapshot: got -1 for a time"),
         ('{header}\n{"snapshot": {now: 300}, "seconds": []}', "seconds: got []"),
+        ('{header}\n{"snapshot": {now: 300}, "seconds": 0}', "line 2, key 'sha256': the snapshot is not as it was"),
     ],
 )
 def test_states_that_are_none(fairopt_run: Callable[..., Ran], tmp_path: Path, text: str, says: str) -> None:
@@ -244,3 +245,18 @@ def test_states_that_are_none(fairopt_run: Callable[..., Ran], tmp_path: Path, t
     ran = fairopt_run("--resume", state)
     assert ran.status == 2
     assert says in ran.err
+
+
+def test_what_a_policy_remembers_is_its_own(fairopt_run: Callable[..., Ran], tmp_path: Path) -> None:
+    """A tenant that the trace does not know had ended in a `KeyError`."""
+    state = tmp_path / "state.jsonl"
+    fairopt_run("--state", state, "--rounds", 2, policy="ltgf")
+    first, *lines = state.read_text().splitlines()
+    tenant = '"u"'
+    number = max(at for at, line in enumerate(lines) if line.startswith('{"snapshot"'))
+    assert tenant in lines[number]
+    lines[number] = lines[number].replace(tenant, '"x"')
+    state.write_text("\n".join([first, *lines]) + "\n")
+    ran = fairopt_run("--resume", state, policy="ltgf")
+    assert ran.status == 2
+    assert f"{state}: line {number + 2}, key 'sha256': the snapshot is not as it was written" in ran.err

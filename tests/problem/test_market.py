@@ -161,6 +161,15 @@ def test_misreports_are_validated() -> None:
             market.as_(float).misreport(0, row)
 
 
+@pytest.mark.parametrize("number", [1e300, 1e-40])
+def test_misreports_keep_within_the_numbers_of_a_market(number: float) -> None:
+    market = Market.of([[1, 2], [1, 3]], [1, 1])
+    for each in (market, market.as_(float)):
+        with pytest.raises(BadInput, match=r"user 1 .*misreport.* which is beyond 1e±30. Choose units"):
+            each.misreport(0, [1, number])
+    assert market.as_(float).misreport(0, [0, 1e29]).speedup[0].tolist() == [0, 1e29]
+
+
 def test_a_row_may_be_a_number_of_numpy() -> None:
     market = Market.of([[1, 2], [1, 3]], [1, 1])
     assert market.without(np.argmax(market.speedup[:, 1])).users == ("u1",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -29,6 +29,9 @@ from fairopt.testing.certificate_kinds.examples import ALIKE, PAIR, certificate,
 from fairopt.testing.certificate_kinds.frontiers import NASH_COSTS_NOTHING
 from fairopt.testing.certificate_kinds.programs import LIE
 from fairopt.testing.tampering import changes, places
+
+#: Seconds of the processor that no machine takes for what would last hours.
+A_HANG = 100
 
 
 def named(data: Any) -> str:
@@ -218,10 +221,10 @@ def test_sums_that_grow_without_end_are_refused_with_a_message() -> None:
     long = [f"1/1{'0' * 18_990}{2 * i + 1:05d}" for i in range(9)]
     users = market({f"u{i}": [1] for i in range(9)}, [1], **{f"u{i}": {"weight": each} for i, each in enumerate(long)})
     told = FAIR | {"market": users, "allocation": [[0]] * 9}
-    begun = perf_counter()
+    begun = process_time()
     with pytest.raises(Rejected, match="bits of a sum are too many to decide; the limit is 200000"):
         verify(told)
-    assert perf_counter() - begun < 10
+    assert process_time() - begun < A_HANG
 
 
 def test_rows_that_would_not_fit_into_memory_are_refused_with_a_message() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from math import inf
 from random import Random
-from time import process_time
 from typing import Any
 
 import pytest
@@ -38,20 +37,28 @@ def many(users: int, types: int, property_: str, *, gangs: list[Any], shares: An
 
 
 @pytest.mark.parametrize("name", ["guarantee_kept", "guarantee_incentive"])
-def test_what_many_users_hold_of_many_types_takes_no_time(name: str) -> None:
-    told, start = many(40, 12, name, gangs=[]), process_time()
-    assert f"{name} holds" in verify(told)
-    assert process_time() - start < 2
+def test_what_many_users_hold_of_many_types_is_not_looked_at_in_all_sets_of_types(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def counted(asked: Any) -> set[frozenset[int]]:
+        sizes.append(len(found := unions(asked)))
+        return found
+
+    unions = entitled._unions
+    monkeypatch.setattr(entitled, "_unions", counted)
+    assert f"{name} holds" in verify(many(40, 12, name, gangs=[]))
+    assert max(sizes) == 2  # a type and nothing, each by itself; together there are 2**12 sets of types
 
 
 @pytest.mark.parametrize("name", ["guarantee_kept", "guarantee_incentive"])
 def test_long_numbers_are_not_added_up_over_all_sets_of_types(name: str) -> None:
-    types, start = 12, process_time()
+    types = 12
     gang = {"user": "u0", "gpus": 1, "types": [f"T{j}" for j in range(types)]}
     told = many(1, types, name, gangs=[gang], shares=[[f"1/{7**300 + 2 * j}" for j in range(types)]])
     with pytest.raises(Rejected, match="bits in sums over sets of types are too many"):
         verify(told)
-    assert process_time() - start < 2
 
 
 def test_a_statement_says_whether_goods_are_counted() -> None:
@@ -105,7 +112,7 @@ def test_many_users_that_wait_for_gangs_of_many_sets_of_types_are_refused(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """380 users with 4,096 unions each, 287 kB, took ten seconds."""
-    users, types, start = 3, 9, process_time()
+    users, types = 3, 9
     gangs = [{"user": f"u{i}", "gpus": 1, "types": ["T0", f"T{j}"]} for i in range(users) for j in range(1, types)]
     told = many(users, types, name, gangs=gangs)
     assert f"{name} holds" in verify(told)
@@ -113,7 +120,6 @@ def test_many_users_that_wait_for_gangs_of_many_sets_of_types_are_refused(
     monkeypatch.setattr(entitled, "MOST_USERS_OF_UNIONS", 2)
     with pytest.raises(Rejected, match="sets of types of all users are too many"):
         verify(told)
-    assert process_time() - start < 2
 
 
 def test_comparisons_of_all_users_with_all_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -28,6 +28,8 @@ from fairopt.testing.round_suite import Lender
 from fairopt.testing.tampering import Tampering, changes, places
 
 NEAR = Fraction(1, 10**9)
+#: Seconds of the processor that no machine takes for what has no end where rounds are not skipped.
+A_HANG = 100
 
 
 def recorded(policy: Policy, setting: Setting, path: Path, rounds: int | None = None) -> list[dict[str, Any]]:
@@ -170,9 +172,9 @@ def test_however_many_rounds_lie_between_two_lines_they_are_skipped_at_once(inde
     ]
     lines[1]["job"]["work"] = index * 10**6
     lines[-1]["end"] = index
-    begun = perf_counter()
+    begun = process_time()
     assert of_lines(lines)
-    assert perf_counter() - begun < 5
+    assert process_time() - begun < A_HANG
 
 
 def test_what_is_not_judged_is_said_and_the_outcome_is_judged() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -12,10 +13,11 @@ from fairopt.backends import Highs, ProgramMethod
 from fairopt.backends.exact import Exact
 from fairopt.deadline import remaining
 from fairopt.errors import NotSolved, WrongReturn
-from fairopt.models import MaxEfficiency, NonCooperativeOEF
-from fairopt.policy import Computed, decide
+from fairopt.models import MaxEfficiency, MaxMin, NonCooperativeOEF
+from fairopt.policy import Computed, Policy, decide
 from fairopt.problem import Market
 from fairopt.program import Array
+from fairopt.properties import Answer, Effort, StrategyProofness
 from fairopt.properties.misreports.reports import Reports
 
 MARKET = Market.of([[1, 2], [3, 5]], capacity=[4, 2])
@@ -158,3 +160,21 @@ def test_many_at_once_gain_what_each_gains(market: Market) -> None:
     both = 8 if market is MARKET else 5
     assert asked.gains(users, reports)[0] == pytest.approx(both)
     assert asked.gains(users[:0], reports[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("policy", [Loudest(), MaxMin()])
+def test_numbers_that_no_market_takes_are_reported_by_nobody(policy: Policy) -> None:
+    asked = Reports(policy, MARKET)
+    users, reports = np.array([0, 0, 1, 1]), np.array([[2.0, 2.0], [1e300, 2.0], [3.0, 1e-40], [4.0, 0.0]])
+    gains = asked.gains(users, reports)
+    assert np.isnan(gains).tolist() == [False, True, True, False]
+    assert gains[[0, 3]].tolist() == asked.gains(users[[0, 3]], reports[[0, 3]]).tolist()
+    assert len(asked.gains(users, reports, over=lambda: True)) == 0
+
+
+@pytest.mark.parametrize("row", [[1e29, 2e29], [1e31, 1e31]])
+def test_a_search_near_the_largest_numbers_ends(row: list[float]) -> None:
+    """In the second market, whose numbers are beyond those that can be told, there is nothing to be reported."""
+    market = replace(MARKET.as_(float), speedup=np.array([row, [3.0, 5.0]]))
+    verdict = StrategyProofness().search(MaxMin(), market, effort=Effort(evaluations=40))
+    assert verdict.answer is not Answer.HOLDS

@@ -8,12 +8,14 @@ import definitions
 import evidence
 import hard
 import inputs
+import resumed
 import stops
 import units
 
 TRIALS = {"a": 550_000, "b": 200_000, "c": 3_000, "d": 150_000, "e": 100_000}
 KINDS = [
     *inputs.KINDS,
+    *resumed.KINDS,
     *units.KINDS,
     *answers.KINDS,
     *boundaries.KINDS,

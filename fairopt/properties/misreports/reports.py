@@ -14,6 +14,7 @@ from fairopt.errors import NotSolved, require_returned
 from fairopt.policy import Allocation, Policy, chosen, decide, session
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
+from fairopt.problem.checks import are_beyond
 from fairopt.problem.floors import is_entitled
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array
@@ -69,9 +70,17 @@ class Reports:
     ) -> Array:
         """Return what each of the misreports (cases, k) by ``users`` (cases,) gains, in the user's own units.
 
-        NaN where the policy has no answer. When ``over`` returns True no more are decided, and the result is shorter.
-        What is decided together stops at ``ends``, by `monotonic`, with `OutOfTime`.
+        NaN where the policy has no answer, and for numbers that no market takes, which can be reported by nobody. When
+        ``over`` returns True no more are decided, and the result is shorter. What is decided together stops at
+        ``ends``, by `monotonic`, with `OutOfTime`.
         """
+        told = np.flatnonzero(~are_beyond(reports).any(axis=1))
+        gained = self._gains(users[told], reports[told], over, ends)
+        found = np.full(len(users), np.nan)
+        found[told[: len(gained)]] = gained
+        return found if len(gained) == len(told) else found[: told[len(gained)]]
+
+    def _gains(self, users: Array, reports: Array, over: Callable[[], bool], ends: float) -> Array:
         reached = np.full(len(users), np.nan)
         at_once = max(1, MOST_AT_ONCE // self.market.speedup.size)
         for first in range(0, len(users) if self._together is not None else 0, at_once):

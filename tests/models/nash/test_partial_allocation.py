@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction as F
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt import allocate
+from fairopt.backends.solution import Solution, Status
 from fairopt.deadline import time_limit
 from fairopt.errors import NotCapable, NotSolved, OutOfTime
 from fairopt.methods.roots import GRAIN, root, whole_root
@@ -17,6 +19,7 @@ from fairopt.models.gandiva_fair.second_price_trading import OEF_EQUATION_1
 from fairopt.models.nash.many_equilibria import equilibria_without_each
 from fairopt.policy import uniqueness
 from fairopt.problem import Market
+from fairopt.proofs.verify import verify
 from fairopt.testing.samples import sample_markets
 
 
@@ -188,3 +191,21 @@ def test_many_users_are_left_out_in_turn_a_few_at_a_time(monkeypatch: pytest.Mon
     assert np.allclose(together, apart, rtol=0, atol=1e-9)
     with pytest.raises(OutOfTime), time_limit(0):
         equilibria_without_each(market)
+
+
+def test_numbers_at_the_ends_of_what_is_allowed_are_decided_exactly() -> None:
+    """Without the second user floats found no equilibrium, and Nash welfare was proved to 30 digits only."""
+    market = Market.of([["1e-29", "2e29", 1], ["1e29", 5, "1e-20"], [1, 1, "1e29"]], ["1e-29", "1e29", 1])
+    decision = partial(market)
+    assert decision.exact
+    # beside what is next to nothing, the first two share the second type, and the third has all of its own
+    assert decision.evidence.kept.astype(float) == pytest.approx([0.5, 0.5, 1.0])
+    assert verify(json.loads(json.dumps(PartialAllocation().certify(decision).to_json())))
+    assert not allocate(NashWelfare(), market.without(1), exact=True).error
+    assert partial(market.as_(float)).evidence.kept == pytest.approx(decision.evidence.kept.astype(float))
+
+
+def test_what_is_refused_says_what_may_do() -> None:
+    inaccurate = Solution(Status.INACCURATE, "KKT residual 0.5", "auto")
+    with pytest.raises(NotSolved, match="rational numbers, another back end or a looser tolerance may do"):
+        inaccurate.require_optimal()
