@@ -122,7 +122,7 @@ def test_copies_are_right_as_decided_and_wrong_where_one_has_less_or_the_objecti
     found = allocate(case.policy, copies.market())
     alike.judge(case, copies, found)
     less = found.shares * np.array([0.999999, 1, 1, 1, 1])[:, None]
-    with pytest.raises(Fault, match="a copy's|total"):
+    with pytest.raises(Fault, match=r"a copy's|total"):
         alike.judge(case, copies, SimpleNamespace(shares=less, objective=found.objective))
     if case.objective is not None:
         with pytest.raises(Fault, match="the objective"):
