@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import alike
 import answers
 import boundaries
 import definitions
@@ -21,6 +22,7 @@ KINDS = [
     *boundaries.KINDS,
     *definitions.KINDS,
     *hard.KINDS,
+    *alike.KINDS,
     *evidence.KINDS,
     *stops.KINDS,
 ]

@@ -34,7 +34,7 @@ _CERTIFICATES, _MADE_UP, _RUNS, _PLANS = (
     "changed schedules",
 )
 _SPOILED, _HARD, _JUDGED = "spoiled answers of HiGHS", "decisions on hard numbers", "verdicts on hard numbers"
-_DEFINED, _UNITS = "decisions by definition", "files in other units"
+_DEFINED, _UNITS, _MANY = "decisions by definition", "files in other units", "many users alike"
 _V = "proofs/verifier/"
 PLANTED = [
     # verifiers
@@ -77,6 +77,7 @@ PLANTED = [
     Planted("models/gavel/hierarchical.py", "return np.asarray(levels.level + rising * reached)", "return np.asarray(levels.level + reached)", _HARD),
     Planted("models/common/levels.py", "objective=raised.lower * worth,", "objective=raised.lower * worth * 1.001,", _HARD),
     Planted("fairopt/properties/shares/sharing_incentive.py", "own, fair = market.utility(shares), market.fair_utility()", "own, fair = market.utility(shares), market.fair_utility() * (1.01 if market.exact else 0.9)", _JUDGED),
+    Planted("fairopt/methods/level/bounds.py", "summed(sums)", "summed(sums[:1])", _MANY),
     # readers
     Planted("fairopt/problem/checks.py", "if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:", "if not isinstance(name, str):", "read market"),
     Planted("fairopt/problem/files/documents.py", "def parse_json(text: str) -> dict[str, Any]:", "def parse_json(text: str) -> dict[str, Any]:\n    import json\n\n    return json.loads(text)\n\n\ndef _parse_json(text: str) -> dict[str, Any]:", "read market"),

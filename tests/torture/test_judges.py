@@ -9,6 +9,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import alike
 import hard
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from plain_market import given
 from plain_verdicts import DEFINITIONS
 from plainly import JUDGES, off
 from scipy.optimize import linprog
+from trials import Fault
 
 from fairopt import allocate, verify
 from fairopt.datasets import oef_example
@@ -112,3 +114,40 @@ def test_each_case_agrees_on_the_example(name: str) -> None:
     found = allocate(case.policy, oef_example(), exact=True)
     wrong = case.off(given([[1, 2], [1, 3], [1, 4]], [1, 1]), found)
     assert wrong <= (F(1, 10**9) if found.exact else F(1, 10**4))
+
+
+@pytest.mark.parametrize("name", sorted(alike.asked()))
+def test_copies_are_right_as_decided_and_wrong_where_one_has_less_or_the_objective_is_another(name: str) -> None:
+    case, copies = alike.asked()[name], alike.Copies(MARKET, [3, 2], np.array([0, 1, 0, 1, 0]))
+    found = allocate(case.policy, copies.market())
+    alike.judge(case, copies, found)
+    less = found.shares * np.array([0.999999, 1, 1, 1, 1])[:, None]
+    with pytest.raises(Fault, match=r"a copy's|total"):
+        alike.judge(case, copies, SimpleNamespace(shares=less, objective=found.objective))
+    if case.objective is not None:
+        with pytest.raises(Fault, match="the objective"):
+            alike.judge(case, copies, SimpleNamespace(shares=found.shares, objective=found.objective * 1.000001))
+
+
+def test_a_copy_that_has_less_than_another_envies_it() -> None:
+    case, copies = alike.asked()["oef-cooperative"], alike.Copies(MARKET, [3, 2], np.array([0, 1, 0, 1, 0]))
+    found = allocate(case.policy, copies.market())
+    other = found.shares.copy()
+    other[[0, 2]] *= np.array([0.9, 1.1])[:, None]
+    with pytest.raises(Fault, match="envy"):
+        alike.judge(case, copies, SimpleNamespace(shares=other, objective=found.objective))
+
+
+@pytest.mark.parametrize(
+    ("shares", "says"),
+    [
+        ([[0.5, 0.5], [0.5, 0.6]], "more of a type"),
+        ([[0.5, 0.5], [0.5, -0.1]], "below nothing"),
+        ([[1.0, 0.5], [0.0, 0.5]], "demand"),
+        ([[0.5, 0.5], [0.5, np.nan]], "more of a type"),
+    ],
+)
+def test_copies_keep_within_what_there_is(shares: list[list[float]], says: str) -> None:
+    copies = alike.Copies(given([[1, 2]], [1, 1], None, [1]), [2], np.array([0, 0]))
+    with pytest.raises(Fault, match=says):
+        alike.feasible(copies, np.array(shares))
