@@ -216,3 +216,14 @@ def test_shares_that_are_more_than_there_is_are_refused(monkeypatch):
     monkeypatch.setattr(filling._Filling, "_round", doubled)
     with pytest.raises(NotSolved, match="more than there is"):
         fill(np.array([[1.0, 2.0], [1.0, 3.0]]), np.array([1.0, 1.0]), np.array([1.5, 2.0]))
+
+
+def test_who_can_rise_on_idle_gpus_is_not_held_down_by_prices_that_are_rounding_error() -> None:
+    """Three sorts of users; the demands of the first two hold their levels, and T3 is left to the last."""
+    sort = np.repeat(range(3), [400, 30, 10])
+    speedup = np.array([[1.25, 1, 1 / 3], [2, 2, 0], [1.25, 1, 1 / 3]])[sort]
+    demand = (np.array([2, 2, 2]) / [400, 30, 10])[sort]
+    market = Market.of_arrays(speedup, [2.5, 2, 2], weight=np.array([0.5, 3, 3])[sort], demand=demand)
+    found = allocate(WaterFilling(), market)
+    assert [found.utilities[sort == i].min() for i in range(3)] == pytest.approx([1 / 160, 2 / 15, 0.1125], rel=1e-9)
+    assert found.evidence.slack.max() < 1e-9

@@ -228,7 +228,7 @@ class _Filling:
                 self.usable &= ~(capped[:, None] & ~fastest)
                 return result, given_up, capped, rising
             price = result.values * self.fair
-            spent = result.upper + float((price * cap)[capped].sum())
+            spent = result.upper + float((price[capped] * cap[capped]).sum())
             top = min(affordable(price, spent, cap, open_), float(np.nextafter(highest, 0.0)))
         raise NotSolved(f"no level after {MOST_STEPS} prices")
 
@@ -346,9 +346,10 @@ class _Filling:
         return np.asarray(fixed)
 
     def _dear(self, result: LevelResult) -> Array:
-        """Return which types (k,) have prices well above rounding error."""
-        spent = result.prices * self.capacity
-        return np.asarray(spent >= DEAR * spent.sum())
+        """Return which types (k,) have prices well above rounding error, beside all that is paid."""
+        spent, limited = result.prices * self.capacity, result.demand_duals > 0
+        rents = 0.0 if self.demand is None else (result.demand_duals[limited] * self.demand[limited]).sum()
+        return np.asarray(spent >= DEAR * (spent.sum() + rents))
 
     def _bar(self, result: LevelResult) -> None:
         """Bar users from types that are sold out to others, where what they could get of these is negligible."""
