@@ -28,7 +28,7 @@ Kinds: TypeAlias = Sequence[type[Any]]
 def line_of(record: Any) -> str:
     """Return the line of a record, without the line's end."""
     data = {"schema": SCHEMA, "kind": record.kind, **encode(record, finite=True)}
-    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    return json.dumps(data, allow_nan=False)  # in ASCII: names of files may have what no UTF-8 has
 
 
 def record_in(line: str, kinds: Kinds, place: str = "") -> Any:
@@ -43,7 +43,7 @@ def record_in(line: str, kinds: Kinds, place: str = "") -> Any:
     if (schema := data.pop("schema", None)) != SCHEMA:
         raise BadInput(f"schema {shown(schema)}", place=place, remedy=f"This version reads schema {SCHEMA}")
     known = {each.kind: each for each in kinds}
-    if kind not in known:
+    if not isinstance(kind, str) or kind not in known:
         raise BadInput(f"kind {shown(kind)}", place=place, remedy=nearest(kind, known, "kind"))
     return decode(known[kind], data, place)
 

@@ -200,12 +200,12 @@ class Computed(Policy):
         wanted = "a pair: shares (n, k), and evidence or None"
         require_returned(pair, found, f"{type(self).__name__}.compute", wanted)
         shares, evidence = problem.shares(found[0]), found[1]
-        worth = problem.as_(Fraction) if shares.dtype == object else problem
+        market = problem.as_(Fraction) if shares.dtype == object else problem
         return Allocation(
             self.name,
             problem,
             shares=shares,
-            objective=worth.utility(shares).sum(),
+            objective=market.utility(shares).sum(),
             evidence=evidence,
             seconds=Seconds(solve=perf_counter() - begun),
         )

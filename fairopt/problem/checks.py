@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput
-from fairopt.problem.numbers import LARGEST_EXPONENT, amount, beyond, exact, shown
+from fairopt.problem.numbers import LEAST, MOST, amount, beyond, exact, shown
 from fairopt.program import INFINITY, Array, objects
 
 #: Beyond these a market is taken for a mistake; the largest cluster in the literature has ten types.
 MOST_ROWS, MOST_TYPES, MOST_SPEEDUPS = 100_000, 1_000, 5_000_000
 #: A table of speedups in floats larger than this (4 GB) is taken for a mistake.
 MOST_CELLS = 500_000_000
-#: Positive floats of a market: from the one, and below the other, which as a binary number is more than 10 to the 30.
-LEAST, MOST = 10.0**-LARGEST_EXPONENT, 10.0**LARGEST_EXPONENT
 
 
 def check_size(users: int, types: int) -> None:
@@ -180,7 +178,8 @@ def float_table(values: ArrayLike, name: str, dimensions: int) -> Array:
     try:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise BadInput(f"not an array of numbers: {error}", place=name, remedy="Give an array of floats") from error
+        what = f"not an array of numbers: {error!s:.200}"
+        raise BadInput(what, place=name, remedy="Give an array of floats") from error
     if array.ndim != dimensions:
         remedy = "Speedups are (n, k), the others flat"
         raise BadInput(f"got {array.ndim} dimensions for {dimensions}", place=name, remedy=remedy)
@@ -240,7 +239,8 @@ def _refuse_beyond(values: Array, name: str, called: Callable[[int], str]) -> No
 
 def are_beyond(values: Array) -> Array:
     """Return which numbers, not negative, no market takes for their size; in the shape of ``values``."""
-    return np.asarray((values >= MOST) | ((values < LEAST) & (values > 0)))
+    # the float 1e30 is a little more than 10 to the 30
+    return np.asarray((values >= float(MOST)) | ((values < float(LEAST)) & (values > 0)))
 
 
 def _first(broken: Array, name: str, called: Callable[[int], str]) -> tuple[tuple[int, ...], str]:

@@ -25,6 +25,8 @@ MOST_DIGITS_SOLVED = 20_000
 MOST_GPUS = 1_000_000
 #: How a number may be written as a string.
 WRITTEN = r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?\s*|\s*[+-]?\d+\s*/\s*\d+\s*"
+#: Numbers that are not 0 lie between these, without their sign.
+LEAST, MOST = Fraction(1, 10**LARGEST_EXPONENT), Fraction(10**LARGEST_EXPONENT)
 #: Numbers whose parts are smaller are within 1e±30.
 _ORDINARY = 10**LARGEST_EXPONENT
 _WRITTEN = re.compile(WRITTEN, re.ASCII)
@@ -48,8 +50,7 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     elif (kind is int or kind is Fraction) and max(value.numerator, value.denominator, -value.numerator) < _ORDINARY:  # type: ignore[attr-defined]
         return value if kind is Fraction else Fraction(value)  # type: ignore[return-value, call-overload]
     number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
-    least = 0 if tiny else Fraction(1, 10**LARGEST_EXPONENT)
-    if number and not least <= abs(number) <= 10**LARGEST_EXPONENT:
+    if number and not (0 if tiny else LEAST) <= abs(number) <= MOST:
         raise beyond(value, place)
     return number
 

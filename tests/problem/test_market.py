@@ -233,6 +233,12 @@ def test_numbers_of_any_size_are_refused_in_arrays_as_in_lists(where: str, numbe
         Market.of_arrays(**given)
 
 
+def test_what_is_no_array_is_quoted_in_short() -> None:
+    with pytest.raises(BadInput, match="not an array of numbers") as refused:
+        Market.of_arrays([["x" * 5000]], [1])
+    assert len(str(refused.value)) < 400
+
+
 def test_objects_that_hold_floats_are_not_exact() -> None:
     market = Market.of([[1, 2], [1, 5]], [1, 1])
     assert market.shares(np.array([[0.5, Fraction(1, 2)], [0, np.float64(0.5)]], dtype=object)).dtype == float

@@ -9,6 +9,7 @@ import definitions
 import evidence
 import hard
 import inputs
+import journals
 import resumed
 import stops
 import units
@@ -16,6 +17,7 @@ import units
 TRIALS = {"a": 550_000, "b": 200_000, "c": 3_000, "d": 150_000, "e": 100_000}
 KINDS = [
     *inputs.KINDS,
+    *journals.KINDS,
     *resumed.KINDS,
     *units.KINDS,
     *answers.KINDS,

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from changed import changed_bytes, changed_values
 from trials import Ending, Fault, Kind
 
@@ -298,14 +299,21 @@ def strange_call(draw: Random) -> Ending:
     if draw.random() < 0.3:
         key = draw.choice(sorted(table))
         table[key] = draw.choice([_iterator, str, repr, bool, _as_array])(table[key])
+    calls = (Market.of, Market.of_arrays, _market_of_frame, lambda **it: allocation_from(it["speedup"], market))
     try:
-        if draw.random() < 0.5:
-            Market.of(**table)
-        else:
-            allocation_from(table["speedup"], market)
+        draw.choice(calls)(**table)
     except BadInput as error:
         return refusal(error)
     return Ending.RIGHT
+
+
+def _market_of_frame(speedup: Any, types: Any = None, users: Any = None, **more: Any) -> None:
+    """Give the table as a frame, where pandas makes one of it."""
+    try:
+        frame = pd.DataFrame(speedup, index=users, columns=types)
+    except (ValueError, TypeError, AttributeError, OverflowError, pd.errors.InvalidIndexError):
+        return
+    Market.of(frame, **more)
 
 
 def _iterator(value: Any) -> Any:

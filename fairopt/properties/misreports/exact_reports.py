@@ -13,7 +13,7 @@ import numpy as np
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Allocation, Optima, Policy, exactly
 from fairopt.problem import Market
-from fairopt.problem.numbers import LARGEST_EXPONENT
+from fairopt.problem.numbers import LEAST, MOST
 from fairopt.program import Array, Number, Sense, number_text
 from fairopt.properties.misreports.search import Found, Misreports
 
@@ -21,8 +21,6 @@ from fairopt.properties.misreports.search import Found, Misreports
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 #: Parts of the way from the truth to the float report; the best misreport often is just short of one that fails.
 PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
-#: No market states smaller or larger speedups.
-LEAST, MOST = Fraction(1, 10**LARGEST_EXPONENT), Fraction(10**LARGEST_EXPONENT)
 
 
 @dataclass(frozen=True, eq=False)
