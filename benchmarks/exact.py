@@ -1,4 +1,4 @@
-"""What exactness costs: HiGHS in floats and the exact back end on the same program, side by side in one run.
+"""What exactness costs: HiGHS in floats and the exact backend on the same program, side by side in one run.
 
 Both are timed from the program as the policy writes it (exact numbers) to the answer, conversions included. Times are
 those of the processor, the least of repetitions in turn. ``--json FILE`` writes the figures to a file; ``--quick``
@@ -151,7 +151,7 @@ def measurements(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
         program = write()
         if quick and len(program.rows.value) > QUICK:
             continue
-        yield "(a) HiGHS and the exact back end", measure(name, program)
+        yield "(a) HiGHS and the exact backend", measure(name, program)
         if name.startswith("oef"):
             yield "(b) what HiGHS's own answer is worth, exactly", bounds(name, program)
 

@@ -1,4 +1,4 @@
-"""A time limit on everything that is decided within a block: back ends get no more time, and what comes later stops.
+"""A time limit on everything that is decided within a block: backends get no more time, and what comes later stops.
 
 What is asked of a policy or a property is answered by many solvers, one inside another. The end is theirs all, so it is
 kept beside the call, as `decimal.localcontext` keeps a precision, and not handed through every one of them.

@@ -1,4 +1,4 @@
-"""Finds the installed policies, back ends and properties by their entry points; no list in the code names them.
+"""Finds the installed policies, backends and properties by their entry points; no list in the code names them.
 
 A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``,
 ``fairopt.datasets``, ``fairopt.workloads``, ``fairopt.importers``, ``fairopt.emitters`` (functions of two markets that
@@ -128,7 +128,7 @@ def policies(problem: type | None = None) -> list[Policy]:
 
 
 def backend(name: str) -> Any:
-    """Return the back end registered under ``name``; its library need not be installed.
+    """Return the backend registered under ``name``; its library need not be installed.
 
     >>> backend("highs").name
     'highs'
@@ -137,7 +137,7 @@ def backend(name: str) -> Any:
 
 
 def solver(policy: AnyPolicy, name: str) -> Solver | Method | None:
-    """Return the method of ``policy``, or the back end, of that name; None for "auto", the policy's best way.
+    """Return the method of ``policy``, or the backend, of that name; None for "auto", the policy's best way.
 
     >>> solver("max-min", "highs").name
     'highs'
@@ -165,7 +165,7 @@ def solver_of(policy: AnyPolicy, given: AnySolver) -> Solver | Method | None:
         return None if given is None else solver(policy, given)
     made = given() if isinstance(given, type) else given
     if not isinstance(made, Solver | Method | None):
-        remedy = "Give a back end, its class, or a name that `fairopt backends` lists; None for the policy's best way"
+        remedy = "Give a backend, its class, or a name that `fairopt backends` lists; None for the policy's best way"
         raise BadInput(f"got {type_of(made)}", place="backend", remedy=remedy)
     return made
 

@@ -96,7 +96,7 @@ class NotInstalled(FairoptError, ImportError):
 
 
 class NotCapable(FairoptError, TypeError):
-    """A back end or policy was asked for something that it does not declare; nothing else was tried.
+    """A backend or policy was asked for something that it does not declare; nothing else was tried.
 
     >>> from fairopt import Market, allocate
     >>> allocate("max-min", Market.of([[1, 2]], capacity=[1, 1]), "highs", exact=True)

@@ -166,7 +166,7 @@ def certify_misreport(policy: AnyPolicy, market: Market, witness: Misreport) -> 
 def extreme(policy: AnyPolicy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
     """Return the extreme sum of ``weights`` (n, k) times shares over all optima of an exact decision, certified.
 
-    Errors: `NotCapable` where the policy has no choice or no certificate; those of the exact back end.
+    Errors: `NotCapable` where the policy has no choice or no certificate; those of the exact backend.
 
     >>> from fairopt import allocate
     >>> market = Market.of([[1, 2], [1, 2]], [1, 1])
@@ -183,7 +183,7 @@ def extreme(policy: AnyPolicy, decision: Allocation, weights: Array, sense: Sens
 
 
 def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibility:
-    """Return the exact certificate of a back end's ``solution`` of a program, linear or with integers.
+    """Return the exact certificate of a backend's ``solution`` of a program, linear or with integers.
 
     An exact optimum gives a bound with gap 0, a point in floats that is exactly feasible a bound and the remaining gap,
     an infeasible program multipliers that contradict it. Errors: `NotCapable` where nothing is proved.

@@ -101,7 +101,7 @@ def test_lists_are_verified_with_all_properties_of_allocations() -> None:
         (lambda: allocate("fcfs", MARKET), "`fairopt schedule` takes it"),
         (lambda: allocate(3, MARKET), "policy: got an int. Give a policy"),
         (lambda: allocate("max-min", MARKET, "hihgs"), "Did you mean highs"),
-        (lambda: allocate("max-min", MARKET, 3), "backend: got an int. Give a back end, its class, or a name"),  # type: ignore[arg-type]
+        (lambda: allocate("max-min", MARKET, 3), "backend: got an int. Give a backend, its class, or a name"),  # type: ignore[arg-type]
         (lambda: compare(MARKET, ["max-min"], ["envy"]), "there is no 'envy' among the properties"),
         (lambda: compare(MARKET, ["max-min"], 3), "property: got an int. Give a property, its class, or a name"),
         (lambda: compare(MARKET, effort=3), "effort: got 3. Give an Effort("),

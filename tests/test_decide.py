@@ -215,7 +215,7 @@ def test_what_floats_cannot_measure_leaves_no_row_empty(exact: bool) -> None:
 
 
 class WholeGpus(Formulated):
-    """A policy with integers, which the exact back end does not solve."""
+    """A policy with integers, which the exact backend does not solve."""
 
     name = "whole-gpus"
     source = "made up"

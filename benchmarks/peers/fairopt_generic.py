@@ -1,4 +1,4 @@
-"""fairopt's policies through its generic back ends: what one gets without an algorithm made for the program."""
+"""fairopt's policies through its generic backends: what one gets without an algorithm made for the program."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Asked:
 
 
 class Generic(Contender):
-    """A policy, found by the task's name, with one back end.
+    """A policy, found by the task's name, with one backend.
 
     "build" is writing the program down. Water filling writes one a round: that is part of its "solve".
     """
@@ -64,11 +64,11 @@ class Generic(Contender):
     backend: ClassVar[type[Solver]]
 
     def options(self, time_limit: float, threads: int) -> Options:
-        """Return what the back end is told."""
+        """Return what the backend is told."""
         return Options(time_limit=time_limit, threads=threads)
 
     def prepare(self, task: str, problem: Market) -> Market:
-        """Return the market in the back end's numbers, with the policy and its libraries loaded."""
+        """Return the market in the backend's numbers, with the policy and its libraries loaded."""
         discovery.policy(task)
         return problem.as_(self.backend.number)
 
@@ -88,7 +88,7 @@ class Generic(Contender):
 
 @dataclass(frozen=True)
 class FairoptHighs(Generic):
-    """The plain program of a policy by fairopt's HiGHS back end, which also scales rows and checks the answer."""
+    """The plain program of a policy by fairopt's HiGHS backend, which also scales rows and checks the answer."""
 
     name = "fairopt-highs"
     tasks = ("max-min", "oef-noncooperative", "oef-cooperative", "water-filling")
@@ -110,7 +110,7 @@ class FairoptExact(Generic):
     backend = Exact
 
     def options(self, time_limit: float, threads: int) -> Options:
-        """Return nothing: the back end has no options."""
+        """Return nothing: the backend has no options."""
         return Options()
 
     def certify(self, built: Asked, answer: Any) -> Any:

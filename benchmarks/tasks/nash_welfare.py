@@ -16,7 +16,7 @@ from fairopt.program import Program
 class NashWelfare(ShareTask):
     """The Eisenberg-Gale program: the largest product of throughputs, each to the power of its user's weight.
 
-    For any prices p and rents q a unit of throughput costs user l at least c_l = min_j (p_j + q_l) / s_lj, and
+    For any prices p and demand duals q a unit of throughput costs user l at least c_l = min_j (p_j + q_l) / s_lj, and
     w_l log u_l - c_l u_l is largest at u_l = w_l / c_l; so the optimum is at most
     p . m + q . d + sum_l w_l (log(w_l / c_l) - 1).
 
@@ -34,7 +34,7 @@ class NashWelfare(ShareTask):
             return float(market.weight @ np.log(np.maximum((market.speedup * shares).sum(axis=1), 0.0)))
 
     def upper(self, market: Market, duals: Duals) -> float:
-        """Return the bound of prices and rents, at the best common factor on both."""
+        """Return the bound of prices and demand duals, at the best common factor on both."""
         cost, money = cheapest(market, duals), float(market.weight.sum())
         if not (cost > 0).all():
             return np.inf
@@ -60,11 +60,13 @@ class NashWelfare(ShareTask):
         raise NotCapable("the objective of nash-welfare has logarithms, which no MPS file holds; choose another task")
 
     def duals(self, market: Market, decision: Allocation) -> Duals | None:
-        """Return the prices and rents of the equilibrium that the policy found."""
+        """Return the prices and demand duals of the equilibrium that the policy found."""
         evidence: Any = decision.evidence
         told = (decision.solution.duals if decision.solution else None) or {"capacity": evidence.prices}
         found = told_duals(market, told)
-        if found is not None and "demand" not in told and getattr(evidence, "rents", None) is not None:
-            rents = np.where(np.isfinite(limits(market)), np.maximum(np.asarray(evidence.rents, dtype=float), 0.0), 0.0)
-            return Duals(found.capacity, rents, found.envy)
+        if found is not None and "demand" not in told and getattr(evidence, "demand_duals", None) is not None:
+            demand_duals = np.where(
+                np.isfinite(limits(market)), np.maximum(np.asarray(evidence.demand_duals, dtype=float), 0.0), 0.0
+            )
+            return Duals(found.capacity, demand_duals, found.envy)
         return found

@@ -48,7 +48,7 @@ def policies(problem: type) -> Callable[[], Iterator[tuple[str, ...]]]:
 
 
 def backends() -> Iterator[tuple[str, ...]]:
-    """Yield a row for each back end."""
+    """Yield a row for each backend."""
     for name in discovery.names(discovery.BACKENDS):
         made = discovery.backend(name)
         able = ", ".join(sorted(each.value for each in made.capabilities))

@@ -1,25 +1,25 @@
 """Audits of real clusters: who is starved, who borrows, why, and what would mend it.
 
->>> from fairopt.audit import Footing
->>> [each.value for each in Footing]
+>>> from fairopt.audit import EntitlementStatus
+>>> [each.value for each in EntitlementStatus]
 ['STARVED', 'BORROWING', 'WITHIN', 'IDLE']
 """
 
 from fairopt.audit.auditing import Audit, audit
 from fairopt.audit.explaining import Explanation, explain
-from fairopt.audit.footing import Footing, NodeFooting, TypeFooting
 from fairopt.audit.reasons import Cause, Reason, Stop
+from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
 from fairopt.audit.whatif import WhatIf, whatif
 
 __all__ = [
     "Audit",
     "Cause",
+    "EntitlementStatus",
     "Explanation",
-    "Footing",
-    "NodeFooting",
+    "NodeStatus",
     "Reason",
     "Stop",
-    "TypeFooting",
+    "TypeStatus",
     "WhatIf",
     "audit",
     "explain",

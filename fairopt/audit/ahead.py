@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from fairopt.audit.books import Books
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.spare_goods import Limit, SpareGoods, goods_of
 
 
@@ -21,12 +21,12 @@ class Ahead:
     >>> from fairopt.problem import Entitlements, Gangs, Market
     >>> gangs = Gangs.of(["A", "B"], [4, 2], users=["A", "B"], types=["H100"], tier=[0, 1])
     >>> owed = Entitlements.of(["A", "B"], ["H100"], gangs=gangs)
-    >>> books = Books(Market.of([[1], [1]], [1], users=["A", "B"], types=["H100"], entitlements=owed))
+    >>> books = EntitlementAccounts(Market.of([[1], [1]], [1], users=["A", "B"], types=["H100"], entitlements=owed))
     >>> list(Ahead(books, 0, 0, free=4)), list(Ahead(books, 1, 0, free=4))
     ([1], [])
     """
 
-    books: Books
+    books: EntitlementAccounts
     gang: int
     gpu_type: int
     free: int

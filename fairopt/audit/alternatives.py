@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairopt import discovery
-from fairopt.audit.books import Books
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.reasons import are
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy
@@ -18,7 +18,7 @@ from fairopt.errors import FairoptError, NotCapable
 from fairopt.methods.whole_gpus import whole
 from fairopt.policy import Allocation, Policy, Trait, decide
 from fairopt.policy.decide import can_be_exact
-from fairopt.policy.grounds import Grounds
+from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties import AllocationProperty, Verdict
@@ -47,7 +47,7 @@ class Alternative:
     policy: str
     shares: Array | None = None
     gains: dict[str, dict[str, Number]] = field(default_factory=dict)
-    grounds: Grounds | None = None
+    grounds: DecisionReason | None = None
     error: str = ""
     rounded: bool = False
     after: Market | None = None
@@ -104,13 +104,16 @@ def chosen(market: Market, named: AnyPolicy | Sequence[AnyPolicy] | None, source
     names = [name for name in discovery.names(discovery.POLICIES) if name in own or not large]
     found = [discovery.policy(name) for name in names]
     return sorted(
-        (each for each in found if Trait.ENTITLED in each.traits and said.said <= each.heeds),
+        (each for each in found if Trait.ENTITLED in each.traits and said.said <= each.supports),
         key=lambda each: each.name not in own,
     )
 
 
 def alternatives(
-    books: Books, policies: Sequence[Policy], properties: Sequence[AllocationProperty], watch: Callable[[str], None]
+    books: EntitlementAccounts,
+    policies: Sequence[Policy],
+    properties: Sequence[AllocationProperty],
+    watch: Callable[[str], None],
 ) -> Iterator[Alternative]:
     """Yield what each policy gives, with the ``properties`` that this has; ``watch`` is told of each before."""
     for policy in policies:
@@ -138,7 +141,7 @@ def alternative(market: Market, policy: Policy) -> Alternative:
         decision = _decided(policy, market)
     except FairoptError as error:
         return Alternative(policy.name, error=str(error))
-    grounds = decision.evidence if isinstance(decision.evidence, Grounds) else None
+    grounds = decision.evidence if isinstance(decision.evidence, DecisionReason) else None
     shares, after, rounded = decision.shares, decision.leaves(market), False
     if grounds is None:
         made = whole(market, shares)

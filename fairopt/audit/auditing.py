@@ -9,13 +9,13 @@ from functools import cached_property
 from typing import Any
 
 from fairopt import discovery
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import Alternative, alternatives, chosen, is_large
-from fairopt.audit.books import Books
 from fairopt.audit.declared import DeclaredValue, compared
-from fairopt.audit.footing import Footing, NodeFooting, footings
 from fairopt.audit.reading import Audited, read_source, with_rates, with_speedups
 from fairopt.audit.reasons import Reason, Reasons
 from fairopt.audit.spare_goods import unlooked
+from fairopt.audit.status import EntitlementStatus, NodeStatus, footings
 from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
@@ -48,12 +48,12 @@ class Audit(Tabular):
     >>> from fairopt.datasets import dataset_path
     >>> found = audit(dataset_path("SOURCES.md").parent / "clusters/kai/cluster.yaml", policies=[])
     >>> found.row("llm").footing
-    <Footing.STARVED: 'STARVED'>
+    <EntitlementStatus.STARVED: 'STARVED'>
     """
 
-    books: Books
+    books: EntitlementAccounts
     source: str
-    rows: tuple[NodeFooting, ...]
+    rows: tuple[NodeStatus, ...]
     reasons: Mapping[str, Reason]
     guarantees: tuple[BrokenGuarantee, ...]
     caps: tuple[BrokenCap, ...]
@@ -101,12 +101,12 @@ class Audit(Tabular):
         return any(each.answer in open_ for each in self.verdicts.values())
 
     @cached_property
-    def counts(self) -> dict[Footing, int]:
+    def counts(self) -> dict[EntitlementStatus, int]:
         """How many users stand in each way."""
         found = Counter(row.footing for row in self.rows if not row.is_group)
-        return {each: found[each] for each in Footing}
+        return {each: found[each] for each in EntitlementStatus}
 
-    def row(self, name: str) -> NodeFooting:
+    def row(self, name: str) -> NodeStatus:
         """Return how a user or group stands. Errors: `BadInput` where there is none of that name."""
         return self.rows[self.books.said.node(name)]
 
@@ -219,7 +219,7 @@ def audit(
     if rates is not None:
         market = with_rates(market, rates)
     with naming(next(iter(_paths(given)), "")):
-        books = Books(market)
+        books = EntitlementAccounts(market)
     rules = chosen(market, policies, source.importer)
     watch("finding who starves")
     reasons = Reasons(books)

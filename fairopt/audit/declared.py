@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import alternative
-from fairopt.audit.books import Books
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Number
@@ -60,7 +60,7 @@ def _text(value: Any) -> str:
 
 
 def compared(
-    books: Books,
+    books: EntitlementAccounts,
     declared: Mapping[str, Mapping[str, Any]],
     policies: list[Policy],
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({}),
@@ -94,7 +94,7 @@ def compared(
         yield from min(sides, key=lambda rows: sum(row.differs for row in rows))
 
 
-def _usage(books: Books) -> Iterator[tuple[str, str, Mapping[str, Number]]]:
+def _usage(books: EntitlementAccounts) -> Iterator[tuple[str, str, Mapping[str, Number]]]:
     """Yield what users and groups hold, by column: what the files call it, what adds it up, and the sums by name."""
     owed = books.said
     for called, rule, of_users in (
@@ -107,7 +107,7 @@ def _usage(books: Books) -> Iterator[tuple[str, str, Mapping[str, Number]]]:
             yield f"{called} {column}", rule, dict(zip(owed.nodes, sums[:, at].tolist(), strict=True))
 
 
-def _as_it_stands(books: Books) -> Market:
+def _as_it_stands(books: EntitlementAccounts) -> Market:
     gangs = books.gangs
     stays = gangs.select(np.flatnonzero(~gangs.pending))
     return replace(books.market, entitlements=replace(books.said, gangs=stays))

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
 from fairopt.audit.ahead import Ahead
 from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules
 from fairopt.audit.auditing import Audit, audit, reason_json
-from fairopt.audit.books import BOUNDLESS, Books
-from fairopt.audit.footing import NodeFooting
 from fairopt.audit.reasons import Reason, Reasons
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
+from fairopt.audit.status import NodeStatus
 from fairopt.audit.violations import Mend, mends
 from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
@@ -81,7 +81,7 @@ class Explanation(Tabular):
     """
 
     found: Audit
-    row: NodeFooting
+    row: NodeStatus
     path: tuple[str, ...]
     waits: tuple[WaitingGangs, ...]
     mends: tuple[Mend, ...]
@@ -188,7 +188,7 @@ def explain(
     )
 
 
-def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
+def _loans(books: EntitlementAccounts, reasons: Reasons, gang: int) -> Iterator[Loan]:
     """Yield the least that has to be given to a gang on each type, the type with the least first."""
     gangs, found = books.gangs, []
     user, gpus, name = int(gangs.user[gang]), int(gangs.gpus[gang]), gangs.names[gang]
@@ -220,7 +220,7 @@ def _loans(books: Books, reasons: Reasons, gang: int) -> Iterator[Loan]:
     yield from sorted(found, key=lambda loan: (loan.gpus, len(loan.steps)))
 
 
-def _goods_steps(books: Books, gang: int, gpu_type: int, spare: SpareGoods) -> Iterator[str]:
+def _goods_steps(books: EntitlementAccounts, gang: int, gpu_type: int, spare: SpareGoods) -> Iterator[str]:
     """Yield what a gang must be given of CPU, memory and other goods on a type, beside what is left."""
     taken = goods_of(books, [gang], gpu_type)
     for (node, column), short in spare.missing(taken).items():

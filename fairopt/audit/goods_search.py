@@ -14,7 +14,7 @@ from math import ceil, lcm
 from operator import add, ge, sub, truediv
 from typing import Any, NamedTuple
 
-from fairopt.audit.books import Books
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.spare_goods import Limit, goods_of
 from fairopt.program import Number
 
@@ -52,7 +52,12 @@ class GoodsSearch:
     """
 
     def __init__(
-        self, books: Books, gpu_type: int, missing: Mapping[Limit, Number], slack: Mapping[int, int], below: int
+        self,
+        books: EntitlementAccounts,
+        gpu_type: int,
+        missing: Mapping[Limit, Number],
+        slack: Mapping[int, int],
+        below: int,
     ) -> None:
         self.books, self.gpu_type, self.slack, self.below = books, gpu_type, slack, below
         self.limits = list(missing)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.audit.books import BOUNDLESS, Books
+from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
 from fairopt.audit.goods_search import Chosen, GoodsSearch
 from fairopt.audit.spare_goods import Limit, goods_of
 from fairopt.program import Array, Number
@@ -84,7 +84,7 @@ class Reclaim:
 
 
 def smallest(
-    books: Books,
+    books: EntitlementAccounts,
     gpu_type: int,
     needed: int,
     users: Collection[int],
@@ -99,7 +99,7 @@ def smallest(
     >>> from fairopt.problem import Entitlements, Gangs, Market
     >>> gangs = Gangs.of(["B", "B"], [4, 2], users=["B"], types=["H100"], names=["b", "c"], on=["H100", "H100"])
     >>> owed = Entitlements.of(["B"], ["H100"], guarantee={"B": [4]}, gangs=gangs)
-    >>> books = Books(Market.of([[1]], [6], users=["B"], types=["H100"], entitlements=owed))
+    >>> books = EntitlementAccounts(Market.of([[1]], [6], users=["B"], types=["H100"], entitlements=owed))
     >>> print(smallest(books, 0, 2, [0], {}))
     reclaim 2 H100: stop c of B
     """
@@ -129,7 +129,7 @@ def smallest(
 
 
 def _by_gpus(
-    books: Books, may: Mapping[int, Sequence[Chosen]], needed: int, slack: Mapping[int, int]
+    books: EntitlementAccounts, may: Mapping[int, Sequence[Chosen]], needed: int, slack: Mapping[int, int]
 ) -> list[Chosen] | None:
     """Return the best choice that frees so many GPUs, whatever else it sets free; None where that is too much work."""
     sizes = [part.gpus for parts in may.values() for part in parts if part.gang is not None]
@@ -146,18 +146,20 @@ def _by_gpus(
     return top.chosen(gpus)
 
 
-def _frees(books: Books, gpu_type: int, chosen: Sequence[Chosen], missing: Mapping[Limit, Number]) -> bool:
+def _frees(
+    books: EntitlementAccounts, gpu_type: int, chosen: Sequence[Chosen], missing: Mapping[Limit, Number]
+) -> bool:
     """Return whether a choice sets all that is missing free."""
     freed = goods_of(books, [each.gang for each in chosen if each.gang is not None], gpu_type)
     return all(freed.get(limit, 0) >= amount for limit, amount in missing.items())
 
 
-def reclaimable(books: Books, gpu_type: int, users: Collection[int]) -> int:
+def reclaimable(books: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> int:
     """Return how many GPUs of a type may be taken from users at most."""
     return sum(part.gpus for user in users for part in _parts(books, user, gpu_type))
 
 
-def _parts(books: Books, user: int, gpu_type: int) -> list[Chosen]:
+def _parts(books: EntitlementAccounts, user: int, gpu_type: int) -> list[Chosen]:
     """Return what may be stopped of a user: each preemptible gang, and single GPUs that it holds beside its gangs.
 
     First stand those that are chosen where choices are equal: of low priority, then young, then listed last,
@@ -176,7 +178,7 @@ def _parts(books: Books, user: int, gpu_type: int) -> list[Chosen]:
     return [*parts, Chosen(user, None, single)] if single > 0 else parts
 
 
-def _slack(books: Books, node: int, gpu_type: int, granted: Mapping[int, int]) -> int:
+def _slack(books: EntitlementAccounts, node: int, gpu_type: int, granted: Mapping[int, int]) -> int:
     """Return how many GPUs can be taken from a node, that is granted some, before it lacks what it holds and is owed.
 
     A part of a GPU does not count.
@@ -185,7 +187,7 @@ def _slack(books: Books, node: int, gpu_type: int, granted: Mapping[int, int]) -
     return int(min(BOUNDLESS, max(0, held - owed) // 1)) + granted.get(node, 0)
 
 
-def _below(books: Books, chosen: Sequence[Chosen], slack: Mapping[int, int]) -> dict[str, int]:
+def _below(books: EntitlementAccounts, chosen: Sequence[Chosen], slack: Mapping[int, int]) -> dict[str, int]:
     taken: dict[int, int] = {}
     for each in chosen:
         for node in (each.user, *books.above(each.user)):
@@ -193,7 +195,7 @@ def _below(books: Books, chosen: Sequence[Chosen], slack: Mapping[int, int]) -> 
     return {books.said.nodes[node]: gpus - slack[node] for node, gpus in taken.items() if gpus > slack[node]}
 
 
-def _told(books: Books, below: Mapping[str, int]) -> tuple[str, ...]:
+def _told(books: EntitlementAccounts, below: Mapping[str, int]) -> tuple[str, ...]:
     """Return who is left short of more than those inside."""
     least: dict[int, int] = {}
     told = []
@@ -229,7 +231,7 @@ class _Table(NamedTuple):
 
 
 def _up_the_tree(
-    books: Books, may: Mapping[int, list[_Table]], slack: Mapping[int, int], most: int
+    books: EntitlementAccounts, may: Mapping[int, list[_Table]], slack: Mapping[int, int], most: int
 ) -> dict[int, _Table]:
     tables: dict[int, _Table] = {}
     for node in books.said.upwards:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairopt.audit.auditing import Audit
-from fairopt.audit.footing import Footing, NodeFooting, TypeFooting
+from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
 from fairopt.bench.report.page import UNWRITABLE, templates
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import INFINITY, Number, number_text
@@ -37,7 +37,7 @@ class Bar(NamedTuple):
     owed_at: float | None
 
     @classmethod
-    def of(cls, own: TypeFooting, long: float) -> Bar:
+    def of(cls, own: TypeStatus, long: float) -> Bar:
         """Return the bar of who stands so on a type, of which ``long`` GPUs fill all of it."""
         inside = min(own.holds, own.owed)
         mark = None if own.owed == INFINITY else 100 * float(own.owed) / long
@@ -47,9 +47,9 @@ class Bar(NamedTuple):
 class BarLine(NamedTuple):
     """A line of the table of users: who, how deep in the tree, on which type, and its bar."""
 
-    row: NodeFooting
+    row: NodeStatus
     depth: int
-    own: TypeFooting
+    own: TypeStatus
     bar: Bar
     broken: bool
 
@@ -69,7 +69,7 @@ def page(found: Audit, files: Sequence[object] = ()) -> str:
         title=f"Audit of {', '.join(Path(str(file)).name for file in files) or 'a market'}",
         found=found,
         books=found.books,
-        footings=list(Footing),
+        footings=list(EntitlementStatus),
         lines=lines[:LINES],
         left_out=max(0, len(lines) - LINES),
         declared=[each for each in found.declared if each.computed is not None],
@@ -118,7 +118,7 @@ def _lines(found: Audit) -> Iterator[BarLine]:
             yield BarLine(row, depth, own, Bar.of(own, length(own)), (row.name, own.type) in broken)
 
 
-def length(*stands: TypeFooting) -> float:
+def length(*stands: TypeStatus) -> float:
     """Return how many GPUs the longest bar of these is for."""
     ends = [end for own in stands for end in (own.holds, own.owed, own.cap) if end < INFINITY]
     return float(max(1, *ends))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.audit.books import BOUNDLESS, Books, Borrowed
+from fairopt.audit.accounts import BOUNDLESS, Borrowed, EntitlementAccounts
 from fairopt.program import Number, number_text
 
 #: The most users that a sentence names, and of how many it is said at which priority they run.
@@ -72,11 +72,11 @@ class Reasons:
     >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"], names=["a", "b"], on=[None, "H100"])
     >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [4], "B": [4]}, gangs=gangs)
     >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
-    >>> print(Reasons(Books(market)).of(0))
+    >>> print(Reasons(EntitlementAccounts(market)).of(0))
     a (4 GPUs) waits: A is owed 4 more H100, 2 are free, and B holds 2 more than it is owed
     """
 
-    books: Books
+    books: EntitlementAccounts
 
     def of(self, gang: int) -> Reason:
         """Return why a pending gang waits."""

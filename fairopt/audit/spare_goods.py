@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fairopt.audit.books import Books
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Number, number_text
 
@@ -35,7 +35,7 @@ class Lack:
         return f"{self.gang} waits still: it takes {number_text(self.amount)} {self.good}, and {most}"
 
 
-def goods_of(books: Books, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
+def goods_of(books: EntitlementAccounts, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
     """Return what gangs on a type take together, of each limit that they count for."""
     total: dict[Limit, Number] = {}
     for gang in gangs:
@@ -54,13 +54,13 @@ class SpareGoods:
     >>> from fairopt.problem.entitled_rows import Good
     >>> gangs = Gangs.of(["A", "B"], [1, 1], users=["A", "B"], types=["T"], on=[None, "T"], other={"cpu": [6, 4]})
     >>> owed = Entitlements.of(["A", "B"], ["T"], goods={Good("cpu", "all"): 8}, gangs=gangs)
-    >>> books = Books(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=owed))
+    >>> books = EntitlementAccounts(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=owed))
     >>> spare, freed = SpareGoods(books), goods_of(books, [1], 0)
     >>> spare.missing(goods_of(books, [0], 0)), spare.lack(0, 0, {}).most, spare.lack(0, 0, freed)
     ({(-1, 1): Fraction(2, 1)}, Fraction(4, 1), None)
     """
 
-    def __init__(self, books: Books) -> None:
+    def __init__(self, books: EntitlementAccounts) -> None:
         self.books = books
         self._free = books.said.stock - books.said.held[:, books.k :].sum(axis=0)
         self._used: dict[Limit, Number] = {}
@@ -105,13 +105,13 @@ class SpareGoods:
         return tuple(dict.fromkeys(self.books.said.goods[each - self.books.k].resource for each in sorted(columns)))
 
 
-def freed_by(books: Books, gpu_type: int, users: Collection[int]) -> dict[Limit, Number]:
+def freed_by(books: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> dict[Limit, Number]:
     """Return what all preemptible gangs of users on a type would set free."""
     runs = (gang for user in users for gang in books.running.get((user, gpu_type), []))
     return goods_of(books, [gang for gang in runs if books.gangs.preemptible[gang]], gpu_type)
 
 
-def beside_served(books: Books) -> tuple[SpareGoods, dict[int, dict[Limit, Number]]]:
+def beside_served(books: EntitlementAccounts) -> tuple[SpareGoods, dict[int, dict[Limit, Number]]]:
     """Return what is left where the starving gangs run that free GPUs serve, and what each of those takes.
 
     Those that find too little of a good do not run.
@@ -125,7 +125,7 @@ def beside_served(books: Books) -> tuple[SpareGoods, dict[int, dict[Limit, Numbe
     return spare, taken
 
 
-def unlooked(books: Books) -> Iterator[str]:
+def unlooked(books: EntitlementAccounts) -> Iterator[str]:
     """Yield the resources that nobody can look at: the file has no stock of them, on some types or all, or no needs."""
     types, needs = books.market.types, books.gangs.resources
     for each in dict.fromkeys((*(good.resource for good in books.said.goods), *needs)):

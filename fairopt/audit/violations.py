@@ -9,7 +9,7 @@ from math import ceil
 
 import numpy as np
 
-from fairopt.audit.books import Books
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.mending import Reclaim, reclaimable, smallest
 from fairopt.audit.reasons import MOST_HOLDERS, NAMED
 from fairopt.audit.spare_goods import Lack, SpareGoods, beside_served, freed_by, goods_of
@@ -79,7 +79,7 @@ class Mend:
         return f"{self.reclaim}. Then {some} {runs}{enough}{count}" + f"; {lacks}" * bool(lacks)
 
 
-def broken_guarantees(books: Books) -> Iterator[BrokenGuarantee]:
+def broken_guarantees(books: EntitlementAccounts) -> Iterator[BrokenGuarantee]:
     """Yield the guarantees that others' borrowing breaks.
 
     A starving gang that no free GPUs serve and that no cap stops counts for its user where it fits into what that is
@@ -97,7 +97,7 @@ def broken_guarantees(books: Books) -> Iterator[BrokenGuarantee]:
         yield BrokenGuarantee(books.said.nodes[node], books.market.types[j], gpus, names, len(holders))
 
 
-def broken_caps(books: Books) -> Iterator[BrokenCap]:
+def broken_caps(books: EntitlementAccounts) -> Iterator[BrokenCap]:
     """Yield the caps that are broken, each with the smallest reclaim inside that mends it."""
     said = books.said
     for node, column in np.argwhere(books.over_cap).tolist():
@@ -109,7 +109,7 @@ def broken_caps(books: Books) -> Iterator[BrokenCap]:
         yield BrokenCap(said.nodes[node], said.columns[column], holds, cap, mend)
 
 
-def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
+def mends(books: EntitlementAccounts, only: int | None = None) -> Iterator[Mend]:
     """Yield, type by type, the smallest reclaim that lets all starving gangs run; of the gangs of one node, ``only``.
 
     Where not enough can be reclaimed for all, or caps leave no room for all, gangs of high priority, and then those
@@ -131,7 +131,7 @@ def mends(books: Books, only: int | None = None) -> Iterator[Mend]:
 
 
 def _on_type(
-    books: Books, j: int, gangs: list[int], users: list[int], spare: SpareGoods, only: int | None
+    books: EntitlementAccounts, j: int, gangs: list[int], users: list[int], spare: SpareGoods, only: int | None
 ) -> Iterator[Mend]:
     """Yield the mend on one type; none where what is free is enough. ``spare`` is left as it is after it."""
     free = int(books.left[j]) if only is None else books.free_for(only, j)
@@ -152,7 +152,7 @@ def _on_type(
 
 
 def _helped(
-    books: Books, j: int, gangs: list[int], there: int, spare: SpareGoods, users: list[int]
+    books: EntitlementAccounts, j: int, gangs: list[int], there: int, spare: SpareGoods, users: list[int]
 ) -> tuple[list[int], dict[int, int], tuple[Lack, ...]]:
     """Return the gangs that can run if all is reclaimed, what GPUs each node gets, and what others lack of goods."""
     helped: list[int] = []

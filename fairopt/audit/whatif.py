@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.audit.auditing import Audit, audit, reason_json
-from fairopt.audit.footing import Footing
 from fairopt.audit.settings import SetTo, read_setting, with_settings
+from fairopt.audit.status import EntitlementStatus
 from fairopt.discovery import AnyPolicy
 from fairopt.importing.imported import Imported
 from fairopt.problem import Market
@@ -20,13 +20,13 @@ from fairopt.program import Number, number_text
 from fairopt.properties.verdict import Verdict, plain
 
 
-class FootingChange(NamedTuple):
+class StatusChange(NamedTuple):
     """How a user or group stands on a type, before and after."""
 
     name: str
     type: str
-    before: Footing
-    after: Footing
+    before: EntitlementStatus
+    after: EntitlementStatus
 
 
 class GivenGpus(NamedTuple):
@@ -61,21 +61,21 @@ class WhatIf(Tabular):
         )
 
     @cached_property
-    def footings(self) -> tuple[FootingChange, ...]:
+    def footings(self) -> tuple[StatusChange, ...]:
         """Whose footing changes, by type."""
         return tuple(self._footings())
 
-    def _footings(self) -> Iterator[FootingChange]:
+    def _footings(self) -> Iterator[StatusChange]:
         old, new = ({row.name: row for row in each.rows} for each in (self.before, self.after))
         types = dict.fromkeys((*self.before.market.types, *self.after.market.types))
         for name in dict.fromkeys((*old, *new)):
             for kind in types:
                 was, now = (
-                    Footing.IDLE if name not in rows or (own := rows[name].on(kind)) is None else own.footing
+                    EntitlementStatus.IDLE if name not in rows or (own := rows[name].on(kind)) is None else own.footing
                     for rows in (old, new)
                 )
                 if was is not now:
-                    yield FootingChange(name, kind, was, now)
+                    yield StatusChange(name, kind, was, now)
 
     @cached_property
     def given(self) -> tuple[GivenGpus, ...]:

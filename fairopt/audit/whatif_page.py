@@ -7,14 +7,14 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from fairopt.audit.footing import Footing, NodeFooting, TypeFooting
 from fairopt.audit.page import ANSWERS, LINES, OTHERS, Bar, audit_templates, length
+from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
 from fairopt.audit.whatif import WhatIf
 from fairopt.bench.report.page import UNWRITABLE
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import INFINITY, Number
 
-#: The numbers of a line, as a head says them, and what they are called in `TypeFooting`.
+#: The numbers of a line, as a head says them, and what they are called in `TypeStatus`.
 NUMBERS = {"held": "holds", "owed": "owed", "cap": "cap", "asks": "asks", "short": "short", "borrows": "borrows"}
 
 
@@ -24,8 +24,8 @@ class ChangedLine(NamedTuple):
     name: str
     is_group: bool
     type: str
-    before: TypeFooting
-    after: TypeFooting
+    before: TypeStatus
+    after: TypeStatus
     bars: tuple[Bar, Bar]
 
 
@@ -46,7 +46,7 @@ def page(found: WhatIf, files: Sequence[object] = ()) -> str:
         .render(
             title=of if found.settings or len(names) != 2 else f"From {names[0]} to {names[1]}",
             found=found,
-            footings=list(Footing),
+            footings=list(EntitlementStatus),
             lines=lines[:LINES],
             left_out=max(0, len(lines) - LINES),
             numbers=NUMBERS,
@@ -72,10 +72,10 @@ def _lines(found: WhatIf) -> Iterator[ChangedLine]:
                 yield ChangedLine(name, is_group, kind, before, after, (Bar.of(before, long), Bar.of(after, long)))
 
 
-def _stands(row: NodeFooting | None, kind: str) -> TypeFooting:
+def _stands(row: NodeStatus | None, kind: str) -> TypeStatus:
     """Return how a user or group stands on a type; one that is not there holds, is owed and asks for nothing."""
     own = None if row is None else row.on(kind)
-    return own or TypeFooting(kind, Footing.IDLE, 0, 0, 0, INFINITY, 0, 0, 0)
+    return own or TypeStatus(kind, EntitlementStatus.IDLE, 0, 0, 0, INFINITY, 0, 0, 0)
 
 
 def _given(found: WhatIf) -> Mapping[str, str | dict[str, dict[str, tuple[Number, Number]]]]:

@@ -1,4 +1,4 @@
-"""Back ends: one file per solver library, all behind `Backend.solve`.
+"""Backends: one file per solver library, all behind `Backend.solve`.
 
 >>> from fairopt.program import Formulation
 >>> p = Formulation("one machine")

@@ -114,7 +114,7 @@ class Cvxpy(Backend):
 
 
 class _Conic(Cvxpy):
-    """A solver that has a back end of its own, called as cvxpy calls it, in lower case."""
+    """A solver that has a backend of its own, called as cvxpy calls it, in lower case."""
 
     def __init__(self) -> None:
         super().__init__(self.name.upper())

@@ -1,4 +1,4 @@
-"""HiGHS through highspy: the default back end for linear and mixed-integer programs.
+"""HiGHS through highspy: the default backend for linear and mixed-integer programs.
 
 `Highs.solve` answers one program. `Highs.opened` keeps the model loaded: each further program of the same structure
 is compared with the loaded one, only the numbers that differ are passed on, and the simplex starts from the last basis.
@@ -254,7 +254,7 @@ def load(highs: highspy.Highs, program: Program) -> None:
         program.integer.astype(np.int32),
     )  # fmt: skip
     if _bad(status):
-        otherwise = "measure in other units" if program.integer.any() else "decide with the exact back end"
+        otherwise = "measure in other units" if program.integer.any() else "decide with the exact backend"
         raise NotSolved(f"numerically out of range for HiGHS: a number of {program.name!r}; {otherwise}")
 
 

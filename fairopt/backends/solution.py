@@ -1,6 +1,6 @@
-"""What a solver (a back end or a method) returns, and the conventions that all solvers keep.
+"""What a solver (a backend or a method) returns, and the conventions that all solvers keep.
 
-The dual convention, for every back end and both senses
+The dual convention, for every backend and both senses
 -------------------------------------------------------
 1. The dual of a row is the rate at which the *objective as stated* changes when the row's active bound is raised:
    d objective / d bound. It does not matter whether the program maximises or minimises.
@@ -27,7 +27,7 @@ from fairopt.program import Array, Number, Program, number_text
 
 
 class Status(enum.Enum):
-    """How solving ended, in the same words for all back ends; `Solution.raw_status` has the solver's own."""
+    """How solving ended, in the same words for all backends; `Solution.raw_status` has the solver's own."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -73,15 +73,15 @@ class OnDemand(Mapping[str, Any]):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """An answer to one program, from a back end or a method.
+    """An answer to one program, from a backend or a method.
 
     Shapes: ``x`` and ``reduced_cost`` have one entry per variable, ``dual`` one per row; each is None when the solver
     gives none. ``x`` is present whenever any point was found, also at a limit: an incumbent is never discarded.
     ``bound`` is the best bound on the objective that the solver proved. ``conflict`` names constraints that cannot hold
-    together (irreducible where the back end says so); for a library that names none, HiGHS has sought them. ``seconds``
+    together (irreducible where the backend says so); for a library that names none, HiGHS has sought them. ``seconds``
     is the time inside the solver.
 
-    ``farkas`` proves infeasibility, where the back end has a proof: one multiplier per row, which goes with the row's
+    ``farkas`` proves infeasibility, where the backend has a proof: one multiplier per row, which goes with the row's
     lower bound where it is positive and with the upper bound where it is negative. For every point that satisfies the
     rows, ``farkas @ A @ x`` is at least the sum of multiplier times bound. For every point within the variables'
     bounds, it is less. ``ray`` proves unboundedness together with ``x``: a direction, one entry per variable, that
@@ -164,7 +164,7 @@ class Solution:
             Status.UNBOUNDED: "the objective has no limit; a constraint is missing",
             Status.INFEASIBLE_OR_UNBOUNDED: "the constraints contradict each other or the objective has no limit",
             Status.LIMIT: f"a limit was reached{found}",
-            Status.INACCURATE: "it stopped short of its tolerance; rational numbers, another back end or a looser "
+            Status.INACCURATE: "it stopped short of its tolerance; rational numbers, another backend or a looser "
             "tolerance may do",
         }.get(self.status, "the solver failed")
 

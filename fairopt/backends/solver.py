@@ -1,7 +1,7 @@
-"""Solvers: back ends for any program, methods for one policy's problem, and a `Session` of either.
+"""Solvers: backends for any program, methods for one policy's problem, and a `Session` of either.
 
 Capabilities are declared on the class and fail closed: what is not declared is refused with `NotCapable` before any
-solver runs. An option that a back end would ignore is refused in the same way.
+solver runs. An option that a backend would ignore is refused in the same way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Capability(enum.Enum):
-    """What a back end may declare; the value of each is its wording in messages.
+    """What a backend may declare; the value of each is its wording in messages.
 
     >>> Capability.DUALS.value
     'dual values'
@@ -94,7 +94,7 @@ class Options:
 
 @runtime_checkable
 class Solver(Protocol):
-    """What fairopt needs of a back end; one from outside need not inherit from `Backend`.
+    """What fairopt needs of a backend; one from outside need not inherit from `Backend`.
 
     >>> from fairopt.backends import Highs
     >>> isinstance(Highs(), Solver)
@@ -137,7 +137,7 @@ class Backend(ABC):
     install: ClassVar[str] = ""
     number: ClassVar[type] = float
     #: How many times as long as a step of HiGHS a solve takes, which under a time limit then runs in a process that can
-    #: be ended (`fairopt.backends.apart`); 0: it never does. Only back ends of fairopt can.
+    #: be ended (`fairopt.backends.apart`); 0: it never does. Only backends of fairopt can.
     endable: ClassVar[int] = 0
 
     @classmethod
@@ -190,31 +190,31 @@ class Backend(ABC):
         return trusted(program, asked(self.solve, program, self.name))
 
     def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
-        """Return what answers one program after another; a back end may keep a model loaded in between."""
+        """Return what answers one program after another; a backend may keep a model loaded in between."""
         return partial(self.solve, **asdict(options or Options()))
 
     def check(self, program: Program, options: Options) -> None:
         """Raise `NotInstalled` or `NotCapable` if solving would have to guess or ignore something."""
         if missing := self.missing():
             install = f"'{self.install}'" if self.install else " ".join(missing)
-            raise NotInstalled(f"back end {self.name!r} needs {', '.join(missing)}: pip install {install}")
+            raise NotInstalled(f"backend {self.name!r} needs {', '.join(missing)}: pip install {install}")
         asked = {Capability.INTEGERS: program.integer.any(), Capability.LOGARITHMS: program.logarithms is not None}
         needs = options.given().keys() | {need for need, there in asked.items() if there}
         if lacking := sorted(need.value for need in needs - self.capabilities):
             raise NotCapable(
-                f"back end {self.name!r} has no {', no '.join(lacking)}, which {program.name!r} was asked with; "
+                f"backend {self.name!r} has no {', no '.join(lacking)}, which {program.name!r} was asked with; "
                 "`fairopt backends` lists what each can do"
             )
 
     @abstractmethod
     def _solve(self, program: Program, options: Options) -> Solution:
-        """Solve a program that has passed `check` and is in the back end's number type."""
+        """Solve a program that has passed `check` and is in the backend's number type."""
 
 
 class Method:
     """A policy's own algorithm; `Policy.decide` carries out its steps.
 
-    It is listed, named, chosen and refused like a back end. ``number`` is the number type of its answers: float, or
+    It is listed, named, chosen and refused like a backend. ``number`` is the number type of its answers: float, or
     None for that of the problem. ``capabilities`` are the options that it supports beside the time limit, which
     `fairopt.policy.decide.decide` keeps for all: a loop that may last asks `fairopt.deadline.left` in each turn.
 
@@ -260,7 +260,7 @@ class ProgramMethod(Method, ABC):
 
 
 def _afresh(solver: Solver, options: Options, program: Program) -> Solution:
-    """Ask a back end from outside, which starts afresh with every program."""
+    """Ask a backend from outside, which starts afresh with every program."""
     return solver.solve(program, **asdict(replace(options, time_limit=left())))
 
 
@@ -269,7 +269,7 @@ class Session:
 
     With ``warm`` each decision starts from the one before, the first from ``start``; else each starts from ``start``.
     Where optima tie, it may then find another than a fresh session does. ``seconds`` adds up the solver's own time.
-    ``surely`` is for whoever has a better way: an optimum in floats that may be wrong is then refused.
+    ``exact_fallback`` is for whoever has a better way: an optimum in floats that may be wrong is then refused.
 
     Errors: those of the solver.
 
@@ -290,39 +290,39 @@ class Session:
         start: Solution | None = None,
     ) -> None:
         self.solver, self.options, self.warm = solver, options or Options(), warm
-        self.seconds, self.surely = 0.0, False
+        self.seconds, self.exact_fallback = 0.0, False
         self._ask: Callable[[Program], Solution] | None = None
         if not isinstance(solver, Method):
-            # the time limit is kept by who decides, also where a back end has no such option
+            # the time limit is kept by who decides, also where a backend has no such option
             free = replace(self.options, time_limit=None)
             self._ask = solver.opened(free) if isinstance(solver, Backend) else partial(_afresh, solver, free)
         self._last = start
 
     @property
     def method(self) -> Method | None:
-        """The policy's own method, None where the solver is a back end."""
+        """The policy's own method, None where the solver is a backend."""
         return self.solver if isinstance(self.solver, Method) else None
 
     @property
     def backend(self) -> Solver:
-        """The back end; errors: `NotCapable` where the solver is a method."""
+        """The backend; errors: `NotCapable` where the solver is a method."""
         if isinstance(self.solver, Method):
             raise NotCapable(f"{self.solver.name} is a policy's own method and solves no programs")
         return self.solver
 
     @property
     def number(self) -> type:
-        """The number type of the back end."""
+        """The number type of the backend."""
         return self.backend.number
 
     def next(self) -> Session:
         """Return the session for the next decision: this one where it is warm, else a fresh one."""
         following = self if self.warm else Session(self.solver, self.options, start=self._last)
-        following.surely = self.surely
+        following.exact_fallback = self.exact_fallback
         return following
 
     def __call__(self, program: Program) -> Solution:
-        """Return the back end's answer to ``program``, optimal or not."""
+        """Return the backend's answer to ``program``, optimal or not."""
         ask = self._ask or self.backend.solve  # of a method, the second is refused
         solution = asked(ask, program, self.solver.name)
         self.seconds += solution.seconds
@@ -332,7 +332,7 @@ class Session:
     def optimum(self, program: Program) -> Solution:
         """Return the optimal answer to ``program``, as far as it can be `trusted`; errors: `NotSolved`."""
         solution = trusted(program, self(program))
-        if self.surely:
+        if self.exact_fallback:
             refuse_unsure(program, solution)
         return solution
 
@@ -348,7 +348,7 @@ class Session:
         if solution.status is Status.LIMIT:
             left(found=solution)
         solution.require_optimal()
-        if self.surely:
+        if self.exact_fallback:
             refuse_wide(solution)
         if self.warm:
             self._last = solution

@@ -21,7 +21,7 @@ from fairopt.program import INFINITY, ROUNDING, Array, Program, Sense
 from fairopt.program.numbers import at_in_pieces, in_pieces, number_text
 
 #: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
-#: times what the loosest back end (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
+#: times what the loosest backend (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
 BROKEN = 1e-5
 #: So near to a whole number is an integer variable in floats; HiGHS leaves a tenth.
 INTEGRAL = 1e-5
@@ -40,7 +40,7 @@ WIDE = 1e-7
 
 
 def refuse_broken(program: Program, solution: Solution) -> Array:
-    """Raise `NotSolved` if a point that a back end calls optimal breaks the constraints, or is not whole.
+    """Raise `NotSolved` if a point that a backend calls optimal breaks the constraints, or is not whole.
 
     Returns what the point makes of each row, which takes long in rationals.
     """
@@ -106,7 +106,7 @@ def well_formed(program: Program, solution: Solution, method: str = "solve") -> 
 
 
 def asked(solve: Callable[[Program], Solution], program: Program, who: str) -> Solution:
-    """Return what ``solve`` of back end ``who`` answers, if it is `well_formed`.
+    """Return what ``solve`` of backend ``who`` answers, if it is `well_formed`.
 
     Errors: those of fairopt as they are; `NotSolved` for whatever else the solver breaks off with.
     """
@@ -177,7 +177,7 @@ def refuse_unconfirmed(program: Program, solution: Solution, activity: Array) ->
     part = 0 if x.dtype == object else UNCONFIRMED if program.logarithms is None else BY_TANGENT
     if not gap <= part * size:
         linear = program.logarithms is None
-        remedy = "decide with the exact back end" if linear else "give weights and speedups that are less far apart"
+        remedy = "decide with the exact backend" if linear else "give weights and speedups that are less far apart"
         says = f"{solution.backend} calls a point optimal that by its duals may be {number_text(gap)} from the optimum"
         raise NotSolved(
             f"{says}; {remedy}",

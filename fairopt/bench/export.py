@@ -249,7 +249,7 @@ class _Maker:
                 found = replace(found, x=np.where(program.integer, np.round(found.x), found.x), dual=dual)
         else:
             found = Exact().solve(program, time_limit=self.time_limit)
-            by = f"fairopt's exact back end: {found.raw_status}"
+            by = f"fairopt's exact backend: {found.raw_status}"
         if found.status not in (Status.OPTIMAL, Status.LIMIT):
             raise NotWritten(f"its program has no optimum: {found.raw_status}")
         try:

@@ -12,6 +12,7 @@ import numpy as np
 from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate, OfAllocation
 from fairopt.certificates.parts import (
+    DemandDuals,
     Duals,
     Gap,
     KnownPolicy,
@@ -19,7 +20,6 @@ from fairopt.certificates.parts import (
     Part,
     Policy,
     Prices,
-    Rents,
     Shares,
     UpTo,
     User,
@@ -117,7 +117,7 @@ class Dominance(OfAllocation):
 class ParetoProof(OfAllocation):
     """``allocation`` maximises the sum of throughputs by positive ``weights`` (n,): it is Pareto-efficient.
 
-    The proof is the dual solution: ``prices`` (k,) of GPUs, and ``rents`` (n,), the duals of the users' demands.
+    The proof is the dual solution: ``prices`` (k,) of GPUs, and ``demand_duals`` (n,), the duals of the users' demands.
 
     >>> market = Market.of([[1, 2]], [1, 1])
     >>> ParetoProof(market, [[1, 1]], weights=[1], prices=[1, 2]).to_json()['prices']
@@ -127,7 +127,7 @@ class ParetoProof(OfAllocation):
     kind: ClassVar[str] = "pareto_weights"
     weights: Annotated[Array, Part("numbers", "A weight for each user.")]
     prices: Prices
-    rents: Rents | None = None
+    demand_duals: DemandDuals | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,8 @@ class WaterFillingProof(OfAllocation):
 class NashEquilibrium(OfAllocation):
     """``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all buy their best bundle.
 
-    With ``rents`` (n,), the duals of the users' demands, a GPU costs a user its price and the user's rent.
+    With ``demand_duals`` (n,), the duals of the users' demands, a GPU costs a user its price and the user's demand
+    dual.
 
     >>> market = Market.of([[1, 2]], [1, 1])
     >>> NashEquilibrium(market, [[1, 1]], prices=['1/3', '2/3']).to_json()['prices']
@@ -225,15 +226,15 @@ class NashEquilibrium(OfAllocation):
     kind: ClassVar[str] = "equilibrium"
     decision: ClassVar[bool] = True
     prices: Prices
-    rents: Rents | None = None
+    demand_duals: DemandDuals | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class NashBounds(OfAllocation):
     """Where Nash welfare is largest, the utility of each user lies between ``lower`` and ``upper`` (n,).
 
-    ``allocation`` is feasible. By ``prices`` (k,) and ``rents`` (n,), the duals of the users' demands, the sum of
-    weight times log utility is less than ``gap`` below the largest.
+    ``allocation`` is feasible. By ``prices`` (k,) and ``demand_duals`` (n,), the duals of the users' demands, the sum
+    of weight times log utility is less than ``gap`` below the largest.
 
     >>> market = Market.of([[1, 2]], [1, 1], demand=[1])
     >>> NashBounds(market, [[0, 1]], ['0', '1/2'], ['1/2'], '1/50', ['9/5'], ['49/20']).kind
@@ -242,7 +243,7 @@ class NashBounds(OfAllocation):
 
     kind: ClassVar[str] = "nash_bounds"
     prices: Prices
-    rents: Rents
+    demand_duals: DemandDuals
     gap: Annotated[Fraction, Part("amount", "The gap between the allocation and the largest Nash welfare, at most.")]
     lower: Annotated[Array, Part("numbers", "The least that each user's utility can be.")]
     upper: Annotated[Array, Part("numbers", "The most that each user's utility can be.")]
@@ -349,7 +350,7 @@ class Extreme(Certificate):
 
     @classmethod
     def over(cls, choices: Program, weights: Array, sense: Sense, decision: Certificate, solve: Any) -> Extreme:
-        """Optimise over the program of all choices with an exact back end's ``solve``, and return the certificate."""
+        """Optimise over the program of all choices with an exact backend's ``solve``, and return the certificate."""
         program = on_shares(choices, weights, sense)
         return cls(
             of=decision, sense=sense.value, weights=weights, **_optimum(program, solve(program).require_optimal())

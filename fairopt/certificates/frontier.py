@@ -43,7 +43,7 @@ class FrontierProof(Certificate):
 class EfficientFrontierProof(FrontierProof):
     """The same of Pareto-efficient allocations: all points have the largest sum of throughputs by positive ``weights``.
 
-    Their mixtures have it too. ``prices`` (k,) of GPUs, and ``rents`` (n,), the duals of demands, prove it.
+    Their mixtures have it too. ``prices`` (k,) of GPUs, and ``demand_duals`` (n,), the duals of demands, prove it.
 
     >>> EfficientFrontierProof.kind
     'frontier'
@@ -51,4 +51,4 @@ class EfficientFrontierProof(FrontierProof):
 
     weights: Annotated[Array, Part("numbers", "A weight for each user.")]
     prices: Prices
-    rents: Annotated[Array, Part("numbers", "What a right to one more GPU is worth to each user.")] | None = None
+    demand_duals: Annotated[Array, Part("numbers", "What a right to one more GPU is worth to each user.")] | None = None

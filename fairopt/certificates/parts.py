@@ -48,7 +48,7 @@ Variables: TypeAlias = Annotated[
     Mapping[str, Fraction], Part("variables", "The values of the program's variables other than shares.")
 ]
 Prices: TypeAlias = Annotated[Array, Part("numbers", "A price for each type.")]
-Rents: TypeAlias = Annotated[Array, Part("numbers", "What a right to one more GPU is worth to each user.")]
+DemandDuals: TypeAlias = Annotated[Array, Part("numbers", "What a right to one more GPU is worth to each user.")]
 Policy: TypeAlias = Annotated[str, Part("name", "The policy.")]
 KnownPolicy: TypeAlias = Annotated[
     str,

@@ -47,7 +47,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "explain": Command("fairopt.cli.auditing", "explain", "Say why one user has what it has, and what would help."),
         "whatif": Command("fairopt.cli.auditing", "whatif", "Say what a change of quotas, caps or weights would do."),
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
-        "backends": Command("fairopt.cli.listing", "backends", "List the back ends and what each can do."),
+        "backends": Command("fairopt.cli.listing", "backends", "List the backends and what each can do."),
         "properties": Command("fairopt.cli.listing", "properties", "List the properties and their definitions."),
         "plugins": Command("fairopt.cli.listing", "plugins", "List what other packages bring, commands too."),
         "datasets": Command("fairopt.cli.data", "datasets", "List the data sets, or write one to a file."),

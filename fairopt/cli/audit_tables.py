@@ -8,7 +8,7 @@ from textwrap import shorten
 
 from rich.text import Text
 
-from fairopt.audit import Audit, Explanation, Footing, NodeFooting, WhatIf
+from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, WhatIf
 from fairopt.audit.alternatives import Alternative
 from fairopt.cli.tables import MARKS, answers, say, table_of, what_shows
 from fairopt.importing.imported import Unplaced
@@ -19,9 +19,13 @@ from fairopt.properties import Verdict
 ROWS, REASONS, UNPLACED = 40, 12, 5
 #: The longest line of what has no place.
 SHORT = 160
-STYLES: Mapping[Footing, str] = {Footing.STARVED: "red", Footing.BORROWING: "yellow", Footing.IDLE: "dim"}
+STYLES: Mapping[EntitlementStatus, str] = {
+    EntitlementStatus.STARVED: "red",
+    EntitlementStatus.BORROWING: "yellow",
+    EntitlementStatus.IDLE: "dim",
+}
 #: Who is shown first.
-ORDER = {each: number for number, each in enumerate(Footing)}
+ORDER = {each: number for number, each in enumerate(EntitlementStatus)}
 
 
 def audit(found: Audit, *, in_full: bool) -> None:
@@ -80,7 +84,7 @@ def _rows(found: Audit, *, in_full: bool) -> None:
         for own in row.types
         if own.holds or own.asks or in_full or not busy
     ]
-    last: NodeFooting | None = None
+    last: NodeStatus | None = None
     for row, own in lines if in_full else lines[:ROWS]:
         name = f"({row.name})" if row.is_group else row.name
         first = (name, row.group) if row is not last else ("", "")
@@ -112,7 +116,7 @@ def _past_use(found: Audit, *, in_full: bool) -> None:
 
 
 def _reasons(found: Audit, *, in_full: bool) -> None:
-    starved = {row.name for row in found.rows if row.footing is Footing.STARVED}
+    starved = {row.name for row in found.rows if row.footing is EntitlementStatus.STARVED}
     ordered = sorted(found.reasons.items(), key=lambda each: each[0] not in starved)
     if ordered:
         say("Why they wait:")

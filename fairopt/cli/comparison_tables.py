@@ -155,11 +155,11 @@ def _cells(row: Row) -> dict[tuple[str, str], Verdict]:
 def _cell(verdict: Verdict | None, *, with_margin: bool) -> Text:
     if verdict is None:
         return Text("-")
-    surely = verdict.exact or verdict.answer not in (Answer.HOLDS, Answer.FAILS)
+    exact_fallback = verdict.exact or verdict.answer not in (Answer.HOLDS, Answer.FAILS)
     margin = f" {_short(verdict.margin)}" if with_margin and verdict.answer is Answer.FAILS else ""
     up_to = verdict.boundary.error if isinstance(verdict.boundary, Reach) else None
     said = CELLS[verdict.answer] if up_to is None else f"to {percent(up_to)}"
-    return Text(f"{'' if surely else '~'}{said}{margin}", style=STYLES[verdict.answer])
+    return Text(f"{'' if exact_fallback else '~'}{said}{margin}", style=STYLES[verdict.answer])
 
 
 def _short(margin: Number | None) -> str:

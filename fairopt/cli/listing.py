@@ -41,7 +41,7 @@ Backend = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="A back end, or a method of the policy, by name; auto: the policy's own choice.",
+        help="A backend, or a method of the policy, by name; auto: the policy's own choice.",
         autocompletion=completing.BACKENDS,
     ),
 ]
@@ -86,7 +86,7 @@ def policies(
 
 
 def backends(json_: AsJson = False) -> None:
-    """List the back ends, what each can do, and whether it is available here."""
+    """List the backends, what each can do, and whether it is available here."""
     listed = chosen(None, discovery.BACKENDS, partial(discovery.load, discovery.BACKENDS))
     show(json_, as_json.backends(listed), lambda: tables.backends(listed))
 

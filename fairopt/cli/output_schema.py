@@ -36,7 +36,7 @@ _STATUS: Keys = {
     "status": (TEXT, "`optimal` or `decided`; else why there is no answer."),
 }
 _DECISION: Keys = {
-    "backend": (or_null(TEXT), "The back end that was asked for, or auto."),
+    "backend": (or_null(TEXT), "The backend that was asked for, or auto."),
     "objective": (or_null(NUMBER), "What is optimised, in the policy's own unit."),
     "users": (NAMES, "The users, in the order of the rows."),
     "types": (NAMES, "The GPU types, in the order of the columns."),
@@ -103,7 +103,7 @@ _SCHEDULE: Keys = {
     "admissions": (listed(OBJECT), "Each decision, in order."),
     "payments": (listed(OBJECT), "Who pays whom."),
     "options": (NAMES, "What --set gave."),
-    "backend": (or_null(TEXT), "The back end that was asked for, or auto."),
+    "backend": (or_null(TEXT), "The backend that was asked for, or auto."),
     "revenue": (NUMBER, "The total utility of the jobs that run."),
     "gains": (by_name(NUMBER), "Utility less payments, by tenant."),
     "unscheduled": (NAMES, "The jobs that do not run."),
@@ -278,14 +278,14 @@ _PARTS: Mapping[str, Schema] = {
             "decides": ({"enum": list(DECIDES.values())}, "What it decides."),
             "own_algorithm": (TRUTH, "Whether it has a method of its own."),
             "methods": (NAMES, "Its methods; the first is the default."),
-            "program": (TRUTH, "Whether a back end can decide it."),
+            "program": (TRUTH, "Whether a backend can decide it."),
             "available": (TRUTH, "Whether it can decide here."),
             "options": (listed(object_of("An option.", _OPTION)), "What --set takes."),
             "claims": (listed(OBJECT), "What its source claims."),
         },
     ),
     "backend": object_of(
-        "A back end.",
+        "A backend.",
         {
             **VERSION,
             "name": _LISTED["name"],

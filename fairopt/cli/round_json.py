@@ -99,4 +99,4 @@ class RoundRows:
                 *(ran.completed, ran.lost),
             )
         for name in record.waiting:
-            yield (*when, name, *self._whose[name], "misfit" if name in record.misfits else "waited", *nothing)
+            yield (*when, name, *self._whose[name], "misfit" if name in record.unschedulable else "waited", *nothing)

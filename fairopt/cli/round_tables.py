@@ -53,7 +53,7 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
     for what, names in (
         ("not completed", found.unfinished),
         ("never started", found.never_started),
-        ("fit no type of the cluster", found.misfits),
+        ("fit no type of the cluster", found.unschedulable),
     ):
         if names:
             say(f"{what}: {some_of(names)}")
@@ -89,12 +89,12 @@ class RunProgress:
         for row in (*changes.stopped, *changes.lost, *(each.row for each in changes.placed)):
             self._stop(row, float(changes.begin))
         self._part |= dict.fromkeys(changes.arrived, 0.0)
-        self._jobs -= len(changes.misfits)
+        self._jobs -= len(changes.unschedulable)
         for each in changes.placed:
             if each.row not in changes.lost:
                 begin = float(changes.begin) + float(each.setup)
                 self._running[each.row] = begin, float(each.speed / self._work[each.row])
-        for row in (*changes.completed, *changes.misfits):
+        for row in (*changes.completed, *changes.unschedulable):
             self._running.pop(row, None)
             del self._part[row]
         self.completed += len(changes.completed)

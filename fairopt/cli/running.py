@@ -247,4 +247,4 @@ def found_complete(after: Snapshot, trace: Trace, cluster: Cluster) -> bool:
     if after.arrived < len(trace.jobs):
         return False
     rows = list(after.present)
-    return not rows or len(Queue.fresh(trace.jobs.take(rows), cluster, length=1).misfits) == len(rows)
+    return not rows or len(Queue.fresh(trace.jobs.take(rows), cluster, length=1).unschedulable) == len(rows)

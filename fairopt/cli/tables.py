@@ -165,8 +165,8 @@ def _claimed(claim: Claim) -> str:
 
 
 def backends(listed: Sequence[Any]) -> None:
-    """Print the back ends."""
-    grid = table_of("back end", "available", "numbers", "can")
+    """Print the backends."""
+    grid = table_of("backend", "available", "numbers", "can")
     for backend in listed:
         missing = backend.missing()
         here = "yes" if not missing else f"no: needs {', '.join(missing)}"

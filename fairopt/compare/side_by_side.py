@@ -20,7 +20,7 @@ from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, AnyProperty, AnySolver
 from fairopt.errors import BadInput, FairoptError, require, type_of
 from fairopt.metrics import metrics
-from fairopt.policy import Plan, Policy, Trait, decide, unheeded, uniqueness
+from fairopt.policy import Plan, Policy, Trait, decide, uniqueness, unsupported
 from fairopt.policy.decide import can_be_exact
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
@@ -47,7 +47,7 @@ DECISION = "decision"
 def answered(problem: Any, policy: AnyPolicy, **how: Any) -> Row:
     """Return a row without verdicts; how each kind of problem is decided stands in `compare`, errors in the row.
 
-    ``policy`` and ``backend`` may be names. Errors: `BadInput` for what is no problem, policy or back end.
+    ``policy`` and ``backend`` may be names. Errors: `BadInput` for what is no problem, policy or backend.
 
     >>> from fairopt.datasets import oef_example
     >>> answered(oef_example(), "max-min").decision.objective
@@ -204,7 +204,7 @@ def left_out(policies: AnyPolicy | Iterable[AnyPolicy], problem: Any) -> dict[st
 
 
 def _why_not(policy: Policy, problem: Any) -> str:
-    return unheeded(policy, problem) or policy.only_named(problem)
+    return unsupported(policy, problem) or policy.only_named(problem)
 
 
 def _measured(problem: Any, error: object) -> Any:

@@ -41,13 +41,13 @@ class UpperLine:
 class EfficientFace:
     """Allocations of the largest sum of throughputs times positive ``weights`` (n,), so that all are Pareto-efficient.
 
-    ``prices`` (k,) of GPUs, and ``rents`` (n,) of demands or None, prove that none has more than ``worth``. ``known``
-    are some of them. ``points`` are those that a curve over the face has: mixtures of two stay on the face.
+    ``prices`` (k,) of GPUs, and ``demand_duals`` (n,) of demands or None, prove that none has more than ``worth``.
+    ``known`` are some of them. ``points`` are those that a curve over the face has: mixtures of two stay on the face.
     """
 
     weights: Array
     prices: Array
-    rents: Array | None
+    demand_duals: Array | None
     worth: Fraction
     known: tuple[Array, ...] = ()
     points: tuple[CurvePoint, ...] = ()

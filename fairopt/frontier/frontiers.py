@@ -289,7 +289,9 @@ def _proof(
     above = [{**vars(line)} for line in told.lines]
     about = (market, curve.goal, curve.against, reached, above, told.gap)
     return (
-        FrontierProof(*about) if face is None else EfficientFrontierProof(*about, face.weights, face.prices, face.rents)
+        FrontierProof(*about)
+        if face is None
+        else EfficientFrontierProof(*about, face.weights, face.prices, face.demand_duals)
     )
 
 

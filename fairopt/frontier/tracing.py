@@ -97,6 +97,6 @@ def face_of(market: Market, shares: Array) -> tuple[Array, EfficientFace]:
         verdict = ParetoEfficiency().check(market, shares, tolerance=0)
     shares = fractions(usable(market.speedup, shares, market.demand))
     proof: ParetoWeights = verdict.evidence
-    rents = None if market.demand is None else proof.demand_prices
+    demand_duals = None if market.demand is None else proof.demand_prices
     worth = Fraction((proof.weights * market.utility(shares)).sum())
-    return shares, EfficientFace(proof.weights, proof.prices, rents, worth, (shares,))
+    return shares, EfficientFace(proof.weights, proof.prices, demand_duals, worth, (shares,))

@@ -121,7 +121,7 @@ def misreport(
 
     x is the reported speedup on one GPU of ``type``, y by how many percent the user's true throughput is above that of
     the truthful report. ``reports`` are half to twice the truth by default, with points on both sides of where the
-    order of users changes. ``backend`` is for the policies that back ends can solve. Both may be names. Where there is
+    order of users changes. ``backend`` is for the policies that backends can solve. Both may be names. Where there is
     no answer is a gap.
 
     Errors: `NotInstalled`; `BadInput` for an unknown user or type, or where the truthful throughput is zero.

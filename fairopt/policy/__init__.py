@@ -7,13 +7,13 @@
 """
 
 from fairopt.policy.allocation import Allocation
-from fairopt.policy.decide import chosen, decide, decide_each, exactly, follow, session, unheeded
+from fairopt.policy.decide import chosen, decide, decide_each, exactly, follow, session, unsupported
 from fairopt.policy.decision import Decision, Seconds
 from fairopt.policy.formulated import Computed, Formulated, ReportsUnseen
-from fairopt.policy.grounds import Grounds
 from fairopt.policy.optima import Optima, Uniqueness, uniqueness
 from fairopt.policy.plan import Admission, Payment, Plan
 from fairopt.policy.policy import Claim, Example, Policy, Trait
+from fairopt.policy.reason import DecisionReason
 from fairopt.policy.schedule import BrokenSchedule, Schedule
 
 __all__ = [
@@ -23,9 +23,9 @@ __all__ = [
     "Claim",
     "Computed",
     "Decision",
+    "DecisionReason",
     "Example",
     "Formulated",
-    "Grounds",
     "Optima",
     "Payment",
     "Plan",
@@ -41,6 +41,6 @@ __all__ = [
     "exactly",
     "follow",
     "session",
-    "unheeded",
     "uniqueness",
+    "unsupported",
 ]

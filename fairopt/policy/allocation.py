@@ -8,7 +8,7 @@ from fractions import Fraction
 from fairopt.backends.optimal_face import FLOAT_SLACK
 from fairopt.backends.solution import Status
 from fairopt.policy.decision import Decision
-from fairopt.policy.grounds import Grounds
+from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.problem.tables import Grid, Tabular
@@ -68,7 +68,7 @@ class Allocation(Decision, Tabular):
 
     def leaves(self, market: Market) -> Market:
         """Return ``market`` after the decision: where a scheduler's rule says which gangs run, they do."""
-        if not isinstance(self.evidence, Grounds) or market.entitlements is None:
+        if not isinstance(self.evidence, DecisionReason) or market.entitlements is None:
             return market
         return replace(market, entitlements=market.entitlements.running(self.evidence.gangs))
 

@@ -1,4 +1,4 @@
-"""Who solves: `decide` chooses a back end or a method for a policy, and nothing else does.
+"""Who solves: `decide` chooses a backend or a method for a policy, and nothing else does.
 
 So a verdict is always about the decision that is shown beside it.
 """
@@ -34,7 +34,7 @@ from fairopt.problem.ranges import unmeasured
 from fairopt.program import INFINITY
 
 _log = logging.getLogger(__name__)
-#: Who may solve: a back end, or one of the policy's methods.
+#: Who may solve: a backend, or one of the policy's methods.
 Chosen = Solver | Method
 
 
@@ -52,7 +52,7 @@ def chosen(
     The best way is the first of its methods that supports the ``options`` and, with ``exact``, does not answer in
     floats; else HiGHS, or `Exact` with ``exact``. A time limit is no matter, since `decide` keeps it. With ``vertex``
     these two are tried first, because their answers have a basis. With ``entitled`` the problem has entitlements: a
-    policy's methods solve its program without them, so that a back end is the best way (Clarabel, where HiGHS cannot).
+    policy's methods solve its program without them, so that a backend is the best way (Clarabel, where HiGHS cannot).
     Errors: `NotCapable`; `BadInput` for a name in place of a solver.
 
     >>> from fairopt.models import MaxMin
@@ -62,16 +62,16 @@ def chosen(
     require_policy(policy)
     given = (options or Options()).given().keys() - {Capability.TIME_LIMIT}
     if isinstance(solver, str):
-        remedy = "Give a back end: Highs(), or discovery.backend(name)"
+        remedy = "Give a backend: Highs(), or discovery.backend(name)"
         raise BadInput(f"got the name {solver!r}", place="backend", remedy=remedy)
     if isinstance(solver, Method):
         if solver not in policy.methods:
             known = ", ".join(method.name for method in policy.methods) or "none"
             raise NotCapable(f"{policy.name} has no method {solver!r}; it has {known}")
         if entitled and policy.has_program:
-            remedy = "leave it out, or give a back end"
-            raise NotCapable(f"{solver.name}, {policy.name}'s own method, heeds no entitlements: {remedy}")
-        _heeds(policy, solver, given)
+            remedy = "leave it out, or give a backend"
+            raise NotCapable(f"{solver.name}, {policy.name}'s own method, supports no entitlements: {remedy}")
+        _supports(policy, solver, given)
     elif solver is not None and not policy.has_program:
         without = f"it has no program for {solver.name}, so leave it out"
         raise NotCapable(f"{policy.name} is an algorithm of its own; {without}")
@@ -94,12 +94,12 @@ def chosen(
     if fits:
         return general
     if policy.methods:
-        _heeds(policy, policy.methods[0], given)
+        _supports(policy, policy.methods[0], given)
     raise NotCapable(f"{policy.name} answers in floats only; do not ask for rational numbers")
 
 
 def can_be_exact(policy: Policy) -> bool:
-    """Return whether a method of the policy, or the exact back end, answers in rational numbers."""
+    """Return whether a method of the policy, or the exact backend, answers in rational numbers."""
     by_program = policy.has_program and policy.needs <= Exact.capabilities
     return by_program or any(method.number is not float for method in policy.methods)
 
@@ -173,7 +173,7 @@ def decide(
         raise BadInput(f"got {type_of(problem)}", place=policy.name, remedy=remedy)
     if unknown := how.keys() - How.__annotations__.keys():
         raise TypeError(f"decide() got an unexpected keyword argument {min(unknown)!r}")
-    if why := unheeded(policy, problem):
+    if why := unsupported(policy, problem):
         raise NotCapable(why)
     at, entitled = how.get("at"), is_entitled(problem)
     options = how.get("options")
@@ -185,14 +185,14 @@ def decide(
         chosen(policy, at.solver, entitled=True)
     by_program = not entitled or policy.needs <= Exact.capabilities
     if not asked and by_program and at.solver.number is float and Trait.EXACT in policy.traits:
-        at.surely = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
+        at.exact_fallback = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
     with within(at.options.time_limit, solver.name if solver else policy.name):
         left()
         state = policy.start(problem) if state is None else state
         try:
             decision = policy.decide(problem, state, at)
         except (NotSolved, NotCapable) as failure:
-            if not at.surely or remaining() <= 0:
+            if not at.exact_fallback or remaining() <= 0:
                 raise
             # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
             _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
@@ -225,7 +225,7 @@ def _in_rationals(
         if not entitled or problem.exact:
             raise
         _log.info("%s: rationals fail, too (%s); now in floats, whatever rounding does", policy.name, failure)
-    floats.surely = False
+    floats.exact_fallback = False
     return policy.decide(problem, state, floats), floats
 
 
@@ -259,11 +259,11 @@ def within(seconds: float | None, who: str) -> Iterator[None]:
         raise
 
 
-def unheeded(policy: Policy, problem: Any) -> str:
+def unsupported(policy: Policy, problem: Any) -> str:
     """Return why ``policy`` does not decide on a market with these entitlements or demands; "" where it does.
 
     >>> from fairopt.models import MaxMin
-    >>> unheeded(MaxMin(), Market.of([[1, 2]], capacity=[1, 1]))
+    >>> unsupported(MaxMin(), Market.of([[1, 2]], capacity=[1, 1]))
     ''
     """
     require_policy(policy)
@@ -276,7 +276,7 @@ def unheeded(policy: Policy, problem: Any) -> str:
     if problem.entitlements is None:
         why = f"{policy.name} decides by entitlements, and this market says none; give guarantees, caps or gangs"
         return why if needs_some else ""
-    if missed := sorted(each.value for each in problem.entitlements.said - policy.heeds):
+    if missed := sorted(each.value for each in problem.entitlements.said - policy.supports):
         remedy = "leave these out" if needs_some else "Market.plain() leaves entitlements out"
         return f"{policy.name} does not heed {', '.join(missed)}, which this market has; {remedy}"
     if not needs_some and problem.entitlements.rate is None and (unknown := unmeasured(problem)):
@@ -340,6 +340,6 @@ def exactly(policy: Policy, market: Market) -> Allocation:
     return decision
 
 
-def _heeds(policy: Policy, method: Method, given: AbstractSet[Capability]) -> None:
+def _supports(policy: Policy, method: Method, given: AbstractSet[Capability]) -> None:
     if ignored := sorted(capability.value for capability in given - method.capabilities):
         raise NotCapable(f"{policy.name} is computed by its own algorithm, which has no use for {', '.join(ignored)}")

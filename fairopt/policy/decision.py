@@ -27,7 +27,7 @@ class Seconds:
 class Decision:
     """What a policy decided on a problem; `Allocation`, `Schedule` and `Plan` say what that is at each level.
 
-    ``solver`` is who solved: a back end, or one of the policy's methods. ``solution`` is its answer to
+    ``solver`` is who solved: a backend, or one of the policy's methods. ``solution`` is its answer to
     ``program``, None where none was formulated. ``evidence`` is further proof: trades, prices, levels. ``state``
     is what the policy carries to the next decision.
 
@@ -51,10 +51,10 @@ class Decision:
 
     @property
     def method(self) -> Method | None:
-        """The policy's own method that decided, None where a back end did."""
+        """The policy's own method that decided, None where a backend did."""
         return self.solver if isinstance(self.solver, Method) else None
 
     @property
     def backend(self) -> str:
-        """The back end's name; "auto" where the policy's own method decided."""
+        """The backend's name; "auto" where the policy's own method decided."""
         return "auto" if self.solver is None or isinstance(self.solver, Method) else self.solver.name

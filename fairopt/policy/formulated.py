@@ -58,7 +58,7 @@ class Formulated(Policy):
 
     @property
     def has_program(self) -> bool:
-        """Whether back ends can solve it: they can."""
+        """Whether backends can solve it: they can."""
         return True
 
     @abstractmethod
@@ -168,7 +168,7 @@ class Formulated(Policy):
         program, solution = decision.program, decision.solution
         if program is None or solution is None or solution.dual is None:
             integer = program is not None and program.integer.any()
-            why = "and programs with integers have none" if integer else "decide with the exact back end"
+            why = "and programs with integers have none" if integer else "decide with the exact backend"
             raise NotCapable(f"this decision of {self.name} was made without duals; {why}")
         solution = self._with_its_shares(decision, program, solution)
         if self.verifier_knows(decision.market):
@@ -177,7 +177,7 @@ class Formulated(Policy):
 
 
 class Computed(Policy):
-    """A share policy that is a rule, not a program, so that a back end has nothing to solve.
+    """A share policy that is a rule, not a program, so that a backend has nothing to solve.
 
     >>> class Everything(Computed):
     ...     name, source = "everything", "none"

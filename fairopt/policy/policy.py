@@ -94,7 +94,7 @@ class Trait(enum.Enum):
     True
     """
 
-    PROGRAM = "a program that back ends solve"
+    PROGRAM = "a program that backends solve"
     # of shares
     UNIT_FREE = "rescaling a user's units leaves the allocation as it is"
     COPIES = "a user of weight w is w copies of itself"
@@ -119,7 +119,7 @@ class Policy(ABC):
     `fairopt.codec` writes down and reads back by the type hints. Nothing is kept in the object. The same problem and
     state give the same decision: randomness is seeded from the options and the problem.
 
-    ``methods`` are its own algorithms, the best first. A policy that back ends can solve declares `Trait.PROGRAM` and
+    ``methods`` are its own algorithms, the best first. A policy that backends can solve declares `Trait.PROGRAM` and
     needs none.
 
     Errors: those of `decide`. Source: each policy names its own in ``source``.
@@ -137,16 +137,16 @@ class Policy(ABC):
     examples: ClassVar[tuple[Example, ...]] = ()
     states: ClassVar[tuple[type, ...]] = ()
     methods: ClassVar[tuple[Method, ...]] = (Method(),)
-    #: What its program needs of a back end, beyond linear constraints.
+    #: What its program needs of a backend, beyond linear constraints.
     needs: ClassVar[frozenset[Capability]] = frozenset()
-    #: Which entitlements it heeds; a market that says others is refused, since its answer would break them.
-    heeds: ClassVar[frozenset[Entitled]] = frozenset()
+    #: Which entitlements it supports; a market that says others is refused, since its answer would break them.
+    supports: ClassVar[frozenset[Entitled]] = frozenset()
     #: The relative error of utilities in an exact decision, where a policy rounds irrational numbers.
     rounding: ClassVar[Fraction] = Fraction(0)
 
     @property
     def solver_options(self) -> Options:
-        """Options for the default back end, where none were given."""
+        """Options for the default backend, where none were given."""
         return Options()
 
     @property
@@ -156,7 +156,7 @@ class Policy(ABC):
 
     @property
     def has_program(self) -> bool:
-        """Whether back ends can solve it."""
+        """Whether backends can solve it."""
         return Trait.PROGRAM in self.traits
 
     def start(self, problem: Any) -> Any:
@@ -173,7 +173,7 @@ class Policy(ABC):
 
     @abstractmethod
     def decide(self, problem: Any, state: Any, solve: Session) -> Decision:
-        """Return the decision on ``problem`` in ``state``; ``solve`` is a session of the chosen back end or method.
+        """Return the decision on ``problem`` in ``state``; ``solve`` is a session of the chosen backend or method.
 
         Callers use `fairopt.policy.decide.decide`, which chooses the solver. Errors: `NotSolved`, `NotCapable`,
         `NotInstalled`.
@@ -247,7 +247,7 @@ class Policy(ABC):
         """
         raise NotCapable(f"{self.name} brings no certificate of its decisions")
 
-    def _require_exact(self, decision: Allocation, otherwise: str = "decide with the exact back end") -> None:
+    def _require_exact(self, decision: Allocation, otherwise: str = "decide with the exact backend") -> None:
         if not decision.exact:
             raise NotCapable(f"this decision of {self.name} is in floats, and floats prove nothing: {otherwise}")
 

@@ -190,11 +190,11 @@ class Queue(Frozen):
 
     @cached_property
     def fitting(self) -> list[int]:
-        """The jobs that fit some type: all but the `misfits`."""
+        """The jobs that fit some type: all but the `unschedulable`."""
         return np.flatnonzero(any_type(self.fits)).tolist()
 
     @cached_property
-    def misfits(self) -> Mapping[int, str]:
+    def unschedulable(self) -> Mapping[int, str]:
         """The jobs that can never run on one type of this cluster, all hosts up, each with the reason."""
         return {int(row): self._why(int(row)) for row in np.flatnonzero(~any_type(self.fits))}
 
@@ -305,7 +305,7 @@ class Queue(Frozen):
         if before.cluster is self.cluster and before.up is self.up:
             kept += ["capacity", "working"]
             if before.jobs is self.jobs:
-                kept += ["suits", "fits", "misfits", "fitting", "allowed", "able", "can"]
+                kept += ["suits", "fits", "unschedulable", "fitting", "allowed", "able", "can"]
         vars(self).update({name: vars(before)[name] for name in kept if name in vars(before)})
 
     def as_(self, number: type) -> Queue:

@@ -31,7 +31,7 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
     """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen as ``decision``.
 
     Errors: `BadInput` for names; `NotCapable` where the decision is in floats, or stands for an irrational one;
-    `NotSolved` where the exact back end finds no optimum.
+    `NotSolved` where the exact backend finds no optimum.
 
     >>> from fairopt.backends.exact import Exact
     >>> from fairopt import allocate

@@ -40,7 +40,7 @@ class Changes:
 
     * ``index``, ``begin``, ``end``: the round's number and times. ``arrived``: the rows that came for it.
     * ``failed``, ``back``: hosts that are down since the round before, and those that work again.
-    * ``misfits``: rows that just came and can run on no type, with the reason.
+    * ``unschedulable``: rows that just came and can run on no type, with the reason.
     * ``stopped``: rows that held GPUs to the end of the round before and hold none now.
     * ``placed``: rows that come to other GPUs. All other rows that ran go on where they are.
     * ``leases``: until when, for rows whose lease is neither the one they have nor the end of the round.
@@ -55,7 +55,7 @@ class Changes:
     arrived: range
     failed: tuple[int, ...] = ()
     back: tuple[int, ...] = ()
-    misfits: Mapping[int, str] = field(default_factory=dict)
+    unschedulable: Mapping[int, str] = field(default_factory=dict)
     stopped: tuple[int, ...] = ()
     placed: tuple[Placed, ...] = ()
     leases: Mapping[int, Number] = field(default_factory=dict)

@@ -41,7 +41,7 @@ def run_continuous(
 
     The ``length`` of the queue is the time until a job comes, or a host fails or comes back: infinity where nothing is
     known to come. ``index`` counts the spans. ``after`` continues from a snapshot, one of `run` included. Where nobody
-    is present who could run, there is no record; one of no length names misfits that come last.
+    is present who could run, there is no record; one of no length names unschedulable jobs that come last.
 
     Numbers, and the errors, are those of `run`; also `NotCapable` for a policy or a schedule that needs rounds.
 
@@ -76,7 +76,7 @@ def next_span(snapshot: Snapshot, trace: Trace, cluster: Cluster) -> Queue | Non
     None if there is none.
     """
     queue = present(snapshot, trace, cluster, snapshot.now * 0)
-    if len(queue.misfits) == len(queue) == len(snapshot.present):
+    if len(queue.unschedulable) == len(queue) == len(snapshot.present):
         if snapshot.arrived == len(trace.jobs):
             return None
         queue = present(replace(snapshot, now=trace.jobs.arrival[snapshot.arrived]), trace, cluster, snapshot.now * 0)

@@ -77,7 +77,7 @@ class Differences:
             arrived=range(first, record.after.arrived),
             failed=tuple(sorted(down - before)),
             back=tuple(sorted(before - down)),
-            misfits={row: record.misfits[name] for name, row in arriving if name in record.misfits},
+            unschedulable={row: record.unschedulable[name] for name, row in arriving if name in record.unschedulable},
             stopped=stopped,
             placed=placed,
             leases=told,

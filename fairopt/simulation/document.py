@@ -13,7 +13,7 @@ The document holds what went in (cluster, trace, mechanics, length of a round) a
   ``arrival``, ``gpus``, ``work``, ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``,
   ``dataset_size``, ``weight``, ``priority``, and where a job is elastic ``elastic`` (pairs of GPUs and factor);
   ``outages``: each ``host``, ``begin``, ``end``.
-* ``rounds``: each ``index``, ``begin``, ``end``, ``arrived``, ``ran``, ``waiting``, ``misfits`` (job: reason),
+* ``rounds``: each ``index``, ``begin``, ``end``, ``arrived``, ``ran``, ``waiting``, ``unschedulable`` (job: reason),
   ``down``, ``usable``, ``costs``, ``notes``, ``backend``, ``seconds``; each of ``ran``: the fields of `JobRun`, with
   ``spots`` as lists [host, GPUs].
 * ``standing``: how the jobs that are still present stand after the last round: each ``job`` and the fields of

@@ -75,8 +75,8 @@ class GpuTime:
       as one tenant's, Eq. (1)-(5).
     * ``demand_cap``: Eq. (8). Without, Eq. (16), which then also gives the tenant's share in Eq. (13).
     * ``working``: whether M counts hosts only while they work. The paper has no failures, M is all hosts.
-    * ``misfits``: whether jobs that fit no type of the cluster are active until the history ends, and so reduce the
-      fair shares of others. By default they are not.
+    * ``unschedulable``: whether jobs that fit no type of the cluster are active until the history ends, and so reduce
+      the fair shares of others. By default they are not.
 
     A job is active from its arrival to its completion, or to the end of the history. Its held time includes loading,
     and rounds whose work a failure destroyed. Tenants are all those of the trace, also while they have no jobs, as Eq.
@@ -90,7 +90,7 @@ class GpuTime:
     tenants: bool = True
     demand_cap: bool = True
     working: bool = False
-    misfits: bool = False
+    unschedulable: bool = False
 
     # -- inputs --------------------------------------------------------------------------------------------------
     @cached_property
@@ -102,11 +102,13 @@ class GpuTime:
 
     @cached_property
     def active(self) -> Mapping[str, Window]:
-        """When each job that arrives before the history ends is active; jobs that fit no type only with ``misfits``."""
+        """When each job that arrives before the history ends is active; those that fit no type if ``unschedulable``."""
         jobs, until = self.history.trace.jobs, self.history.until
         completion = self.history.completion
         never = (
-            frozenset() if self.misfits or not len(jobs) else Queue.fresh(jobs, self.history.cluster, length=1).misfits
+            frozenset()
+            if self.unschedulable or not len(jobs)
+            else Queue.fresh(jobs, self.history.cluster, length=1).unschedulable
         )
         windows = {}
         for row, (name, arrival) in enumerate(zip(jobs.names, jobs.arrival, strict=True)):

@@ -93,6 +93,6 @@ class History(Tabular):
         return {name: ran[0].begin if ran else None for name, ran in self.ran.items()}
 
     @cached_property
-    def misfits(self) -> Mapping[str, str]:
+    def unschedulable(self) -> Mapping[str, str]:
         """The jobs that fit no type of the cluster, with the reason."""
-        return {name: why for record in self.rounds for name, why in record.misfits.items()}
+        return {name: why for record in self.rounds for name, why in record.unschedulable.items()}

@@ -272,7 +272,7 @@ class Measuring:
             completed=len(done),
             unfinished=tuple(names[row] for row in left),
             never_started=tuple(names[row] for row in left if row not in self._started),
-            misfits=tuple(names[row] for row in here if not self._able[row]),
+            unschedulable=tuple(names[row] for row in here if not self._able[row]),
             jct=Spread.of(table.column("jct")),
             slowdown=Spread.of(table.column("slowdown")),
             first_wait=Spread.of(table.column("wait")),

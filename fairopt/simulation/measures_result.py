@@ -54,8 +54,8 @@ class Measures(Tabular):
     """The measures of a run. Times are in the trace's unit, GPU-time is in GPUs times that; ratios have no unit.
 
     * ``jobs``: the number that arrived. ``completed``: the number completed. ``unfinished``: names of jobs that arrived
-      and can run, but did not complete. ``never_started``: those of them that never ran. ``misfits``: names of jobs
-      that fit no type of the cluster.
+      and can run, but did not complete. ``never_started``: those of them that never ran. ``unschedulable``: names of
+      jobs that fit no type of the cluster.
     * ``jct``: from arrival to completion. ``slowdown``: that over the time in which the job held GPUs. Both are of
       completed jobs. ``first_wait``: from arrival to the first GPUs; for jobs that never ran, to the end of the last
       round.
@@ -77,7 +77,7 @@ class Measures(Tabular):
     completed: int
     unfinished: tuple[str, ...]
     never_started: tuple[str, ...]
-    misfits: tuple[str, ...]
+    unschedulable: tuple[str, ...]
     jct: Spread
     slowdown: Spread
     first_wait: Spread
@@ -125,7 +125,7 @@ def _percentile(at: int) -> tuple[str, Callable[[Measures], Number | None]]:
 _ROW: Mapping[str, tuple[str, Callable[[Measures], Number | None]]] = {
     "completed": ("jobs", lambda found: found.completed),
     "unfinished": ("jobs", lambda found: len(found.unfinished)),
-    "misfits": ("jobs", lambda found: len(found.misfits)),
+    "unschedulable": ("jobs", lambda found: len(found.unschedulable)),
     "jct_mean": ("time", lambda found: found.jct.mean),
     **{f"jct_p{at}": _percentile(at) for at in PERCENTILES},
     "makespan": ("time", lambda found: found.makespan),

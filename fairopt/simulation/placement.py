@@ -251,8 +251,8 @@ def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_thr
     open_to = ~queue.holds
     if skip:
         open_to &= queue.can
-    elif queue.misfits:
-        open_to[list(queue.misfits)] = False
+    elif queue.unschedulable:
+        open_to[list(queue.unschedulable)] = False
     rows = rows[open_to[rows]]
     first = getattr(gpu_types, "first", None)
     asked = np.full(len(rows), -1) if first is None else first(queue)[rows]

@@ -123,9 +123,9 @@ class Snapshot:
 class Round:
     """The record of one round, complete: what came, who ran where with what result, who waited, what it cost.
 
-    ``usable`` is GPUs on working hosts; ``misfits`` maps jobs that can run on no type of the cluster to the reason;
-    ``costs`` are the policy's terms. ``seconds`` is what deciding took, and the only thing that differs between two
-    runs. ``after`` is where the next round starts.
+    ``usable`` is GPUs on working hosts; ``unschedulable`` maps jobs that can run on no type of the cluster to the
+    reason; ``costs`` are the policy's terms. ``seconds`` is what deciding took, and the only thing that differs between
+    two runs. ``after`` is where the next round starts.
 
     >>> from fairopt.models import FirstInFirstOut
     >>> from fairopt.simulation import run
@@ -142,7 +142,7 @@ class Round:
     arrived: tuple[str, ...]
     ran: tuple[JobRun, ...]
     waiting: tuple[str, ...]
-    misfits: Mapping[str, str]
+    unschedulable: Mapping[str, str]
     down: tuple[str, ...]
     usable: int
     costs: Mapping[str, Number]

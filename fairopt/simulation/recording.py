@@ -12,7 +12,7 @@ key says what it is. In this order:
   nothing changes has no line. Each key is left out where it would be empty:
 
   * ``failed``, ``back``: hosts that are down since the round before, and those that work again.
-  * ``misfits``: jobs that just arrived and can run on no type of the cluster: {job: reason}.
+  * ``unschedulable``: jobs that just arrived and can run on no type of the cluster: {job: reason}.
   * ``stop``: jobs that ran to the end of the round before, were neither completed nor lost, and do not run in this one.
   * ``start``, ``resume``, ``migrate``: {job: [[host, GPUs], ...]}, jobs that run on GPUs on which they did not run in
     the round before: for the first time, on hosts that they ran on last, with a host that is new to them. All other
@@ -196,8 +196,8 @@ class Recorder:
         for key, those in (("failed", changes.failed), ("back", changes.back)):
             if those:
                 line[key] = [hosts[host] for host in sorted(those)]
-        if changes.misfits:
-            line["misfits"] = {names[row]: why for row, why in changes.misfits.items()}
+        if changes.unschedulable:
+            line["unschedulable"] = {names[row]: why for row, why in changes.unschedulable.items()}
         if changes.stopped:
             line["stop"] = [names[row] for row in sorted(changes.stopped)]
         line |= self._comers(changes.placed) if changes.placed else {}

@@ -242,7 +242,7 @@ class Reader:
         now, row = self._now, self._row
         for each in arrived:
             self._present.add(each)
-            self._able += each not in self._fresh.misfits
+            self._able += each not in self._fresh.unschedulable
         stopped = tuple(row[name] for name in line.get("stop", ()))
         for each in stopped:
             self._stop(each, now)
@@ -268,7 +268,7 @@ class Reader:
             arrived=arrived,
             failed=tuple(self._host[name] for name in line.get("failed", ())),
             back=tuple(self._host[name] for name in line.get("back", ())),
-            misfits={row[job]: str(why) for job, why in line.get("misfits", {}).items()},
+            unschedulable={row[job]: str(why) for job, why in line.get("unschedulable", {}).items()},
             stopped=stopped,
             placed=placed,
             leases=self._numbers(line.get("lease", {})),

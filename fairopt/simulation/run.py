@@ -57,7 +57,8 @@ def run(
     ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's best way; ``exact``
     asks for one in rational numbers. ``after`` continues from a snapshot of the same trace, cluster and policy: the
     rounds are those that the first run would have yielded. Rounds in which no job could run are skipped, but counted.
-    Jobs that fit no type are in every record's ``misfits`` from their arrival; a run ends when only they are left.
+    Jobs that fit no type are in every record's ``unschedulable`` from their arrival; a run ends when only they are
+    left.
 
     Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
     Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
@@ -88,7 +89,9 @@ def run(
         schedule, seconds = ask(policy, moved, queue, at)
         record = replace(advance(moved, trace, schedule, kept), seconds=seconds)
         _log.debug("%r in %.3f s", record, seconds)
-        refuse_stall(record.after, trace, record.policy, (job for job in record.waiting if job not in record.misfits))
+        refuse_stall(
+            record.after, trace, record.policy, (job for job in record.waiting if job not in record.unschedulable)
+        )
         yield record
         snapshot, done = record.after, done + 1
 
@@ -168,7 +171,7 @@ def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Numbe
     1
     """
     queue = present(snapshot, trace, cluster, length)
-    if len(queue.misfits) < len(queue) or len(queue) > len(snapshot.present):
+    if len(queue.unschedulable) < len(queue) or len(queue) > len(snapshot.present):
         return snapshot, queue
     if snapshot.arrived == len(trace.jobs):
         return None
@@ -274,7 +277,7 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
         arrived=jobs.names[len(snapshot.present) :],
         ran=tuple(ran),
         waiting=tuple(jobs.names[at] for at in range(len(queue)) if at not in schedule.placements),
-        misfits={jobs.names[at]: why for at, why in queue.misfits.items()},
+        unschedulable={jobs.names[at]: why for at, why in queue.unschedulable.items()},
         down=tuple(host for host, works in zip(hosts, queue.up, strict=True) if not works),
         usable=int(queue.capacity.sum()),
         costs=dict(schedule.costs),

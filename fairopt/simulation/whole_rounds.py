@@ -33,7 +33,7 @@ class WholeRounds:
         self._present: dict[int, JobState] = {}
         self._speed: dict[int, Number] = {}  # of the jobs that run
         self._named: dict[Spots, _Named] = {}
-        self._misfits: dict[int, str] = {}  # of the jobs present
+        self._unschedulable: dict[int, str] = {}  # of the jobs present
         self._down: set[int] = set()
         self._held = [frozenset[str]() for _ in cluster.hosts]
         self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
@@ -47,7 +47,7 @@ class WholeRounds:
 
     def until(self, index: int) -> Iterator[Round]:
         """Yield the rounds before round ``index`` in which nothing changed; none where nobody was there to run."""
-        while self._index < index and len(self._present) > len(self._misfits):
+        while self._index < index and len(self._present) > len(self._unschedulable):
             begin = self._end
             nobody = range(self._arrived, self._arrived)
             yield self._round(Changes(self._index, begin, begin + self._length, nobody))
@@ -77,7 +77,7 @@ class WholeRounds:
             work = self._trace.jobs.work[row]
             self._present[row] = JobState(work, self._zero, self._zero, (), False, changes.begin, None)
         self._arrived = changes.arrived.stop
-        self._misfits |= changes.misfits
+        self._unschedulable |= changes.unschedulable
         self._down = (self._down | set(changes.failed)) - set(changes.back)
         said = {"costs": changes.costs, "notes": changes.notes, "backend": changes.backend}
         self._said |= {name: value for name, value in said.items() if value is not None}
@@ -157,7 +157,7 @@ class WholeRounds:
             arrived=names[changes.arrived.start : changes.arrived.stop],
             ran=tuple(ran),
             waiting=tuple(waiting),
-            misfits={names[row]: why for row, why in self._misfits.items()},
+            unschedulable={names[row]: why for row, why in self._unschedulable.items()},
             down=tuple(down),
             usable=int(gpus.sum() - sum(gpus[host] for host in self._down)),
             costs=self._said["costs"],

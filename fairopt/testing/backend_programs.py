@@ -1,7 +1,7 @@
-"""Small programs with known answers, one for each thing a back end can get wrong.
+"""Small programs with known answers, one for each thing a backend can get wrong.
 
 Each is a documented function of the program's variables that returns its objective and rows; `case` says how it must
-end. Numbers are integers and Fractions, so that an exact back end can be held to the same answers with no tolerance.
+end. Numbers are integers and Fractions, so that an exact backend can be held to the same answers with no tolerance.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def degenerate_vertex(x: Affine) -> Aim:
 
 @case(6, size=3)
 def degenerate_dual(x: Affine) -> Aim:
-    """Guards against tests and back ends that expect one x where a whole edge is optimal."""
+    """Guards against tests and backends that expect one x where a whole edge is optimal."""
     return maximize(2 * x.sum(), sum=x.sum() <= 3)
 
 

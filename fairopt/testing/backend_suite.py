@@ -1,7 +1,7 @@
-"""The conformance suite of back ends: what every `Backend` must do, whatever library is behind it.
+"""The conformance suite of backends: what every `Backend` must do, whatever library is behind it.
 
 Compared are status, objective and the residuals of the optimality conditions, never x or duals entry by entry: where a
-program is degenerate, correct back ends differ. All floats are held to one accuracy, exact numbers to none at all.
+program is degenerate, correct backends differ. All floats are held to one accuracy, exact numbers to none at all.
 
 >>> from fairopt.backends import Highs
 >>> backend_suite().run([Highs()]).require_complete()
@@ -29,7 +29,7 @@ from fairopt.testing.suite import Check, Suite, Traits, checks_of, requires
 
 __all__ = ["backend_suite"]
 
-#: Relative accuracy demanded of floats, of every back end alike.
+#: Relative accuracy demanded of floats, of every backend alike.
 ACCURACY = 1e-6
 #: With logarithms the error of the point, and of the gradient, is the root of the objective's error.
 LOGARITHM_ACCURACY = 1e-4
@@ -38,7 +38,7 @@ B = TypeVar("B", Program, Rows)
 
 
 def backend_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = None) -> Suite[Backend]:
-    """Return the suite; ``expected_failures`` maps a back end's name to {check: measured reason}.
+    """Return the suite; ``expected_failures`` maps a backend's name to {check: measured reason}.
 
     >>> len(backend_suite().checks) > 20
     True
@@ -50,7 +50,7 @@ def backend_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = No
         absent = f"not installed: {missing}" if missing else ""
         return Traits(backend.name, backend.capabilities, absent, known.get(backend.name, {}))
 
-    return Suite("back ends", [*map(_of_case, CASES), *checks_of(BackendChecks())], traits)
+    return Suite("backends", [*map(_of_case, CASES), *checks_of(BackendChecks())], traits)
 
 
 def _of_case(one: Case) -> Check[Backend]:
@@ -95,7 +95,7 @@ def _large(value: Any) -> Any:
 def check_optimality(program: Program, solution: Solution, accuracy: float = ACCURACY, duals: bool = True) -> None:
     """Raise AssertionError unless ``solution`` satisfies the optimality conditions of `fairopt.backends.solution`.
 
-    ``accuracy`` is relative to the size of the numbers compared; 0 is for exact back ends.
+    ``accuracy`` is relative to the size of the numbers compared; 0 is for exact backends.
     """
     x = solution.x
     assert x is not None, "an optimal solution has a point"

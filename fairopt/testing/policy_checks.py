@@ -20,7 +20,7 @@ from fairopt.policy import Claim, Policy, Trait, decide
 from fairopt.properties import Answer, Effort, Verdict
 from fairopt.testing.suite import Suite, Traits, checks_of, requires
 
-#: The relative difference allowed between two computations: ten times the tolerance of the loosest back end.
+#: The relative difference allowed between two computations: ten times the tolerance of the loosest backend.
 AGREE = 1e-6
 #: Seconds in which any policy decides on a small problem.
 AMPLE = 600.0
@@ -135,7 +135,7 @@ def decided(policy: Policy, problem: Any, state: Any = None) -> Any:
 
 
 def solvers() -> Iterator[Backend]:
-    """Yield the back ends that are installed."""
+    """Yield the backends that are installed."""
     for name in names(BACKENDS):
         backend = load(BACKENDS, name)
         if backend.available():
@@ -143,7 +143,7 @@ def solvers() -> Iterator[Backend]:
 
 
 def answers(policy: Policy, problem: Any, *, state: Any = None) -> Iterator[Any]:
-    """Yield what the installed back ends and the policy's own methods make of a problem; who cannot is not asked."""
+    """Yield what the installed backends and the policy's own methods make of a problem; who cannot is not asked."""
     for way in (*solvers(), *policy.methods):
         with suppress(NotCapable):
             yield decide(policy, problem, way, state=state)

@@ -28,7 +28,7 @@ from fairopt.compare import compare
 from fairopt.discovery import policies, property_
 from fairopt.errors import NotSolved
 from fairopt.evidence import evidence
-from fairopt.policy import Allocation, Claim, Policy, Trait, decide, decide_each, session, unheeded
+from fairopt.policy import Allocation, Claim, Policy, Trait, decide, decide_each, session, unsupported
 from fairopt.problem import Market, exact
 from fairopt.problem.floors import floors_of
 from fairopt.program import Array, Number, number_text, objects
@@ -77,7 +77,7 @@ class ShareChecks(PolicyChecks):
         said = {
             "examples": policy.examples,
             "methods": policy.has_program and policy.needs <= Exact.capabilities and policy.methods,
-            "entitlements": policy.heeds,
+            "entitlements": policy.supports,
             "a state": policy.start(next(sample_markets(1))) is not None,
         }
         return super()._declared(policy) | {what for what, there in said.items() if there}
@@ -111,7 +111,7 @@ class ShareChecks(PolicyChecks):
     def keeps_demands(self, policy: Policy) -> None:
         """Guards against GPUs given to users that cannot use them while others could."""
         for market in sample_markets(20, seed=2, demands=True):
-            if why := unheeded(policy, market):
+            if why := unsupported(policy, market):
                 assert Trait.NO_DEMANDS in policy.traits, f"refuses demands that it declares nothing of: {why}"
                 continue
             shares = allocate(policy, market).shares.astype(float)
@@ -204,9 +204,9 @@ class ShareChecks(PolicyChecks):
 
     @requires(Trait.PROGRAM)
     def back_ends_agree(self, policy: Policy) -> None:
-        """Guards against answers that depend on the solver: every capable back end reaches the same objective."""
+        """Guards against answers that depend on the solver: every capable backend reaches the same objective."""
         able = list(capable(policy))
-        assert able, "no installed back end can solve the program that the policy declares"
+        assert able, "no installed backend can solve the program that the policy declares"
         for market in sample_markets(8, seed=10):
             check_agreement({each.name: float(allocate(policy, market, each).objective) for each in able}, market)
 
@@ -215,7 +215,7 @@ class ShareChecks(PolicyChecks):
         """Guards against floors and caps, of users and in the tree, that are kept nearly or only by one solver."""
         able, kept = list(capable(policy)), 0
         for number in range(6):
-            market = only(guaranteed_market(40 + number), policy.heeds)
+            market = only(guaranteed_market(40 + number), policy.supports)
             try:
                 found = self._decided(policy, market)
             except NotSolved as none:
@@ -259,7 +259,7 @@ class ShareChecks(PolicyChecks):
 
     @requires(Trait.PROGRAM)
     def some_back_end_can(self, policy: Policy) -> None:
-        """Guards against a declared program that no installed back end can solve."""
+        """Guards against a declared program that no installed backend can solve."""
         assert any(True for _ in capable(policy)), "declares a program"
 
     @requires(Trait.PROGRAM, Trait.EXACT)
@@ -335,7 +335,7 @@ def _stopped(policy: Policy, market: Market, limit: float) -> Any:
 
 
 def capable(policy: Policy) -> Iterator[Backend]:
-    """Yield the installed back ends that can solve the policy's program."""
+    """Yield the installed backends that can solve the policy's program."""
     return (solver for solver in solvers() if policy.needs <= solver.capabilities)
 
 

@@ -151,7 +151,7 @@ def documented(policy: Policy, setting: Setting, rounds: int | None = None) -> d
 
 
 def by_hand() -> Setting:
-    """Return a setting with a gang on two hosts, a misfit, a failure, data and state to move."""
+    """Return a setting with a gang on two hosts, a unschedulable job, a failure, data and state to move."""
     cluster = Cluster.of(
         ["old", "old", "new"], [2, 2, 2], memory={"old": 12}, bandwidth=[1, 2, None], hosts=["a", "b", "c"]
     )

@@ -47,11 +47,11 @@ def clusters(*, max_types: int = 3, max_hosts: int = 5, max_gpus: int = 8) -> Se
 
 
 def traces(
-    cluster: Cluster, *, max_jobs: int = 6, max_gpus: int = 8, misfits: bool = True, outages: bool = True
+    cluster: Cluster, *, max_jobs: int = 6, max_gpus: int = 8, unschedulable: bool = True, outages: bool = True
 ) -> SearchStrategy[Trace]:
     """Return a strategy for valid, exact traces on a cluster.
 
-    ``misfits``: whether jobs may fit no type (throughput, memory, GPUs). ``outages``: whether hosts fail.
+    ``unschedulable``: whether jobs may fit no type (throughput, memory, GPUs). ``outages``: whether hosts fail.
 
     >>> from hypothesis import given
     >>> from fairopt.datasets import philly_cluster
@@ -62,7 +62,7 @@ def traces(
 
     @st.composite
     def build(draw: DrawFn) -> Trace:
-        jobs = draw(_jobs(cluster, draw(st.integers(1, max_jobs)), max_gpus, misfits))
+        jobs = draw(_jobs(cluster, draw(st.integers(1, max_jobs)), max_gpus, unschedulable))
         return Trace(jobs, tuple(draw(st.lists(_outages(cluster), max_size=3))) if outages else ())
 
     return build()
@@ -137,9 +137,9 @@ def _lists(each: SearchStrategy[Any], size: int) -> SearchStrategy[list[Any]]:
 
 
 @st.composite
-def _jobs(draw: DrawFn, cluster: Cluster, count: int, max_gpus: int, misfits: bool) -> Jobs:
-    most = max_gpus if misfits else min(max_gpus, int(cluster.capacity.min()))
-    speeds = AMOUNTS if misfits else POSITIVE
+def _jobs(draw: DrawFn, cluster: Cluster, count: int, max_gpus: int, unschedulable: bool) -> Jobs:
+    most = max_gpus if unschedulable else min(max_gpus, int(cluster.capacity.min()))
+    speeds = AMOUNTS if unschedulable else POSITIVE
     tenant = draw(_lists(st.sampled_from(["A", "B", "C"]), count))
     return Jobs.of(
         gpus=draw(_lists(st.integers(1, most), count)),
@@ -149,7 +149,7 @@ def _jobs(draw: DrawFn, cluster: Cluster, count: int, max_gpus: int, misfits: bo
         arrival=draw(_lists(AMOUNTS.map(lambda value: 5 * value), count)),
         tenant=tenant,
         tenant_weight={name: draw(POSITIVE) for name in dict.fromkeys(tenant)},
-        memory=draw(_lists(AMOUNTS, count)) if misfits else None,
+        memory=draw(_lists(AMOUNTS, count)) if unschedulable else None,
         state_size=draw(_lists(AMOUNTS, count)),
         pattern=draw(_lists(st.sampled_from(Pattern), count)),
         dataset=draw(_lists(st.sampled_from(["", "images", "words"]), count)),

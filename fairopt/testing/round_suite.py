@@ -156,7 +156,7 @@ class RoundChecks(SampledChecks):
         """Guards against endless starvation, and against jobs that are forgotten."""
         for number, play in enumerate(self._outcomes(policy)):
             done = {job for step in play.steps for job in step.record.completed}
-            stuck = {job for step in play.steps for job in step.record.misfits}
+            stuck = {job for step in play.steps for job in step.record.unschedulable}
             left = sorted(set(play.setting.trace.jobs.names) - done - stuck)
             assert play.ended, f"setting {number}: after {MOST_ROUNDS} rounds {left} wait still"
             assert not left, f"setting {number}: {left} are neither done nor reported"
@@ -249,7 +249,7 @@ class RoundChecks(SampledChecks):
                 found = {name: float(one.objective) for name, one in solved if one.objective is not None}
                 asked = max(asked, len(found))
                 check_agreement(found, step.queue)
-        assert asked >= 2, f"declares a program, and {asked} back ends took it"
+        assert asked >= 2, f"declares a program, and {asked} backends took it"
 
     @requires(Trait.SAME_IN_FLOATS)
     def floats_place_like_fractions(self, policy: Policy) -> None:

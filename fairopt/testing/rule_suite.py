@@ -18,7 +18,7 @@ import numpy as np
 from fairopt.by_name import allocate
 from fairopt.discovery import policies
 from fairopt.errors import BadInput, NotCapable
-from fairopt.policy import Allocation, Claim, Grounds, Policy, Trait
+from fairopt.policy import Allocation, Claim, DecisionReason, Policy, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.gangs import PENDING
 from fairopt.program import Number
@@ -44,9 +44,9 @@ def installed() -> list[Policy]:
 
 
 def _markets(policy: Policy, count: int, seed: int) -> Iterator[Market]:
-    """Yield markets that say what the policy heeds; every second one has reserves as large as the guarantees."""
+    """Yield markets that say what the policy supports; every second one has reserves as large as the guarantees."""
     for number, whole in enumerate(entitled_markets(count, seed=seed)):
-        market = only(whole, policy.heeds)
+        market = only(whole, policy.supports)
         owed = stated(market)
         yield market if number % 2 else replace(market, entitlements=replace(owed, reserve=owed.guarantee))
 
@@ -56,8 +56,8 @@ class RuleChecks(PolicyChecks):
     """The checks of rules. A rule starts from what is held, which may be more than it would ever give."""
 
     def _declared(self, policy: Policy) -> set[Any]:
-        grounds = any(isinstance(found.evidence, Grounds) for _, found in self._decisions(policy, 20))
-        return super()._declared(policy) | set(policy.heeds) | ({"grounds"} if grounds else set())
+        grounds = any(isinstance(found.evidence, DecisionReason) for _, found in self._decisions(policy, 20))
+        return super()._declared(policy) | set(policy.supports) | ({"grounds"} if grounds else set())
 
     def _decisions(self, policy: Policy, count: int, seed: int = 0) -> Iterator[tuple[Market, Allocation]]:
         for market in _markets(policy, count, seed):
@@ -82,7 +82,7 @@ class RuleChecks(PolicyChecks):
     def refuses_what_it_does_not_heed(self, policy: Policy) -> None:
         """Guards against an answer that breaks what the policy never looked at."""
         for market in entitled_markets(10, seed=9):
-            missed, said = stated(market).said - policy.heeds, ""
+            missed, said = stated(market).said - policy.supports, ""
             if missed:
                 try:
                     allocate(policy, market)

@@ -127,7 +127,7 @@ class ScheduleChecks(SampledChecks):
             plans = [decided(policy, batch), *answers(policy, batch)]
             asked += sum(plan.solution is not None and plan.method is None for plan in plans[1:])
             check_agreement({f"{at}: {plan.backend}": float(plan.revenue) for at, plan in enumerate(plans)}, batch)
-        assert asked, "declares a program, and no back end took it"
+        assert asked, "declares a program, and no backend took it"
 
     @requires(Trait.NAMELESS)
     def names_do_not_matter(self, policy: Policy) -> None:

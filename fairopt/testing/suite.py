@@ -1,6 +1,6 @@
 """Conformance suites: named checks, what each requires, and a report that says what ran.
 
-A `Suite` holds checks for one kind of thing (back ends, policies, properties). Run on a subject it yields one
+A `Suite` holds checks for one kind of thing (backends, policies, properties). Run on a subject it yields one
 `CheckResult` a check, and a `Report` that refuses to be green where a subject ran fewer checks than its declared
 capabilities imply: a skip is legitimate only if a declared capability is absent or the subject is not installed.
 

@@ -26,7 +26,7 @@ class OfflineOptimum(Policy):
     * ``slots``: T; None for as many as the optimum can need (`Times.of`).
     * ``in_slot_of_arrival``: let a job run in the slot that it arrives in, as (3l) is printed; see `Times`.
 
-    A job need not run (o_j of (4a)), and utilities count from the arrival. A back end solves the program, by default
+    A job need not run (o_j of (4a)), and utilities count from the arrival. A backend solves the program, by default
     HiGHS with no gap. ``Plan.solution`` says how solving ended and what was proved.
 
     Source: Astraea (Wang et al.), IEEE TC 2022, Eq. (3), (3a)-(3o), (4a); several types Sec. 6.
@@ -44,7 +44,7 @@ class OfflineOptimum(Policy):
 
     @property
     def solver_options(self) -> Options:
-        """Options for the default back end: integer optima without a gap."""
+        """Options for the default backend: integer optima without a gap."""
         return Options(gap=0.0)
 
     def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:

@@ -27,7 +27,7 @@ class Proof(enum.Enum):
     """What shows that a plan is optimal."""
 
     PRICES = "prices: what they bound revenue by is what the plan earns"
-    SEARCH = "search: the back end found nothing better among all columns"
+    SEARCH = "search: the backend found nothing better among all columns"
     NONE = "nothing"
 
 
@@ -66,7 +66,7 @@ class CompactExponentialPacking(Policy):
     * ``slots``, ``in_slot_of_arrival``: as in `OfflineOptimum`.
     * ``most_columns``: up to this number of columns, all are generated.
     * ``most_cuts``: how long to search beyond that. The best plan found is returned; ``Plan.evidence`` has its bound.
-    * ``time_limit``: seconds for each program, if no back end is named. The result of a search may then vary.
+    * ``time_limit``: seconds for each program, if no backend is named. The result of a search may then vary.
 
     ``Plan.evidence`` is a `PackingEvidence`. Source: Astraea (Wang et al.), IEEE TC 2022, Eq. (5)-(7); Sec. 6.
     """
@@ -89,7 +89,7 @@ class CompactExponentialPacking(Policy):
 
     @property
     def solver_options(self) -> Options:
-        """Options for the default back end: integer optima without a gap."""
+        """Options for the default backend: integer optima without a gap."""
         return Options(gap=0.0, time_limit=self.time_limit)
 
     def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:

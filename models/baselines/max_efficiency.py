@@ -27,7 +27,7 @@ class MaxEfficiency(Formulated):
     name = "max-efficiency"
     source = "OEF, Middleware 2024, Eq. (4)"
     verifier_knows_program = True
-    heeds = FLOORS_AND_CAPS
+    supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("pareto_efficiency", "OEF Sec. 2.3.2: a dominating allocation would have a larger total"),)
     examples = (

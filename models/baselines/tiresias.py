@@ -215,7 +215,7 @@ class ShortestServiceQueues(Policy):
         return Schedule(self.name, problem, placements, state=Assigned(after), stands=stands)
 
     def _joined(self, queue: Queue, state: Assigned) -> Array:
-        """Return the type that each job queues for (n,); -1 for misfits."""
+        """Return the type that each job queues for (n,); -1 for unschedulable jobs."""
         at = {name: gpu_type for gpu_type, name in enumerate(queue.cluster.types)}
         types = state.types.get
         known = np.array([at.get(types(name, ""), -1) for name in queue.jobs.names], dtype=np.int64)
@@ -248,7 +248,7 @@ class ShortestServiceQueues(Policy):
         return min(gpu_types, key=lambda gpu_type: (load[gpu_type], -speeds[gpu_type]))
 
     def _service(self, queue: Queue, gpu_types: Array) -> Array:
-        """Return the jobs' remaining service on their types (n,), in GPU-time or in time; of no use for misfits."""
+        """Return the jobs' remaining service on their types (n,), in GPU-time or in time; unschedulable jobs: no use."""
         speed = queue.jobs.throughput[np.arange(len(queue)), gpu_types]
         left = queue.remaining / np.where(speed.astype(bool), speed, 1)
         service: Array = left * queue.jobs.gpus if self.gpu_time else left

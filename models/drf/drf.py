@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.drf.dominant import dominant_share, filled, rates
-from fairopt.policy import Claim, Computed, Example, Grounds, Trait
+from fairopt.policy import Claim, Computed, DecisionReason, Example, Trait
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.program import Array, Number, cast, objects
@@ -59,7 +59,7 @@ class DominantResourceFairness(Computed):
     name = "drf"
     source = "Ghodsi et al., NSDI 2011"
     traits = frozenset({Trait.ENTITLED, Trait.EXACT})
-    heeds = frozenset({Entitled.CAPS})
+    supports = frozenset({Entitled.CAPS})
     claims = tuple(
         Claim("", f"NSDI 2011, {where}", assumes="divisible tasks", words=words)
         for where, words in (
@@ -75,13 +75,13 @@ class DominantResourceFairness(Computed):
     counting_next: bool = False
     divisible: bool = False
 
-    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that users hold after the rule, and why."""
         assert problem.entitlements is not None  # Trait.ENTITLED
         return _divided(problem) if self.divisible else _in_turn(problem, self.preempt, self.counting_next)
 
 
-def _in_turn(market: Market, preempt: bool, counting_next: bool) -> tuple[Array, Grounds]:
+def _in_turn(market: Market, preempt: bool, counting_next: bool) -> tuple[Array, DecisionReason]:
     """Give whole gangs to the user of least dominant share, one after another. Source: NSDI 2011, Algorithm 1."""
     owed = market.entitlements
     assert owed is not None
@@ -114,7 +114,7 @@ def _in_turn(market: Market, preempt: bool, counting_next: bool) -> tuple[Array,
     shares = {name: tasks.share(user, None) for user, name in enumerate(market.users)}
     order = tuple(gangs.names[gang] for gang in tasks.started)
     held = np.array(tasks.held, dtype=market.speedup.dtype)[:, : len(market.types)]
-    return held, Grounds(after, "dominant share over weight", shares, None, order, waits, stopped)
+    return held, DecisionReason(after, "dominant share over weight", shares, None, order, waits, stopped)
 
 
 @dataclass
@@ -201,7 +201,7 @@ def takes(owed: Entitlements, gang: int, gpu_type: int, columns: list[int | None
     return [(gpu_type, gpus), *found] if gpus else found
 
 
-def _divided(market: Market) -> tuple[Array, Grounds]:
+def _divided(market: Market) -> tuple[Array, DecisionReason]:
     """Divide all resources among users by progressive filling. Source: NSDI 2011, Sec. 4.1."""
     owed = market.entitlements
     assert owed is not None
@@ -239,7 +239,9 @@ def _divided(market: Market) -> tuple[Array, Grounds]:
         name: dominant_share(held[user].tolist(), capacity.tolist(), market.weight[user])
         for user, name in enumerate(market.users)
     }
-    return cast(held[:, :k], number), Grounds(gangs.placed(on), "dominant share over weight", shares, waits=waits)
+    return cast(held[:, :k], number), DecisionReason(
+        gangs.placed(on), "dominant share over weight", shares, waits=waits
+    )
 
 
 def _most(demand: Array, cap: Array, count: int) -> Number:

@@ -56,7 +56,7 @@ class FFT(Policy):
 
     The program leaves out jobs that hold leases, and their GPUs; ``costs`` of a schedule counts them. The own method
     works in floats and proves its optimum (``evidence`` holds bound, gap and multipliers), which
-    `fairopt.evidence.certify_gangs` proves in fractions; a back end solves the program itself.
+    `fairopt.evidence.certify_gangs` proves in fractions; a backend solves the program itself.
 
     Source: FFT (ICS 2025), Sec. 4.
 

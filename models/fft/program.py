@@ -148,7 +148,7 @@ class OneRound:
     least: int
 
     def program(self) -> Program:
-        """Return the program in binary ``x`` (n, k), in the queue's numbers, for any back end with integers."""
+        """Return the program in binary ``x`` (n, k), in the queue's numbers, for any backend with integers."""
         jobs, room, costs = self.queue.jobs, self.queue.room, self.terms
         p = Formulation("FFT round")
         labels = (jobs.names, self.queue.cluster.types)

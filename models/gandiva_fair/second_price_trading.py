@@ -130,15 +130,15 @@ class SecondPriceTrading(Computed):
         Where floats cannot say who has room enough for a trade, a small market is traded in rationals.
         """
         try:
-            return self._traded(problem, surely=not problem.exact and problem.speedup.size <= MOST_EXACT)
+            return self._traded(problem, exact_fallback=not problem.exact and problem.speedup.size <= MOST_EXACT)
         except _Unsure:
-            return self._traded(problem.as_(Fraction), surely=False)
+            return self._traded(problem.as_(Fraction), exact_fallback=False)
 
-    def _traded(self, problem: Market, *, surely: bool) -> tuple[Array, tuple[Trade, ...]]:
+    def _traded(self, problem: Market, *, exact_fallback: bool) -> tuple[Array, tuple[Trade, ...]]:
         held = np.array(EqualSplit().compute(problem, None)[0])
         trades: list[Trade] = []
         for fast, slow in type_pairs(problem):
-            for trade in _trades_of_pair(problem, held, fast, slow, surely):
+            for trade in _trades_of_pair(problem, held, fast, slow, exact_fallback):
                 try:
                     left()
                 except OutOfTime as over:
@@ -186,10 +186,10 @@ def replay(market: Market, trades: Sequence[Trade]) -> Array:
     return held
 
 
-def _trades_of_pair(market: Market, held: Array, fast: int, slow: int, surely: bool) -> Iterator[Trade]:
+def _trades_of_pair(market: Market, held: Array, fast: int, slow: int, exact_fallback: bool) -> Iterator[Trade]:
     """Yield the trades in one pair of types; the caller carries out each on ``held`` before asking for the next.
 
-    ``surely``: raise `_Unsure` where rounding may decide who has room enough.
+    ``exact_fallback``: raise `_Unsure` where rounding may decide who has room enough.
     """
     users, limit = range(len(market.users)), market.demand
     ratio = list(map(_ratio, market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist()))
@@ -217,7 +217,7 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int, surely: b
         seller_room = buyer_room = most
         if limit is not None:
             # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
-            unsure = surely and 0 < abs(price - 1) <= ALIKE
+            unsure = exact_fallback and 0 < abs(price - 1) <= ALIKE
             seller_room = _room(most, limit[seller], held[seller].sum(), slack, price - 1, unsure)
             buyer_room = _room(most, limit[buyer], held[buyer].sum(), slack, 1 - price, unsure)
         if seller_room < most:

@@ -113,7 +113,7 @@ class FinishTimeFairness:
         <= part. The left side is convex and falls with r, so Newton's steps from the left stay below the root.
         """
         if dual is None:
-            raise NotCapable("finish-time fairness is searched by duals, and this back end returns none")
+            raise NotCapable("finish-time fairness is searched by duals, and this backend returns none")
         push = np.abs(dual[program.row_block("in_time").span])
         push = push / push.sum() * (low * isolated - jobs.elapsed)
         at = low

@@ -41,7 +41,7 @@ class MaxMin(Formulated):
     methods = (PriceMethod(),)
     level_variable = "least_ratio"
     equal = False
-    heeds = FLOORS_AND_CAPS
+    supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("sharing_incentive", "OEF Table 1; the equal split has ratio 1"),)
     examples = (

@@ -91,7 +91,7 @@ def throughput(market: Market, share: Affine) -> Affine:
 class MaxMinShare(LinearObjective):
     """Least attained service, aware of types: max-min of throughput relative to the job's equal share.
 
-    Weights scale the equal share. Value: the least ratio. Where no back end is asked for it is found by prices of the
+    Weights scale the equal share. Value: the least ratio. Where no backend is asked for it is found by prices of the
     types, without a program of all jobs (`fairopt.methods.level`). Of several optima, that gives nobody more than the
     least ratio as long as it can be raised for all. ``normaliser`` is that of `MaxMin`.
 

@@ -109,7 +109,7 @@ class WaterFilling(Formulated):
     name = "water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
     methods: ClassVar[tuple[Method, ...]] = (FillingByPrices(),)
-    heeds = FLOORS_AND_CAPS
+    supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim("sharing_incentive", "the first level is at least 1"),
@@ -163,10 +163,10 @@ class WaterFilling(Formulated):
 
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Fill round by round; the evidence is the `WaterLevels`."""
-        if solve.surely:
+        if solve.exact_fallback:
             self._refuse_unsure(problem.as_(float))
         if solve.method is not None:
-            return self._by_prices(problem, solve.surely)
+            return self._by_prices(problem, solve.exact_fallback)
         begun = perf_counter()
         market = problem.as_(solve.number)
         levels, build, first = self._nothing_fixed(market), 0.0, None
@@ -184,7 +184,7 @@ class WaterFilling(Formulated):
                 raise NotCapable(f"{solve.backend.name} returns no duals, which {self.name} finds its bottlenecks by")
             rising = self._rising(market, levels)
             if not program.exact and rising.max() > APART * rising[rising > 0].min():
-                apart = f"weights {rising.max() / rising[rising > 0].min():.2g} apart; decide with the exact back end"
+                apart = f"weights {rising.max() / rising[rising > 0].min():.2g} apart; decide with the exact backend"
                 raise NotSolved(f"numerically out of range for {solve.backend.name}: {apart}", solution)
             push = np.abs(solution.dual[program.row_block("least_ratio").span]) * rising
             least = 0 if program.exact else 0.5 / int((rising > 0).sum())
@@ -230,7 +230,7 @@ class WaterFilling(Formulated):
             raise NotSolved("numerically out of range for floats: some speedups are nearly in proportion")
 
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles:
-        """Return who fills for many misreports at once, round by round as `decide` does with a back end."""
+        """Return who fills for many misreports at once, round by round as `decide` does with a backend."""
 
         def levels(level: Array, fixed: Array) -> WaterLevels:
             return WaterLevels(level, fixed.astype(np.int64))
@@ -246,7 +246,7 @@ class WaterFilling(Formulated):
 
         return ManyLevels(problem, write, rising, raised)
 
-    def _by_prices(self, problem: Market, surely: bool) -> Allocation:
+    def _by_prices(self, problem: Market, exact_fallback: bool) -> Allocation:
         """Fill by prices, in floats; the evidence is the `WaterLevels`, with what is proved of each round."""
         begun = perf_counter()
         market = problem.as_(float)
@@ -258,7 +258,7 @@ class WaterFilling(Formulated):
                 None if isinf(filled.upper) else filled.upper,
             )
             left(found=Solution(Status.LIMIT, word, "auto", least, upper, lower=least, upper=upper, values=known))
-        if surely and not (most := filled.slack.max()) <= WIDE:
+        if exact_fallback and not (most := filled.slack.max()) <= WIDE:
             raise NotSolved(f"numerically out of range for floats: a level may be too low by a part of {most:.1g}")
         proven = _proven(filled, market, self._fair(market))
         return Allocation(
@@ -298,7 +298,7 @@ class WaterFilling(Formulated):
 
         A decision by prices on an exact market is solved again in Fractions. If the ratios agree up to rounding, the
         certificate is that of the exact allocation. Where there are entitlements it holds the floors of groups. Errors:
-        `NotCapable` where the market is in floats or large, or the decision is a back end's in floats.
+        `NotCapable` where the market is in floats or large, or the decision is a backend's in floats.
         """
         if decision.method is not None:
             decision = self._in_fractions(decision)

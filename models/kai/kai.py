@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.models.kai.cycle import Cycle, saturation
 from fairopt.models.kai.pool import NodePool, Totals
-from fairopt.policy import Claim, Computed, Grounds, Trait
+from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.numbers import amount, whole
 from fairopt.program import INFINITY, Array, Number, cast
@@ -50,7 +50,7 @@ class Kai(Computed):
     name = "kai"
     source = "KAI Scheduler (NVIDIA), github.com/kai-scheduler/KAI-Scheduler at d5bc503a"
     traits = frozenset({Trait.ENTITLED, Trait.EXACT, Trait.UNIT_FREE})
-    heeds = frozenset(Entitled)
+    supports = frozenset(Entitled)
     claims = (
         Claim("", f"{_DOCS}/fairness/README.md", words="deserved quota for a queue will always be allocated to it"),
         Claim(
@@ -70,7 +70,7 @@ class Kai(Computed):
         amount(1 if self.saturation == 1 else self.saturation - 1, "saturation, less 1")
         whole(self.cycles, "cycles")
 
-    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that queues hold after the cycles, and why."""
         owed = problem.entitlements
         assert owed is not None  # ENTITLED: no market without comes here
@@ -112,7 +112,7 @@ class Kai(Computed):
             name for name, was, now in zip(gangs.names, owed.gangs.on, gangs.on, strict=True) if was >= 0 and now < 0
         }
         unit = "GPUs held over the fair share, in the pool where that is most"
-        return held, Grounds(
+        return held, DecisionReason(
             gangs,
             unit,
             share,

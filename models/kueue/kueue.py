@@ -14,7 +14,7 @@ from fairopt.models.kueue.markets import quotas_of, works_of
 from fairopt.models.kueue.quotas import CohortQuotas
 from fairopt.models.kueue.state import FlavorPreference, Preempts, QueuedWork, Queueing, Rules, Search, State, Strategy
 from fairopt.policy import Claim, Computed, Example, Trait
-from fairopt.policy.grounds import Grounds
+from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.program import Array, objects
 
@@ -77,7 +77,7 @@ class Kueue(Computed):
     name = "kueue"
     source = "Kueue, github.com/kubernetes-sigs/kueue"
     traits = frozenset({Trait.ENTITLED, Trait.EXACT})
-    heeds = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS})
+    supports = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS})
     claims = (
         Claim("", "docs/concepts/fair_sharing, proof", words="two workloads do not preempt each other in turn"),
         Claim("", "KEP-1714, Story 3", words="300 GPUs go 150 and 150 to cohorts, then 30, 30 and 90 by weight"),
@@ -120,7 +120,7 @@ class Kueue(Computed):
         require(self.strategies in (two, two[:1], two[1:]), len(self.strategies), "strategies",
                 "Give LessThanOrEqualToFinalShare, LessThanInitialShare, or both in this order")  # fmt: skip
 
-    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs that each user holds afterwards (n, k), and why."""
         owed = problem.entitlements
         assert owed is not None
@@ -154,7 +154,7 @@ class Kueue(Computed):
 
 def _grounds(
     owed: Entitlements, gangs: Gangs, quotas: CohortQuotas, units: Array, works: list[QueuedWork], outcome: Played
-) -> Grounds:
+) -> DecisionReason:
     ran = set(np.flatnonzero(~owed.gangs.pending).tolist())
     told: dict[object, str] = {}
     waits, stopped = {}, {}
@@ -172,7 +172,7 @@ def _grounds(
             "; it and others preempt each other in a circle, so preemption ends here" if work.number in circle else ""
         )
         waits[work.name] = told[work.kind] + again
-    return Grounds(
+    return DecisionReason(
         gangs,
         "dominant resource share: what is borrowed to what could be lent, times 1000, by weight",
         share={

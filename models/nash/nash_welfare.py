@@ -65,17 +65,17 @@ class NashWelfare(Policy):
     """Maximise the sum of w_i log u_i, that is, the product of the utilities to the power of the weights.
 
     Units do not matter. Utilities are unique; shares need not be. On a market in Fractions without demands the answer
-    is exact: a float answer (of the policy's own interior-point method, or of a conic back end) says who buys what, and
+    is exact: a float answer (of the policy's own interior-point method, or of a conic backend) says who buys what, and
     the equilibrium is computed from that and checked in rationals.
 
     Where a demand binds, the optimum is irrational in general. On a market in Fractions shares are then rational ones
     near it: `Allocation.error` says how near, and the evidence, a `NearEquilibrium`, proves between which numbers the
     utility of each user lies at the optimum. Where all is rational after all, the answer is exact. ``digits`` says how
     many digits of utilities are wanted; with 0 shares are floats where they are not exact, with a KKT residual of at
-    most `ACCURATE` for the own method (else `NotSolved`), or within its own tolerance for a back end.
+    most `ACCURATE` for the own method (else `NotSolved`), or within its own tolerance for a backend.
 
     With entitlements, users and groups get at least their floors and at most their caps (`fairopt.problem.floors`). A
-    conic back end solves in floats. Shares are then made exact as above, and the evidence is a `NearWithin`. Where that
+    conic backend solves in floats. Shares are then made exact as above, and the evidence is a `NearWithin`. Where that
     fails, and on large markets, a linear program proves the answer: the objective is concave, so that no allocation is
     better than sum_i w_i u_i / u_i(shares) can be made, less the sum of weights. That is ``bound``; the conditions of
     Karush, Kuhn and Tucker hold where nothing is left. `NotSolved` names who can hold nothing, and so has no logarithm.
@@ -96,7 +96,7 @@ class NashWelfare(Policy):
     source = "Eisenberg and Gale, Annals of Mathematical Statistics 1959"
     methods = (InteriorPoint(),)
     needs = frozenset({Capability.LOGARITHMS})
-    heeds = FLOORS_AND_CAPS
+    supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("envy_freeness", "Varian 1974: equal budgets buy each other's bundles", assumes="no demands"),
@@ -168,8 +168,8 @@ class NashWelfare(Policy):
         if not self.digits or (not problem.exact and _sure(problem, draft)):
             return draft
         market, evidence = problem.as_(Fraction), draft.evidence
-        rents = np.zeros(len(market.users)) if evidence.rents is None else evidence.rents
-        first = draft.shares, evidence.prices, rents
+        demand_duals = np.zeros(len(market.users)) if evidence.demand_duals is None else evidence.demand_duals
+        first = draft.shares, evidence.prices, demand_duals
         fits = all(np.isfinite(each).all() for each in first)  # with speedups of 1e-300, prices are beyond floats
         near: NearOptimum | None = None
         for each in chain([first] if fits else [], by_chords(market)):
@@ -185,7 +185,7 @@ class NashWelfare(Policy):
         proof = _evidence(market, near)
         if problem.exact:
             return replace(draft, shares=near.shares, evidence=proof, error=near.bounds.error, solution=solution)
-        floats = (cast(part, float) for part in (proof.prices, proof.budgets, proof.spending, near.rents))
+        floats = (cast(part, float) for part in (proof.prices, proof.budgets, proof.spending, near.demand_duals))
         return replace(draft, shares=cast(near.shares, float), evidence=Equilibrium(*floats), solution=solution)
 
     def _own(self, problem: Market) -> Iterator[Allocation]:
@@ -214,7 +214,9 @@ class NashWelfare(Policy):
                     backend="auto",
                     x=optimum.shares.ravel(),
                 ),
-                evidence=Equilibrium.of(problem, optimum.shares, None if problem.demand is None else optimum.rents),
+                evidence=Equilibrium.of(
+                    problem, optimum.shares, None if problem.demand is None else optimum.demand_duals
+                ),
                 seconds=Seconds(solve=perf_counter() - begun),
             )
             begun = perf_counter()
@@ -228,7 +230,7 @@ class NashWelfare(Policy):
         if trust and solution.status is not Status.INACCURATE:
             trusted(program, solution)
         shares = without_noise(program.variable("share", solution.point), problem.capacity)
-        evidence = Equilibrium.of(problem, shares, _rents(problem, program, solution))
+        evidence = Equilibrium.of(problem, shares, _demand_duals(problem, program, solution))
         return Allocation(
             self.name,
             problem,
@@ -288,9 +290,9 @@ class NashWelfare(Policy):
             ends = (found.bounds.gap, found.bounds.lower, found.bounds.upper)
             return NashWithin(decision.market, decision.shares, owed, found.costs, duals, *ends)
         if isinstance(decision.evidence, NearEquilibrium):
-            proof = (found.prices, found.rents, found.gap, found.lower, found.upper)
+            proof = (found.prices, found.demand_duals, found.gap, found.lower, found.upper)
             return NashBounds(decision.market, decision.shares, *proof)
-        return NashEquilibrium(decision.market, decision.shares, found.prices, found.rents)
+        return NashEquilibrium(decision.market, decision.shares, found.prices, found.demand_duals)
 
 
 def _until(market: Market, draft: Allocation | None) -> Solution:
@@ -320,9 +322,9 @@ def _evidence(market: Market, near: NearOptimum) -> Equilibrium:
 
     The price of these is the most that anybody would pay.
     """
-    found = Equilibrium.of(market, near.shares, near.rents)
+    found = Equilibrium.of(market, near.shares, near.demand_duals)
     prices = np.where(market.capacity > 0, near.prices, found.prices)
-    parts, bounds = (prices, market.weight, near.shares * prices, near.rents), near.bounds
+    parts, bounds = (prices, market.weight, near.shares * prices, near.demand_duals), near.bounds
     if not bounds.gap:
         return Equilibrium(*parts)
     return NearEquilibrium(*parts, lower=bounds.lower, upper=bounds.upper, gap=bounds.gap)
@@ -353,20 +355,20 @@ def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
 
 def _proven(market: Market, shares: Array, equilibrium: Equilibrium, solution: Solution) -> Solution:
     """Return the solution with bounds on the optimum, from prices and demand duals of an equilibrium in floats."""
-    prices, rents = cast(equilibrium.prices, float), equilibrium.rents
-    bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, rents)
-    duals = {"capacity": prices} if rents is None else {"capacity": prices, "demand": rents}
+    prices, demand_duals = cast(equilibrium.prices, float), equilibrium.demand_duals
+    bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, demand_duals)
+    duals = {"capacity": prices} if demand_duals is None else {"capacity": prices, "demand": demand_duals}
     effort = {GAP_PER_WEIGHT: bound.gap}
     return replace(solution, lower=bound.lower, upper=bound.upper, duals=duals, effort=effort)
 
 
-def _rents(problem: Market, program: Program, solution: Solution) -> Array | None:
+def _demand_duals(problem: Market, program: Program, solution: Solution) -> Array | None:
     """Return the duals of the demands (n,), 0 where there is none; None where no demand or dual is known."""
     if problem.demand is None or solution.dual is None:
         return None
-    rents = np.zeros(len(problem.users))
-    rents[problem.limit < INFINITY] = np.maximum(solution.dual[program.row_block("demand").span], 0.0)
-    return rents
+    demand_duals = np.zeros(len(problem.users))
+    demand_duals[problem.limit < INFINITY] = np.maximum(solution.dual[program.row_block("demand").span], 0.0)
+    return demand_duals
 
 
 def _in_floats(equilibrium: Equilibrium, shares: Array) -> tuple[Equilibrium, Array]:

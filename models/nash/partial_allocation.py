@@ -94,7 +94,7 @@ class PartialAllocation(Policy):
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Maximise Nash welfare with all users, then without each; the evidence is `PartialShares`.
 
-        A back end, where one is named, solves these n + 1 programs. Errors: those of `NashWelfare.decide`.
+        A backend, where one is named, solves these n + 1 programs. Errors: those of `NashWelfare.decide`.
         """
         together: Allocation | None = None
         try:
@@ -193,8 +193,8 @@ def _by_optimum(problem: Market, together: Allocation) -> Solution | None:
     """Return what the bundles of which everybody keeps a part prove of the parts; None where floats cannot say."""
     market, found = problem.as_(float), together.evidence
     shares, prices = cast(together.shares, float), cast(found.prices, float)
-    rents = None if found.rents is None else cast(found.rents, float)
-    bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, rents)
+    demand_duals = None if found.demand_duals is None else cast(found.demand_duals, float)
+    bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, demand_duals)
     if bound.gap == INFINITY:
         return None
     return _at_least(problem, shares, np.ones(len(market.users)), bound.lower, bound.upper)

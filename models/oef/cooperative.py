@@ -60,7 +60,7 @@ class EnvyFreeMethod(ProgramMethod):
                 answer = envy_free_shares(market.users, speedup, capacity, weight, demand, _equilibrium_prices, start)
         except ArithmeticError as error:
             raise NotCapable(
-                f"numbers of this market are too far apart for floats ({error}); decide with the exact back end"
+                f"numbers of this market are too far apart for floats ({error}); decide with the exact backend"
             ) from error
         seconds = answer.seconds
         told = partial(partial, getattr, answer)  # computed when asked for, also in another process
@@ -118,7 +118,7 @@ class CooperativeOEF(Formulated):
     source = "OEF, Middleware 2024, Eq. (10)"
     verifier_knows_program = True
     methods = (EnvyFreeMethod(),)
-    heeds = FLOORS_AND_CAPS
+    supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (
         Claim("envy_freeness", "OEF Theorem 5.1"),

@@ -44,7 +44,7 @@ class NonCooperativeOEF(Formulated):
     methods = (PriceMethod(),)
     level_variable = "level"
     equal = True
-    heeds = FLOORS_AND_CAPS
+    supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("strategy_proofness", "OEF Theorem 5.4 with the definition of Sec. 2.3.1 (1)", misreport="larger"),

@@ -93,7 +93,7 @@ class OEFRounds(Policy):
 
     @property
     def has_program(self) -> bool:
-        """Whether back ends can solve the share policy."""
+        """Whether backends can solve the share policy."""
         return self.shares.has_program
 
     def decide(self, problem: Queue, state: OEFState, solve: Session) -> Schedule:

@@ -46,7 +46,7 @@ class RobustCooperativeOEF(_InRanges):
 
     name = "oef-cooperative-robust"
     source = "OEF, Middleware 2024, Eq. (10), at the worst of a range"
-    heeds = CAPS_ONLY
+    supports = CAPS_ONLY
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (
         Claim("envy_freeness", "the rows of Eq. (10c) hold for all speedups in the ranges"),
@@ -93,7 +93,7 @@ class RobustMaxMin(_InRanges):
 
     name = "max-min-robust"
     source = "Gavel, OSDI 2020, Sec. 4.1, at the worst of a range"
-    heeds = FLOORS_AND_CAPS
+    supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("sharing_incentive", "the equal split has ratio 1 at all speedups"),)
 

@@ -94,7 +94,7 @@ class Shockwave(Policy):
     * ``most_whole``: with more jobs than this rounds that are taken together need not be whole, so that the program is
       linear: at 480 jobs a decision of the other took more than two minutes. None for no such limit.
     * ``priced``: the optimum of a linear program is found by `prices`, where no job is held to its target; else, and
-      where that ends without one, by the back end. ``gap``: the relative gap at which HiGHS may stop.
+      where that ends without one, by the backend. ``gap``: the relative gap at which HiGHS may stop.
     * ``placement``: how hosts are chosen.
 
     Readings. The source has one GPU type: here a job runs on one type in a round, and times are those on its fastest
@@ -142,7 +142,7 @@ class Shockwave(Policy):
 
     @property
     def solver_options(self) -> Options:
-        """Options for the default back end: the source's relative gap."""
+        """Options for the default backend: the source's relative gap."""
         return Options(gap=self.gap)
 
     def decide(self, problem: Queue, state: WindowPlan, solve: Session) -> Schedule:

@@ -173,7 +173,7 @@ class Sia(Policy):
 
     @property
     def solver_options(self) -> Options:
-        """Options for the default back end."""
+        """Options for the default backend."""
         return Options(gap=self.gap)
 
     def costs(self, queue: Queue, choices: Configurations, restarts: Mapping[str, int]) -> Array:

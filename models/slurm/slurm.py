@@ -17,7 +17,7 @@ from fairopt.models.slurm.ranking import Ties, fair_tree
 from fairopt.models.slurm.starting import start
 from fairopt.models.slurm.tree import ROOT, AssociationTree, quotient
 from fairopt.policy import Claim, Computed, Example, Trait
-from fairopt.policy.grounds import Grounds
+from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.program import INFINITY, Array, Number, cast, objects
 
@@ -53,8 +53,8 @@ class SlurmQueue(Computed):
     * ``weight_age``: PriorityWeightAge, of the time waited over ``max_age``.
     * ``max_age``: PriorityMaxAge, in seconds; 7 days.
 
-    `Grounds.owed` is each association's part of every type by shares down the tree: what usage is compared with, no
-    quota. Errors: `BadInput` for other options.
+    `DecisionReason.owed` is each association's part of every type by shares down the tree: what usage is compared with,
+    no quota. Errors: `BadInput` for other options.
     """
 
     backfill: bool = False
@@ -64,7 +64,7 @@ class SlurmQueue(Computed):
     max_age: int = 604_800
 
     traits: ClassVar[frozenset[Trait]] = frozenset({Trait.ENTITLED, Trait.EXACT, Trait.UNIT_FREE, Trait.DETERMINED})
-    heeds: ClassVar[frozenset[Entitled]] = frozenset({Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
+    supports: ClassVar[frozenset[Entitled]] = frozenset({Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
     examples = (Example("by hand: a has LF 2 and factor 2 ** -1/2, b 2/3 and 2 ** -3/2", _two_accounts(), [[8], [0]]),)
     unit: ClassVar[str]
 
@@ -81,7 +81,7 @@ class SlurmQueue(Computed):
     def find(self, tree: AssociationTree) -> Found:
         """Return the factor of each user, the value of each association, and the users in the rule's order."""
 
-    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that users hold after the jobs that can start have started, and why."""
         owed = problem.entitlements
         assert owed is not None
@@ -94,7 +94,7 @@ class SlurmQueue(Computed):
         part: dict[int, Fraction] = dict(zip(nodes, tree.machine_part(), strict=True))
         shares = {names[node]: each for node, each in zip(nodes, value, strict=True) if each is not None}
         parts = objects(part.get(node, Fraction(1)) for node in range(len(names)))
-        grounds = Grounds(
+        grounds = DecisionReason(
             gangs,
             self.unit,
             share=shares,

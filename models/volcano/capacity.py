@@ -11,7 +11,7 @@ from fairopt.models.common.amounts import light
 from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
 from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob, decided, entitlements_of
 from fairopt.models.volcano.reclaim import Left, Rule, reclaim
-from fairopt.policy import Claim, Computed, Grounds, Trait
+from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Array, objects
@@ -91,7 +91,7 @@ class VolcanoCapacity(Computed):
     name = "volcano-capacity"
     source = "Volcano, pkg/scheduler/plugins/capacity"
     traits = frozenset({Trait.ENTITLED, Trait.EXACT})
-    heeds = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
+    supports = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
     claims = (
         Claim(
             "",
@@ -100,7 +100,7 @@ class VolcanoCapacity(Computed):
         ),
     )
 
-    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that each queue holds after a session, and why."""
         owed = entitlements_of(problem)
         cluster = VolcanoCluster.of(problem)
@@ -124,7 +124,7 @@ class VolcanoCapacity(Computed):
             started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
         k = len(owed.types)
         grounds = partial(
-            Grounds,
+            DecisionReason,
             unit="allocated / deserved",
             share={name: each[0] for name, each in zip(owed.nodes, opening, strict=True)},
             owed=objects(part for row in quota.deserved for part in row[:k]).reshape(-1, k),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.models.common.amounts import light
-from fairopt.policy import Grounds
+from fairopt.policy import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, Number
@@ -137,10 +137,10 @@ def _short(amount: Any) -> str:
 def decided(
     market: Market,
     cluster: VolcanoCluster,
-    grounds: Callable[..., Grounds],
+    grounds: Callable[..., DecisionReason],
     order: Sequence[str],
     waits: Mapping[str, str],
-) -> tuple[Array, Grounds]:
+) -> tuple[Array, DecisionReason]:
     """Return the GPUs (n, k) that each user holds now, in the market's numbers, and ``grounds`` with the gangs."""
     n, k = market.shape
     rows = [[cluster.held[user][column] + market.capacity[0] * 0 for column in range(k)] for user in range(n)]

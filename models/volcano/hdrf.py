@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.models.volcano.allocate import Limits, allocate
 from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob, decided, entitlements_of
-from fairopt.policy import Claim, Computed, Grounds, Trait
+from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array
@@ -176,13 +176,13 @@ class VolcanoHdrf(Computed):
     name = "volcano-hdrf"
     source = "Volcano, docs/design/hdrf.md and pkg/scheduler/plugins/drf"
     traits = frozenset({Trait.ENTITLED})
-    heeds = frozenset({Entitled.GROUPS})
+    supports = frozenset({Entitled.GROUPS})
     claims = (
         Claim("", "docs/design/hdrf.md, Background", words="To avoid this starvation, HDRF rescales children"),
         Claim("", "docs/design/hdrf.md, Background", words="HDRF ignores saturated resources when computing the share"),
     )
 
-    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that each queue holds after a session, and why."""
         owed = entitlements_of(problem)
         cluster = VolcanoCluster.of(problem)
@@ -202,7 +202,7 @@ class VolcanoHdrf(Computed):
         shares = dict(zip(owed.nodes, tree.share.tolist(), strict=True))
         tree.open(cluster.waits)
         started, waits = allocate(cluster, tree, Limits(lambda _, takes: "", lambda _: ""))
-        grounds = partial(Grounds, unit="dominant share", share=shares)
+        grounds = partial(DecisionReason, unit="dominant share", share=shares)
         return decided(problem, cluster, grounds, started, waits)
 
 

@@ -15,7 +15,7 @@ from fairopt.models.common.amounts import light
 from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
 from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, decided, entitlements_of
 from fairopt.models.volcano.reclaim import Rule, reclaim
-from fairopt.policy import Claim, Computed, Grounds, Trait
+from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.program import Array, objects
 
@@ -104,7 +104,7 @@ class VolcanoProportion(Computed):
     name = "volcano-proportion"
     source = "Volcano, pkg/scheduler/plugins/proportion"
     traits = frozenset({Trait.ENTITLED, Trait.EXACT})
-    heeds = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.TIERS})
+    supports = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.TIERS})
     claims = (
         Claim(
             "",
@@ -113,7 +113,7 @@ class VolcanoProportion(Computed):
         ),
     )
 
-    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that each queue holds after a session, and why."""
         owed = entitlements_of(problem)
         n = len(owed.users)
@@ -148,7 +148,7 @@ class VolcanoProportion(Computed):
             )
             started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
         owes = objects([part for row in parts for part in row[: len(owed.types)]]).reshape(n, -1)
-        grounds = partial(Grounds, unit="allocated / deserved", share=shares, owed=owes)
+        grounds = partial(DecisionReason, unit="allocated / deserved", share=shares, owed=owes)
         return decided(problem, cluster, grounds, started, waits)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.models.common.amounts import light
 from fairopt.models.yarn.ideal import CapacityTree, ideal, order, standing
-from fairopt.policy import Claim, Computed, Grounds, Trait
+from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, objects
@@ -52,7 +52,7 @@ class YarnCapacity(Computed):
     name = "yarn-capacity"
     source = "Hadoop, YARN capacity scheduler"
     traits = frozenset({Trait.ENTITLED, Trait.EXACT})
-    heeds = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
+    supports = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
     claims = (
         Claim(
             "",
@@ -61,7 +61,7 @@ class YarnCapacity(Computed):
         ),
     )
 
-    def compute(self, problem: Market, state: Any) -> tuple[Array, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that each queue holds afterwards, and why."""
         assert problem.entitlements is not None
         owed = problem.entitlements
@@ -86,7 +86,7 @@ class YarnCapacity(Computed):
         gangs = owed.gangs.placed(on)
         shares = np.array([held[q] for q in range(len(owed.users))], dtype=problem.capacity.dtype)
         table = objects(amount for row in zip(*best, strict=True) for amount in row).reshape(-1, k)
-        grounds = Grounds(gangs, "used / capacity", share, table, tuple(started), waits, stopped)
+        grounds = DecisionReason(gangs, "used / capacity", share, table, tuple(started), waits, stopped)
         return shares + 0 * problem.capacity, grounds
 
     def _preempt(

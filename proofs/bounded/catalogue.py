@@ -143,7 +143,7 @@ def _truth() -> list[BoundedClaim]:
         (c.SHARING_INCENTIVE, "si", "oef-thm3.3", "among sharing-incentive allocations"),
     ):
         says = f"no user surely gains by a larger report where the largest total {title} is taken; normalised"
-        search = partial(c.strategy_proofness, mode, kind="larger", normalised=True, surely=True)
+        search = partial(c.strategy_proofness, mode, kind="larger", normalised=True, exact_fallback=True)
         found.append(_claim(f"truth-{short}-larger-surely", id, says, search, "2x2"))
     return found
 

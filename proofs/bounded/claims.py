@@ -201,11 +201,14 @@ def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: 
     )
 
 
-def strategy_proofness(mode: Mode, n: int, k: int, kind: str, *, normalised: bool, surely: bool = False) -> Negation:
+def strategy_proofness(
+    mode: Mode, n: int, k: int, kind: str, *, normalised: bool, exact_fallback: bool = False
+) -> Negation:
     """OEF Theorem 5.4, 3.2, 3.3: user 0 gains by a report that is "larger" or "smaller" in every entry, or "any".
 
-    The claim refuted is that no optimum for the report gives more than an optimum for the truth; ``surely`` asks for a
-    market on which every optimum for the report gives more than any for the truth, whichever a mechanism takes.
+    The claim refuted is that no optimum for the report gives more than an optimum for the truth; ``exact_fallback``
+    asks for a market on which every optimum for the report gives more than any for the truth, whichever a mechanism
+    takes.
     """
     market = SymbolicMarket(n, k, normalised=normalised)
     told = market.misreport(kind, normalised=normalised)
@@ -216,10 +219,10 @@ def strategy_proofness(mode: Mode, n: int, k: int, kind: str, *, normalised: boo
     def confirm(numbers: Market, reported: Market) -> Refutation | None:
         before = ExactOptima(mode[1], numbers).throughput(0)
         after = ExactOptima(mode[1], reported).throughput(0, numbers.speedup[0])
-        if not (after[0] > before[1] if surely else after[1] > before[0]):
+        if not (after[0] > before[1] if exact_fallback else after[1] > before[0]):
             return None
         report = ", ".join(map(str, reported.speedup[0]))
-        gets = f"{after[0] if surely else after[1]} instead of {before[1] if surely else before[0]}"
+        gets = f"{after[0] if exact_fallback else after[1]} instead of {before[1] if exact_fallback else before[0]}"
         return Refutation(numbers, f"{numbers.users[0]} reports ({report}) and gets {gets}")
 
     def suspect(numbers: Market, reported: Market) -> bool:

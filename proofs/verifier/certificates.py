@@ -207,9 +207,9 @@ def dominance(data: Entry) -> Proved:
 def pareto_weights(data: Entry) -> Proved:
     """The allocation maximises a sum of throughputs with positive weights: nobody can gain without a loser.
 
-    ``prices`` of GPUs, and ``rents`` of a user's right to use one more, bound that sum.
+    ``prices`` of GPUs, and ``demand_duals`` of a user's right to use one more, bound that sum.
     """
-    told = data.fields("market allocation weights prices", "rents")
+    told = data.fields("market allocation weights prices", "demand_duals")
     market, shares = read_allocation(told)
     weights, most = priced(told, market)
     if dot(weights, market.worths(shares)) != most:

@@ -192,28 +192,30 @@ def embedded(data: Entry) -> Decision:
 # -- policies that are markets -----------------------------------------------------------------------------
 def equilibrium(data: Entry) -> Decision:
     """Nash welfare: an equilibrium, see `_bundles`."""
-    told = data.fields("market allocation prices", "rents")
+    told = data.fields("market allocation prices", "demand_duals")
     market = read_market(told["market"])
-    shares = _bundles(told, market, read_rents(told["rents"], market))
+    shares = _bundles(told, market, read_demand_duals(told["demand_duals"], market))
     optima = sharing_with(market, "utilities", dict(enumerate(market.worths(shares))))
     said = "the allocation maximises Nash welfare"
     return Decision(said, market, shares, policy="nash-welfare", optima=optima)
 
 
-def read_rents(entry: Entry, market: Market) -> list[Fraction]:
+def read_demand_duals(entry: Entry, market: Market) -> list[Fraction]:
     """Return what each user pays for a right to one more GPU: nothing where it demands no limited number."""
-    rents = [ZERO] * len(market.users) if entry.value is None else entry.numbers(len(market.users))
-    if min(rents) < 0 or any(rent and most == inf for rent, most in zip(rents, market.demand, strict=True)):
-        raise Rejected("a rent is negative, or one of who has no demand")
-    return rents
+    demand_duals = [ZERO] * len(market.users) if entry.value is None else entry.numbers(len(market.users))
+    if min(demand_duals) < 0 or any(
+        demand_dual and most == inf for demand_dual, most in zip(demand_duals, market.demand, strict=True)
+    ):
+        raise Rejected("a demand dual is negative, or one of who has no demand")
+    return demand_duals
 
 
-def _bundles(told: Entry, market: Market, rents: list[Fraction] | None = None) -> Table:
+def _bundles(told: Entry, market: Market, demand_duals: list[Fraction] | None = None) -> Table:
     """Return an allocation; reject it unless everybody holds its best buys, its weight being its budget.
 
     This is Eisenberg-Gale: what a user's weight is worth at the margin, weight * speedup / throughput, is the
-    price and the rent of what it holds and no more than those of the rest. What is left over costs nothing,
-    and who has a rent holds all that it demands.
+    price and the demand_dual of what it holds and no more than those of the rest. What is left over costs nothing,
+    and who has a demand dual holds all that it demands.
     """
     shares, prices = read_table(told["allocation"], market), told["prices"].numbers(len(market.types))
     require_feasible(market, shares)
@@ -223,11 +225,11 @@ def _bundles(told: Entry, market: Market, rents: list[Fraction] | None = None) -
         own, name = dot(market.speedup[i], bundle), f"{market.users[i]!r}"
         if not own or summed(bundle) > market.demand[i]:
             raise Rejected(f"{name} gets nothing, or more than it demands")
-        rent = rents[i] if rents else ZERO
-        if rent and summed(bundle) < market.demand[i]:
-            raise Rejected(f"{name} has a rent, and gets less than it demands")
+        demand_dual = demand_duals[i] if demand_duals else ZERO
+        if demand_dual and summed(bundle) < market.demand[i]:
+            raise Rejected(f"{name} has a demand dual, and gets less than it demands")
         for speed, share, price in zip(market.speedup[i], bundle, prices, strict=True):
-            worth, cost = market.weight[i] * speed, own * (price + rent)
+            worth, cost = market.weight[i] * speed, own * (price + demand_dual)
             if worth > cost or (share and worth < cost):
                 raise Rejected(f"{name} has better buys")
             if share and not speed:

@@ -104,7 +104,7 @@ class Tradeoff:
 
 def frontier(data: Entry) -> Proved:
     """The largest goal where a property fails by epsilon at most is on lines between points, up to a gap."""
-    told = data.fields("market goal property points lines gap", "weights prices rents")
+    told = data.fields("market goal property points lines gap", "weights prices demand_duals")
     goal, name = told["goal"].choice(GOALS), told["property"].choice(RELAXED)
     market, entries = read_market(told["market"]), told["points"].items()
     fair = [market.equal_share(i) for i in range(len(market.users))]

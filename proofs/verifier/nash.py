@@ -1,6 +1,6 @@
 """Nash welfare where demands or entitlements bind: between which numbers its throughputs lie.
 
-No logarithm is taken. Let c be the least that a unit of throughput costs a user at prices and rents. The sum
+No logarithm is taken. Let c be the least that a unit of throughput costs a user at prices and demand_duals. The sum
 of c * throughput is at most what all GPUs and all demands cost, for every allocation. For every t,
 t - 1 - log t is at least (1 - t)^2 / 2 where t <= 1, and at least (t - 1)^2 / (2 t) where t >= 1. With
 t = c * throughput / weight, the weighted sum of t - 1 - log t at an optimum is at most the gap: what all
@@ -12,7 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import inf
 
-from .decisions import read_rents, read_whole, require_entitled
+from .decisions import read_demand_duals, read_whole, require_entitled
 from .market import Market, Table, dot, read_market, read_table, row_shown
 from .programs import entitle, point_of, read_duals, sharing, throughput
 from .reading import Entry, Rejected, shown, summed
@@ -28,7 +28,9 @@ def nash_bounds(data: Entry) -> Proved:
     Where there are entitlements, duals of the rows prove what all throughputs cost at most, for any costs.
     """
     free = "costs" not in data.value
-    told = data.fields(f"market allocation gap lower upper {'prices rents' if free else 'costs duals owed'}")
+    told = data.fields(
+        f"market allocation gap lower upper {'prices demand_duals' if free else 'costs duals owed'}"
+    )
     market = read_market(told["market"]) if free else read_whole(told["market"])
     shares, users = read_table(told["allocation"], market), range(len(market.users))
     require_feasible(market, shares)
@@ -42,7 +44,7 @@ def nash_bounds(data: Entry) -> Proved:
         terms += [weight * (weight / (costs[i] * own[i]) - 1), -weight]
     grain = gap / (ROUNDED * len(terms))
     if (sum(-(-term // grain) for term in terms) * grain if gap else summed(terms)) > gap:
-        raise Rejected("prices and rents prove a larger gap")
+        raise Rejected("prices and demand_duals prove a larger gap")
     for i, weight in enumerate(market.weight):
         low, high = costs[i] * lower[i] / weight, costs[i] * upper[i] / weight
         if not (0 <= low <= 1 <= high):
@@ -56,15 +58,25 @@ def nash_bounds(data: Entry) -> Proved:
 
 
 def _bought(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction], str]:
-    """Return what a unit of throughput costs, and what all GPUs and demands do, by prices and rents."""
+    """Return what a unit of throughput costs, and what all GPUs and demands do, by prices and demand_duals."""
     users = range(len(market.users))
-    prices, rents = told["prices"].numbers(len(market.types)), read_rents(told["rents"], market)
+    prices, demand_duals = (
+        told["prices"].numbers(len(market.types)),
+        read_demand_duals(told["demand_duals"], market),
+    )
     if min(prices) < 0 or any(summed(shares[i]) > market.demand[i] for i in users):
         raise Rejected("a price is negative, or somebody gets more than it demands")
     terms = [price * there for price, there in zip(prices, market.capacity, strict=True)]
-    terms += [rent * Fraction(most) for rent, most in zip(rents, market.demand, strict=True) if most != inf]
+    terms += [
+        demand_dual * Fraction(most)
+        for demand_dual, most in zip(demand_duals, market.demand, strict=True)
+        if most != inf
+    ]
     kinds = [[*zip(prices, row, market.capacity, strict=True)] for row in market.speedup]
-    each = [[(p + rent) / v for p, v, n in row if v and n] for row, rent in zip(kinds, rents, strict=True)]
+    each = [
+        [(p + demand_dual) / v for p, v, n in row if v and n]
+        for row, demand_dual in zip(kinds, demand_duals, strict=True)
+    ]
     return [min(costs) for costs in each], terms, ""
 
 

@@ -149,15 +149,19 @@ def read_duals(told: Entry) -> Terms:
 
 
 def priced(told: Entry, market: Market) -> tuple[list[Fraction], Fraction]:
-    """Return positive weights of users, and the most that prices and rents allow of their sum."""
+    """Return positive weights of users, and the most that prices and demand_duals allow of their sum."""
     weights, prices = told["weights"].numbers(len(market.users)), told["prices"].numbers(len(market.types))
-    rents = told["rents"].numbers(len(weights)) if told["rents"].value is not None else [ZERO] * len(weights)
-    if min(weights) <= 0 or min(prices + rents) < 0:
+    demand_duals = (
+        told["demand_duals"].numbers(len(weights))
+        if told["demand_duals"].value is not None
+        else [ZERO] * len(weights)
+    )
+    if min(weights) <= 0 or min(prices + demand_duals) < 0:
         raise Rejected("a price is negative, or a weight is not positive")
-    for weight, rent, row in zip(weights, rents, market.speedup, strict=True):
-        if any(weight * speed > price + rent for speed, price in zip(row, prices, strict=True)):
+    for weight, demand_dual, row in zip(weights, demand_duals, market.speedup, strict=True):
+        if any(weight * speed > price + demand_dual for speed, price in zip(row, prices, strict=True)):
             raise Rejected("a price is too low")
-    limits = zip(prices + rents, market.capacity + market.demand, strict=True)
+    limits = zip(prices + demand_duals, market.capacity + market.demand, strict=True)
     return weights, summed(at_most(price, 0, limit) for price, limit in limits)
 
 

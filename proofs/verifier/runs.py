@@ -5,7 +5,7 @@ whole record of every round (``fairopt run --json``). `simulate` says what shoul
 
 * gangs are whole, no host gives out more GPUs than it has, none that is down gives out any, nobody runs on a
   type that has no throughput or too little memory for it, leases are kept in place and never cut short;
-* arrivals, starts, stops, misfits, failures, completions and losses are those that follow, none is left out,
+* arrivals, starts, stops, unschedulable, failures, completions and losses are those that follow, none is left out,
   and no round is left out in which somebody could have run;
 * speed, loading, progress, work left, and the standings after the last round follow from the mechanics.
 
@@ -28,10 +28,10 @@ from .reading import Entry, Number, Unreadable, brief, digest, document, first, 
 from .simulate import Came, JobRun, Simulation, Told
 from .trace import Job, Setting
 
-ROUND = "index begin end arrived ran waiting misfits down usable costs notes backend seconds"
+ROUND = "index begin end arrived ran waiting unschedulable down usable costs notes backend seconds"
 RAN = "job spots types before change begin end setup speed progress remaining lease completed lost"
 PLACED = ("start", "resume", "migrate")
-LINE = "failed back misfits stop start resume migrate lease complete lost costs notes backend seconds"
+LINE = "failed back unschedulable stop start resume migrate lease complete lost costs notes backend seconds"
 STANDING = "job remaining attained setup last running lease started"
 #: Beyond this a tolerance would not tell one round from the next.
 MOST_TOLERANCE = Fraction(1, 100)
@@ -150,7 +150,7 @@ class Judge:
         return (
             f"{self.rounds} rounds on {len(setting.hosts)} hosts ({gpus}) are what trace, placements, leases "
             f"and mechanics give{within}: {jobs}, {left}{trace}. Not judged: whether the policy that is said "
-            f"to be {self.policy!r} decides so; costs, notes, back end, seconds, measures, reasons of misfits"
+            f"to be {self.policy!r} decides so; costs, notes, backend, seconds, measures, reasons of unschedulable"
         )
 
 
@@ -232,10 +232,12 @@ class Record(Judge):
         """Yield where the line is not the one that should be there."""
         ended = {"complete": came.complete, "lost": came.lost}
         listed = {"failed": came.failed, "back": came.back, "stop": came.stop}
-        named = {"misfits": sorted(came.misfits)} | {key: sorted(ends) for key, ends in ended.items()}
+        named = {"unschedulable": sorted(came.unschedulable)} | {
+            key: sorted(ends) for key, ends in ended.items()
+        }
         for how in PLACED:
             named[how] = sorted(name for name, (change, _, _) in came.placed.items() if change == how)
-        line["misfits"].by_name()  # their form only; that of the others `_told` has seen
+        line["unschedulable"].by_name()  # their form only; that of the others `_told` has seen
         told = {key: line.value[key] or [] for key in listed}
         yield from differing(told | {key: sorted(line.value[key] or ()) for key in named}, listed | named)
         for key, moments in ended.items():
@@ -343,9 +345,9 @@ class Document(Judge):
             "down": [hosts[host].name for host in sorted(simulation.down)],
             "usable": sum(host.gpus for at, host in enumerate(hosts) if at not in simulation.down),
             "waiting": [name for name in [*simulation.present, *came.complete] if name not in came.ran],
-            "misfits": [name for name, one in simulation.present.items() if not one.fits],
+            "unschedulable": [name for name, one in simulation.present.items() if not one.fits],
         }
-        yield from differing(record.value | {"misfits": list(record["misfits"].by_name())}, right)
+        yield from differing(record.value | {"unschedulable": list(record["unschedulable"].by_name())}, right)
 
     def _ran(self, told: Entry, ran: JobRun) -> Iterator[str]:
         """Yield where what is told of a job is not what it did."""

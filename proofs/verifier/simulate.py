@@ -81,7 +81,7 @@ class Came:
     arrived: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     back: list[str] = field(default_factory=list)
-    misfits: list[str] = field(default_factory=list)
+    unschedulable: list[str] = field(default_factory=list)
     stop: list[str] = field(default_factory=list)
     placed: dict[str, tuple[str, Spots, Spots]] = field(default_factory=dict)  # change, where, where before
     ran: dict[str, JobRun] = field(default_factory=dict)
@@ -215,7 +215,7 @@ class Simulation:
             self.able += fits
             came.arrived.append(job.name)
             if not fits:
-                came.misfits.append(job.name)
+                came.unschedulable.append(job.name)
         self.coming = []
 
     def _stop(self, came: Came, told: Told) -> None:

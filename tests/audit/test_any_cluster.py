@@ -11,8 +11,8 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
-from fairopt.audit import Cause, Footing, audit, explain
-from fairopt.audit.books import Books
+from fairopt.audit import Cause, EntitlementStatus, audit, explain
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.page import page
 from fairopt.audit.violations import mends
 from fairopt.problem import Entitlements, Gangs, Good, Market
@@ -88,9 +88,9 @@ def test_what_is_said_is_so(market: Market) -> None:
             for j in range(2)
         )
         if not said.goods:
-            assert (row.footing is Footing.STARVED) == fits
+            assert (row.footing is EntitlementStatus.STARVED) == fits
         if not fits:
-            assert (row.footing is Footing.BORROWING) == bool((held > owed).any())
+            assert (row.footing is EntitlementStatus.BORROWING) == bool((held > owed).any())
     for name, reason in found.reasons.items():
         for stop in reason.stops:
             if stop.cause is Cause.OPEN:
@@ -104,7 +104,7 @@ def test_what_is_said_is_so(market: Market) -> None:
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_mends_mend(market: Market) -> None:
     """Stop the gangs and start those that are helped: enough GPUs are free, and only what is said is short."""
-    books = Books(market)
+    books = EntitlementAccounts(market)
     gangs, said = books.gangs, books.said
     for mend in mends(books):
         if mend.reclaim.stops is None or not mend.gangs:
@@ -117,7 +117,7 @@ def test_mends_mend(market: Market) -> None:
             on[gang] = -1
         for name in mend.gangs:
             on[gangs.names.index(name)] = j
-        now = Books(replace(market, entitlements=said.running(gangs.placed(on))))
+        now = EntitlementAccounts(replace(market, entitlements=said.running(gangs.placed(on))))
         assert now.said.held[:, j].sum() <= max(market.capacity[j], said.held[:, j].sum())
         due = np.minimum(books.held[:, j], np.where(books.owed[:, j] == INFINITY, books.held[:, j], books.owed[:, j]))
         missing = {said.nodes[node] for node in np.flatnonzero(now.held[:, j] < due)}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fairopt.audit.books import Books
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.declared import DeclaredValue, compared
 from fairopt.datasets import dataset_path
 from fairopt.discovery import IMPORTERS, load
@@ -22,7 +22,7 @@ SAMPLES = Path(dataset_path("SOURCES.md")).parent / "clusters"
 
 def values(name: str, *files: Path) -> list[DeclaredValue]:
     found = read_with(load(IMPORTERS, name), files)
-    return list(compared(Books(found.problem), found.declared, [], found.counted))
+    return list(compared(EntitlementAccounts(found.problem), found.declared, [], found.counted))
 
 
 def queue(document: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
@@ -101,6 +101,8 @@ def test_columns_of_sshare_are_computed_under_the_rule_that_agrees(tmp_path: Pat
     text = (SAMPLES / "slurm/sshare.txt").read_text()
     (tmp_path / "sshare.txt").write_text(text.replace("0.888889||0.843750", "0.8||0.843750"))
     found = read_with(load(IMPORTERS, "slurm"), [tmp_path / "sshare.txt"])
-    both = compared(Books(found.problem), found.declared, [SlurmFairTree(), SlurmMultifactor()], found.counted)
+    both = compared(
+        EntitlementAccounts(found.problem), found.declared, [SlurmFairTree(), SlurmMultifactor()], found.counted
+    )
     [wrong] = [each for each in both if each.differs]
     assert str(wrong) == "hep, EffectvUsage: the file says 0.8, slurm-fair-tree computes 0.888889"

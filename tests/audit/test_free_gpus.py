@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairopt.audit import explain
-from fairopt.audit.books import Books
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.mending import smallest
 from fairopt.audit.reasons import Reasons
 from fairopt.audit.violations import broken_guarantees, mends
@@ -15,13 +15,15 @@ from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 
 
-def cluster(there: list[int], gangs: dict[str, tuple[str, int, str | None]], **owed: Any) -> Books:
+def cluster(there: list[int], gangs: dict[str, tuple[str, int, str | None]], **owed: Any) -> EntitlementAccounts:
     """Return the books of one gang for each name: its user, its GPUs, and the type on which it runs, None for none."""
     users, gpus, on = zip(*gangs.values(), strict=True)
     names, types = [*dict.fromkeys(users)], ["H100", "A100"][: len(there)]
     made = Gangs.of(users, gpus, users=names, types=types, on=on, names=list(gangs))
     said = Entitlements.of(names, types, gangs=made, **owed)
-    return Books(Market.of([[1] * len(types)] * len(names), there, users=names, types=types, entitlements=said))
+    return EntitlementAccounts(
+        Market.of([[1] * len(types)] * len(names), there, users=names, types=types, entitlements=said)
+    )
 
 
 def test_a_gang_that_is_owed_two_types_is_served_by_the_one_that_has_enough_free() -> None:
@@ -83,5 +85,5 @@ def test_of_a_good_of_which_more_is_held_than_there_is_none_is_free() -> None:
     """Guards against "and -3 are free"."""
     made = Gangs.of(["A", "B"], [1, 1], users=["A", "B"], types=["T"], on=[None, "T"], other={"cpu": [2, 8]})
     said = Entitlements.of(["A", "B"], ["T"], goods={Good("cpu", "all"): 5}, gangs=made)
-    books = Books(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=said))
+    books = EntitlementAccounts(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=said))
     assert str(Reasons(books).of(0)).endswith("it takes 2 cpu:all, and 0 is free")

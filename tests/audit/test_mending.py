@@ -8,13 +8,13 @@ from math import ceil
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from fairopt.audit.books import Books
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.mending import Reclaim, smallest
 from fairopt.problem import Entitlements, Gangs, Market
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> tuple[Books, int, list[int]]:
+def clusters(draw: st.DrawFn) -> tuple[EntitlementAccounts, int, list[int]]:
     """Users in groups inside groups, with at most nine running gangs of one type, and how many GPUs are needed."""
     users = [f"u{i}" for i in range(draw(st.integers(1, 4)))]
     groups = {user: draw(st.sampled_from(["g", "h", "top"])) for user in users} | {"g": "top", "h": "top"}
@@ -31,10 +31,14 @@ def clusters(draw: st.DrawFn) -> tuple[Books, int, list[int]]:
     owed = Entitlements.of(users, ["T"], group=groups, groups=["g", "h", "top"], guarantee=guarantee, gangs=gangs)
     there = sum(gpus for _, gpus, _ in own)
     market = Market.of([[1]] * len(users), [there], users=users, types=["T"], entitlements=owed)
-    return Books(market), draw(st.integers(1, there)), [i for i in range(len(users)) if draw(st.booleans())] or [0]
+    return (
+        EntitlementAccounts(market),
+        draw(st.integers(1, there)),
+        [i for i in range(len(users)) if draw(st.booleans())] or [0],
+    )
 
 
-def cost(books: Books, stopped: tuple[int, ...]) -> tuple[int, int, int]:
+def cost(books: EntitlementAccounts, stopped: tuple[int, ...]) -> tuple[int, int, int]:
     """GPUs below what nodes are owed and hold, GPUs stopped, gangs stopped: by the definition."""
     taken = [0] * len(books.said.nodes)
     for gang in stopped:
@@ -49,7 +53,7 @@ def cost(books: Books, stopped: tuple[int, ...]) -> tuple[int, int, int]:
 
 @given(clusters())
 @settings(max_examples=120, deadline=None)
-def test_no_other_set_of_gangs_is_smaller(given_: tuple[Books, int, list[int]]) -> None:
+def test_no_other_set_of_gangs_is_smaller(given_: tuple[EntitlementAccounts, int, list[int]]) -> None:
     books, needed, users = given_
     gangs = books.gangs
     may = [g for g in range(len(gangs)) if gangs.preemptible[g] and gangs.user[g] in users]
@@ -68,7 +72,7 @@ def test_no_other_set_of_gangs_is_smaller(given_: tuple[Books, int, list[int]]) 
 
 def test_gpus_of_no_listed_gang_are_taken_one_by_one() -> None:
     owed = Entitlements.of(["A"], ["T"], guarantee={"A": [1]}, held={"A": [6]}, fixed={"A": [2]})
-    books = Books(Market.of([[1]], [6], users=["A"], types=["T"], entitlements=owed))
+    books = EntitlementAccounts(Market.of([[1]], [6], users=["A"], types=["T"], entitlements=owed))
     assert str(smallest(books, 0, 3, [0], {})) == "reclaim 3 T: stop 3 GPUs of no listed gang of A"
     assert smallest(books, 0, 5, [0], {}) == Reclaim("T", 5, None)
 
@@ -77,7 +81,7 @@ def test_of_equal_gangs_the_one_of_low_priority_stops() -> None:
     gangs = Gangs.of(
         ["A"] * 3, [2] * 3, users=["A"], types=["T"], on=["T"] * 3, tier=[5, 1, 5], names=["high", "low", "other"]
     )
-    books = Books(
+    books = EntitlementAccounts(
         Market.of([[1]], [6], users=["A"], types=["T"], entitlements=Entitlements.of(["A"], ["T"], gangs=gangs))
     )
     [stopped] = smallest(books, 0, 1, [0], {}).stops or ()
@@ -88,5 +92,5 @@ def test_of_equal_gangs_the_one_listed_last_stops() -> None:
     names = ["b", "b+1", "b+2"]
     gangs = Gangs.of(["B"] * 3, [4] * 3, users=["B"], types=["T"], names=names, on=["T"] * 3, since=[0] * 3)
     owed = Entitlements.of(["B"], ["T"], guarantee={"B": [4]}, gangs=gangs)
-    books = Books(Market.of([[1]], [12], users=["B"], types=["T"], entitlements=owed))
+    books = EntitlementAccounts(Market.of([[1]], [12], users=["B"], types=["T"], entitlements=owed))
     assert str(smallest(books, 0, 8, [0], {})) == "reclaim 8 T: stop b+1, b+2 of B"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from fairopt.audit import audit, explain, goods_search, mending
-from fairopt.audit.books import Books
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.mending import Reclaim
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.violations import Mend, mends
@@ -43,7 +43,7 @@ def market(gangs: list[tuple[str, int, int, str | None]], *, cpu: int, gpus: int
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> Books:
+def clusters(draw: st.DrawFn) -> EntitlementAccounts:
     """Two types that share CPU or not: gangs of users in groups or not, with caps on goods or without."""
     one = st.tuples(st.integers(1, 4), SMALL, SMALL, st.sampled_from([1, 2]), st.booleans())
     waits = draw(st.lists(st.tuples(st.sampled_from("ab"), one, st.none()), min_size=1, max_size=3))
@@ -80,10 +80,12 @@ def clusters(draw: st.DrawFn) -> Books:
         held={"b": {"T": bare.held[users.index("b"), 0] + 2}} if "b" in users and draw(st.booleans()) else None,
     )
     there = [owed.held[:, j].sum() + draw(st.integers(0, 1)) for j in range(2)]
-    return Books(Market.of([[1, 1]] * len(users), there, users=users, types=TYPES, entitlements=owed))
+    return EntitlementAccounts(Market.of([[1, 1]] * len(users), there, users=users, types=TYPES, entitlements=owed))
 
 
-def cost(books: Books, j: int, stopped: tuple[int, ...], single: dict[int, int], started: list[int]) -> tuple[int, ...]:
+def cost(
+    books: EntitlementAccounts, j: int, stopped: tuple[int, ...], single: dict[int, int], started: list[int]
+) -> tuple[int, ...]:
     """GPUs below what nodes are owed and hold, GPUs stopped, gangs and single GPUs stopped: by the definition."""
     said, gangs = books.said, books.gangs
     less, more = np.zeros(len(said.nodes), dtype=int), np.zeros(len(said.nodes), dtype=int)
@@ -98,7 +100,7 @@ def cost(books: Books, j: int, stopped: tuple[int, ...], single: dict[int, int],
     return below, int(gangs.gpus[list(stopped)].sum()) + singles, len(stopped) + singles
 
 
-def fits(books: Books, on: Any, started: list[int]) -> bool:
+def fits(books: EntitlementAccounts, on: Any, started: list[int]) -> bool:
     """Whether goods are enough in the cluster and below caps for gangs that started: of the entitlements after it."""
     after = books.said.running(books.gangs.placed(on))
     held = after.total(after.held)
@@ -124,18 +126,18 @@ def moved(on: Any, gangs: Any, to: int) -> Any:
 
 @given(clusters())
 @settings(max_examples=10, deadline=None)
-def test_no_other_set_of_gangs_that_leaves_enough_is_smaller(books: Books) -> None:
+def test_no_other_set_of_gangs_that_leaves_enough_is_smaller(books: EntitlementAccounts) -> None:
     require_the_smallest(books)
 
 
 @pytest.mark.slow
 @given(clusters())
 @settings(max_examples=1000, deadline=None)
-def test_nor_in_a_thousand_clusters(books: Books) -> None:
+def test_nor_in_a_thousand_clusters(books: EntitlementAccounts) -> None:
     require_the_smallest(books)
 
 
-def require_the_smallest(books: Books) -> None:
+def require_the_smallest(books: EntitlementAccounts) -> None:
     """Play the mends, type by type, and compare each with the best of all sets of gangs; all of it fits at the end."""
     gangs, on, free = books.gangs, books.gangs.on, []
     found = {mend.type: mend for mend in mends(books)}
@@ -152,7 +154,9 @@ def require_the_smallest(books: Books) -> None:
     assert fits(books, on, [gang for gang in np.flatnonzero(on >= 0).tolist() if gangs.on[gang] < 0])
 
 
-def require_smallest_on(books: Books, j: int, on: Any, waits: list[int], users: set[int], mend: Mend | None) -> Any:
+def require_smallest_on(
+    books: EntitlementAccounts, j: int, on: Any, waits: list[int], users: set[int], mend: Mend | None
+) -> Any:
     """Compare the mend on a type with the best; return where gangs run then."""
     gangs = books.gangs
     runs = [gang for gang in np.flatnonzero(gangs.on == j).tolist() if gangs.user[gang] in users]
@@ -243,7 +247,7 @@ def test_where_too_much_is_to_be_tried_what_is_said_is_enough(monkeypatch: pytes
 @pytest.mark.parametrize(("where", "limit"), [(goods_search, "MOST_PAIRS"), (mending, "MOST_NUMBERS")])
 @given(books=clusters())
 @settings(max_examples=5, deadline=None)
-def test_what_is_said_then_is_enough_everywhere(where: ModuleType, limit: str, books: Books) -> None:
+def test_what_is_said_then_is_enough_everywhere(where: ModuleType, limit: str, books: EntitlementAccounts) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(where, limit, 0)
         require_the_smallest(books)
@@ -282,7 +286,9 @@ def test_mends_of_later_types_find_the_cpu_that_earlier_ones_leave() -> None:
         other={"cpu": [8, 8, 4, 4]},
     )
     owed = Entitlements.of(["A", "B"], kinds, goods={Good("cpu", "all"): 12}, guarantee={"A": [4, 4]}, gangs=gangs)
-    found = mends(Books(Market.of([[1, 1]] * 2, [4, 4], users=["A", "B"], types=kinds, entitlements=owed)))
+    found = mends(
+        EntitlementAccounts(Market.of([[1, 1]] * 2, [4, 4], users=["A", "B"], types=kinds, entitlements=owed))
+    )
     assert list(map(str, found)) == [
         "reclaim 4 T: stop c of B. Then a runs, with enough cpu",
         "U: b waits still: it takes 8 cpu:all, and at most 4 can be free for it",
@@ -322,14 +328,14 @@ def test_what_a_gang_lacks_is_written_by_name() -> None:
 def test_resources_of_which_the_file_has_no_stock_or_no_needs_are_not_looked_at() -> None:
     gangs = Gangs.of(["A"], [1], users=["A"], types=["T"], other={"memory": [4]})
     owed = Entitlements.of(["A"], ["T"], goods={Good("cpu", "all"): 8}, gangs=gangs)
-    books = Books(Market.of([[1]], [1], users=["A"], types=["T"], entitlements=owed))
+    books = EntitlementAccounts(Market.of([[1]], [1], users=["A"], types=["T"], entitlements=owed))
     assert list(unlooked(books)) == ["cpu", "memory"]
 
 
 def test_a_type_on_which_nobody_counts_a_resource_is_named() -> None:
     gangs = Gangs.of(["A"], [1], users=["A"], types=["T", "U"], other={"cpu": [4]})
     owed = Entitlements.of(["A"], ["T", "U"], goods={Good("cpu", "T"): 8}, gangs=gangs)
-    books = Books(Market.of([[1, 1]], [1, 1], users=["A"], types=["T", "U"], entitlements=owed))
+    books = EntitlementAccounts(Market.of([[1, 1]], [1, 1], users=["A"], types=["T", "U"], entitlements=owed))
     assert list(unlooked(books)) == ["cpu on U"]
 
 

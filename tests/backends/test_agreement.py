@@ -1,4 +1,4 @@
-"""All back ends agree on 200 random markets (a campaign; 50 in every run), whatever the policy, and it is counted."""
+"""All backends agree on 200 random markets (a campaign; 50 in every run), whatever the policy, and it is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every back end passes the conformance suite, and the suite catches back ends that should not."""
+"""Every backend passes the conformance suite, and the suite catches backends that should not."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_a_suite_refuses_what_would_blur_its_table():
         Suite("gone", [check(passes)], lambda _: Traits("it", expected_failures={"old": "why"})).run([0])
 
 
-# -- single back ends ------------------------------------------------------------------------------------------------
+# -- single backends ------------------------------------------------------------------------------------------------
 def small() -> Program:
     p = Formulation("small")
     x = p.variable("x", (2,), lower=0)

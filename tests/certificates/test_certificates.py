@@ -138,7 +138,7 @@ def test_the_schema_is_one_and_describes_every_part() -> None:
 
 
 #: What may be left out without breaking the form.
-OPTIONAL = {"trades", "variables", "rents", "optima", "speedups", "grain", "normaliser", "owed", "rates"}
+OPTIONAL = {"trades", "variables", "demand_duals", "optima", "speedups", "grain", "normaliser", "owed", "rates"}
 
 
 @pytest.mark.parametrize("name", BY_HAND)

@@ -1,4 +1,4 @@
-"""What any back end's answer is exactly worth: bounds with their gap, proofs of infeasibility, what stays unproved."""
+"""What any backend's answer is exactly worth: bounds with their gap, proofs of infeasibility, what stays unproved."""
 
 from __future__ import annotations
 

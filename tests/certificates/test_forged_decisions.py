@@ -67,7 +67,7 @@ SLOW = certificate(
     market=market({"A": [1, 2]}, [1, 1], A={"demand": 1}),
     allocation=[[1, 0]],
     prices=[-1, 0],
-    rents=[2],
+    demand_duals=[2],
 )
 
 
@@ -153,7 +153,7 @@ WRONG: dict[str, tuple[Json, str]] = {
             market=market({"A": [1], "B": [1]}, [2], A={"demand": 1}),
             allocation=[["1/2"], ["3/2"]],
             prices=["2/3"],
-            rents=["4/3", 0],
+            demand_duals=["4/3", 0],
         ),
         "has a rent, and gets less than it demands",
     ),
@@ -191,7 +191,7 @@ WRONG: dict[str, tuple[Json, str]] = {
             market=market({"A": [1], "B": [1]}, [2], A={"demand": "6/5"}),
             allocation=[["6/5"], ["4/5"]],
             prices=["5/4"],
-            rents=["-5/12", 0],
+            demand_duals=["-5/12", 0],
         ),
         "a rent is negative",
     ),

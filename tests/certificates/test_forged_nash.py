@@ -11,7 +11,7 @@ from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds.entitled_decisions import WITHIN
 from fairopt.testing.certificate_kinds.examples import Json, certificate, market
 
-#: A has the second type and B the first, as is best; nobody can have the third. At these prices and rents t = 1.
+#: A has the second type and B the first, as is best; nobody can have the third. At these prices and demand duals t = 1.
 THIRD = market({"A": [1, 2, 9], "B": [1, 0, 9]}, [1, 1, 0], A={"demand": 1, "weight": 3})
 #: For B, of weight 1: (1 - 89/110)^2 / 2 and (121/100 - 1)^2 / (2 * 121/100) are this.
 GAP = Fraction(441, 24200)
@@ -19,7 +19,7 @@ NEARLY = Fraction(1, 10**6)
 
 
 def between(gap: Any, lower: list[Any], upper: list[Any], **more: Any) -> Json:
-    numbers = {"prices": [1, 2, 0], "rents": [1, 0], "gap": str(gap)}
+    numbers = {"prices": [1, 2, 0], "demand_duals": [1, 0], "gap": str(gap)}
     ends = {"lower": list(map(str, lower)), "upper": list(map(str, upper))}
     held = {"allocation": [[0, 1, 0], [1, 0, 0]]}
     return certificate("nash_bounds", market=THIRD, **held | numbers | ends | more)
@@ -47,13 +47,14 @@ def test_a_lower_bound_may_be_nothing() -> None:
     assert verify(between(GAP, [0, 0], [3, 2]))
 
 
-#: A demands half a GPU, and holds it; at a price and a rent of 1 the gap is 1/6, and of all bounds these are far.
+#: A demands half a GPU, and holds it; at a price and a demand dual of 1 the gap is 1/6, and of all bounds these are
+#: far.
 HALF = market({"A": [1], "B": [1]}, [2], A={"demand": "1/2"})
 FAR: Json = {"allocation": [["1/2"], ["3/2"]], "lower": [0, 0], "upper": [9, 9]}
 
 
 def test_the_gap_is_what_prices_and_rents_prove() -> None:
-    told = certificate("nash_bounds", market=HALF, prices=[1], rents=[1, 0], gap="1002/6000", **FAR)
+    told = certificate("nash_bounds", market=HALF, prices=[1], demand_duals=[1, 0], gap="1002/6000", **FAR)
     assert verify(told)
     with pytest.raises(Rejected, match="a larger gap"):
         verify(told | {"gap": "999/6000"})
@@ -88,8 +89,8 @@ NASH_WRONG: dict[str, tuple[Json, str]] = {
         "breaks guarantees",
     ),
     "more than is lent": (WITHIN | {"owed": {"floors": [[1]], "lent": [3]}}, "breaks row .*capacity"),
-    "a rent of who demands no limited number": (
-        between(GAP, [1, "1/2"], [3, "3/2"], rents=[1, "1/1000"]),
+    "a demand dual of who demands no limited number": (
+        between(GAP, [1, "1/2"], [3, "3/2"], demand_duals=[1, "1/1000"]),
         "has no demand",
     ),
 }
@@ -104,4 +105,4 @@ def test_bounds_of_nash_welfare_that_are_forged_are_rejected(what: str) -> None:
 
 def test_throughputs_far_below_one_have_bounds() -> None:
     numbers = {"prices": [2], "gap": str(GAP), "lower": ["1/16"], "upper": ["1/2"]}
-    assert verify(certificate("nash_bounds", market=SLOW, allocation=[["1/2"]], rents=[0], **numbers))
+    assert verify(certificate("nash_bounds", market=SLOW, allocation=[["1/2"]], demand_duals=[0], **numbers))

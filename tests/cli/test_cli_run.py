@@ -39,7 +39,7 @@ def test_json_holds_all_that_a_verifier_needs(fairopt_run: Callable[..., Ran], t
     assert [job["name"] for job in data["trace"]["jobs"]] == ["a", "b", "c", "e", "d", "big"]
     assert data["trace"]["jobs"][0]["throughput"] == [1, "33/10"]
     assert data["measures"]["completed"] == 5
-    assert data["measures"]["misfits"] == ["big"]
+    assert data["measures"]["unschedulable"] == ["big"]
     assert data["measures"]["row"].keys() == data["measures"]["units"].keys() == UNITS.keys()
     path = tmp_path / "run.json"
     path.write_text(ran.out)

@@ -74,7 +74,7 @@ def said(fairopt: Callable[..., Ran], *words: object) -> tuple[int, str]:
         (("--policy", "posted-prices"), 2, "`fairopt schedule` takes it"),
         (("--policy", "fft", "--set", "gap=-1"), 2, "fft, gap: got -1.0. Give a relative gap, not negative"),
         (("--policy", "fft", "--set", "gap=0", "--set", "gap=1"), 2, "--set gap: it is given twice"),
-        (("--policy", "fft", "--backend", "ecos"), 3, "back end 'ecos' has no integer variables"),
+        (("--policy", "fft", "--backend", "ecos"), 3, "backend 'ecos' has no integer variables"),
     ],
 )
 def test_an_error_before_the_first_round_prints_nothing_else(fairopt, files, words, status, line, json_):

@@ -9,7 +9,7 @@ import pytest
 from transcripts import BLOCK, PAGES, ROOT, alike, ended, rewritten, script, steps
 
 WITH_COMMANDS = [page for page in PAGES if page.stem != "index"]
-#: Half of the time of all sessions; templates and back ends, which they show, have tests of their own.
+#: Half of the time of all sessions; templates and backends, which they show, have tests of their own.
 SLOW = {"author", "solvers"}
 
 

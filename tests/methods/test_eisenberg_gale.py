@@ -92,9 +92,9 @@ def test_any_prices_bound_any_shares():
         best = allocate(NashWelfare(), market).objective
         n, k = market.shape
         parts = random.dirichlet(np.ones(n), k).T * floats.capacity
-        rents = random.exponential(1, n) if random.random() < 0.5 else None
+        demand_duals = random.exponential(1, n) if random.random() < 0.5 else None
         bound = nash_bound(
-            floats.speedup, floats.capacity, floats.weight, floats.limit, parts, random.exponential(1, k), rents
+            floats.speedup, floats.capacity, floats.weight, floats.limit, parts, random.exponential(1, k), demand_duals
         )
         assert bound.lower <= best + 1e-9
         assert bound.upper >= best - 1e-9

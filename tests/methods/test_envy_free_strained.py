@@ -45,7 +45,7 @@ def test_where_one_simplex_method_proves_little_the_other_is_asked(seed):
 
 def test_numbers_too_far_apart_for_floats_are_refused():
     market = Market.of_arrays([[1e-20, 1, 1e20], [2e26, 1e-28, 1], [1e-20, 1, 1e-20]], [1, 1, 1])
-    with pytest.raises(NotCapable, match="exact back end"):
+    with pytest.raises(NotCapable, match="exact backend"):
         allocate(CooperativeOEF(), market, CooperativeOEF.methods[0])
     assert allocate(CooperativeOEF(), market).exact  # where nobody named the method, rationals decide
 

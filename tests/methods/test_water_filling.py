@@ -1,4 +1,4 @@
-"""Water filling by prices, against the exact back end and HiGHS, and by what it proves of itself."""
+"""Water filling by prices, against the exact backend and HiGHS, and by what it proves of itself."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ def test_guarantees_in_floats_that_exceed_the_capacity_by_rounding_fit() -> None
 def test_what_a_policy_does_not_heed_is_refused_by_name() -> None:
     owed = two(guarantee={"B": [1, 0]}, cap={"B": [6, 4]}, group={"A": "ml"}, tier={"A": 1})
     for policy in policies(Market):
-        assert Entitled.TIERS not in policy.heeds or not isinstance(policy, Formulated)
+        assert Entitled.TIERS not in policy.supports or not isinstance(policy, Formulated)
     with pytest.raises(NotCapable, match="max-min does not heed tiers, which"):
         allocate("max-min", owed)
     with pytest.raises(NotCapable, match="oef-cooperative does not heed tiers, which"):
@@ -295,7 +295,9 @@ def test_methods_refuse_entitlements_and_a_back_end_solves_instead() -> None:
     market = two(guarantee={"B": [4, 0]})
     for policy in ALL:
         for method in policy.methods:
-            with pytest.raises(NotCapable, match=f"{method.name}, {policy.name}'s own method, heeds no entitlements"):
+            with pytest.raises(
+                NotCapable, match=f"{method.name}, {policy.name}'s own method, supports no entitlements"
+            ):
                 decide(policy, market, method)
         found = decide(policy, market)
         assert found.solver is not None

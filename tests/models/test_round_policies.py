@@ -117,7 +117,7 @@ class Forgetful(Broken):
 
     def schedule(self, queue: Queue, state: Any) -> Schedule:
         free = replace(queue, lease=queue.lease * 0)
-        backwards = [row for row in reversed(range(len(queue))) if row not in queue.misfits]
+        backwards = [row for row in reversed(range(len(queue))) if row not in queue.unschedulable]
         return Schedule(self.name, queue, placed(free, choose(free, backwards), self.placement))
 
 
@@ -134,7 +134,7 @@ class Hasty(Broken):
 
     def schedule(self, queue: Queue, state: Any) -> Schedule:
         gpu_types = tuple(range(len(queue.cluster.types)))
-        rows = [row for row in range(len(queue)) if row not in queue.leased and row not in queue.misfits]
+        rows = [row for row in range(len(queue)) if row not in queue.leased and row not in queue.unschedulable]
         return Schedule(self.name, queue, placed(queue, [Request(row, gpu_types) for row in rows], self.placement))
 
 
@@ -251,7 +251,7 @@ class Mixing(Broken):
     def schedule(self, queue: Queue, state: Any) -> Schedule:
         placements = dict(queue.leased)
         left = queue.free(placements)
-        for row in set(range(len(queue))) - {*placements, *queue.misfits}:
+        for row in set(range(len(queue))) - {*placements, *queue.unschedulable}:
             able = [host for host, gpu_type in enumerate(queue.cluster.gpu_type) if queue.suits[row, gpu_type]]
             ends = np.cumsum([0, *(left[host] for host in able)]).clip(max=queue.jobs.gpus[row])
             if ends[-1] == queue.jobs.gpus[row]:
@@ -301,7 +301,7 @@ CAUGHT: Mapping[type[Broken], str] = {
     Lazy: "no gpu is idle for which somebody waits",
     Mixing: "gangs lie on one type",
     Rounding: "floats place like fractions",
-    Programless: "back ends agree",
+    Programless: "backends agree",
     Nameless: "says what it is",
 }
 

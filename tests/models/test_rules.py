@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from fairopt.policy import Computed, Grounds, Trait
+from fairopt.policy import Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.testing.rule_suite import installed, rule_suite, stated
 from fairopt.testing.suite import Outcome
@@ -35,13 +35,13 @@ class Standing(Computed):
 
     name, source = "standing", "nobody"
     traits = frozenset({Trait.ENTITLED, Trait.EXACT})
-    heeds = frozenset(Entitled)
+    supports = frozenset(Entitled)
     why: ClassVar[str] = "nothing is started"
 
-    def compute(self, problem: Market, state: Any) -> tuple[Any, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Any, DecisionReason]:
         owed = stated(problem)
         waits = {name: self.why for name, on in zip(owed.gangs.names, owed.gangs.on, strict=True) if on < 0}
-        return owed.held[:, : len(problem.types)], Grounds(owed.gangs, "nothing", waits=waits)
+        return owed.held[:, : len(problem.types)], DecisionReason(owed.gangs, "nothing", waits=waits)
 
 
 class Silent(Standing):
@@ -60,18 +60,18 @@ class Overbooking(Standing):
 class Stopping(Standing):
     """Stops everything, also what may not be stopped."""
 
-    def compute(self, problem: Market, state: Any) -> tuple[Any, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Any, DecisionReason]:
         owed = stated(problem)
         gangs = owed.gangs.placed(np.full(len(owed.gangs), -1))
         waits = dict.fromkeys(gangs.names, "stopped")
         shares = owed.running(gangs).held[:, : len(problem.types)]
-        return shares, Grounds(gangs, "nothing", waits=waits, stopped=waits)
+        return shares, DecisionReason(gangs, "nothing", waits=waits, stopped=waits)
 
 
 class Elsewhere(Standing):
     """Says one thing and does another."""
 
-    def compute(self, problem: Market, state: Any) -> tuple[Any, Grounds]:
+    def compute(self, problem: Market, state: Any) -> tuple[Any, DecisionReason]:
         shares, grounds = super().compute(problem, state)
         return shares * 0, replace(grounds, share={"nobody": 1})
 

@@ -183,7 +183,7 @@ CAUGHT: Mapping[type[Broken], str] = {
     Modest: "refuted claims stay refuted",
     Inventive: "says what it is",
     Alphabetical: "names do not matter",
-    Programless: "back ends agree",
+    Programless: "backends agree",
     Nameless: "says what it is",
 }
 

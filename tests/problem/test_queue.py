@@ -145,17 +145,17 @@ def queue_of(**columns: Any) -> Queue:
 
 def test_misfits_name_each_type_with_its_reason() -> None:
     one = {"gpus": [7], "work": [1], "throughput": [[1, 0]]}
-    assert dict(queue_of(**one).misfits) == {0: "old: needs 7 GPUs of 6; new: no throughput"}
+    assert dict(queue_of(**one).unschedulable) == {0: "old: needs 7 GPUs of 6; new: no throughput"}
     two = {"gpus": [2], "work": [1], "memory": [12], "throughput": [[1, 0]]}
-    assert dict(queue_of(**two).misfits) == {0: "old: needs 12 GB on a GPU of 11.5 GB; new: no throughput"}
-    assert not queue_of(gpus=[6], work=[1]).misfits
+    assert dict(queue_of(**two).unschedulable) == {0: "old: needs 12 GB on a GPU of 11.5 GB; new: no throughput"}
+    assert not queue_of(gpus=[6], work=[1]).unschedulable
 
 
 def test_a_host_that_is_down_makes_nobody_a_misfit() -> None:
     up = np.array([False, True, True])
     one = queue_of(gpus=[6, 2], work=[1, 1])
     dark = Queue(**{each.name: getattr(one, each.name) for each in fields(one)} | {"up": up})
-    assert not dark.misfits
+    assert not dark.unschedulable
     assert dark.capacity.tolist() == [2, 2]
     assert dark.allowed.tolist() == [[False, False], [True, True]]
     assert dark.suits.tolist() == [[True, True], [True, True]]
@@ -224,7 +224,7 @@ def test_a_queue_in_floats_is_the_same_queue(queue: Queue) -> None:
     assert same(back.as_(float), there)  # floats are fractions: the way back loses nothing
     assert [list(row) for row in back.suits] == [list(row) for row in queue.suits]
     assert dict(there.leased) == dict(queue.leased)
-    assert set(there.misfits) == set(queue.misfits)
+    assert set(there.unschedulable) == set(queue.unschedulable)
 
 
 @few
@@ -255,9 +255,9 @@ def test_misfits_are_those_that_no_type_can_take(queue: Queue) -> None:
             and all_jobs.gpus[row] <= sum(int(cluster.gpus[host]) for host in cluster.of_type(kind))
             for kind in range(len(cluster.types))
         ]
-        assert (row in queue.misfits) == (not any(fits))
-        if row in queue.misfits:
-            assert queue.misfits[row].count(": ") == len(cluster.types)
+        assert (row in queue.unschedulable) == (not any(fits))
+        if row in queue.unschedulable:
+            assert queue.unschedulable[row].count(": ") == len(cluster.types)
             assert not queue.allowed[row].any()
 
 

@@ -115,7 +115,7 @@ RIGHT = {
     "with snapshots": record(*ALONE, {"snapshot": 3}, ends(2)),
     "on no host at all": record(
         job("j1", 0, 90),
-        {"round": 0, "misfits": {"j1": "no host"}},
+        {"round": 0, "unschedulable": {"j1": "no host"}},
         stands("j1", remaining=90, attained=0, last=[], running=False, started=None, lease=60),
         ends(1),
         hosts=[],
@@ -261,7 +261,7 @@ def test_one_thing_that_is_wrong_in_a_record_is_seen(what: str) -> None:
     assert statement == ""
 
 
-@pytest.mark.parametrize("line", [{"sketch": 1}, {}, [], ["round"], 3, {"round": 2, "misfits": 3}], ids=str)
+@pytest.mark.parametrize("line", [{"sketch": 1}, {}, [], ["round"], 3, {"round": 2, "unschedulable": 3}], ids=str)
 def test_a_line_of_another_form_is_refused(line: Any) -> None:
     with pytest.raises(Unreadable, match="line 5"):
         decide(record(*ALONE, line, ends(2)))
@@ -354,7 +354,7 @@ WAIT += [(job("j1", 0, 100, throughput=[0] * 3), [], "3/100")]
 @pytest.mark.parametrize(("told", "hosts", "most"), WAIT, ids=["slow", "on no type", "on no host"])
 def test_what_is_left_of_who_waits_may_be_off_by_a_part_of_its_slowest_round(told: Json, hosts: Any, most: str) -> None:
     there = [each | {"speed": speed} for each, speed in zip(hosts, ("1/2", 1), strict=False)]
-    line = {"round": 0} if told is SLOW else {"round": 0, "misfits": {"j1": "no type"}}
+    line = {"round": 0} if told is SLOW else {"round": 0, "unschedulable": {"j1": "no type"}}
     for more, fine in ((1, True), (Fraction(6, 5), False)):
         left = stands("j1", remaining=str(100 - more * Fraction(most)), attained=0, last=[], running=False)
         left["standing"] |= {"started": None, "lease": 60}

@@ -131,10 +131,10 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("PARETO", {"prices": [1, 4]}, "too low"),
     ("PARETO", {"prices": [2, 5]}, "prove nothing"),
     ("PARETO", {"weights": [0, 1]}, "not positive"),
-    ("PARETO", {"rents": [1, 0]}, "bound that there is not"),
+    ("PARETO", {"demand_duals": [1, 0]}, "bound that there is not"),
     ("PARETO", {"allocation": [["1/2", 0], [0, 1]]}, "prove nothing"),
-    ("PARETO_DEMANDS", {"rents": None}, "too low"),
-    ("PARETO_DEMANDS", {"rents": [1, -1]}, "negative"),
+    ("PARETO_DEMANDS", {"demand_duals": None}, "too low"),
+    ("PARETO_DEMANDS", {"demand_duals": [1, -1]}, "negative"),
     # lies
     ("LIE", {"gain": "1/14"}, "does not gain this"),
     ("LIE", {"report": [1, 4]}, "not on the truth and on the misreport"),

@@ -51,7 +51,7 @@ def test_a_run_worked_out_by_hand() -> None:
         *("start", "stay", "resume", "stay", "stay", "stay", "stay")
     ]
     assert data["rounds"][4]["ran"][0]["setup"] == 5  # the restart: its state and its data are where they were
-    assert data["rounds"][2]["misfits"] == {"j4": "old: needs 9 GPUs of 4; new: needs 9 GPUs of 2"}
+    assert data["rounds"][2]["unschedulable"] == {"j4": "old: needs 9 GPUs of 4; new: needs 9 GPUs of 2"}
     assert [each["job"] for each in data["standing"]] == ["j4"]
 
 
@@ -201,9 +201,10 @@ class Playback(Policy):
         for ran in record["ran"]:
             row = problem.jobs.names.index(ran["job"])
             lease = float("inf") if ran["lease"] is None else Fraction(ran["lease"])
-            # what the verifier asks beyond the core: a running lease is not cut short, and a misfit does not run
+            # what the verifier asks beyond the core: a running lease is not cut short, and a unschedulable job does not
+            # run
             assert row not in placements
-            assert row not in problem.misfits
+            assert row not in problem.unschedulable
             assert row not in problem.leased or lease >= problem.lease[row]
             leases[row] = lease
             placements[row] = tuple((problem.cluster.hosts.index(host), gpus) for host, gpus in ran["spots"])
@@ -243,7 +244,7 @@ def core_of(data: dict[str, Any]) -> str:
     kept = copy.deepcopy(data)
     del kept["policy"], kept["trace"]["tenants"]
     for record in kept["rounds"]:
-        record["misfits"] = list(record["misfits"])
+        record["unschedulable"] = list(record["unschedulable"])
         for key in ("costs", "notes", "backend", "seconds"):
             del record[key]
     return json.dumps(plain(kept))
@@ -277,7 +278,7 @@ def judged_alike(data: dict[str, Any], changed: Iterator[Tampering]) -> tuple[in
         other = change.of(data)
         verdict = accepted(other)
         total, stood = total + 1, stood + verdict
-        if change.place[-1] in ("backend", "policy", "seconds") or "misfits" in change.place:
+        if change.place[-1] in ("backend", "policy", "seconds") or "unschedulable" in change.place:
             continue  # what nobody works out is checked for its form at most
         assert verdict == right_by_the_core(other), f"{'accepted' if verdict else 'rejected'}: {change}"
     return total, stood

@@ -18,7 +18,7 @@ from fairopt.certificates import Certificate
 from fairopt.discovery import IMPORTERS, load, property_
 from fairopt.evidence import evidence
 from fairopt.policy import Allocation, Computed, Trait
-from fairopt.policy.grounds import Grounds
+from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Good, Market
 from fairopt.program import INFINITY
 from fairopt.proofs.verify import verify as proved
@@ -283,12 +283,12 @@ class Reclaims(Computed):
     source = "made by hand"
     problem = Market
     traits = frozenset({Trait.EXACT, Trait.ENTITLED})
-    heeds = frozenset(Entitled)
+    supports = frozenset(Entitled)
 
     def compute(self, problem: Market, state: Any) -> tuple[Any, Any]:
         assert problem.entitlements is not None
         gangs = problem.entitlements.gangs.placed(np.array([1, 1, 0, -1, 1]))
-        return np.array(OWED, dtype=object) * Fraction(1), Grounds(gangs, "nothing")
+        return np.array(OWED, dtype=object) * Fraction(1), DecisionReason(gangs, "nothing")
 
 
 def test_a_rule_is_judged_by_the_gangs_that_it_leaves_running() -> None:

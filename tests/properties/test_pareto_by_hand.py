@@ -68,9 +68,9 @@ def test_a_negative_share_alone_does_not_dominate() -> None:
     )
 
 
-def weights(*, prices: Any = (1, 5), rents: Any = (0, 0), each: Any = (1, 1)) -> ParetoWeights:
+def weights(*, prices: Any = (1, 5), demand_duals: Any = (0, 0), each: Any = (1, 1)) -> ParetoWeights:
     return ParetoWeights(
-        *(np.array([F(number) for number in numbers], dtype=object) for numbers in (each, prices, rents))
+        *(np.array([F(number) for number in numbers], dtype=object) for numbers in (each, prices, demand_duals))
     )
 
 
@@ -82,10 +82,10 @@ def weights(*, prices: Any = (1, 5), rents: Any = (0, 0), each: Any = (1, 1)) ->
         ({"prices": (1, -1)}, None, {"a price is negative", "a GPU is worth more to a user than its prices"}),
         ({"prices": (1, 4)}, None, {"a GPU is worth more to a user than its prices"}),
         ({"prices": (2, 5)}, None, {"the weighted throughput is below the dual bound"}),
-        ({"rents": (1, 0)}, None, {"a price is put on a demand that there is not"}),
-        ({"rents": (1, 0)}, [1, None], {"the weighted throughput is below the dual bound"}),
-        ({"rents": (1, 0), "prices": (1, 4)}, [None, 1], {"a GPU is worth more to a user than its prices"}),
-        ({"rents": (0, 1), "prices": (1, 4)}, [None, 1], set()),
+        ({"demand_duals": (1, 0)}, None, {"a price is put on a demand that there is not"}),
+        ({"demand_duals": (1, 0)}, [1, None], {"the weighted throughput is below the dual bound"}),
+        ({"demand_duals": (1, 0), "prices": (1, 4)}, [None, 1], {"a GPU is worth more to a user than its prices"}),
+        ({"demand_duals": (0, 1), "prices": (1, 4)}, [None, 1], set()),
     ],
 )
 def test_each_condition_of_the_weights_is_looked_at(told: Any, demand: Any, broken: set[str]) -> None:
@@ -98,7 +98,7 @@ def test_each_condition_of_the_weights_is_looked_at(told: Any, demand: Any, brok
 
 
 def test_a_price_below_nothing_on_no_demand_is_refused_within_a_tolerance_too() -> None:
-    found = weights(rents=(F(-1, 1000), 0)).violations(TWO, table(BEST), F(1, 100))
+    found = weights(demand_duals=(F(-1, 1000), 0)).violations(TWO, table(BEST), F(1, 100))
     assert found == ["a price is put on a demand that there is not"]
     assert weights(prices=(1, F(499, 100))).violations(TWO, table(BEST), F(1, 50)) == []
 

@@ -21,7 +21,7 @@ from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.frontier import EnvyWithin, TotalEfficiency
 from fairopt.models import Kai, MaxMin
 from fairopt.models import ShortestRemainingTimeFirst as Srtf
-from fairopt.policy import chosen, decide_each, exactly, follow, session, unheeded
+from fairopt.policy import chosen, decide_each, exactly, follow, session, unsupported
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
 from fairopt.problem import Entitlements, Gangs
@@ -138,7 +138,7 @@ DEEPER: dict[str, list[Callable[[Any], Any]]] = {
     "fairopt.policy.decide.exactly": [lambda it: exactly(it, MARKET)],
     "fairopt.policy.decide.follow": [lambda it: follow(it)(MARKET)],
     "fairopt.policy.decide.session": [session],
-    "fairopt.policy.decide.unheeded": [lambda it: unheeded(it, MARKET)],
+    "fairopt.policy.decide.unheeded": [lambda it: unsupported(it, MARKET)],
     "fairopt.policy.optima.uniqueness": [lambda it: uniqueness_with(it, DECIDED)],
     "fairopt.properties.over_optima.over_optima": [
         lambda it: over_optima(it, DECIDED, EnvyFreeness()),

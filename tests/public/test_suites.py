@@ -64,7 +64,7 @@ class NoShares(Formulated):
 
 
 class Solver(Backend):
-    """A back end that returns whatever it is given."""
+    """A backend that returns whatever it is given."""
 
     modules = ()
     capabilities = frozenset()
@@ -110,7 +110,7 @@ def broken_import(path: Any) -> Market:
         (dataset_suite(), broken_data),
         (importer_suite(), Import(broken_import, __file__)),
     ],
-    ids=["policy", "back end", "property", "data set", "importer"],
+    ids=["policy", "backend", "property", "data set", "importer"],
 )
 def test_an_error_of_the_plug_in_has_its_traceback(suite: Suite[Any], subject: Any) -> None:
     report = suite.run([subject])

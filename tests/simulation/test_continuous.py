@@ -116,7 +116,7 @@ def test_it_goes_on_from_a_snapshot_and_is_the_same_in_floats() -> None:
 def test_misfits_that_come_last_are_named() -> None:
     trace = Trace(Jobs.of(gpus=[1, 9], work=[5, 5], types=["T"], arrival=[0, 7], names=["a", "large"]))
     history = History.of(trace, ONE, run_continuous(FirstInFirstOut(), trace, ONE))
-    assert history.misfits == {"large": "T: needs 9 GPUs of 2"}
+    assert history.unschedulable == {"large": "T: needs 9 GPUs of 2"}
     assert history.until == 7
 
 

@@ -106,8 +106,8 @@ def test_what_is_not_there_has_no_fairness() -> None:
     begun = History.of(trace, of_gpus(4), run(ShortestRemainingTimeFirst(), trace, of_gpus(4), length=10, rounds=1))
     assert job_fairness(begun) == {"j1": None, "j2": 1}  # too large for the cluster; the third has not come
     assert tenant_fairness(begun) == {"A": None, "B": 1, "C": None}
-    assert job_fairness(begun, misfits=True, tenants=False) == {"j1": 0, "j2": 1}
-    assert GpuTime(begun, tenants=False, misfits=True).of_job("j1") == (0, 20)
+    assert job_fairness(begun, unschedulable=True, tenants=False) == {"j1": 0, "j2": 1}
+    assert GpuTime(begun, tenants=False, unschedulable=True).of_job("j1") == (0, 20)
     none = History.of(trace, of_gpus(4), ())
     assert set(tenant_fairness(none).values()) == {None}
     with pytest.raises(BadInput, match="one tenant"):

@@ -64,7 +64,7 @@ def test_gpus_of_a_gang_on_several_types_wait_for_the_slowest() -> None:
 # -- by hand ---------------------------------------------------------------------------------------------------------
 def test_times_and_moves_of_fft_table_1() -> None:
     found = measure(table_1())
-    assert (found.jobs, found.completed, found.unfinished, found.misfits) == (2, 2, (), ())
+    assert (found.jobs, found.completed, found.unfinished, found.unschedulable) == (2, 2, (), ())
     assert found.jct == Spread(2, Fraction(23, 8), 2, Fraction(15, 4), {50: 2.875, 90: 3.575, 99: 3.7325})
     assert found.makespan == Fraction(15, 4)
     assert (found.slowdown.mean, found.first_wait.most) == (1, 0)
@@ -114,7 +114,7 @@ def test_who_is_left_is_counted_and_named() -> None:
     found = measure(played(GANGS, FRAGMENTS, *plan))
     assert found.unfinished == ("four", "one")
     assert found.never_started == ("four",)
-    assert found.misfits == ("nine",)
+    assert found.unschedulable == ("nine",)
     assert (found.jobs, found.completed, found.makespan) == (4, 1, None)
     assert (found.first_wait.count, found.first_wait.mean, found.first_wait.most) == (3, Fraction(50, 3), 40)
     assert (found.jct.count, found.jct.mean, found.slowdown.mean) == (1, 20, 2)

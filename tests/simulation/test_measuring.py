@@ -69,7 +69,7 @@ def test_rounds_of_which_nothing_is_said_count_as_all_others(seed: int, kind: ty
 def test_fairness_is_that_of_the_functions_of_a_history(seed: int) -> None:
     history, measuring = history_of(seed), streamed(seed, Referee)
     names, table = history.trace.jobs.names, measuring.jobs().rows
-    able = {name: rho for name, rho in job_fairness(history).items() if name not in history.misfits}
+    able = {name: rho for name, rho in job_fairness(history).items() if name not in history.unschedulable}
     assert {names[each.row]: each.ltgf for each in table} == able
     rho = {names[each.row]: each.finish_time for each in table if each.finish_time is not None}
     assert rho == finish_time_fairness(history)
@@ -116,7 +116,7 @@ def test_the_samples_hold_what_they_should() -> None:
     assert any(each.gpu.lost for each in found)
     assert any(each.gpu.freed for each in found)
     assert any(each.gpu.loading for each in found)
-    assert any(each.misfits for each in found)
+    assert any(each.unschedulable for each in found)
     assert any(each.unfinished for each in found)
     assert any(each.moves.migrations for each in found)
 

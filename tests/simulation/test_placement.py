@@ -149,7 +149,7 @@ def test_the_walk_down_a_list(queue: Queue, data: st.DataObject) -> None:
     taken = {request.row: request.gpu_types for request in requests}
     stopped = False
     for row in order:
-        if row in queue.leased or row in queue.misfits:
+        if row in queue.leased or row in queue.unschedulable:
             assert row not in taken
             continue
         rooms = [gpu_type for gpu_type in by_throughput(queue, row) if left[gpu_type] >= queue.jobs.gpus[row]]

@@ -45,8 +45,8 @@ def test_a_cluster_that_comes_back_after_long_is_no_stall(end: int) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_misfits_one_after_the_other_are_no_stall() -> None:
-    misfits = jobs_of(gpus=[9] * 8, work=[1] * 8, names=None, arrival=range(0, 80, 10))
-    assert len(list(run(SRTF, Trace(misfits), ONE, length=10))) == 8
+    unschedulable = jobs_of(gpus=[9] * 8, work=[1] * 8, names=None, arrival=range(0, 80, 10))
+    assert len(list(run(SRTF, Trace(unschedulable), ONE, length=10))) == 8
 
 
 @pytest.mark.usefixtures("impatient")

@@ -226,7 +226,7 @@ def test_fragments_by_their_words(seed: int) -> None:
                 int(jobs.gpus[row])
                 for row, name in enumerate(jobs.names)
                 if name in each.waiting
-                and name not in each.misfits
+                and name not in each.unschedulable
                 and jobs.throughput[row, gpu_type] > 0
                 and jobs.memory[row] <= cluster.memory[gpu_type]
             ]
@@ -244,7 +244,7 @@ def test_the_samples_hold_what_they_should() -> None:
     assert any(each.lost for each in ran)
     assert any(each.setup == 10 for each in ran)
     assert any(len(set(each.types)) == 1 and len(each.spots) > 1 for each in ran)
-    assert any(history.misfits for history in histories)
+    assert any(history.unschedulable for history in histories)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -94,7 +94,7 @@ def test_run_is_a_fold_of_decide() -> None:
     assert records == folded
     assert len(records) > 40
     assert any(ran.lost for record in records for ran in record.ran)
-    assert any(record.misfits for record in records)
+    assert any(record.unschedulable for record in records)
 
 
 @pytest.mark.parametrize("number", [Fraction, float])
@@ -227,12 +227,12 @@ def test_nothing_happens_to_an_empty_trace() -> None:
 def test_misfits_are_reported_when_they_come_and_end_no_run() -> None:
     trace = Trace(Jobs.of(gpus=[9, 1, 3], work=[1, 1, 1], types=["T"], arrival=[0, 30, 55]))
     records = play(trace, {"j2": ON_A})
-    assert [(record.index, record.arrived, tuple(record.misfits)) for record in records] == [
+    assert [(record.index, record.arrived, tuple(record.unschedulable)) for record in records] == [
         (0, ("j1",), ("j1",)),
         (3, ("j2",), ("j1",)),
         (6, ("j3",), ("j1", "j3")),
     ]
-    assert records[0].misfits["j1"] == "T: needs 9 GPUs of 2"
+    assert records[0].unschedulable["j1"] == "T: needs 9 GPUs of 2"
     assert records[2].waiting == ("j1", "j3")
 
 

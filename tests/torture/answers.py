@@ -1,6 +1,6 @@
-"""Corrupted answers of solvers, at the boundary of each back end: what fairopt returns is right all the same.
+"""Corrupted answers of solvers, at the boundary of each backend: what fairopt returns is right all the same.
 
-HiGHS, and the exact back end, are made to lie, or to break off, in the middle of what fairopt asks them: in a decision,
+HiGHS, and the exact backend, are made to lie, or to break off, in the middle of what fairopt asks them: in a decision,
 in its verdicts, in the search for a better answer. The judge is the definition (`plainly`, `plain_verdicts`), decided
 without fairopt.
 """
@@ -33,7 +33,7 @@ from fairopt.properties.verdict import Answer
 from fairopt.testing.samples import sample_markets
 
 Spoil = Callable[[Solution, Program, Random], Any]
-#: How far a returned objective may be from the exact one, relative to its size. A back end's own tolerance is 1e-7.
+#: How far a returned objective may be from the exact one, relative to its size. A backend's own tolerance is 1e-7.
 CLOSE = 2e-4
 NAMES = ("max-efficiency", "oef-noncooperative", "oef-cooperative", "max-min", "water-filling", "nash-welfare")
 

@@ -38,26 +38,26 @@ BOUNDS, CAPS, FLOORS, GROUPS = "bounds", "caps", "floors", "groups"
 
 @dataclass(frozen=True)
 class Case:
-    """A policy with its options, and its judge; ``heeds`` are the markets that it is asked on, and knows no others."""
+    """A policy with its options, and its judge; ``supports`` are the markets that it is asked on."""
 
     policy: Policy
     off: Off
-    heeds: tuple[str, ...] = ()
+    supports: tuple[str, ...] = ()
     demands: bool = True
 
 
 @cache
 def cases() -> Mapping[str, Case]:
     """Return all policies of shares that need no entitlements, with their options."""
-    heeds = dict.fromkeys(("max-efficiency", "max-min", "nash-welfare", "water-filling"), (CAPS, FLOORS))
-    heeds |= {"hierarchical-water-filling": (CAPS, FLOORS, GROUPS), "oef-cooperative": (CAPS, FLOORS)}
-    heeds |= {"oef-noncooperative": (CAPS, FLOORS), "max-min-robust": (BOUNDS, CAPS, FLOORS)}
-    heeds |= {"oef-cooperative-robust": (BOUNDS,)}
-    found = {name: Case(_loaded(name), partial(off, name), heeds.get(name, ())) for name in JUDGES}
+    supports = dict.fromkeys(("max-efficiency", "max-min", "nash-welfare", "water-filling"), (CAPS, FLOORS))
+    supports |= {"hierarchical-water-filling": (CAPS, FLOORS, GROUPS), "oef-cooperative": (CAPS, FLOORS)}
+    supports |= {"oef-noncooperative": (CAPS, FLOORS), "max-min-robust": (BOUNDS, CAPS, FLOORS)}
+    supports |= {"oef-cooperative-robust": (BOUNDS,)}
+    found = {name: Case(_loaded(name), partial(off, name), supports.get(name, ())) for name in JUDGES}
     for name, judge in (("max-min", max_min), ("water-filling", filling)):
         for normaliser in Normaliser:
             policy, own = _loaded(name, normaliser=normaliser), partial(judge, normaliser=normaliser.value)
-            found[f"{name}, {normaliser.value}"] = Case(policy, own, heeds[name])
+            found[f"{name}, {normaliser.value}"] = Case(policy, own, supports[name])
     for normaliser in Normaliser:
         judge = partial(raised, normaliser=normaliser.value)
         found[f"no user can be raised, {normaliser.value}"] = Case(
@@ -219,7 +219,7 @@ def attempt(draw: Random) -> Ending:
     """Decide a market that was drawn; the definition says whether the decision is right, or why there is none."""
     name = draw.choice(sorted(cases()))
     case = cases()[name]
-    what = draw.choice([None, None, *case.heeds])
+    what = draw.choice([None, None, *case.supports])
     market, tree, inside = drawn(draw, case.demands and what != BOUNDS), None, {}
     policy, judge = case.policy, case.off
     if what == BOUNDS:

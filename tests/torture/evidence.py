@@ -137,7 +137,7 @@ def record(draw: Random) -> Ending:
     other = change.of(data)
     if not runs.accepted(other):
         return Ending.REFUSED
-    judged = change.place[-1] not in NOT_JUDGED and "misfits" not in change.place
+    judged = change.place[-1] not in NOT_JUDGED and "unschedulable" not in change.place
     if judged and not runs.right_by_the_core(other):
         raise Fault(Ending.FALSE, f"{change} of the run {records().index(data)}")
     return Ending.RIGHT

@@ -1,6 +1,6 @@
 """What each policy of shares must come to, by the definition in its source: the judge of decisions.
 
-Nothing here is fairopt's: no formulation, no rows, no evidence, no back end. Programs are written down anew and decided
+Nothing here is fairopt's: no formulation, no rows, no evidence, no backend. Programs are written down anew and decided
 by `plain_lp`; rules are carried out anew. Each function returns by how much a decision is off, as a part of the right
 value: 0 for an exact one.
 """
@@ -217,16 +217,20 @@ def nash(market: Given, found: Any) -> Fraction:
 
 
 def _costs_told(market: Given, evidence: Any) -> list[list[Fraction]]:
-    """Return the costs that evidence tells, by prices of types and rents of users, if it tells any."""
+    """Return the costs that evidence tells, by prices of types and demand duals of users, if it tells any."""
     if hasattr(evidence, "costs"):
         return [[Fraction(c) for c in evidence.costs]]
     if getattr(evidence, "prices", None) is None:
         return []
-    rents = [NOTHING for _ in market.users] if evidence.rents is None else [Fraction(q) for q in evidence.rents]
+    demand_duals = (
+        [NOTHING for _ in market.users]
+        if evidence.demand_duals is None
+        else [Fraction(q) for q in evidence.demand_duals]
+    )
     prices = [Fraction(p) for p in evidence.prices]
     there = [j for j, m in enumerate(market.capacity) if m]  # others cannot be bought, whatever they cost
-    pairs = zip(market.speedup, rents, strict=True)
-    return [[min((prices[j] + rent) / row[j] for j in there if row[j]) for row, rent in pairs]]
+    pairs = zip(market.speedup, demand_duals, strict=True)
+    return [[min((prices[j] + demand_dual) / row[j] for j in there if row[j]) for row, demand_dual in pairs]]
 
 
 def _away(market: Given, own: Sequence[Fraction], costs: Sequence[Fraction]) -> Fraction:

@@ -95,7 +95,7 @@ class TimeSlices(Formulated):
     methods = (Greedy(),)  # this line registers the method; the first one is the default
 
     def formulate(self, problem: Market, state: Any) -> Program:
-        """Return the program, for back ends; the method never writes it down."""
+        """Return the program, for backends; the method never writes it down."""
         slices = Slices.of(problem)
         p = Formulation(self.name)
         share = shares_of(p, problem)

@@ -1,4 +1,4 @@
-"""A share policy that is a program: `formulate` writes it down, and any back end can solve it."""
+"""A share policy that is a program: `formulate` writes it down, and any backend can solve it."""
 
 from __future__ import annotations
 

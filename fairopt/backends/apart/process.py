@@ -40,9 +40,9 @@ def wanted(nonzeros: int) -> bool:
 
 
 def solved(backend: Any, program: Any, options: Any, told: list[Any]) -> Any:
-    """Return what a back end of fairopt answers in the other process; ``told`` gets what it says until then.
+    """Return what a backend of fairopt answers in the other process; ``told`` gets what it says until then.
 
-    Errors: those of the back end; `NotSolved` where the process died, `OutOfTime` where the limit is over.
+    Errors: those of the backend; `NotSolved` where the process died, `OutOfTime` where the limit is over.
     """
     kind = type(backend)
     return _process().ask("solve", kind.__module__, kind.__qualname__, vars(backend), program, options, told=told)

@@ -1,6 +1,6 @@
 """The other process: it computes what it is asked, one thing after another, until nobody asks any more.
 
-A request is ("solve", module, class, attributes, program, options) for a back end, ("new", number) for a HiGHS, or
+A request is ("solve", module, class, attributes, program, options) for a backend, ("new", number) for a HiGHS, or
 ("method", number, name, arguments) for a call of one, with the seconds it may take and the numbers of those that are no
 longer needed. An answer is (True, value), (False, error), or (None, value) where more is to come. The system ends the
 process where a request takes longer, also when who asked is gone; on Linux at once where that is gone.

@@ -1,4 +1,4 @@
-"""The last step of the exact back end: checks of a finished proof against the program as it was given.
+"""The last step of the exact backend: checks of a finished proof against the program as it was given.
 
 They know nothing of bases or of how an answer was found, and have no tolerance. A check that fails shows a defect.
 """
@@ -30,7 +30,7 @@ def require_optimum(program: Program, x: Array, dual: Array) -> Array:
     """Return the reduced costs, after checking exactly that ``x`` and ``dual`` prove each other optimal.
 
     Checked are rows, bounds, the signs of duals and reduced costs, and that both objectives are the same number, which
-    is complementarity. Errors: `FairoptError`, a defect of this back end.
+    is complementarity. Errors: `FairoptError`, a defect of this backend.
     """
     _require(not excesses(program, x), "x breaks a constraint")
     reduced = reduced_cost(program, dual)
@@ -106,4 +106,4 @@ def require_endless(program: Program, x: Array, ray: Array) -> None:
 
 def _require(holds: Any, otherwise: str) -> None:
     if not holds:
-        raise FairoptError(f"the exact back end contradicts itself: {otherwise}; please report the program")
+        raise FairoptError(f"the exact backend contradicts itself: {otherwise}; please report the program")

@@ -134,7 +134,7 @@ def _choose(
         return 0.0, []
     p = Formulation("when jobs run")
     o = p.variable("chosen", (len(slots),), lower=0, upper=1, integer=True)
-    unit = times.unit or Fraction(1)  # whole numbers let a back end round its bounds
+    unit = times.unit or Fraction(1)  # whole numbers let a backend round its bounds
     worth = np.array([float(Fraction(times.worth[each.job][each.last - 1]) / unit) for each in slots])
     p.maximize((worth * o).sum())
     for name, weights, most in _rows(batch, times, slots, cuts):

@@ -25,8 +25,8 @@ class Equilibrium:
     """Prices at which every user, with its weight as its budget, can buy nothing better than its shares.
 
     Shapes: ``prices`` (k,) of one GPU of each type, in money of which a user has its weight; ``budgets`` (n,);
-    ``spending`` (n, k) money of each user on each type. ``rents`` (n,), where some demand binds, is what a user would
-    pay for the right to use one more GPU; None where none does. The price of a type without GPUs is the most that
+    ``spending`` (n, k) money of each user on each type. ``demand_duals`` (n,), where some demand binds, is what a user
+    would pay for the right to use one more GPU; None where none does. The price of a type without GPUs is the most that
     anybody would pay for one.
 
     The conditions in `violations` are those of Karush, Kuhn and Tucker for the concave program of Eisenberg and Gale,
@@ -38,20 +38,21 @@ class Equilibrium:
     prices: Array
     budgets: Array
     spending: Array
-    rents: Array | None = None
+    demand_duals: Array | None = None
 
     @classmethod
-    def of(cls, market: Market, shares: Array, rents: Array | None = None) -> Equilibrium:
+    def of(cls, market: Market, shares: Array, demand_duals: Array | None = None) -> Equilibrium:
         """Return the equilibrium that belongs to these shares; whether it is one, `violations` says.
 
-        The price of a type is the most that anybody would pay at the margin, w_i v_ij / u_i, less the user's rent.
+        The price of a type is the most that anybody would pay at the margin, w_i v_ij / u_i, less the user's demand
+        dual.
         """
         market = market.as_(Fraction if shares.dtype == object else float)
         with np.errstate(all="ignore"):  # of who has nothing; divided first, since speedups may be 1e-300
             pays = market.speedup / (market.speedup * shares).sum(axis=1)[:, None] * market.weight[:, None]
-            net = pays if rents is None else np.maximum(pays - rents[:, None], 0)
+            net = pays if demand_duals is None else np.maximum(pays - demand_duals[:, None], 0)
             prices = net.max(axis=0)
-            return cls(prices, market.weight, shares * prices, rents)
+            return cls(prices, market.weight, shares * prices, demand_duals)
 
     @property
     def exact(self) -> bool:
@@ -67,24 +68,24 @@ class Equilibrium:
         market = market.as_(number)
         users, types = market.users, market.types
         utility = (market.speedup * shares).sum(axis=1)
-        rents = self.budgets * 0 if self.rents is None else self.rents
+        demand_duals = self.budgets * 0 if self.demand_duals is None else self.demand_duals
         rest, money = market.capacity - shares.sum(axis=0), self.budgets.sum()
         limited = market.limit < market.capacity.sum()
         limit = np.where(limited, market.limit, 0)
         room = np.where(limited, limit - shares.sum(axis=1), 0)
         # w_i v_ij <= u_i (p_j + q_i), with equality where i holds any of j
-        worth, cost = market.speedup * self.budgets[:, None], (self.prices + rents[:, None]) * utility[:, None]
+        worth, cost = market.speedup * self.budgets[:, None], (self.prices + demand_duals[:, None]) * utility[:, None]
         scale = worth.max(axis=1, keepdims=True) * tolerance
         unequal = np.abs(self.budgets - market.weight) > tolerance * market.weight
         unbought = np.abs(self.spending - shares * self.prices) > tolerance * market.weight[:, None]
         overpaid = (cost - worth) * shares > scale * market.capacity
-        unpaid = np.where(limited, np.abs(room * rents) > tolerance * self.budgets, rents != 0)
+        unpaid = np.where(limited, np.abs(room * demand_duals) > tolerance * self.budgets, demand_duals != 0)
         broken: tuple[tuple[str, Array, tuple[tuple[str, ...], ...]], ...] = (
             ("{} has another budget than its weight", unequal, (users,)),
             ("{} on {}: spending is not price times shares", unbought, (users, types)),
             ("{} on {}: negative shares", shares < 0, (users, types)),
             ("{} has a negative price", self.prices < 0, (types,)),
-            ("{} has a negative rent", rents < 0, (users,)),
+            ("{} has a negative rent", demand_duals < 0, (users,)),
             ("{} is overbooked", rest < -tolerance * market.capacity, (types,)),
             ("{} has a price, but some is left", np.abs(rest * self.prices) > tolerance * money, (types,)),
             ("{} is over its demand", limited & (room < -tolerance * limit), (users,)),
@@ -102,7 +103,7 @@ class Equilibrium:
 
 @dataclass(frozen=True, eq=False)
 class NearEquilibrium(Equilibrium):
-    """Prices and rents near those of an equilibrium, whose utilities are irrational, and what they prove of it.
+    """Prices and demand duals near those of an equilibrium, whose utilities are irrational, and what they prove of it.
 
     At every allocation of maximal Nash welfare user i's utility lies between ``lower[i]`` and ``upper[i]`` (n,).
     ``gap`` is by how much the sum of w_i log u_i can be larger than that of the shares. All is in Fractions.
@@ -128,11 +129,17 @@ class NashBound:
 
 
 def nash_bound(
-    speedup: Array, capacity: Array, weight: Array, limit: Array, shares: Array, prices: Array, rents: Array | None
+    speedup: Array,
+    capacity: Array,
+    weight: Array,
+    limit: Array,
+    shares: Array,
+    prices: Array,
+    demand_duals: Array | None,
 ) -> NashBound:
-    """Return what ``prices`` (k,) and ``rents`` (n,) prove of ``shares`` (n, k); the other shapes are a market's.
+    """Return what ``prices`` (k,) and ``demand_duals`` (n,) prove of ``shares`` (n, k); other shapes are a market's.
 
-    For any prices p and rents q >= 0 and any allocation x within capacities m and demands d
+    For any prices p and demand duals q >= 0 and any allocation x within capacities m and demands d
 
         sum_i w_i log u_i(x) <= sum_i w_i log(w_i max_j s_ij / (p_j + q_i)) + p.m + q.d - sum_i w_i.
 
@@ -153,7 +160,9 @@ def nash_bound(
     usable = (speedup > 0) & (capacity > 0)
     used = np.where(usable, shares, 0.0)
     limited = limit < capacity.sum() * factor
-    rents = np.zeros(len(weight)) if rents is None else np.where(limited, np.maximum(rents, 0.0), 0.0)
+    demand_duals = (
+        np.zeros(len(weight)) if demand_duals is None else np.where(limited, np.maximum(demand_duals, 0.0), 0.0)
+    )
     prices = np.where(capacity > 0, np.maximum(prices, 0.0), 0.0)
     _, exponent = np.frexp(speedup.max(axis=1))
     scaled = np.ldexp(speedup, -exponent[:, None])
@@ -162,10 +171,10 @@ def nash_bound(
         rows = (used.sum(axis=1) / limit)[limited]
         over = max(1.0, *columns, rows.max(initial=0.0)) * factor
         utility = (scaled * used).sum(axis=1) / over / factor
-        best = np.where(usable, scaled / (prices + rents[:, None]), 0.0).max(axis=1)
+        best = np.where(usable, scaled / (prices + demand_duals[:, None]), 0.0).max(axis=1)
         ratio = weight * best / utility * factor * factor
         excess = weight * (ratio - 1)
-        paid = np.concatenate([prices * capacity, np.where(limited, rents * np.where(limited, limit, 0.0), 0.0)])
+        paid = np.concatenate([prices * capacity, np.where(limited, demand_duals * np.where(limited, limit, 0.0), 0.0)])
         value = weight * np.log(utility)
     parts = np.concatenate([utility, best, ratio])
     if not ((parts > SMALLEST) & (parts < LARGEST)).all() or (used < 0).any() or not np.isfinite(over):
@@ -197,11 +206,11 @@ class UtilityBounds:
         return max(INFINITY if not low else (high - low) / low for low, high in pairs)
 
 
-def utility_bounds(market: Market, shares: Array, prices: Array, rents: Array) -> UtilityBounds:
-    """Return what exact prices (k,) and rents (n,), none negative, prove of the optimum by exact shares (n, k).
+def utility_bounds(market: Market, shares: Array, prices: Array, demand_duals: Array) -> UtilityBounds:
+    """Return what exact prices (k,) and demand duals (n,), none negative, prove of the optimum by exact shares (n, k).
 
-    The shares break no capacity and no demand; a rent is 0 where there is no demand. With c_i = min_j (p_j + q_i) /
-    s_ij, what a unit of utility costs user i at least, every allocation x has sum_i c_i u_i(x) <= p.m + q.d. Let
+    The shares break no capacity and no demand; a demand dual is 0 where there is no demand. With c_i = min_j (p_j +
+    q_i) / s_ij, what a unit of utility costs user i at least, every allocation x has sum_i c_i u_i(x) <= p.m + q.d. Let
     phi(t) = t - 1 - log t, which is at least 0. For the optimum x* and the given shares, whose utilities are u_i,
 
         sum_i w_i phi(c_i u*_i / w_i) <= p.m + q.d - sum_i w_i + sum_i w_i (log(w_i / c_i) - log u*_i)
@@ -218,14 +227,17 @@ def utility_bounds(market: Market, shares: Array, prices: Array, rents: Array) -
     Source: the dual of Eisenberg and Gale 1959; its strong concavity in the utilities.
     """
     there = market.capacity > 0
-    pairs = zip(market.speedup[:, there], rents, strict=True)
-    costs = [min((price + rent) / s for price, s in zip(prices[there], row, strict=True) if s) for row, rent in pairs]
+    pairs = zip(market.speedup[:, there], demand_duals, strict=True)
+    costs = [
+        min((price + demand_dual) / s for price, s in zip(prices[there], row, strict=True) if s)
+        for row, demand_dual in pairs
+    ]
     own, weights = (market.speedup * shares).sum(axis=1), market.weight
     if not min(costs) > 0 or not min(own) > 0:
         nothing = np.full(len(own), Fraction(0), dtype=object)
         return UtilityBounds(nothing, market.utility(np.tile(market.capacity, (len(own), 1))), INFINITY)
     limited = market.limit < INFINITY
-    terms = [*(prices * market.capacity), *(rents[limited] * market.limit[limited]), *-weights]
+    terms = [*(prices * market.capacity), *(demand_duals[limited] * market.limit[limited]), *-weights]
     terms += [w * (w / (c * u) - 1) for w, c, u in zip(weights, costs, own, strict=True)]
     return around_optimum(weights, costs, terms)
 

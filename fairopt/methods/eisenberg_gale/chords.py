@@ -24,7 +24,7 @@ MOST = 1.0
 
 
 def by_chords(market: Market) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield shares (n, k), prices (k,) and rents (n,) in floats, nearer and nearer to an optimum.
+    """Yield shares (n, k), prices (k,) and demand duals (n,) in floats, nearer and nearer to an optimum.
 
     Each round is a linear program, solved in rationals: sum_i w_i log u_i with the logarithm of each user replaced by
     chords, which are short near the utilities of the round before. Errors: `NotSolved`.
@@ -51,8 +51,10 @@ def by_chords(market: Market) -> Iterator[tuple[Array, Array, Array]]:
         reached = (market.speedup * shares).sum(axis=1) / alone
         middle, step = np.log(np.maximum(reached.astype(float), np.exp(LEAST))), step / 4
         assert best.dual is not None
-        prices, rents = best.dual[program.row_block("capacity").span], np.zeros(len(alone))
+        prices, demand_duals = best.dual[program.row_block("capacity").span], np.zeros(len(alone))
         if market.demand is not None:
             block = program.row_block("demand")
-            rents[np.arange(len(alone)) if block.kept is None else block.kept] = best.dual[block.span].astype(float)
-        yield shares.astype(float), prices.astype(float), rents
+            demand_duals[np.arange(len(alone)) if block.kept is None else block.kept] = best.dual[block.span].astype(
+                float
+            )
+        yield shares.astype(float), prices.astype(float), demand_duals

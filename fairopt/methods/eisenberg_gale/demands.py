@@ -1,9 +1,9 @@
-"""Maximal Nash welfare where demands bind: rational shares, prices and rents as near to the optimum as one asks.
+"""Maximal Nash welfare where demands bind: rational shares, prices and demand duals as near to the optimum as one asks.
 
-At an optimum every user holds best buys at prices p and a rent q_i of its own, which is positive only at its demand.
-Once it is known who may buy what, these equations are linear in p: two best buys of a user without a rent stand in the
-ratio of its speedups; those of a user with a rent lie on a line over its speedups, of slope w_i / u_i. What is left is
-a smooth convex problem of at most one unknown a type,
+At an optimum every user holds best buys at prices p and a demand dual q_i of its own, which is positive only at its
+demand. Once it is known who may buy what, these equations are linear in p: two best buys of a user without a demand
+dual stand in the ratio of its speedups; those of a user with a demand dual lie on a line over its speedups, of slope
+w_i / u_i. What is left is a smooth convex problem of at most one unknown a type,
 
     min p.m + sum_i q_i(p) d_i - w_i log (w_i / u_i)(p),
 
@@ -38,34 +38,35 @@ SIMPLE = 20
 MOST_STEPS = 60
 #: So often who reaches its demand is corrected.
 MOST_CHANGES = 20
-#: Up to so many users with a rent and two best buys, prices are tried for being simple fractions that are optimal.
+#: Up to so many users with a demand dual and two best buys, prices are tried for being simple fractions that are
+#: optimal.
 MOST_TRIED = 200
 
 
 @dataclass(frozen=True, eq=False)
 class NearOptimum:
-    """Exact ``shares`` (n, k), ``prices`` (k,) and ``rents`` (n,), and what they prove of the optimum's utilities."""
+    """Exact ``shares`` (n, k), ``prices`` (k,) and ``demand_duals`` (n,), and what they prove of the optimum."""
 
     shares: Array
     prices: Array
-    rents: Array
+    demand_duals: Array
     bounds: UtilityBounds
 
     @classmethod
-    def of(cls, market: Market, shares: Array, prices: Array, rents: Array) -> NearOptimum:
+    def of(cls, market: Market, shares: Array, prices: Array, demand_duals: Array) -> NearOptimum:
         """Return what these prove."""
-        return cls(shares, prices, rents, utility_bounds(market, shares, prices, rents))
+        return cls(shares, prices, demand_duals, utility_bounds(market, shares, prices, demand_duals))
 
 
-def near_optimum(market: Market, shares: Array, prices: Array, rents: Array, digits: int) -> NearOptimum:
+def near_optimum(market: Market, shares: Array, prices: Array, demand_duals: Array, digits: int) -> NearOptimum:
     """Return what can be proved from a draft in floats: utilities to so many ``digits``, or as near as it comes.
 
-    ``market`` is in Fractions. The draft's ``prices`` (k,) and ``rents`` (n,) suggest who buys what. Where no such
-    guess leads to an optimum, the draft itself is bounded, its ``shares`` (n, k) scaled down into what there is.
+    ``market`` is in Fractions. The draft's ``prices`` (k,) and ``demand_duals`` (n,) suggest who buys what. Where no
+    such guess leads to an optimum, the draft itself is bounded, its ``shares`` (n, k) scaled down into what there is.
     """
     found = []
     for near in NEAR:
-        solved: NearOptimum | _Buys | None = _Buys.near(market, prices, rents, *near)
+        solved: NearOptimum | _Buys | None = _Buys.near(market, prices, demand_duals, *near)
         for _ in range(MOST_CHANGES):
             left()
             if not isinstance(solved, _Buys):
@@ -75,18 +76,21 @@ def near_optimum(market: Market, shares: Array, prices: Array, rents: Array, dig
             found.append(solved)
             if solved.bounds.error * 10**digits <= 1:
                 return solved
-    return min([*found, _corrected(market, shares, prices, rents)], key=lambda near: near.bounds.error)
+    return min([*found, _corrected(market, shares, prices, demand_duals)], key=lambda near: near.bounds.error)
 
 
-def _corrected(market: Market, shares: Array, prices: Array, rents: Array) -> NearOptimum:
+def _corrected(market: Market, shares: Array, prices: Array, demand_duals: Array) -> NearOptimum:
     """Return the fractions that a draft's numbers are, with shares that break nothing."""
     usable = (market.speedup > 0) & (market.capacity > 0)
     exact = np.where(usable, _fractions(np.maximum(shares, 0.0)), np.array(ZERO))
     limited = market.limit < INFINITY
     over = [sum(column, ZERO) / there for column, there in zip(exact.T, market.capacity, strict=True) if there]
     over += [sum(exact[i], ZERO) / market.limit[i] for i in np.flatnonzero(limited)]
-    price, rent = _fractions(np.maximum(prices, 0.0)), _fractions(np.where(limited, np.maximum(rents, 0.0), 0.0))
-    return NearOptimum.of(market, exact / max(ONE, *over), price, rent)
+    price, demand_dual = (
+        _fractions(np.maximum(prices, 0.0)),
+        _fractions(np.where(limited, np.maximum(demand_duals, 0.0), 0.0)),
+    )
+    return NearOptimum.of(market, exact / max(ONE, *over), price, demand_dual)
 
 
 def _fractions(array: Array) -> Array:
@@ -105,7 +109,7 @@ def _short(value: Fraction, bits: int) -> Fraction:
 class _Buys:
     """Who may buy what: ``best`` (n lists) are the best buys of each user, the slowest first.
 
-    ``rented`` (n,) says which users have a rent; types in ``free`` (k,) cost nothing.
+    ``rented`` (n,) says which users have a demand dual; types in ``free`` (k,) cost nothing.
     """
 
     market: Market
@@ -114,25 +118,25 @@ class _Buys:
     free: Array
 
     @classmethod
-    def near(cls, market: Market, prices: Array, rents: Array, near: float, nothing: float) -> _Buys:
-        """Return what prices and rents in floats suggest."""
+    def near(cls, market: Market, prices: Array, demand_duals: Array, near: float, nothing: float) -> _Buys:
+        """Return what prices and demand duals in floats suggest."""
         floats = market.as_(float)
         usable = (floats.speedup > 0) & (floats.capacity > 0)
         with np.errstate(all="ignore"):
-            cost = np.where(usable, (prices + rents[:, None]) / floats.speedup, INFINITY)
+            cost = np.where(usable, (prices + demand_duals[:, None]) / floats.speedup, INFINITY)
             least = cost.min(axis=1, keepdims=True)
             pays = np.where(usable, floats.speedup * least, 0.0)
             # a type costs p_j + q, and were it as good as the best buy a, (p_a + q) s_j / s_a: compared term by term,
-            # since the rent may be so much larger than the prices that it hides them
+            # since the demand dual may be so much larger than the prices that it hides them
             cheap = np.where(cost <= least * (1 + TIED), prices, INFINITY).argmin(axis=1)[:, None]
             ratio = floats.speedup / np.take_along_axis(floats.speedup, cheap, axis=1)
             terms = np.array(
-                [np.broadcast_to(prices, cost.shape), -prices[cheap] * ratio, rents[:, None] * (1 - ratio)]
+                [np.broadcast_to(prices, cost.shape), -prices[cheap] * ratio, demand_duals[:, None] * (1 - ratio)]
             )
             found = usable & (terms.sum(axis=0) <= near * np.abs(terms).max(axis=0))
-            # beside the most that is paid a rent, or a price, may look like nothing, and matter for the cheapest
+            # beside the most that is paid a demand dual, or a price, may look like nothing, and matter for the cheapest
             paid = np.where(found, pays, pays.max())
-            rented = (rents > nothing * paid.min(axis=1)) & (floats.limit < INFINITY)
+            rented = (demand_duals > nothing * paid.min(axis=1)) & (floats.limit < INFINITY)
             free = prices <= nothing * paid.min(axis=0)
         rows = zip(found, market.speedup, strict=True)
         best = [sorted(np.flatnonzero(row).tolist(), key=speed.__getitem__) for row, speed in rows]
@@ -142,7 +146,10 @@ class _Buys:
         """Return the best allocation that buys only these types, or who may buy what instead, or None for neither."""
         if not all(self.best):  # numbers that are beyond floats suggest nothing
             return None
-        if any(not rent and self.free[types].any() for types, rent in zip(self.best, self.rented, strict=True)):
+        if any(
+            not demand_dual and self.free[types].any()
+            for types, demand_dual in zip(self.best, self.rented, strict=True)
+        ):
             return None
         found = self._prices(prices, digits)
         if found is None or min(found) < 0:
@@ -151,14 +158,16 @@ class _Buys:
         if min(slopes) <= 0:
             return None
         paid = [slope * self.market.speedup[i, self.best[i][0]] for i, slope in enumerate(slopes)]
-        rents = [cost - found[types[0]] for cost, types in zip(paid, self.best, strict=True)]
-        if wrong := [i for i, slope in enumerate(slopes) if rents[i] < 0 or self._beyond(i, slope)]:
+        demand_duals = [cost - found[types[0]] for cost, types in zip(paid, self.best, strict=True)]
+        if wrong := [i for i, slope in enumerate(slopes) if demand_duals[i] < 0 or self._beyond(i, slope)]:
             return self._switched(wrong)
         shares = self._shares(found, slopes)
-        return None if shares is None else NearOptimum.of(self.market, shares, found, np.array(rents, dtype=object))
+        return (
+            None if shares is None else NearOptimum.of(self.market, shares, found, np.array(demand_duals, dtype=object))
+        )
 
     def _beyond(self, i: int, slope: Fraction) -> bool:
-        """Whether user i, without a rent, would be worth more at this slope than its demand on its fastest best buy."""
+        """Whether user i, without a demand dual, would be worth more at this slope than its demand on its fastest buy."""
         market = self.market
         most = market.limit[i]
         return (
@@ -168,7 +177,7 @@ class _Buys:
         )
 
     def _switched(self, users: list[int]) -> _Buys | None:
-        """Return the same with a rent for those of these users that had none, who then buy what is fastest.
+        """Return the same with a demand dual for those of these users that had none, who then buy what is fastest.
 
         Those that had one lose it; None where one of them buys several types.
         """

@@ -29,7 +29,7 @@ BLOCKED = 0.1
 #: `SHORTEST`), since far from the central path iterates may cycle.
 CENTRAL = 1e-3
 SHORTER, SHORTEST = 0.8, 1e-3
-#: The least value of variables that go to zero, as the rent of a demand that does not bind: they are divisors.
+#: The least value of variables that go to zero, as the demand dual of a demand that does not bind: they are divisors.
 TINY = 1e-100
 #: Added to the diagonal (ones, before what demands take off) of the reduced system: singular in the limit where
 #: prices are not unique, and up to rounding where demands use everything up.
@@ -38,13 +38,13 @@ REGULAR = 1e-15
 
 @dataclass(frozen=True, eq=False)
 class NashOptimum:
-    """What the method found: ``shares`` (n, k); ``rents`` (n,) duals of the demands, 0 where one is absent.
+    """What the method found: ``shares`` (n, k); ``demand_duals`` (n,) duals of the demands, 0 where one is absent.
 
     ``residual`` is the worst of the KKT conditions, relative to prices, budgets and what there is, after ``steps``.
     """
 
     shares: Array
-    rents: Array
+    demand_duals: Array
     residual: float
     steps: int
 
@@ -53,8 +53,9 @@ class _Point(NamedTuple):
     """An iterate, or a step, for each of several markets.
 
     Shapes: ``y`` parts of the types (cases, n, k) and ``s`` their reduced costs; ``p``, ``z`` price and rest of each
-    type (cases, k); ``q``, ``r`` rent of and room under each demand (cases, n); ``v`` what a unit of utility is worth
-    to each user (cases, n), w / u at a solution. As an unknown of its own it leaves only products that are not linear.
+    type (cases, k); ``q``, ``r`` demand dual of and room under each demand (cases, n); ``v`` what a unit of utility is
+    worth to each user (cases, n), w / u at a solution. As an unknown of its own it leaves only products that are not
+    linear.
     """
 
     y: Array
@@ -110,8 +111,8 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
                 best, best_error, stalled = point, error, 0
         found, shares = problem.polished(best), np.zeros(market.shape)
         shares[:, columns] = (np.where(problem.usable, found.y, 0.0) * market.capacity[columns])[0]
-        rents = np.where(limited, found.q[0] * market.weight.sum() / np.where(limited, market.limit, 1.0), 0.0)
-        yield NashOptimum(shares, rents, float(problem.residual(found)[0]), steps)
+        demand_duals = np.where(limited, found.q[0] * market.weight.sum() / np.where(limited, market.limit, 1.0), 0.0)
+        yield NashOptimum(shares, demand_duals, float(problem.residual(found)[0]), steps)
 
 
 def many_maximal_nash_welfare(
@@ -176,7 +177,8 @@ class _Problem:
         """Return a point that is strictly inside all constraints, those of the dual included.
 
         Products of pairs are of the order of the user's weight, however far apart capacities and demands are: a user
-        uses its part of a type, or of its demand where that is less, and a rent, not the price, makes up for the rest.
+        uses its part of a type, or of its demand where that is less, and a demand dual, not the price, makes up for the
+        rest.
         """
         count = self.usable.sum(axis=2)
         per_type = 1 / np.maximum(self.g * count[:, :, None], TINY)
@@ -186,7 +188,7 @@ class _Problem:
         over = 1.5 * marginal - p[:, None, :]
         unpaid = np.where(self.g > 0, over / np.where(self.g > 0, self.g, 1.0), 0.0)
         # the marginal worth of y_ij is at most w / y_ij. Where y_ij is a part of the demand that is at most 2 count w
-        # g_ij, so that rents need not exceed 2 count w; where it is a part of the weight, it is at most 2
+        # g_ij, so that demand duals need not exceed 2 count w; where it is a part of the weight, it is at most 2
         enough = np.clip(unpaid.max(axis=2), self.w, 2 * count * self.w)
         p = np.maximum(p, (1.5 * marginal - enough[:, :, None] * self.g).max(axis=1))
         q = np.where(self.limited, enough, TINY)

@@ -222,7 +222,7 @@ class Box:
         savings = self._savings(at, choice, active)
         is_whole = len(active) == len(near) and bool((usable | np.isinf(problem.need)).all())
         if is_whole or (at.inside and savings.sum() <= NEGLIGIBLE * max(abs(at.level), 1e-300)):
-            return Raised(at.prices, at.level, choice, active, at.shares, self._rents(at, active))
+            return Raised(at.prices, at.level, choice, active, at.shares, self._demand_duals(at, active))
         self._move(at, savings, near, centre)
         return None
 
@@ -264,7 +264,7 @@ class Box:
         self.prices, self.level = at.prices, min(at.level, self.problem.highest)
         self._before = before, (floored(self.problem, self.prices, 0.0), self.level)
 
-    def _rents(self, at: BoxVertex, active: Array) -> Array | None:
+    def _demand_duals(self, at: BoxVertex, active: Array) -> Array | None:
         """Return the demand duals of all users (n,) at the vertex's prices: the program's where they prove no less."""
         problem = self.problem
         prices = floored(problem, at.prices, 0.0)

@@ -323,7 +323,7 @@ class _Filling:
         if doubt > DOUBT:
             raise NotSolved(
                 f"in round {len(self.rounds) + 1} a level depends on earlier ones so much that rounding may have "
-                f"changed it by a part of {doubt:.1g}; decide with the exact back end"
+                f"changed it by a part of {doubt:.1g}; decide with the exact backend"
             )
         return doubt
 
@@ -348,8 +348,8 @@ class _Filling:
     def _dear(self, result: LevelResult) -> Array:
         """Return which types (k,) have prices well above rounding error, beside all that is paid."""
         spent, limited = result.prices * self.capacity, result.demand_duals > 0
-        rents = 0.0 if self.demand is None else (result.demand_duals[limited] * self.demand[limited]).sum()
-        return np.asarray(spent >= DEAR * (spent.sum() + rents))
+        demand_duals = 0.0 if self.demand is None else (result.demand_duals[limited] * self.demand[limited]).sum()
+        return np.asarray(spent >= DEAR * (spent.sum() + demand_duals))
 
     def _bar(self, result: LevelResult) -> None:
         """Bar users from types that are sold out to others, where what they could get of these is negligible."""
@@ -362,8 +362,8 @@ class _Filling:
             leak = np.where(dear > 0, speedup * excess / dear / has[:, None], INFINITY)
         # prices well above rounding error, and clearly higher than what a user would pay, also exclude users of low
         # weight, whose leak is not small
-        surely = self._dear(result) & (dear >= CLEARLY * cost)
-        barred = (speedup > 0) & ((leak <= BARRED) | surely) & ((speedup > 0).sum(axis=1) > 1)[:, None]
+        exact_fallback = self._dear(result) & (dear >= CLEARLY * cost)
+        barred = (speedup > 0) & ((leak <= BARRED) | exact_fallback) & ((speedup > 0).sum(axis=1) > 1)[:, None]
         self.usable &= ~barred
         self.leaks.append(np.where(barred, leak, 0.0).max(axis=1))
 

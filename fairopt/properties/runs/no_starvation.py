@@ -116,7 +116,7 @@ def waits(history: History) -> Iterator[Wait]:
     row = {name: at for at, name in enumerate(history.trace.jobs.names)}
     rounds = [record.begin for record in history.rounds]
     for name, ran in history.ran.items():
-        if name in history.misfits:
+        if name in history.unschedulable:
             continue
         done = history.completion[name]
         last = history.until if done is None else done

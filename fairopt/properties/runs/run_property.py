@@ -69,7 +69,7 @@ class RunProperty(OutcomeProperty):
 
 def why_not_over(history: History) -> str:
     """Return why a run may go on: who is not done, and how many have not arrived; "" where all are done."""
-    left = [name for name, done in history.completion.items() if done is None and name not in history.misfits]
+    left = [name for name, done in history.completion.items() if done is None and name not in history.unschedulable]
     coming = len(history.trace.jobs) - len(history.ran)
     parts = []
     if left:

@@ -86,7 +86,7 @@ class WorkConservationOverTime(RunProperty):
             for host, gpus in (spot for ran in record.ran for spot in ran.spots):
                 left[hosts[host]] -= gpus
             free = np.bincount(cluster.gpu_type, weights=left, minlength=len(cluster.types)).astype(np.int64)
-            waiting = [rows[name] for name in record.waiting if name not in record.misfits]
+            waiting = [rows[name] for name in record.waiting if name not in record.unschedulable]
             fits = {row: np.flatnonzero(suits[row] & (jobs.gpus[row] <= free)) for row in waiting}
             able = [row for row in waiting if len(fits[row])]
             length = record.end - record.begin

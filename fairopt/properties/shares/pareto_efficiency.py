@@ -138,8 +138,8 @@ class ParetoEfficiency(AllocationProperty):
         if verdict.answer is Answer.FAILS:
             return PropertyProof(market, shares, Feasibility.name, verdict.answer.value)
         proof: ParetoWeights = verdict.evidence
-        rents = None if market.demand is None else proof.demand_prices
-        return ParetoProof(market, shares, proof.weights, proof.prices, rents)
+        demand_duals = None if market.demand is None else proof.demand_prices
+        return ParetoProof(market, shares, proof.weights, proof.prices, demand_duals)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         fitted = _fit(market, shares, tolerance)

@@ -1,9 +1,9 @@
 r"""Pareto efficiency for all speedups within bounds, exactly.
 
 **For some speedups.** An allocation is efficient at speedups v if and only if there are weights w > 0, prices p and
-a rent r for each demand that binds, so that ``w_i v_ij <= p_j + r_i``, with equality where i holds j. Whether that is
-so for some v within the bounds is a linear program: ``w_i least_ij <= p_j + r_i``, and ``<= w_i most_ij`` where i holds
-j. Its dual (`gain_at_all`) looks for an allocation that is better at all speedups.
+a demand dual r for each demand that binds, so that ``w_i v_ij <= p_j + r_i``, with equality where i holds j. Whether
+that is so for some v within the bounds is a linear program: ``w_i least_ij <= p_j + r_i``, and ``<= w_i most_ij`` where
+i holds j. Its dual (`gain_at_all`) looks for an allocation that is better at all speedups.
 
 **For all speedups,** without demands that bind and with all GPUs in use. It fails at v if and only if a cycle of trades
 pays: user s gives type j_s and receives j_(s-1), and the product of ``v_(s,j_s) / v_(s,j_(s-1))`` is below 1 (the
@@ -91,8 +91,8 @@ def gain_at_all(market: Market, used: Array) -> BetterAtAll:
     assert dual is not None
     weight = (1 - dual[program.row_block("nobody_loses").span]) / fair
     paid = np.broadcast_to(dual[program.row_block("capacity").span], market.shape).copy()
-    rent = program.row_block("demand")
-    paid[rent.kept] += dual[rent.span][:, None]
+    demand_dual = program.row_block("demand")
+    paid[demand_dual.kept] += dual[demand_dual.span][:, None]
     worth = paid / weight[:, None]
     speedups = np.where(used > 0, worth, np.minimum(worth, np.where(unbounded, worth, market.speedup)))
     change = program.variable("more", found.point) - program.variable("less", found.point)

@@ -28,7 +28,7 @@ class Decided(NamedTuple):
     stopped: tuple[int, ...] = ()
     placed: tuple[Placed, ...] = ()
     leases: Mapping[int, Number] = {}
-    misfits: Mapping[int, str] = {}
+    unschedulable: Mapping[int, str] = {}
     says: Mapping[str, Any] = {}
 
 

@@ -37,7 +37,7 @@ class _Moment(NamedTuple):
 
     ``up`` (H,): the hosts that worked in the round before. ``schedule``: what was decided last, for the rows ``asked``;
     it ``stands`` until then, unless something happens; ``settled``, also when jobs are done. ``said``: the costs, notes
-    and back end that were told last, None if that is not known. ``seconds``: what deciding took since the last changes.
+    and backend that were told last, None if that is not known. ``seconds``: what deciding took since the last changes.
     """
 
     round: int
@@ -199,7 +199,7 @@ class Engine:
             arrived=fresh,
             failed=failed,
             back=back,
-            misfits=decided.misfits,
+            unschedulable=decided.unschedulable,
             stopped=decided.stopped,
             placed=decided.placed,
             leases=decided.leases,
@@ -258,7 +258,7 @@ class Engine:
             said=said,
             seconds=at.seconds + seconds,
         )
-        return moment, decided._replace(misfits=_misfits(queue, standing.rows, len(fresh)), says=says)
+        return moment, decided._replace(unschedulable=_unschedulable(queue, standing.rows, len(fresh)), says=says)
 
     def _asked_alone(self, at: _Moment, fresh: range, up: Array) -> tuple[_Moment, Decided] | None:
         """Ask the policy about those who just came only; None where it is to be asked about all."""
@@ -282,7 +282,7 @@ class Engine:
             held=self._held(at.held, decided), stands=min(at.stands, schedule.stands), seconds=at.seconds + seconds
         )
         there = going_on(at.standing, at.now, queue.end).standing.joined(decided.standing)
-        return moment, decided._replace(standing=there, misfits=_misfits(queue, new.rows, len(fresh)))
+        return moment, decided._replace(standing=there, unschedulable=_unschedulable(queue, new.rows, len(fresh)))
 
     def _queue(self, at: _Moment, standing: Standing, up: Array) -> Queue:
         """Return the queue of those who are ``standing``."""
@@ -341,6 +341,6 @@ class Engine:
         refuse_stall(stands, self._trace, self._policy.name, waiting)
 
 
-def _misfits(queue: Queue, rows: Array, fresh: int) -> dict[int, str]:
+def _unschedulable(queue: Queue, rows: Array, fresh: int) -> dict[int, str]:
     """Return why the last ``fresh`` jobs of a queue, which just came, run on no type; by ``rows`` in the trace."""
-    return {int(rows[row]): why for row, why in queue.misfits.items() if row >= len(rows) - fresh}
+    return {int(rows[row]): why for row, why in queue.unschedulable.items() if row >= len(rows) - fresh}

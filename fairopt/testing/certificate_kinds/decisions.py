@@ -79,14 +79,14 @@ SHARED = {"allocation": SHARES, "prices": ["2/3", "4/3"]}
 EQUILIBRIUM = certificate("equilibrium", market=PAIR, **SHARED)
 #: One GPU is all that A can use, the fast one; for a slow one it would pay a half less.
 ONE_OF_TWO = market({"A": [1, 2]}, [1, 1], A={"demand": 1})
-RENTED = certificate("equilibrium", market=ONE_OF_TWO, allocation=[[0, 1]], prices=[0, "1/2"], rents=["1/2"])
+RENTED = certificate("equilibrium", market=ONE_OF_TWO, allocation=[[0, 1]], prices=[0, "1/2"], demand_duals=["1/2"])
 #: A price too high by a hundredth: with t = u / 2, t - 1 - log t is at most 1/100.
 BETWEEN = certificate(
     "nash_bounds",
     market=ONE_OF_TWO,
     allocation=[[0, 1]],
     prices=["1/100", "1/2"],
-    rents=["1/2"],
+    demand_duals=["1/2"],
     gap="1/100",
     lower=["17/10"],
     upper=["12/5"],
@@ -205,7 +205,7 @@ DOMINANCE_OVER_ALL = certificate(
 PARETO = certificate("pareto_weights", market=PAIR, allocation=[[1, 0], [0, 1]], weights=[1, 1], prices=[1, 5])
 #: The right to use one GPU more is worth something.
 PARETO_DEMANDS = certificate(
-    "pareto_weights", market=ONE_EACH, allocation=[[1, 0], [0, 1]], weights=[1, 1], prices=[0, 4], rents=[1, 1]
+    "pareto_weights", market=ONE_EACH, allocation=[[1, 0], [0, 1]], weights=[1, 1], prices=[0, 4], demand_duals=[1, 1]
 )
 
 

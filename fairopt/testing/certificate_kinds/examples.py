@@ -2,7 +2,7 @@
 
 Most examples speak of the market of OEF Eq. (6): A runs at 1 and 2 on two types, B at 1 and 5, and of each there is one
 GPU. Truth is decided by fairopt: no use is made of a certificate's proof, nor of a verifier. Decisions are made again
-by the installed policies with the exact back end, properties are checked, programs are solved. So a verifier can be
+by the installed policies with the exact backend, properties are checked, programs are solved. So a verifier can be
 tested against it: every certificate that it accepts must be true.
 """
 

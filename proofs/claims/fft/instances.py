@@ -34,7 +34,7 @@ class Scene:
 
 
 def scenes(count: int, *, jobs: int = 20, seed: int = 0) -> Iterator[Scene]:
-    """Yield traces with gangs, memory, misfits, states that take time to move, and in every third an outage."""
+    """Yield traces with gangs, memory, unschedulable jobs, state that takes time to move; a third with outages."""
     dice = Random(seed)
     for number in range(count):
         types = ["a", "b", "c"][: dice.randint(1, 3)]
@@ -72,4 +72,4 @@ def queues(count: int, *, jobs: int = 6, seed: int = 0) -> Iterator[tuple[Queue,
 
 def present(record: Round) -> frozenset[str]:
     """Return the jobs that a round knew and that fit some type."""
-    return frozenset({ran.job for ran in record.ran} | set(record.waiting)) - record.misfits.keys()
+    return frozenset({ran.job for ran in record.ran} | set(record.waiting)) - record.unschedulable.keys()

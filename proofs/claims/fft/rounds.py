@@ -84,7 +84,7 @@ def memory_is_enough() -> Finding:
             )
         }
         unfit += len(never)
-        reported += len(never & records[-1].misfits.keys())
+        reported += len(never & records[-1].unschedulable.keys())
         completed = {job for record in records for job in record.completed}
         broken += completed | never != set(jobs.names)
     agree = not broken and reported == unfit and tempted > 0

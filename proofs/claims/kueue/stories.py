@@ -8,7 +8,7 @@ from fairopt import allocate
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.kueue.kueue import Kueue
 from fairopt.models.kueue.state import Preempts, Strategy
-from fairopt.policy.grounds import Grounds
+from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.proofs.ledger.checking import require
 
@@ -61,11 +61,11 @@ def cluster(
     return Market.of([[1]] * len(users), [total], users=users, types=["GPU"], entitlements=owed)
 
 
-def play(policy: Kueue, market: Market) -> tuple[dict[str, int], Grounds]:
+def play(policy: Kueue, market: Market) -> tuple[dict[str, int], DecisionReason]:
     """Return the GPUs that each user holds afterwards, and the grounds."""
     decision = allocate(policy, market)
     grounds = decision.evidence
-    assert isinstance(grounds, Grounds)
+    assert isinstance(grounds, DecisionReason)
     return dict(zip(market.users, (int(row[0]) for row in decision.shares), strict=True)), grounds
 
 

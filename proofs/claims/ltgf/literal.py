@@ -43,7 +43,9 @@ def degrees(trace: Trace, cluster: Cluster, past: Sequence[Round], queue: Queue,
     that round.
     """
     jobs, now, whole = trace.jobs, queue.now, int(cluster.gpus.sum())
-    strange = {queue.jobs.names[row] for row in queue.misfits} | {name for each in past for name in each.misfits}
+    strange = {queue.jobs.names[row] for row in queue.unschedulable} | {
+        name for each in past for name in each.unschedulable
+    }
     rows = [row for row, name in enumerate(jobs.names) if jobs.arrival[row] <= now and name not in strange]
     gone = {ran.job: record.end for record in past for ran in record.ran if ran.completed}
     held: dict[str, Number] = {jobs.names[row]: Fraction(0) for row in rows}

@@ -1,4 +1,4 @@
-"""OEF's two programs, Eq. (9) and (10), with weights and job types: every back end, and the exact optimum certified."""
+"""OEF's two programs, Eq. (9) and (10), with weights and job types: every backend, and the exact optimum certified."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from fairopt.testing.samples import sample_markets
 #: What the paper prints.
 WEIGHTED = "1 1/3; 0 1/3; 0 1/3"
 JOB_TYPES = "1 .11; 0 .41; 0 .24; 0 .24"
-#: The float back ends may differ by this much, relative to the objective: the first-order one stops at 1e-6.
+#: The float backends may differ by this much, relative to the objective: the first-order one stops at 1e-6.
 AGREE = 1e-5
 BACKENDS = ("highs", "pyomo", "ecos", "clarabel", "scs")
 RANDOM = 10
 
 
 def eq9() -> Finding:
-    """Eq. (9): the model object against the printed program, on every back end, and certified."""
+    """Eq. (9): the model object against the printed program, on every backend, and certified."""
     policy, markets = NonCooperativeOEF(), list(_markets())
     same = [
         _best(_printed(market, _all_pairs_equal)) == decide(policy, market).objective for market in _unweighted(markets)
@@ -47,7 +47,7 @@ def eq9() -> Finding:
 
 
 def eq10() -> Finding:
-    """Eq. (10): the model object against both readings of (10c), on every back end, and certified."""
+    """Eq. (10): the model object against both readings of (10c), on every backend, and certified."""
     policy, markets = CooperativeOEF(), list(_markets())
     decisions = [decide(policy, market) for market in _unweighted(markets)]
     mended = [_best(_printed(each.market, _all_pairs_unenvied)) == each.objective for each in decisions]
@@ -193,7 +193,7 @@ def _replication_agrees(policy: Policy, market: Market) -> bool:
 
 
 def _worst_disagreement(policy: Policy, markets: list[Market]) -> dict[str, float]:
-    """Return for each float back end how far its total is from the exact one at worst, relatively.
+    """Return for each float backend how far its total is from the exact one at worst, relatively.
 
     Errors: `NotInstalled` where one of the libraries is missing.
     """
@@ -212,5 +212,5 @@ def _agreement(worst: dict[str, float], markets: list[Market]) -> str:
         f"On {len(markets)} markets (the paper's and random ones, with weights, zeros and ties) the exact optimum is "
         f"certified and {listed(worst)} agree with it to within {percent(AGREE, 3)}."
         if max(worst.values()) <= AGREE
-        else f"On {len(markets)} markets back ends disagree: {worst}."
+        else f"On {len(markets)} markets backends disagree: {worst}."
     )

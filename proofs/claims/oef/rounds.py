@@ -225,7 +225,7 @@ def starving() -> Starved:
     records = list(run(OEFRounds(), Trace(jobs), cluster, length=1, rounds=WATCHED, backend=Exact()))
     state = records[-1].after.state
     require(list(state.ideal["u1"]) == decision.shares[0].tolist(), "the run shares as the market's optimum does")
-    require(not records[0].misfits, "the job fits a type")
+    require(not records[0].unschedulable, "the job fits a type")
     return Starved(
         market,
         decision.shares,

@@ -46,7 +46,7 @@ class Lying(Policy):
 
     @property
     def has_program(self) -> bool:
-        """Whether back ends can solve the policy."""
+        """Whether backends can solve the policy."""
         return self.policy.has_program
 
     def start(self, problem: Any) -> Any:

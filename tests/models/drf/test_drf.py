@@ -16,7 +16,7 @@ from fairopt.errors import NotCapable
 from fairopt.models.baselines.equal_split import fill
 from fairopt.models.drf.dominant import dominant_share, filled, program, rates
 from fairopt.models.drf.drf import DominantResourceFairness
-from fairopt.policy import Grounds
+from fairopt.policy import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.program import Array, fractions
@@ -42,9 +42,9 @@ def tasks_of(first: int, second: int, **said: Any) -> dict[str, Any]:
     }
 
 
-def decided(market: Market, **options: bool) -> tuple[Array, Grounds]:
+def decided(market: Market, **options: bool) -> tuple[Array, DecisionReason]:
     decision = allocate(DominantResourceFairness(**options), market, exact=True)
-    assert isinstance(decision.evidence, Grounds)
+    assert isinstance(decision.evidence, DecisionReason)
     return decision.shares, decision.evidence
 
 

@@ -286,7 +286,7 @@ def test_a_run_completes_reports_misfits_and_resumes():
     trace, mechanics = small_trace(), Mechanics(restart=F(1, 4))
     whole = list(run(FFT(), trace, CLUSTER, length=2, mechanics=mechanics))
     done = [job for record in whole for job in record.completed]
-    lost = set(whole[-1].misfits)
+    lost = set(whole[-1].unschedulable)
     assert sorted(done) == sorted(set(trace.jobs.names) - lost)
     assert len(lost) == 1
     half = list(run(FFT(), trace, CLUSTER, length=2, mechanics=mechanics, rounds=6))
@@ -296,7 +296,7 @@ def test_a_run_completes_reports_misfits_and_resumes():
     rest = list(run(FFT(), trace, CLUSTER, length=2, mechanics=mechanics, after=again))
     assert half + rest == whole
     for record in whole:  # the state forgets who has left
-        present = {ran.job for ran in record.ran} | set(record.waiting) - set(record.misfits)
+        present = {ran.job for ran in record.ran} | set(record.waiting) - set(record.unschedulable)
         assert record.after.state.compensation.keys() == present
 
 

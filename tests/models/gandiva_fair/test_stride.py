@@ -333,9 +333,9 @@ def test_random_traces_run_to_their_end(policy):
         for each in (trace, trace.as_(float)):
             records = list(run(Leasing(policy) if seed % 2 else policy, each, cluster, length=1))
             done = {job for record in records for job in record.completed}
-            misfits = {job for record in records for job in record.misfits}
-            assert done | misfits == set(trace.jobs.names)
-            assert not done & misfits
+            unschedulable = {job for record in records for job in record.unschedulable}
+            assert done | unschedulable == set(trace.jobs.names)
+            assert not done & unschedulable
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)

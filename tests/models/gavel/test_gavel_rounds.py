@@ -282,7 +282,7 @@ def test_runs_end_under_every_objective_and_resume(objective):
             assert sum(ran.gpus for ran in record.ran) <= record.usable
             assert all(len(ran.types) == 1 for ran in record.ran)
         left = {setting.trace.jobs.names[row] for row in whole[-1].after.present}
-        assert left <= whole[-1].misfits.keys()
+        assert left <= whole[-1].unschedulable.keys()
         stop = len(whole) // 2
         snapshot = snapshot_from(snapshot_text(whole[stop - 1].after), policy.states)
         rest = run(

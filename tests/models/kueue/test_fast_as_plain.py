@@ -24,7 +24,7 @@ from fairopt.models.kueue.state import (
     State,
     Strategy,
 )
-from fairopt.policy.grounds import Grounds
+from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 
@@ -126,7 +126,7 @@ def test_afterwards_the_usage_is_that_of_who_runs(seed: int, monkeypatch: pytest
     """Also where a ClusterQueue is beyond its limit already, so that less than nothing is held back for it."""
     grounds, seen = rule._grounds, []
 
-    def compared(owed: Entitlements, gangs: Gangs, quotas: CohortQuotas, *rest: Any) -> Grounds:
+    def compared(owed: Entitlements, gangs: Gangs, quotas: CohortQuotas, *rest: Any) -> DecisionReason:
         before = [list(row) for row in quotas.usage]
         again, _ = rule.quotas_of(owed.running(gangs))
         seen.append(before == again.usage and quotas.borrowed == again.borrowed)

@@ -17,7 +17,7 @@ from fairopt.models.kueue.flavors import Assignment, Mode
 from fairopt.models.kueue.order import Head, in_order
 from fairopt.models.kueue.quotas import MOST_SHARE, CohortQuotas
 from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, Search, State, Strategy
-from fairopt.policy.grounds import Grounds
+from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 
@@ -53,9 +53,9 @@ def market(
     return Market.of([[1] * len(types)] * len(users), capacity, users=users, types=types, entitlements=entitled)
 
 
-def play(policy: Kueue, given: Market) -> tuple[list[list[int]], Grounds]:
+def play(policy: Kueue, given: Market) -> tuple[list[list[int]], DecisionReason]:
     decision = allocate(policy, given)
-    assert isinstance(decision.evidence, Grounds)
+    assert isinstance(decision.evidence, DecisionReason)
     return decision.shares.tolist(), decision.evidence
 
 

@@ -251,7 +251,7 @@ def test_resumes_and_agrees_in_floats(seed: int) -> None:
     )
     whole = list(run(policy, trace, cluster, length=7))  # `run` refuses every broken schedule
     assert {ran.job for each in whole for ran in each.ran if ran.completed} == set(trace.jobs.names) - {
-        name for each in whole for name in each.misfits
+        name for each in whole for name in each.unschedulable
     }
     for record in whole:
         left = set(record.after.state.jobs)

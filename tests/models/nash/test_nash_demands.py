@@ -124,9 +124,11 @@ def test_bounds_hold_for_whatever_is_given() -> None:
     random = np.random.default_rng(4)
     best = allocate("nash-welfare", IRRATIONAL, exact=True)
     for _ in range(40):
-        prices, rents = (fractions(random.integers(0, 9, size) / 8 * scale) for size, scale in ((2, 1.0), (3, 0.5)))
-        rents[2] = F(0)
-        found = utility_bounds(IRRATIONAL, best.shares, prices, rents)
+        prices, demand_duals = (
+            fractions(random.integers(0, 9, size) / 8 * scale) for size, scale in ((2, 1.0), (3, 0.5))
+        )
+        demand_duals[2] = F(0)
+        found = utility_bounds(IRRATIONAL, best.shares, prices, demand_duals)
         assert (found.lower <= best.evidence.upper).all()
         assert (found.upper >= best.evidence.lower).all()
 
@@ -165,8 +167,8 @@ def test_what_is_irrational_is_called_so() -> None:
     [
         ("upper", ["11/5", "8/5", "5/2"], "on one side"),
         ("lower", ["11/5", "3/2", "9/4"], "closer"),
-        ("rents", [1, 1, 0], "larger gap"),
-        ("rents", [0, 0, 1], "no demand"),
+        ("demand_duals", [1, 1, 0], "larger gap"),
+        ("demand_duals", [0, 0, 1], "no demand"),
         ("prices", [-1, 1], "negative"),
         ("allocation", [[1, 1], [0, 0], [0, 0]], "more than it demands"),
         ("allocation", [[0, 0], [0, 1], [2, 0]], "gets nothing"),
@@ -192,9 +194,9 @@ def test_who_reaches_its_demand_only_exact_numbers_say() -> None:
 
 def test_chords_come_near() -> None:
     best = allocate("nash-welfare", IRRATIONAL, exact=True).utilities.astype(float)
-    *_, (shares, prices, rents) = by_chords(IRRATIONAL)
+    *_, (shares, prices, demand_duals) = by_chords(IRRATIONAL)
     assert (IRRATIONAL.speedup * shares).sum(axis=1).astype(float) == pytest.approx(best, rel=1e-6)
-    assert min(*prices, *rents) >= 0
+    assert min(*prices, *demand_duals) >= 0
 
 
 def test_smoothed_prices_sell_everything_and_come_near() -> None:

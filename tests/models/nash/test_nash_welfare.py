@@ -116,7 +116,7 @@ def test_violations_name_what_is_wrong():
         (good, change(shares, (0, 1), F(1, 9)), "T2 is overbooked"),
         (good, change(shares, (1, 1), F(-1, 9)), "T2 has a price, but some is left"),
         (good, change(change(shares, (0, 0), F(-1, 9)), (1, 0), F(1, 9)), "u2 holds T1, which is not its best buy"),
-        (replace(good, rents=np.array([F(1), F(0)])), shares, "u1 has a rent"),
+        (replace(good, demand_duals=np.array([F(1), F(0)])), shares, "u1 has a rent"),
     ):
         found = broken.violations(market, x)
         assert found
@@ -244,14 +244,14 @@ def test_demands_meet_the_kkt_conditions(seed):
         assert (decision.shares.sum(axis=1).astype(float) <= market.limit.astype(float) * (1 + 1e-9)).all()
         tolerance = F(1, 10**12) if decision.error else 0
         assert decision.evidence.violations(market, decision.shares, tolerance) == []
-        binding += decision.evidence.rents is not None
+        binding += decision.evidence.demand_duals is not None
     assert binding > 5
 
 
 def test_a_demand_that_does_not_bind_leaves_it_exact():
     market = Market.of([[1, 2], [1, 5]], [1, 1], demand=["5/4", 2])
     assert nash(market).shares.tolist() == [[1, F(1, 4)], [0, F(3, 4)]]
-    assert nash(Market.of([[1, 2], [1, 5]], [1, 1], demand=["9/8", 2])).evidence.rents is not None
+    assert nash(Market.of([[1, 2], [1, 5]], [1, 1], demand=["9/8", 2])).evidence.demand_duals is not None
 
 
 def test_a_back_end_brings_rents():
@@ -286,7 +286,7 @@ def test_iterates_do_not_run_in_circles():
 
 
 def test_demands_that_use_everything_up_exactly():
-    # rents and prices are not unique: the reduced system is singular
+    # demand duals and prices are not unique: the reduced system is singular
     market = Market.of([[3, 1, 3, 3, 6], [2, 1, 3, 2, 4]], [1, 5, 2, 1, 1], demand=["11/2", "9/2"])
     decision = nash(market)
     assert decision.evidence.violations(market, decision.shares, nash_welfare.ACCURATE) == []

@@ -207,5 +207,5 @@ def test_numbers_at_the_ends_of_what_is_allowed_are_decided_exactly() -> None:
 
 def test_what_is_refused_says_what_may_do() -> None:
     inaccurate = Solution(Status.INACCURATE, "KKT residual 0.5", "auto")
-    with pytest.raises(NotSolved, match="rational numbers, another back end or a looser tolerance may do"):
+    with pytest.raises(NotSolved, match="rational numbers, another backend or a looser tolerance may do"):
         inaccurate.require_optimal()

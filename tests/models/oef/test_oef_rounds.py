@@ -265,7 +265,7 @@ def test_left_overs_are_no_cure_while_others_need_the_gpus():
 def test_gangs_across_types_are_counted():
     cluster = Cluster.uniform({"old": (1, 2), "new": (1, 2)})
     queue = queue_of(cluster, gpus=[4, 1], work=[8, 8], throughput=[[4, 8], [1, 0]], tenant=["A", "B"])
-    assert queue.misfits.keys() == {0}
+    assert queue.unschedulable.keys() == {0}
     queue = queue_of(cluster, gpus=[2, 2], work=[8, 8], throughput=[[4, 8], [4, 8]], tenant=["A", "B"])
     schedule = decide(OEFRounds(shares=EqualSplit()), queue)
     assert schedule.placements == {0: ((0, 1), (1, 1)), 1: ((0, 1), (1, 1))}
@@ -310,7 +310,7 @@ def test_runs_end_and_capacity_and_minima_hold_in_every_round(shares, cross_type
             assert gpus == record.costs["used_by_share"] + record.costs["left_over_gpus"]
             assert record.costs["used_by_share"] <= record.costs["given_by_share"] <= record.usable
         assert not record.after.present.keys() - {
-            row for row, name in enumerate(setting.trace.jobs.names) if name in record.misfits
+            row for row, name in enumerate(setting.trace.jobs.names) if name in record.unschedulable
         }
 
 

@@ -161,7 +161,7 @@ def test_options_conform(policy: Shockwave) -> None:
 def test_runs_end_where_rounds_need_not_be_whole() -> None:
     for setting in sample_settings(6, seed=3):
         records = list(played(Shockwave(most_whole=0), setting, rounds=300))
-        done = {name for record in records for name in record.completed} | set(records[-1].misfits)
+        done = {name for record in records for name in record.completed} | set(records[-1].unschedulable)
         assert done == set(setting.trace.jobs.names)
         assert not any(record.after.state.rounds and len(record.after.state.rounds) >= 20 for record in records)
 

@@ -12,7 +12,7 @@ import pytest
 from fairopt import decide
 from fairopt.models.volcano.capacity import VolcanoCapacity
 from fairopt.models.volcano.proportion import VolcanoProportion
-from fairopt.policy import Grounds
+from fairopt.policy import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 
@@ -80,7 +80,7 @@ def outcome(case: dict[str, Any]) -> tuple[list[str], list[str]]:
     }
     decision = decide(rules[case["plugin"]], market_of(case))
     grounds = decision.evidence
-    assert isinstance(grounds, Grounds)
+    assert isinstance(grounds, DecisionReason)
     return sorted(grounds.order), sorted(grounds.stopped)
 
 

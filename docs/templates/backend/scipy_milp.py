@@ -1,4 +1,4 @@
-"""A back end: a solver's library behind one verb. Here it is `scipy.optimize.milp`."""
+"""A backend: a solver's library behind one verb. Here it is `scipy.optimize.milp`."""
 
 from __future__ import annotations
 

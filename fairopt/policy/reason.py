@@ -1,4 +1,4 @@
-"""`Grounds`: what a scheduler's own rule says of every user and group, and of every gang that waits."""
+"""`DecisionReason`: what a scheduler's own rule says of every user and group, and of every gang that waits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairopt.program import Array, Number
 
 
 @dataclass(frozen=True, eq=False)
-class Grounds:
+class DecisionReason:
     """The evidence of a scheduler's rule: why its decision is what it is.
 
     * ``gangs``: the market's gangs as the rule leaves them: ``on`` says which run where.
@@ -24,7 +24,7 @@ class Grounds:
       the user, the type, the limit and the numbers.
 
     >>> from fairopt.problem import Gangs
-    >>> Grounds(Gangs.of([], [], users=[], types=["H100"]), "dominant share").waits
+    >>> DecisionReason(Gangs.of([], [], users=[], types=["H100"]), "dominant share").waits
     {}
     """
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from fairopt.audit.books import Books
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.program import INFINITY, Number
 from fairopt.properties.verdict import plain
 
 
-class Footing(enum.Enum):
+class EntitlementStatus(enum.Enum):
     """How a user or group stands, on a type or altogether; the first that is true."""
 
     STARVED = "STARVED"  # a gang waits that fits into what it is owed
@@ -23,7 +23,7 @@ class Footing(enum.Enum):
 
 
 @dataclass(frozen=True)
-class TypeFooting:
+class TypeStatus:
     """How a user or group stands on a type, in GPUs.
 
     ``fixed``: what of ``holds`` cannot be taken back. ``asks``: GPUs of pending gangs that may run here. ``short``:
@@ -31,7 +31,7 @@ class TypeFooting:
     """
 
     type: str
-    footing: Footing
+    footing: EntitlementStatus
     holds: Number
     fixed: Number
     owed: Number
@@ -42,19 +42,19 @@ class TypeFooting:
 
 
 @dataclass(frozen=True)
-class NodeFooting:
+class NodeStatus:
     """How a user or group stands; ``types`` has the types where any number is not 0, or its cap is finite."""
 
     name: str
     is_group: bool
     group: str
-    footing: Footing
-    types: tuple[TypeFooting, ...]
+    footing: EntitlementStatus
+    types: tuple[TypeStatus, ...]
     weight: Number
     tier: int
     goods: tuple[tuple[str, Number, Number, Number], ...] = ()
 
-    def on(self, gpu_type: str) -> TypeFooting | None:
+    def on(self, gpu_type: str) -> TypeStatus | None:
         """Return how it stands on a type; None where all is 0."""
         return next((each for each in self.types if each.type == gpu_type), None)
 
@@ -85,12 +85,12 @@ def _json(number: Number, exact: bool) -> Any:
 _NUMBERS = ("holds", "fixed", "owed", "cap", "asks", "short", "borrows")
 
 
-def footings(books: Books) -> Iterator[NodeFooting]:
+def footings(books: EntitlementAccounts) -> Iterator[NodeStatus]:
     """Yield how each node stands, users first.
 
     >>> from fairopt.problem import Entitlements, Market
     >>> owed = Entitlements.of(["A"], ["H100"], guarantee={"A": [6]}, held={"A": [8]})
-    >>> [each] = footings(Books(Market.of([[1]], [8], users=["A"], types=["H100"], entitlements=owed)))
+    >>> [each] = footings(EntitlementAccounts(Market.of([[1]], [8], users=["A"], types=["H100"], entitlements=owed)))
     >>> each.footing.value, each.types[0].borrows
     ('BORROWING', Fraction(2, 1))
     """
@@ -99,7 +99,7 @@ def footings(books: Books) -> Iterator[NodeFooting]:
     asks, short, borrowed = (each.tolist() for each in (books.asks, books.short, books.borrowed))
     for node, name in enumerate(said.nodes):
         types = tuple(
-            TypeFooting(
+            TypeStatus(
                 kind,
                 _footing(short[node][j], borrowed[node][j], held[node][j], asks[node][j]),
                 *(held[node][j], fixed[node][j], owed[node][j], cap[node][j]),
@@ -110,7 +110,7 @@ def footings(books: Books) -> Iterator[NodeFooting]:
         )
         over = said.parent[node]
         waits = bool(books.waiting.get(node)) if node < len(said.users) else any(asks[node])
-        yield NodeFooting(
+        yield NodeStatus(
             name,
             node >= len(said.users),
             "" if over < 0 else said.nodes[over],
@@ -126,9 +126,9 @@ def footings(books: Books) -> Iterator[NodeFooting]:
         )
 
 
-def _footing(short: int, borrows: int, holds: Number, asks: int) -> Footing:
+def _footing(short: int, borrows: int, holds: Number, asks: int) -> EntitlementStatus:
     if short:
-        return Footing.STARVED
+        return EntitlementStatus.STARVED
     if borrows:
-        return Footing.BORROWING
-    return Footing.WITHIN if holds or asks else Footing.IDLE
+        return EntitlementStatus.BORROWING
+    return EntitlementStatus.WITHIN if holds or asks else EntitlementStatus.IDLE

@@ -1,4 +1,6 @@
-"""`Books`: what every user and group holds, is owed, may take and asks for, in whole GPUs; no scheduler's rule is used.
+"""`EntitlementAccounts`: what every user and group holds, is owed, may take and asks for, in whole GPUs.
+
+No scheduler's rule is used.
 
 A user is owed its guarantee. Where a file guarantees nothing to anybody, it is owed its part by weight, down the tree.
 """
@@ -47,7 +49,7 @@ def whole(amounts: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Books:
+class EntitlementAccounts:
     """What stands in the books of a market with entitlements, for N nodes, k types and g goods.
 
     Errors: `BadInput` for a market without entitlements.
@@ -55,7 +57,7 @@ class Books:
     >>> from fairopt.problem import Gangs
     >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [6], "B": [2]}, held={"A": [0], "B": [5]},
     ...     gangs=Gangs.of(["A"], [4], users=["A", "B"], types=["H100"]))
-    >>> books = Books(Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed))
+    >>> books = EntitlementAccounts(Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed))
     >>> books.free.tolist(), books.borrowed[:, 0].tolist(), books.short[:, 0].tolist()
     ([3], [0, 3], [4, 0])
     """
