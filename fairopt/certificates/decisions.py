@@ -215,8 +215,7 @@ class WaterFillingProof(OfAllocation):
 class NashEquilibrium(OfAllocation):
     """``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all buy their best bundle.
 
-    With ``demand_duals`` (n,), the duals of the users' demands, a GPU costs a user its price and the user's demand
-    dual.
+    With ``demand_duals`` (n,) of the users' demands, a GPU costs a user its price and the user's demand dual.
 
     >>> market = Market.of([[1, 2]], [1, 1])
     >>> NashEquilibrium(market, [[1, 1]], prices=['1/3', '2/3']).to_json()['prices']

@@ -248,7 +248,7 @@ class ShortestServiceQueues(Policy):
         return min(gpu_types, key=lambda gpu_type: (load[gpu_type], -speeds[gpu_type]))
 
     def _service(self, queue: Queue, gpu_types: Array) -> Array:
-        """Return the jobs' remaining service on their types (n,), in GPU-time or in time; unschedulable jobs: no use."""
+        """Return the jobs' remaining service on their types (n,), in GPU-time or in time."""
         speed = queue.jobs.throughput[np.arange(len(queue)), gpu_types]
         left = queue.remaining / np.where(speed.astype(bool), speed, 1)
         service: Array = left * queue.jobs.gpus if self.gpu_time else left

@@ -214,7 +214,7 @@ def _bundles(told: Entry, market: Market, demand_duals: list[Fraction] | None = 
     """Return an allocation; reject it unless everybody holds its best buys, its weight being its budget.
 
     This is Eisenberg-Gale: what a user's weight is worth at the margin, weight * speedup / throughput, is the
-    price and the demand_dual of what it holds and no more than those of the rest. What is left over costs nothing,
+    price and demand dual of what it holds and no more than of the rest. What is left over costs nothing,
     and who has a demand dual holds all that it demands.
     """
     shares, prices = read_table(told["allocation"], market), told["prices"].numbers(len(market.types))

@@ -1,7 +1,7 @@
 """Nash welfare where demands or entitlements bind: between which numbers its throughputs lie.
 
-No logarithm is taken. Let c be the least that a unit of throughput costs a user at prices and demand_duals. The sum
-of c * throughput is at most what all GPUs and all demands cost, for every allocation. For every t,
+No logarithm is taken. Let c be the least that a unit of throughput costs a user at prices and demand duals.
+The sum of c * throughput is at most what all GPUs and all demands cost, for every allocation. For every t,
 t - 1 - log t is at least (1 - t)^2 / 2 where t <= 1, and at least (t - 1)^2 / (2 t) where t >= 1. With
 t = c * throughput / weight, the weighted sum of t - 1 - log t at an optimum is at most the gap: what all
 costs, less all weights, plus each weight times weight / (c * throughput) - 1 at the allocation that is given.
@@ -44,7 +44,7 @@ def nash_bounds(data: Entry) -> Proved:
         terms += [weight * (weight / (costs[i] * own[i]) - 1), -weight]
     grain = gap / (ROUNDED * len(terms))
     if (sum(-(-term // grain) for term in terms) * grain if gap else summed(terms)) > gap:
-        raise Rejected("prices and demand_duals prove a larger gap")
+        raise Rejected("prices and demand duals prove a larger gap")
     for i, weight in enumerate(market.weight):
         low, high = costs[i] * lower[i] / weight, costs[i] * upper[i] / weight
         if not (0 <= low <= 1 <= high):
@@ -58,7 +58,7 @@ def nash_bounds(data: Entry) -> Proved:
 
 
 def _bought(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction], str]:
-    """Return what a unit of throughput costs, and what all GPUs and demands do, by prices and demand_duals."""
+    """Return what a unit of throughput costs, and what all GPUs and demands do by prices and demand duals."""
     users = range(len(market.users))
     prices, demand_duals = (
         told["prices"].numbers(len(market.types)),

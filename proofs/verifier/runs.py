@@ -5,8 +5,8 @@ whole record of every round (``fairopt run --json``). `simulate` says what shoul
 
 * gangs are whole, no host gives out more GPUs than it has, none that is down gives out any, nobody runs on a
   type that has no throughput or too little memory for it, leases are kept in place and never cut short;
-* arrivals, starts, stops, unschedulable, failures, completions and losses are those that follow, none is left out,
-  and no round is left out in which somebody could have run;
+* arrivals, starts, stops, unschedulable jobs, failures, completions and losses are those that follow, none is
+  left out, and no round is left out in which somebody could have run;
 * speed, loading, progress, work left, and the standings after the last round follow from the mechanics.
 
 What is not decided, the statement names. A lease is the policy's choice. Runs in floats are decided within a
@@ -150,7 +150,8 @@ class Judge:
         return (
             f"{self.rounds} rounds on {len(setting.hosts)} hosts ({gpus}) are what trace, placements, leases "
             f"and mechanics give{within}: {jobs}, {left}{trace}. Not judged: whether the policy that is said "
-            f"to be {self.policy!r} decides so; costs, notes, backend, seconds, measures, reasons of unschedulable"
+            f"to be {self.policy!r} decides so; costs, notes, backend, seconds, measures, "
+            "why jobs fit no type"
         )
 
 

@@ -147,7 +147,7 @@ WRONG: dict[str, tuple[Json, str]] = {
         "whom no dual holds down",
     ),
     "a negative price where there is a rent": (SLOW, "a price is negative"),
-    "a rent of who gets less than it demands": (
+    "a demand dual of who gets less than it demands": (
         certificate(
             "equilibrium",
             market=market({"A": [1], "B": [1]}, [2], A={"demand": 1}),
@@ -155,7 +155,7 @@ WRONG: dict[str, tuple[Json, str]] = {
             prices=["2/3"],
             demand_duals=["4/3", 0],
         ),
-        "has a rent, and gets less than it demands",
+        "has a demand dual, and gets less than it demands",
     ),
     "more than the part that is kept": (HALF_AND_ONE | {"allocation": MORE}, "holds another part"),
     "a price that is too low for B": (
@@ -185,7 +185,7 @@ WRONG: dict[str, tuple[Json, str]] = {
         ),
         "a round fixes nobody",
     ),
-    "a rent below nothing": (
+    "a demand dual below nothing": (
         certificate(
             "equilibrium",
             market=market({"A": [1], "B": [1]}, [2], A={"demand": "6/5"}),
@@ -193,7 +193,7 @@ WRONG: dict[str, tuple[Json, str]] = {
             prices=["5/4"],
             demand_duals=["-5/12", 0],
         ),
-        "a rent is negative",
+        "a demand dual is negative",
     ),
     "a gain by rounding": (rewarded(Fraction(9, 10)), "does not gain this"),
     "no gain": (

@@ -134,7 +134,8 @@ def _run(words: list[str], out: Mapping[str, Any]) -> tuple[dict[str, Any], dict
     exact = "--floats" not in words
     told = ("job", "spots", "types", "completed", "lost", *(("begin", "end", "setup", "progress") if exact else ()))
     rounds = [
-        {"ran": [_of(ran, *told) for ran in each["ran"]], **_of(each, "index", "waiting", "unschedulable", "down")}
+        _of(each, "index", "waiting", "down")
+        | {"ran": [_of(ran, *told) for ran in each["ran"]], "misfits": each["unschedulable"]}
         for each in out["rounds"]
     ]
     return {}, {"rounds": rounds, "outcome": _of(out["outcome"], "complete")}

@@ -167,7 +167,7 @@ class _Buys:
         )
 
     def _beyond(self, i: int, slope: Fraction) -> bool:
-        """Whether user i, without a demand dual, would be worth more at this slope than its demand on its fastest buy."""
+        """Whether user i, without a demand dual, would be worth more at this slope than its whole demand."""
         market = self.market
         most = market.limit[i]
         return (
