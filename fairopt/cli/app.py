@@ -17,8 +17,9 @@ import sys
 import threading
 from collections.abc import Mapping
 from importlib import import_module
-from io import TextIOWrapper
+from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
+from stat import S_ISFIFO, S_ISSOCK
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, NoReturn, TypeGuard
 
@@ -78,6 +79,43 @@ PLAIN: Mapping[str, Any] = MappingProxyType({"add_completion": False, "rich_mark
 READ = "fairopt.read"
 
 
+class Pipe(FileIO):
+    """A stream from which a reader may go away, as `head` does; ``left``: whether it has.
+
+    The first to write after that is told so by a `BrokenPipeError`, and the program ends. Where it ``goes_on``, since
+    it has files to write as well, nobody is told. What is printed from then on is dropped.
+    """
+
+    left = goes_on = False
+
+    def write(self, data: Any) -> int:
+        """Write bytes, and return how many of them are dealt with."""
+        try:
+            return len(data) if self.left else super().write(data)
+        except BrokenPipeError:
+            self.left = True
+            if self.goes_on:
+                return len(data)
+            raise
+
+
+def pipes() -> list[Pipe]:
+    """Return the streams to print on that may be closed by who reads them."""
+    return [each for each in map(_raw, (sys.stdout, sys.stderr)) if isinstance(each, Pipe)]
+
+
+def _raw(stream: Any) -> Any:
+    """Return what takes the bytes of a stream; None where that is not to be known."""
+    below = getattr(stream, "buffer", None)
+    return getattr(below, "raw", below)
+
+
+def go_on_unread() -> None:
+    """Have the command go on where nobody reads what it prints: it was asked for files, and they are to be written."""
+    for each in pipes():
+        each.goes_on = True
+
+
 class Once(TyperCommand):
     """A command that refuses an option given twice where it takes one value, instead of forgetting the first.
 
@@ -106,6 +144,9 @@ class Once(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A wrong value of an option is named as it is written here, not as in a call of Python."""
+        read = ctx.meta.get(READ, ())
+        if any(_paths(ctx.params.get(each.name)) for each in self.params if each.name not in read):
+            go_on_unread()
         try:
             return super().invoke(ctx)
         except BadInput as error:
@@ -143,7 +184,9 @@ class Once(TyperCommand):
 
 
 def _paths(value: Any) -> list[Path]:
-    return [each for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, Path)]
+    """Return the files that the value of a parameter names; a dash is a stream."""
+    every = value if isinstance(value, list | tuple) else [value]
+    return [each for each in every if isinstance(each, Path) and each != Path("-")]
 
 
 def is_argument(parameter: Any) -> TypeGuard[TyperArgument]:
@@ -277,13 +320,13 @@ def main() -> None:
         with stoppable():
             _run()
     except SystemExit as ended:
-        if isinstance(ended.__context__, BrokenPipeError):  # typer would exit with 1: "a property fails"
+        # typer would exit with 1: "a property fails"
+        if isinstance(ended.__context__, BrokenPipeError) or any(each.left for each in pipes()):
             raise SystemExit(Exit.NOBODY_READS) from None
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # typer ends without a word
             _end("interrupted", Exit.INTERRUPTED)
         raise
     except BrokenPipeError:
-        sys.stdout = sys.stderr = None  # else Python would try again at exit
         raise SystemExit(Exit.NOBODY_READS) from None
 
 
@@ -295,6 +338,21 @@ def _open_streams() -> None:
     )
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = map(_watched, (sys.stdout, sys.stderr))
+
+
+def _watched(stream: Any) -> Any:
+    """Return a stream as one that knows when its reader goes away; as it is where nobody can."""
+    raw = _raw(stream)
+    if not isinstance(stream, TextIOWrapper) or type(raw) is not FileIO:
+        return stream
+    mode = os.fstat(raw.fileno()).st_mode
+    if not (S_ISFIFO(mode) or S_ISSOCK(mode)):
+        return stream
+    how: dict[str, Any] = {each: getattr(stream, each) for each in ("encoding", "errors", "line_buffering")}
+    pipe: Any = Pipe(raw.fileno(), "w", closefd=False)
+    below = pipe if stream.buffer is raw else BufferedWriter(pipe)
+    return TextIOWrapper(below, write_through=stream.write_through, **how)
 
 
 def _end_orderly() -> None:
