@@ -1,4 +1,4 @@
-"""Nothing in the repository names a folder of one machine: what a test needs lies beside it, or is asked for by name."""
+"""Nothing in the repository names a folder of one machine: what a test needs is beside it, or asked for by name."""
 
 from __future__ import annotations
 
