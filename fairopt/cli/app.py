@@ -17,16 +17,14 @@ import sys
 import threading
 from collections.abc import Mapping
 from importlib import import_module
-from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from stat import S_ISFIFO, S_ISSOCK
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, NoReturn, TypeGuard
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from fairopt.cli.exits import Exit
+from fairopt.cli.exits import Exit, go_on_unread, open_streams, pipes
 from fairopt.deadline import stoppable
 from fairopt.errors import BadInput, FairoptError
 
@@ -77,43 +75,6 @@ PLAIN: Mapping[str, Any] = MappingProxyType({"add_completion": False, "rich_mark
 
 #: Where a command's context keeps the names of the parameters that are files to read.
 READ = "fairopt.read"
-
-
-class Pipe(FileIO):
-    """A stream from which a reader may go away, as `head` does; ``left``: whether it has.
-
-    The first to write after that is told so by a `BrokenPipeError`, and the program ends. Where it ``goes_on``, since
-    it has files to write as well, nobody is told. What is printed from then on is dropped.
-    """
-
-    left = goes_on = False
-
-    def write(self, data: Any) -> int:
-        """Write bytes, and return how many of them are dealt with."""
-        try:
-            return len(data) if self.left else super().write(data)
-        except BrokenPipeError:
-            self.left = True
-            if self.goes_on:
-                return len(data)
-            raise
-
-
-def pipes() -> list[Pipe]:
-    """Return the streams to print on that may be closed by who reads them."""
-    return [each for each in map(_raw, (sys.stdout, sys.stderr)) if isinstance(each, Pipe)]
-
-
-def _raw(stream: Any) -> Any:
-    """Return what takes the bytes of a stream; None where that is not to be known."""
-    below = getattr(stream, "buffer", None)
-    return getattr(below, "raw", below)
-
-
-def go_on_unread() -> None:
-    """Have the command go on where nobody reads what it prints: it was asked for files, and they are to be written."""
-    for each in pipes():
-        each.goes_on = True
 
 
 class Once(TyperCommand):
@@ -312,7 +273,7 @@ def _join_words() -> None:
 
 def main() -> None:
     """Run the command line; errors that fairopt raises on purpose become one line and an exit status."""
-    _open_streams()
+    open_streams()
     _end_orderly()
     try:
         if os.environ.get("_FAIROPT_COMPLETE") == "complete_bash":
@@ -328,31 +289,6 @@ def main() -> None:
         raise
     except BrokenPipeError:
         raise SystemExit(Exit.NOBODY_READS) from None
-
-
-def _open_streams() -> None:
-    """Open what the caller has closed, since Python would print errors among the results; let every name be printed."""
-    sys.stdin, sys.stdout, sys.stderr = (
-        open(os.devnull, mode) if stream is None else stream  # noqa: SIM115
-        for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
-    )
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    sys.stdout, sys.stderr = map(_watched, (sys.stdout, sys.stderr))
-
-
-def _watched(stream: Any) -> Any:
-    """Return a stream as one that knows when its reader goes away; as it is where nobody can."""
-    raw = _raw(stream)
-    if not isinstance(stream, TextIOWrapper) or type(raw) is not FileIO:
-        return stream
-    mode = os.fstat(raw.fileno()).st_mode
-    if not (S_ISFIFO(mode) or S_ISSOCK(mode)):
-        return stream
-    how: dict[str, Any] = {each: getattr(stream, each) for each in ("encoding", "errors", "line_buffering")}
-    pipe: Any = Pipe(raw.fileno(), "w", closefd=False)
-    below = pipe if stream.buffer is raw else BufferedWriter(pipe)
-    return TextIOWrapper(below, write_through=stream.write_through, **how)
 
 
 def _end_orderly() -> None:

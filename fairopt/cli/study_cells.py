@@ -15,10 +15,9 @@ from fairopt.bench.executors import place
 from fairopt.bench.journal import RecordsFile, read_records
 from fairopt.bench.records import Environment, environments
 from fairopt.cli import study_tables
-from fairopt.cli.app import go_on_unread
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.benching import say
-from fairopt.cli.exits import Exit
+from fairopt.cli.exits import Exit, go_on_unread
 from fairopt.cli.given import require_different
 from fairopt.cli.listing import print_json, show
 from fairopt.cli.tables import working
