@@ -12,7 +12,7 @@ from fairopt.cli.settings import options_of
 from fairopt.errors import FairoptError, NotSolved
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties.verdict import plain
+from fairopt.report import plain
 
 if TYPE_CHECKING:
     from fairopt.backends.solution import Solution

@@ -19,12 +19,12 @@ from fairopt.incentives.bounds import AtMost, at_most
 from fairopt.incentives.lies import AnyLieKind, Liars, Lie, LieKind, SpeedupReport, every_kind, kind_of
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
-from fairopt.problem.tables import few
 from fairopt.program import Array, Number, short_text
 from fairopt.properties import Effort
 from fairopt.properties.misreports.exact_reports import exact_or_none, simplest
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import ANYTHING, MisreportSearch
+from fairopt.report import few
 
 #: Larger markets (in users times types) are decided in floats only.
 EXACT_UP_TO = 250
