@@ -78,7 +78,7 @@ def part(name: str) -> Schema:
 
 def schema_of(kind: Schema | Form) -> Schema:
     """Return the schema of a type; of a form that has a name, what stands for it."""
-    if not isinstance(kind, Form):
+    if isinstance(kind, dict):
         return kind
     return part(kind.name) if kind.name else kind.schema()
 
