@@ -138,7 +138,7 @@ DEEPER: dict[str, list[Callable[[Any], Any]]] = {
     "fairopt.policy.decide.exactly": [lambda it: exactly(it, MARKET)],
     "fairopt.policy.decide.follow": [lambda it: follow(it)(MARKET)],
     "fairopt.policy.decide.session": [session],
-    "fairopt.policy.decide.unheeded": [lambda it: unsupported(it, MARKET)],
+    "fairopt.policy.decide.unsupported": [lambda it: unsupported(it, MARKET)],
     "fairopt.policy.optima.uniqueness": [lambda it: uniqueness_with(it, DECIDED)],
     "fairopt.properties.over_optima.over_optima": [
         lambda it: over_optima(it, DECIDED, EnvyFreeness()),
