@@ -128,7 +128,8 @@ def test_every_folder_has_its_arrows() -> None:
 @pytest.mark.parametrize("folder", [name for name, others in ALLOWED.items() if others != "*"])
 def test_arrows(folder: str) -> None:
     allowed = [
-        f"fairopt.{name}" for name in (folder, "errors", "deadline", "numbers", "replacing", *ALLOWED[folder].split())
+        f"fairopt.{name}"
+        for name in (folder, "errors", "deadline", "numbers", "replacing", "report", *ALLOWED[folder].split())
     ]
     for path in python_files(TOOLKIT / folder):
         strangers = {
