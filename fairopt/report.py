@@ -1,6 +1,6 @@
 """How results describe themselves: what each says has a name, a type and words once; JSON, schema and tables follow.
 
-A class of results has a `Form`: the keys of its JSON in order. A key's value is the attribute of its name, or what a
+A class of results has a `ResultForm`: the keys of its JSON in order. A key's value is the attribute of its name, or what a
 function makes of the result:
 
 >>> from dataclasses import dataclass
@@ -8,7 +8,7 @@ function makes of the result:
 ... class Gain:
 ...     user: str
 ...     gain: Fraction
-...     form = Form("What a user gains.", Key("user", TEXT, "Who."), Key("gain", NUMBER, "How much, in GPUs."))
+...     form = ResultForm("What a user gains.", Key("user", TEXT, "Who."), Key("gain", NUMBER, "How much, in GPUs."))
 >>> plain([Gain("A", Fraction(1, 3))], exact=True)
 [{'user': 'A', 'gain': '1/3'}]
 >>> Gain.form.schema()["properties"]["user"]
@@ -51,17 +51,17 @@ NUMBER: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"
 ABSENT = object()
 
 
-def listed(of: Schema | Form) -> Schema:
+def listed(of: Schema | ResultForm) -> Schema:
     """Return the schema of a list."""
     return {"type": "array", "items": schema_of(of)}
 
 
-def or_null(of: Schema | Form) -> Schema:
+def or_null(of: Schema | ResultForm) -> Schema:
     """Return a schema that allows null too."""
     return {"anyOf": [schema_of(of), {"type": "null"}]}
 
 
-def by_name(of: Schema | Form) -> Schema:
+def by_name(of: Schema | ResultForm) -> Schema:
     """Return the schema of an object whose keys are names."""
     return {"type": "object", "additionalProperties": schema_of(of)}
 
@@ -76,7 +76,7 @@ def part(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def schema_of(kind: Schema | Form) -> Schema:
+def schema_of(kind: Schema | ResultForm) -> Schema:
     """Return the schema of a type; of a form that has a name, what stands for it."""
     if isinstance(kind, dict):
         return kind
@@ -93,7 +93,7 @@ class Key(NamedTuple):
     """
 
     name: str
-    kind: Schema | Form
+    kind: Schema | ResultForm
     says: str
     value: Callable[[Any], Any] | None = None
 
@@ -104,7 +104,7 @@ class Key(NamedTuple):
         return result.get(self.name, ABSENT) if isinstance(result, Mapping) else getattr(result, self.name, ABSENT)
 
 
-class Form:
+class ResultForm:
     """What results of one kind say: ``keys``, in order, and ``beside`` them those that not every such result has.
 
     ``name``: by which other schemas refer to this one; "" where it stands in them.
@@ -163,7 +163,7 @@ def plain(value: Any, *, exact: bool = False) -> Any:
         return value.value
     if isinstance(value, Mapping):
         return {str(key): plain(entry, exact=exact) for key, entry in value.items()}
-    if isinstance(form := getattr(type(value), "form", None), Form):
+    if isinstance(form := getattr(type(value), "form", None), ResultForm):
         return form.json(value, exact=exact)
     if isinstance(value, list | tuple):
         return [plain(entry, exact=exact) for entry in value]
@@ -194,7 +194,7 @@ class Grid(NamedTuple):
 class Tabular(ABC):
     """A base of results that are a table: who derives from it says `_table`, `__repr__` on one line, and ``form``."""
 
-    form: ClassVar[Form]
+    form: ClassVar[ResultForm]
 
     @abstractmethod
     def _table(self) -> Grid:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairopt.methods.sandwich import covering, gap, height
 from fairopt.program import Array, Number, short_text
-from fairopt.report import NUMBER, NUMBERS, TEXT, TRUTH, Form, Grid, Key, Tabular, listed, or_null
+from fairopt.report import NUMBER, NUMBERS, TEXT, TRUTH, Grid, Key, ResultForm, Tabular, listed, or_null
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class CurvePoint:
     allocation: Array
     variables: Mapping[str, Fraction] | None = None
 
-    form = Form(
+    form = ResultForm(
         "What an allocation reaches.",
         Key("epsilon", NUMBER, "By how much the property fails, at most."),
         Key("value", NUMBER, "The goal."),
@@ -43,7 +43,7 @@ class UpperLine:
     duals: Sequence[Sequence[Any]]
     factors: Array | None = None
 
-    form = Form(
+    form = ResultForm(
         "A line that the curve is nowhere above.",
         Key("constant", NUMBER, "Its height at epsilon 0."),
         Key("slope", NUMBER, "Its rise."),
@@ -99,7 +99,7 @@ class Curve(Tabular):
     efficient: tuple[EfficientFace, ...] = ()
     stopped: str = ""
 
-    form = Form(
+    form = ResultForm(
         "The most of a goal, as a function of epsilon.",
         Key("goal", TEXT, "What is largest."),
         Key("property", TEXT, "What may fail by epsilon.", lambda curve: curve.against),

@@ -32,9 +32,9 @@ from fairopt.report import (
     SCHEMA,
     TEXT,
     TRUTH,
-    Form,
     Grid,
     Key,
+    ResultForm,
     Tabular,
     by_name,
     few,
@@ -66,7 +66,7 @@ class PolicyPoint:
     exact: bool = True
     error: FairoptError | None = None
 
-    form = Form(
+    form = ResultForm(
         "A policy beside the curves.",
         Key("policy", TEXT, "Who decided."),
         Key("exact", TRUTH, "Whether its decision is in rational numbers."),
@@ -111,7 +111,7 @@ class Frontier(Tabular):
     failed: Mapping[tuple[str, str], FairoptError] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    form = Form(
+    form = ResultForm(
         "Trade-offs of a market.",
         SCHEMA,
         Key("users", NAMES, "The users, in the order of the rows.", lambda found: found.market.users),
@@ -119,7 +119,7 @@ class Frontier(Tabular):
         Key("curves", listed(Curve.form), "A curve for each goal and property."),
         Key(
             "failed",
-            listed(Form("No curve.", *(Key(name, TEXT, "Text.") for name in ("goal", "property", "error")))),
+            listed(ResultForm("No curve.", *(Key(name, TEXT, "Text.") for name in ("goal", "property", "error")))),
             "Why.",
             lambda found: [
                 {"goal": goal, "property": name, "error": str(why)} for (goal, name), why in found.failed.items()

@@ -16,9 +16,9 @@ from fairopt.report import (
     NUMBER,
     TEXT,
     TRUTH,
-    Form,
     Grid,
     Key,
+    ResultForm,
     Tabular,
     by_name,
     one_of,
@@ -80,7 +80,7 @@ class Verdict(Tabular):
     reason: str = ""
     boundary: Any = None
 
-    form = Form(
+    form = ResultForm(
         "Whether a property holds.",
         Key("answer", one_of(*(each.value for each in Answer)), "The verdict."),
         Key("margin", or_null(NUMBER), "By how much; negative where it fails."),
