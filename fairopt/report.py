@@ -1,7 +1,7 @@
 """How results describe themselves: what each says has a name, a type and words once; JSON, schema and tables follow.
 
-A class of results has a `ResultForm`: the keys of its JSON in order. A key's value is the attribute of its name, or what a
-function makes of the result:
+A class of results has a `ResultForm`: the keys of its JSON in order. A key's value is the attribute of its name, or
+what a function makes of the result:
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True)
