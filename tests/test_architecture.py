@@ -179,11 +179,9 @@ def test_a_module_does_not_hide_the_function_of_its_name() -> None:
     import fairopt
     import fairopt.audit
     import fairopt.compare
-    import fairopt.metrics
 
     assert callable(fairopt.audit)
     assert callable(fairopt.compare)
-    assert callable(fairopt.metrics)
     assert all(getattr(fairopt, name) is not None for name in fairopt.__all__)
 
 
