@@ -101,12 +101,10 @@ ALLOWED = {
     "importing": "discovery problem program",
     "methods": "problem program backends",
     "certificates": "problem program backends",
-    "mechanisms": "problem program backends methods certificates",
     "policy": "problem program backends certificates",
     "simulation": "codec problem program backends policy",
     "schedules": "problem program backends policy",
-    "properties": "problem program backends policy methods certificates schedules simulation",
-    "incentives": "discovery problem program backends policy properties",
+    "properties": "discovery problem program backends policy methods certificates schedules simulation",
     "compare": "*",
     "frontier": "backends bench by_name certificates compare discovery evidence methods plot problem program"
     " properties",
