@@ -264,6 +264,11 @@ def test_an_export_says_what_it_writes_and_a_task_without_a_program_is_refused(
     assert not (tmp_path / "none").exists()
 
 
+def test_no_test_reads_the_folder_that_it_was_started_from(pytestconfig: pytest.Config) -> None:
+    assert Path.cwd() not in (pytestconfig.invocation_params.dir, pytestconfig.rootpath)
+    assert not [*Path.cwd().iterdir()]
+
+
 def test_list_says_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert command("list", monkeypatch=monkeypatch) == 0
     said = capsys.readouterr().out
