@@ -1,6 +1,6 @@
 """Make the 1,000-job excerpt of the Philly trace that `fairopt.datasets.philly_trace` reads.
 
-    .venv/bin/python benchmarks/make_philly_excerpt.py ../shared/data fairopt/datasets/philly_1000.csv
+    .venv/bin/python benchmarks/make_philly_excerpt.py DATA fairopt/datasets/philly_1000.csv
 
 What is real: which jobs, their tenants, when they were submitted (from the window's beginning), how long they ran, how
 many GPUs they held, how they ended. What is assigned, since the trace names neither models nor types of GPUs: the

@@ -1,6 +1,6 @@
 """Make the whole traces of Philly and Venus, and their clusters, as `fairopt run` and `fairopt bench rounds` read them.
 
-    .venv/bin/python benchmarks/make_whole_traces.py ../shared/data FOLDER
+    .venv/bin/python benchmarks/make_whole_traces.py DATA FOLDER
 
 It writes philly.csv, philly-cluster.toml, venus.csv and venus-cluster.toml. What is real: jobs, tenants (Philly's),
 submissions, running times, GPUs, and Philly's machines. What is assigned: each job of Philly is of one of ten kinds,

@@ -1,6 +1,6 @@
 """Posted prices: the fast search against the transcription, growth, and ratios to the optimum.
 
-    .venv/bin/python benchmarks/posted_prices.py [PART ...] [--data ../shared/data] [--write docs/schedules.md]
+    .venv/bin/python benchmarks/posted_prices.py [PART ...] [--data DATA] [--write docs/schedules.md]
 
 * speed: jobs are offered a place in one round of 128 slots, on 100 servers, at three loads, by both searches in the
   same state; what they find is compared. The reference takes seconds an offer, so that only a few are timed.

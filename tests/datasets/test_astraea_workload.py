@@ -10,6 +10,7 @@ from math import ceil
 from pathlib import Path
 
 import pytest
+from whole_data import whole
 
 from fairopt.datasets import dataset_path
 from fairopt.datasets.astraea_workload import (
@@ -27,8 +28,6 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.files.batch import batch_to_dict
 from fairopt.problem.utilities import Linear, Power
-
-SHARED = Path("/work/shared/data")
 
 
 def excerpt() -> dict[str, dict[str, str]]:
@@ -189,8 +188,7 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the whole table is not there")
 def test_the_papers_fourteen_users() -> None:
-    batch = astraea_workload(jobs=100, servers=100, users=14, data=SHARED)
+    batch = astraea_workload(jobs=100, servers=100, users=14, data=whole("jobs_philly.csv.gz").parent)
     assert len(batch.tenants) == 14
     assert "unknown" not in batch.tenants

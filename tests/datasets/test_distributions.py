@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import gzip
-from pathlib import Path
 
 import pytest
+from whole_data import whole
 
 from fairopt.datasets.philly import job_counts, jobs_in
-
-SHARED = Path("/work/shared/data")
 
 
 def test_counts_make_up_the_traces() -> None:
@@ -30,10 +28,7 @@ def test_counts_make_up_the_traces() -> None:
 
 @pytest.mark.parametrize("trace", ["philly", "venus"])
 def test_counts_are_those_of_the_trace(trace: str) -> None:
-    path = SHARED / f"jobs_{trace}.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path} is not on this machine; the shipped file's checksum is tested elsewhere")
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
+    with gzip.open(whole(f"jobs_{trace}.csv.gz"), "rt", encoding="utf-8", newline="") as stream:
         rows = [
             (int(row["gpus"]), row["status"], int(row["duration_s"]), row.get("duration_censored") == "1")
             for row in csv.DictReader(stream)

@@ -15,6 +15,7 @@ import jsonschema
 import numpy as np
 import pytest
 from problem_files import put, refused
+from whole_data import whole
 
 from fairopt import datasets
 from fairopt.errors import BadInput
@@ -24,7 +25,7 @@ from fairopt.problem.files.trace import UNUSED, read_trace, trace_schema, trace_
 #: The same bytes at any hour.
 packed = partial(gzip.compress, mtime=0)
 
-SHARED = Path("/work/shared/data")
+TRACES = Path(__file__).with_name("traces")
 
 VALIDATOR = jsonschema.Draft202012Validator(trace_schema())
 
@@ -311,16 +312,22 @@ def test_files_that_are_none(tmp_path: Path, name: str, data: bytes, says: str) 
 # -- the public tables -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["philly", "venus", "pai_sample"])
 def test_public_tables_read_as_they_are(tmp_path: Path, name: str) -> None:
-    source = SHARED / f"jobs_{name}.csv.gz"
-    if not source.exists():
-        pytest.skip(f"{source} is not on this machine")
-    with gzip.open(source, "rt", newline="") as stream:
-        lines = [next(stream) for _ in range(1501)]
-    rows = list(csv.DictReader(lines))
+    text = (TRACES / f"{name}.csv").read_text()
+    check_read_as_it_is(tmp_path, text, 100)
+
+
+@pytest.mark.parametrize("name", ["philly", "venus", "pai_sample"])
+def test_whole_public_tables_read_as_they_are(tmp_path: Path, name: str) -> None:
+    with gzip.open(whole(f"jobs_{name}.csv.gz"), "rt", newline="") as stream:
+        check_read_as_it_is(tmp_path, "".join(next(stream) for _ in range(1501)), 1500)
+
+
+def check_read_as_it_is(tmp_path: Path, text: str, count: int) -> None:
+    rows = list(csv.DictReader(text.splitlines()))
     assert set(rows[0]) <= {"job_id", "tenant", "submit_s", "duration_s", "gpus", *UNUSED}
-    jobs = read_trace(put(tmp_path, "t.csv", "".join(lines)), ["V100"]).jobs
+    jobs = read_trace(put(tmp_path, "t.csv", text), ["V100"]).jobs
     of: dict[str, Any] = {row["job_id"]: row for row in rows}
-    assert len(jobs) == 1500
+    assert len(jobs) == count
     for at, job in enumerate(jobs.names):
         row = of[job]
         told = (row["tenant"] or "unknown", Fraction(row["submit_s"]), Fraction(row["duration_s"]), int(row["gpus"]))
@@ -328,17 +335,13 @@ def test_public_tables_read_as_they_are(tmp_path: Path, name: str) -> None:
 
 
 def test_pods_that_never_ran_are_not_dropped_silently() -> None:
-    source = SHARED / "jobs_openb2023.csv.gz"
-    if not source.exists():
-        pytest.skip(f"{source} is not on this machine")
     with pytest.raises(BadInput, match=r"column 'duration_s': the cell is blank. Leave out jobs that never ran"):
-        read_trace(source, ["V100"])
+        read_trace(TRACES / "openb2023.csv", ["V100"])
 
 
 # -- the excerpt -----------------------------------------------------------------------------------------------------
 def test_the_excerpt_is_what_its_source_and_rule_give() -> None:
-    if not (SHARED / "jobs_philly.csv.gz").exists():
-        pytest.skip(f"{SHARED} is not on this machine; the shipped copy's checksum is tested elsewhere")
+    folder = whole("jobs_philly.csv.gz").parent
     import importlib.util
 
     path = Path(__file__).parents[2] / "benchmarks" / "make_philly_excerpt.py"
@@ -347,7 +350,7 @@ def test_the_excerpt_is_what_its_source_and_rule_give() -> None:
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    made = [",".join(f'"{cell}"' if "," in cell else cell for cell in row) for row in script.excerpt(SHARED)]
+    made = [",".join(f'"{cell}"' if "," in cell else cell for cell in row) for row in script.excerpt(folder)]
     assert made == datasets.dataset_path("philly_1000.csv").read_text().splitlines()
 
 

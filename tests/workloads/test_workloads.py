@@ -16,6 +16,7 @@ from statistics import mean
 
 import numpy as np
 import pytest
+from whole_data import whole
 
 from fairopt import discovery
 from fairopt.datasets import astraea_venus_cluster, fft_cluster, oef_cluster, philly_cluster
@@ -41,7 +42,6 @@ from fairopt.workloads.fft import KINDS, LARGE
 from fairopt.workloads.marginals import hours, marginals, tenants
 from fairopt.workloads.oef import Coming
 
-SHARED = Path("/work/shared/data")
 #: Generators in a small form, each with the cluster that it is tried on.
 SMALL = {
     "poisson": (Poisson(jobs=60, load=0.7), philly_cluster()),
@@ -200,10 +200,7 @@ def test_jobs_are_like_those_of_the_trace() -> None:
 
 @pytest.mark.parametrize("like", ["philly", "venus"])
 def test_tables_are_those_of_the_trace(like: str) -> None:
-    path = SHARED / f"jobs_{like}.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path} is not on this machine")
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
+    with gzip.open(whole(f"jobs_{like}.csv.gz"), "rt", encoding="utf-8", newline="") as stream:
         rows = [(int(row["gpus"]), int(row["duration_s"]), row["tenant"]) for row in csv.DictReader(stream)]
     table = marginals(like)
     for gpus in set(table.gpus.tolist()):
@@ -252,11 +249,13 @@ def test_astraeas_windows_are_real_jobs_with_their_tenants() -> None:
     first = asked.tenants[0]
     assert asked.tenant_weight[0] == asked.gpus[asked.tenant == 0].sum(), first
     assert set(AstraeaVenus(weights=Weights.EQUAL).trace(0, cluster).jobs.tenant_weight) == {1}
-    path = SHARED / "jobs_venus.csv.gz"
-    if path.exists():
-        whole = AstraeaVenus(data=str(path), begin_s=14_414_301, weights=Weights.EQUAL).trace(0, cluster).jobs
-        assert len(whole) == 12_801  # of two weeks from 2020-09-01, with tenants
-        assert whole.names[:1000] == jobs.names
+
+
+def test_astraeas_window_of_the_whole_trace_begins_with_the_excerpt() -> None:
+    path, cluster = whole("jobs_venus.csv.gz"), astraea_venus_cluster()
+    jobs = AstraeaVenus(data=str(path), begin_s=14_414_301, weights=Weights.EQUAL).trace(0, cluster).jobs
+    assert len(jobs) == 12_801  # of two weeks from 2020-09-01, with tenants
+    assert jobs.names[:1000] == AstraeaVenus().trace(0, cluster).jobs.names
 
 
 @pytest.mark.parametrize(
