@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairopt.errors import NotCapable as NotCapable
     from fairopt.errors import NotInstalled as NotInstalled
     from fairopt.errors import NotSolved as NotSolved
+    from fairopt.experiment import plot as plot
     from fairopt.frontier import frontier as frontier
     from fairopt.metrics import metrics as metrics
     from fairopt.policy import Allocation as Allocation
@@ -79,6 +80,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version(__name__)
+    if name == "plot":
+        return import_module(f"{__name__}.experiment.plot")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -104,7 +104,7 @@ ASKED: dict[str, list[Asked]] = {
     ],
     "fairopt.incentives.bounds.at_most": [(lambda it: lies.at_most(it, MARKET, DECIDED), MaxMin)],
     "fairopt.incentives.lies.kind_of": [(lambda it: lies.kind_of(it, MARKET).name, lies.WeightClaim)],
-    "fairopt.plot.allocations.misreport": [
+    "fairopt.experiment.plot.allocations.misreport": [
         (lambda it: len(plot.misreport(it, MARKET, 0, "T1", [1, 2]).axes), MaxMin),
         (lambda it: len(plot.misreport("max-min", MARKET, 0, "T1", [1, 2], it).axes), Highs),
     ],
