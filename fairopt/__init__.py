@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fairopt.errors import NotCapable as NotCapable
     from fairopt.errors import NotInstalled as NotInstalled
     from fairopt.errors import NotSolved as NotSolved
-    from fairopt.experiment import plot as plot
     from fairopt.frontier import frontier as frontier
     from fairopt.metrics import metrics as metrics
     from fairopt.policy import Allocation as Allocation

@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.benchmarks.fft_rounds import PHILLY, Case
 from fairopt.benchmarks.instances.markets import between, whole
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.kinds import Family, Instance
+from fairopt.experiment.bench import Family, Instance
 from fairopt.methods.gang_assignment import GangAssignment
 from fairopt.problem.labels import check_keys
 from fairopt.problem.numbers import shown

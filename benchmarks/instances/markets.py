@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.kinds import Family, Instance
+from fairopt.experiment.bench import Family, Instance
 from fairopt.problem import Market
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairopt.benchmarks.instances.markets import whole
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.kinds import Family, Instance
+from fairopt.experiment.bench import Family, Instance
 from fairopt.experiment.studies.traces import EstimationError, Place, Source, drawn
 from fairopt.problem import Trace
 from fairopt.problem.checks import check_name

@@ -20,7 +20,7 @@ import numpy as np
 
 from fairopt.benchmarks.peers.plain import Floats, SharedGpus
 from fairopt.errors import NotSolved, OutOfTime
-from fairopt.experiment.bench.kinds import Contender
+from fairopt.experiment.bench import Contender
 from fairopt.problem import Market
 
 #: Names the interpreter where the setting does not.

@@ -14,7 +14,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.benchmarks.peers.plain import Floats
 from fairopt.errors import NotSolved, OutOfTime
-from fairopt.experiment.bench.kinds import Contender
+from fairopt.experiment.bench import Contender
 from fairopt.policy import Allocation, Formulated, Policy, decide
 from fairopt.problem import Market
 from fairopt.program import Program

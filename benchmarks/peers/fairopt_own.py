@@ -13,7 +13,7 @@ from fairopt import allocate, discovery
 from fairopt.backends.solution import Status
 from fairopt.benchmarks.peers.plain import Floats
 from fairopt.errors import NotCapable, NotSolved, OutOfTime
-from fairopt.experiment.bench.kinds import Contender
+from fairopt.experiment.bench import Contender
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from fairopt.benchmarks.tasks.posted_prices import as_answer
 from fairopt.errors import OutOfTime
-from fairopt.experiment.bench.kinds import Contender
+from fairopt.experiment.bench import Contender
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.reference import Best, Reference, ScheduleSearch

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt import discovery
 from fairopt.datasets import philly_cluster, philly_trace
-from fairopt.experiment.bench.kinds import Instance, Judgement, Task
+from fairopt.experiment.bench import Instance, Judgement, Task
 from fairopt.problem import Queue, Trace
 from fairopt.simulation import Setting, run
 

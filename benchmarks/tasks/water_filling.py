@@ -25,7 +25,7 @@ from fairopt.benchmarks.tasks.shares import (
 )
 from fairopt.discovery import policy
 from fairopt.errors import FairoptError, NotCapable
-from fairopt.experiment.bench.kinds import Instance, Judgement
+from fairopt.experiment.bench import Instance, Judgement
 from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import Program

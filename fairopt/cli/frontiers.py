@@ -95,10 +95,6 @@ def frontier_command(
             raise
         found, interrupted = kept[-1], True
     found = replace(found, left_out=others)
-    if json_:
-        print_json({"schema": SCHEMA, **found.to_json()})
-    else:
-        _say(found)
     if out is not None:
         from fairopt.experiment.plot import frontier as drawn  # here, so that a table begins sooner
 
@@ -109,6 +105,10 @@ def frontier_command(
         write_page(found, html, f"Frontier of {Path(str(market)).name}")
     if certificates is not None:
         evidence_files.write_items(((item.name, item) for item in found.certificates()), certificates)
+    if json_:
+        print_json({"schema": SCHEMA, **found.to_json()})
+    else:
+        _say(found)
     if interrupted:
         done = f"{len(found.curves)} of {parts} curves, {len(found.policies)} of {len(chosen)} policies done"
         print(f"interrupted: {done}", file=sys.stderr)

@@ -73,17 +73,17 @@ def lie(
         if not verdict.exact:
             raise NotCapable("the lie pays in decisions in floats; only one that pays exactly is shrunk")
         problem, witness = _smallest(rule, problem, witness, kind, markets)
-    if json_:
-        said = {"schema": SCHEMA, "found": True, "policy": rule.name, "market": market_to_dict(problem)}
-        print_json({**said, "misreport": plain(witness, exact=True), "effort": verdict.effort})
-    else:
-        tables.lie(rule, problem, witness)
     if out is not None:
         write_market(problem, out)
     if certificate is not None:
         from fairopt.evidence import certify_misreport  # here, so that help comes sooner
 
         write(certify_misreport(rule, problem, witness), certificate)
+    if json_:
+        said = {"schema": SCHEMA, "found": True, "policy": rule.name, "market": market_to_dict(problem)}
+        print_json({**said, "misreport": plain(witness, exact=True), "effort": verdict.effort})
+    else:
+        tables.lie(rule, problem, witness)
     raise typer.Exit(Exit.FAILS)
 
 

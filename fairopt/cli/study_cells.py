@@ -14,7 +14,7 @@ import typer
 from fairopt.cli import study_tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.benching import say
-from fairopt.cli.exits import Exit
+from fairopt.cli.exits import Exit, go_on_unread
 from fairopt.cli.given import require_different
 from fairopt.cli.listing import print_json, show
 from fairopt.cli.tables import working
@@ -56,6 +56,7 @@ def play(
     """Play what is missing of a study, and say what its cells tell; see `fairopt study run`."""
     from fairopt.experiment.studies.page import require_libraries
 
+    go_on_unread()
     asked = StudySpec.read(spec)
     part = WHOLE if shard is None else shard_of(shard)
     name = asked.name if shard is None else f"{asked.name}-{part.start + 1}-of-{part.step}"
@@ -164,10 +165,6 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
     """Print what was found, write it, and leave with status 3 where cells failed."""
     from fairopt.experiment.studies.page import write_page
 
-    if json_:
-        print_json({"schema": SCHEMA, **results.as_json()})
-    else:
-        study_tables.results(results)
     for path in table or ():
         study_tables.write_table(results, path)
         say(f"wrote {path}")
@@ -175,6 +172,10 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
         with working(f"writing {page}"):
             write_page(results, page)
         say(f"wrote {page}")
+    if json_:
+        print_json({"schema": SCHEMA, **results.as_json()})
+    else:
+        study_tables.results(results)
     if results.failed:
         say(f"{len(results.failed)} cells failed; --retry plays them once more")
         raise typer.Exit(Exit.NOT_SOLVED)

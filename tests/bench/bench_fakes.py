@@ -18,7 +18,7 @@ import numpy as np
 
 from fairopt.discovery import policy
 from fairopt.errors import NotSolved, OutOfTime
-from fairopt.experiment.bench.kinds import Contender
+from fairopt.experiment.bench import Contender
 from fairopt.policy import decide
 
 

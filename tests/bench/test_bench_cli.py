@@ -18,7 +18,7 @@ from bench_records import environment
 from fairopt.cli import main
 from fairopt.cli.parquet import write_parquet
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.kinds import Judgement
+from fairopt.experiment.bench import Judgement
 from fairopt.experiment.bench.records import (
     COLUMNS,
     KINDS,

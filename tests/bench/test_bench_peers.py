@@ -39,7 +39,7 @@ from fairopt.benchmarks.peers.plain import Peer, SharedGpus
 from fairopt.benchmarks.tasks.fft_round import FftRound
 from fairopt.benchmarks.tasks.posted_prices import PostedPrices
 from fairopt.errors import BadInput, NotCapable, NotInstalled, NotSolved, OutOfTime
-from fairopt.experiment.bench.kinds import Contender
+from fairopt.experiment.bench import Contender
 from fairopt.problem import Market
 
 NEAR = 1e-5

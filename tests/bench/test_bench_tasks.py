@@ -15,8 +15,7 @@ from fairopt import allocate, discovery
 from fairopt.backends.exact import Exact
 from fairopt.benchmarks.tasks.shares import Duals, fair
 from fairopt.errors import BadInput
-from fairopt.experiment.bench import kinds
-from fairopt.experiment.bench.kinds import Instance, Task
+from fairopt.experiment.bench import Instance, Task, kinds
 from fairopt.policy import decide
 from fairopt.problem import Market
 

@@ -38,8 +38,9 @@ from fairopt.properties import (
 from fairopt.simulation import run as run_with
 
 #: Where functions are looked for, and what is in an annotation of one that takes such a thing.
-PACKAGES = ("", "audit", "bench.kinds", "compare", "discovery", "evidence", "frontier", "incentives", "mechanisms")
-PACKAGES += ("metrics", "plot", "policy", "properties", "simulation", "studies", "workloads")
+PACKAGES = ("", "audit", "compare", "discovery", "evidence", "experiment.bench", "experiment.plot")
+PACKAGES += ("experiment.studies", "frontier", "incentives", "mechanisms", "metrics", "policy", "properties")
+PACKAGES += ("simulation", "workloads")
 TAKEN = re.compile(r"\b(Any)?(Policy|Property|AllocationProperty|Solver|Chosen|Goal|Relaxed|LieKind|Formulated)\b")
 #: What makes evidence of a decision has its policy from there; it is asked by our own commands only.
 INSIDE = {"fairopt.evidence.certify_bound", "fairopt.evidence.evidence_of_verdicts"}
@@ -149,7 +150,7 @@ DEEPER: dict[str, list[Callable[[Any], Any]]] = {
         lambda it: next(shrinking_misreports(it, MARKET, LIE.witness))
     ],
     "fairopt.properties.worst_reports.worst_share": [lambda it: worst_share(it, MARKET, MARKET.users[0])],
-    "fairopt.simulation.run.run": [lambda it: next(run_with(it, TRACE, CLUSTER, length=300))],
+    "fairopt.simulation.engine.run": [lambda it: next(run_with(it, TRACE, CLUSTER, length=300))],
 }
 
 

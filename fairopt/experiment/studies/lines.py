@@ -11,7 +11,7 @@ from fairopt.experiment.studies.tenant_cases import HOUR, UnfairCases, tenant_lo
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.queue import Spots
 from fairopt.program import Array
-from fairopt.simulation.changes import Changes
+from fairopt.simulation.record import Changes
 
 #: The most numbers of a line over time.
 POINTS = 201

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
+from fairopt.experiment.bench import Judgement
 from fairopt.experiment.bench.goals import outcomes
-from fairopt.experiment.bench.kinds import Judgement
 from fairopt.experiment.bench.page import report, write_report
 from fairopt.experiment.bench.records import MeasurementStatus, Record, Stages, measurements
 from fairopt.experiment.bench.results import Study, studies, to_answer
