@@ -13,8 +13,8 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.queue import Spots
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import INFINITY, Number
+from fairopt.report import Grid, Tabular
 from fairopt.simulation.fair_shares import FairShares
 from fairopt.simulation.gpu_time import Window, overlap, ratio, sharing_loss
 from fairopt.simulation.history import History

@@ -37,7 +37,7 @@ from fairopt.experiment.bench import kinds
 from fairopt.experiment.bench.kinds import InstanceKey, Interval
 from fairopt.experiment.bench.run import instances
 from fairopt.experiment.bench.spec import Spec
-from fairopt.problem.numbers import in_full
+from fairopt.numbers import in_full
 from fairopt.program import Program
 from fairopt.replacing import Replacing
 
