@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.problem import Trace
-from fairopt.problem.tables import Grid, Short, Tabular
 from fairopt.program import Number, short_text
+from fairopt.report import Grid, Short, Tabular
 from fairopt.simulation.gpu_time import Window, overlap, ratio
 
 PERCENTILES = (50, 90, 99)
