@@ -41,7 +41,7 @@ from fairopt.simulation import run as run_with
 
 #: Where functions are looked for, and what is in an annotation of one that takes such a thing.
 PACKAGES = ("", "audit", "compare", "discovery", "evidence", "experiment.bench", "experiment.plot")
-PACKAGES += ("experiment.studies", "frontier", "metrics", "policy", "properties", "properties.misreports.bounds")
+PACKAGES += ("experiment.studies", "frontier", "policy", "properties", "properties.misreports.bounds")
 PACKAGES += ("properties.misreports.incentives", "properties.misreports.kinds", "simulation", "workloads")
 TAKEN = re.compile(
     r"\b(Any)?(Policy|Property|AllocationProperty|Solver|Chosen|Goal|Relaxed|MisreportKind|Formulated)\b"
