@@ -17,8 +17,8 @@ import numpy as np
 from fairopt.backends.scaling import held_at_zero
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.errors import FairoptError, NotSolved, require_returned
+from fairopt.numbers import at_in_pieces, in_pieces, number_text
 from fairopt.program import INFINITY, ROUNDING, Array, Program, Sense
-from fairopt.program.numbers import at_in_pieces, in_pieces, number_text
 
 #: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
 #: times what the loosest backend (SCS with our settings) leaves, and a hundred times what HiGHS leaves.

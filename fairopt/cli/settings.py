@@ -42,7 +42,7 @@ P = TypeVar("P", bound="Policy | Workload")
 
 def read_trace_on(trace: Path, cluster: Path) -> tuple[Trace, Cluster]:
     """Return a trace for the cluster that it is played on, and that cluster, from their files."""
-    from fairopt.simulation.run import check_matches  # here, so that what plays nothing begins sooner
+    from fairopt.simulation.rounds import check_matches  # here, so that what plays nothing begins sooner
 
     there = read_cluster(cluster)
     given = read_trace(trace, there.types)

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from fairopt.errors import BadInput, NotCapable
 from fairopt.importing.documents import ObjectPart, found_in
 from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places
+from fairopt.numbers import in_full
 from fairopt.problem.files.storage import AnyPath, naming
-from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY
 
 

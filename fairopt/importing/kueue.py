@@ -13,9 +13,9 @@ from fairopt.importing.kubernetes import Objects, add, documents, objects
 from fairopt.importing.kueue_objects import GROUP, KINDS
 from fairopt.importing.kueue_quotas import FlavorColumns, QuotaOwner, read_owner
 from fairopt.importing.kueue_workloads import counted, gangs_in, read_workloads
+from fairopt.numbers import in_full
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.files.storage import AnyPath, naming
-from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY
 
 #: Versions that were read; another is taken for the newest, and said.

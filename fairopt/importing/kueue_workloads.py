@@ -12,8 +12,9 @@ from fairopt.importing.documents import ObjectPart
 from fairopt.importing.imported import ImportedGang, Places
 from fairopt.importing.kubernetes import add, pod_requests
 from fairopt.importing.kueue_quotas import FlavorColumns, QuotaOwner, in_units
+from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
-from fairopt.problem.numbers import MOST_GPUS, in_full, shown
+from fairopt.problem.numbers import MOST_GPUS, shown
 
 Amounts = dict[str, Fraction]
 #: Which workloads count: those with quota, and of them those that were let run.

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.numbers import Arithmetic
 from fairopt.problem.checks import check_name, checked_names, listed
 from fairopt.problem.columns import Frozen, amounts, checked_counts, limits, one_each, sized
 from fairopt.problem.numbers import whole
@@ -114,7 +115,7 @@ class Cluster(Frozen):
             gpu_type, gpus, types=list(hosts), memory=memory, bandwidth=[bandwidth] * len(gpu_type), hosts=names
         )
 
-    def as_(self, number: type) -> Cluster:
+    def as_(self, number: type | Arithmetic) -> Cluster:
         """Return the same cluster in ``float`` or in ``Fraction``; counts stay integers."""
         speed = None if self.speed is None else cast(self.speed, number)
         return replace(self, memory=cast(self.memory, number), bandwidth=cast(self.bandwidth, number), speed=speed)

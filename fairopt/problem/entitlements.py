@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput, require
+from fairopt.numbers import Arithmetic
 from fairopt.problem.checks import check_name
 from fairopt.problem.columns import Frozen
 from fairopt.problem.entitled_rows import TOP, ByName, Good, Nodes, Row, by_name, held_by, upwards_of
@@ -274,7 +275,7 @@ class Entitlements(Frozen):
         return f"<Entitlements: {len(self.users)} users in {len(self.groups)} groups, {self.gangs!r}>"
 
     # -- changing ------------------------------------------------------------------------------------------------
-    def as_(self, number: type) -> Entitlements:
+    def as_(self, number: type | Arithmetic) -> Entitlements:
         """Return the same entitlements in ``float`` or in ``Fraction``; counts stay integers."""
         names = ("stock", "guarantee", "cap", "reserve", "borrow_weight", "held", "fixed", "usage", "rate")
         columns: dict[str, Any] = {

@@ -61,7 +61,7 @@ def floors_of(market: Market) -> Floors:
     >>> print(*floors_of(market).floor.ravel())  # what A leaves of the group's 8 is for B
     3 2 8
     """
-    slack = 0 if market.exact else NEAR
+    slack = market.arithmetic.tolerance(NEAR)
     exact = market.as_(Fraction)
     owed, (n, k) = exact.entitlements, market.shape
     assert owed is not None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput, require
+from fairopt.numbers import Arithmetic
 from fairopt.problem.checks import checked_names, listed
 from fairopt.problem.columns import Frozen, amounts, checked_counts, one_each, sized
 from fairopt.problem.labels import nearest
@@ -159,7 +160,7 @@ class Gangs(Frozen):
         columns: dict[str, Any] = {name: getattr(self, name)[at] for name in arrays}
         return replace(self, names=tuple(self.names[g] for g in at), **columns)
 
-    def as_(self, number: type) -> Gangs:
+    def as_(self, number: type | Arithmetic) -> Gangs:
         """Return the same gangs in ``float`` or in ``Fraction``; counts stay integers."""
         return replace(self, since=cast(self.since, number), other=cast(self.other, number))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.numbers import Arithmetic, arithmetic
 from fairopt.problem.checks import check_name, checked_names, listed, listed_rows, speedup_table
 from fairopt.problem.columns import Frozen, amounts, checked_counts, one_each, sized
 from fairopt.problem.numbers import amount, shown
@@ -156,9 +157,14 @@ class Jobs(Frozen):
         return f"<{type(self).__name__}: {len(self)} of {len(self.tenants)} tenants, types {', '.join(self.types)}>"
 
     @property
+    def arithmetic(self) -> Arithmetic:
+        """That of its numbers: floats or rationals."""
+        return arithmetic(self.work)
+
+    @property
     def exact(self) -> bool:
         """Whether the numbers are Fractions."""
-        return self.work.dtype == object
+        return self.arithmetic.exact
 
     def sizes(self, row: int) -> Mapping[int, Number]:
         """Return the numbers of GPUs that a job may run with, and the factor on its throughput with each."""
@@ -203,11 +209,11 @@ class Jobs(Frozen):
         array([Fraction(3, 1), Fraction(8, 1)], dtype=object)
         """
         asked = np.bincount(self.tenant, weights=self.gpus, minlength=len(self.tenants)).astype(np.int64)
-        return replace(self, tenant_weight=cast(np.maximum(asked, 1), Fraction if self.exact else float))
+        return replace(self, tenant_weight=self.arithmetic.cast(np.maximum(asked, 1)))
 
-    def as_(self, number: type) -> Jobs:
+    def as_(self, number: type | Arithmetic) -> Jobs:
         """Return the same jobs in ``float`` or in ``Fraction``."""
-        if self.exact == (number is Fraction):
+        if self.arithmetic is arithmetic(number):
             return self
         columns: dict[str, Any] = {name: cast(getattr(self, name), number) for name in NUMBERS}
         if self.estimate is not None:

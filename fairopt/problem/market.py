@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput
+from fairopt.numbers import FLOATS, RATIONALS, Arithmetic, arithmetic, kind_of_numbers
 from fairopt.problem import checks
 from fairopt.problem.checks import checked_names
 from fairopt.problem.columns import Frozen, amounts, limits
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.frames import shares_given, with_names
 from fairopt.problem.labels import aligned, in_place
-from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, cast
+from fairopt.report import Grid, Tabular, few
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -190,9 +191,14 @@ class Market(Frozen, Tabular):
         return len(self.users), len(self.types)
 
     @property
+    def arithmetic(self) -> Arithmetic:
+        """That of its numbers: floats or rationals."""
+        return arithmetic(self.speedup)
+
+    @property
     def exact(self) -> bool:
         """Whether the numbers are Fractions."""
-        return self.speedup.dtype == object
+        return self.arithmetic.exact
 
     @property
     def limit(self) -> Array:
@@ -224,12 +230,9 @@ class Market(Frozen, Tabular):
             if given.shape != self.shape:
                 wrong = f"got shape {given.shape} for a market of shape {self.shape}"
                 raise BadInput(wrong, place="allocation", remedy="Give a row for each user and a column for each type")
-            kinds = set(map(type, given.flat)) if given.dtype == object else set()
-            if given.dtype.kind == "f" or (kinds and kinds <= {int, Fraction}):
-                return given
-            if any(issubclass(each, float | np.floating) for each in kinds):  # what holds a float is not exact
-                return checks.float_table(given, "allocation", 2)
-        return cast(shares_given(given, self.users, self.types), Fraction if self.exact else float)
+            if (kind := kind_of_numbers(given)) is not None:  # what holds a float is not exact
+                return given if arithmetic(given) is kind else checks.float_table(given, "allocation", 2)
+        return self.arithmetic.cast(shares_given(given, self.users, self.types))
 
     def utility(self, shares: Shares) -> Array:
         """Return each user's throughput (n,) on its row of ``shares`` (n, k), with GPUs beyond its demand unused."""
@@ -269,9 +272,9 @@ class Market(Frozen, Tabular):
     # -- changing ------------------------------------------------------------------------------------------------
     @cached_property
     def _in_floats(self) -> Market:
-        return self._in(float)
+        return self._in(FLOATS)
 
-    def _in(self, number: type) -> Market:
+    def _in(self, number: Arithmetic) -> Market:
         given = ((name, getattr(self, name)) for name in _ARRAYS)
         columns: dict[str, Any] = {name: cast(each, number) for name, each in given if each is not None}
         owed = None if self.entitlements is None else self.entitlements.as_(number)
@@ -281,11 +284,11 @@ class Market(Frozen, Tabular):
         """Return the market without entitlements and with the speedups as they stand."""
         return replace(self, least=None, most=None, entitlements=None)
 
-    def as_(self, number: type) -> Market:
+    def as_(self, number: type | Arithmetic) -> Market:
         """Return the same market in ``float`` or in ``Fraction`` (a float becomes the fraction that it is)."""
-        if self.exact == (number is Fraction):
+        if self.arithmetic is arithmetic(number):
             return self
-        return self._in_floats if number is float else self._in(number)
+        return self._in(RATIONALS) if arithmetic(number).exact else self._in_floats
 
     def misreport(self, user: str | int | np.integer[Any], row: Amounts | Array) -> Market:
         """Return the market in which one user reports other speedups (k,), in order or by type; errors as `of`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.numbers import Arithmetic, arithmetic
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.columns import Frozen
 from fairopt.problem.jobs import Jobs
@@ -75,7 +75,7 @@ class Queue(Frozen):
             )
         if not length > 0:
             raise BadInput(f"got {length}", place="length", remedy="Give the length of a round, positive")
-        number: type = Fraction if jobs.exact else float
+        number = jobs.arithmetic
         zero = cast(np.zeros(len(jobs)), number)
         return cls(
             cluster=cluster.as_(number),
@@ -102,14 +102,19 @@ class Queue(Frozen):
         return f"<Queue: round {self.index} at {float(self.now):g}, {len(self)} jobs, {waiting} did not run before>"
 
     @property
+    def arithmetic(self) -> Arithmetic:
+        """That of its numbers: floats or rationals."""
+        return self.jobs.arithmetic
+
+    @property
     def exact(self) -> bool:
         """Whether the numbers are Fractions."""
-        return self.jobs.exact
+        return self.arithmetic.exact
 
     @property
     def number(self) -> type:
         """The type of the numbers: Fraction or float."""
-        return Fraction if self.exact else float
+        return self.arithmetic.number
 
     def as_told(self) -> Queue:
         """Return what a policy is told: the work of jobs, and what remains of it, as estimated; all else is the truth.
@@ -308,9 +313,9 @@ class Queue(Frozen):
                 kept += ["suits", "fits", "unschedulable", "fitting", "allowed", "able", "can"]
         vars(self).update({name: vars(before)[name] for name in kept if name in vars(before)})
 
-    def as_(self, number: type) -> Queue:
+    def as_(self, number: type | Arithmetic) -> Queue:
         """Return the same queue in ``float`` or in ``Fraction``."""
-        if self.exact == (number is Fraction):
+        if self.arithmetic is arithmetic(number):
             return self
         columns: dict[str, Any] = {
             name: cast(getattr(self, name), number) for name in ("remaining", "attained", "setup", "lease")

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairopt.numbers import arithmetic
 from fairopt.program import Array, objects
 
 
@@ -35,7 +36,7 @@ def capped_value(speedup: Array, bundle: Array, demand: Array | None) -> Array:
     4.0
     """
     used = bundle if demand is None else usable(speedup, bundle, demand)
-    if speedup.dtype == used.dtype == object:  # most shares are 0, and Fractions are slow
+    if arithmetic(speedup).exact and arithmetic(used).exact:  # most shares are 0, and Fractions are slow
         own, held = (each.reshape(-1, each.shape[-1]).tolist() for each in np.broadcast_arrays(speedup, used))
         rows = zip(own, held, strict=True)
         totals = [sum((s * x for s, x in zip(*row, strict=True) if x), Fraction(0)) for row in rows]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from fairopt.errors import BadInput
+from fairopt.numbers import Arithmetic
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.numbers import exact
 from fairopt.program import INFINITY, Number
@@ -30,7 +30,7 @@ class Outage:
             remedy = "Give a beginning that is not negative, and an end after it"
             raise BadInput(f"from {self.begin} to {self.end}", place=f"outage of {self.host!r}", remedy=remedy)
 
-    def as_(self, number: type) -> Outage:
+    def as_(self, number: type | Arithmetic) -> Outage:
         """Return the same outage in ``float`` or in ``Fraction``; a float becomes the decimal that it is written as."""
         return Outage(self.host, _in(self.begin, number, self.host), _in(self.end, number, self.host))
 
@@ -51,10 +51,10 @@ class Trace:
 
     def __post_init__(self) -> None:
         # a float among Fractions would make every number float that it meets
-        number: type = Fraction if self.jobs.exact else float
-        object.__setattr__(self, "outages", tuple(outage.as_(number) for outage in self.outages))
+        outages = tuple(outage.as_(self.jobs.arithmetic) for outage in self.outages)
+        object.__setattr__(self, "outages", outages)
 
-    def as_(self, number: type) -> Trace:
+    def as_(self, number: type | Arithmetic) -> Trace:
         """Return the same trace in ``float`` or in ``Fraction``."""
         return Trace(self.jobs.as_(number), self.outages)
 
@@ -62,6 +62,6 @@ class Trace:
         return f"<Trace: {self.jobs!r}, {len(self.outages)} outages>"
 
 
-def _in(moment: Number, number: type, host: str) -> Number:
+def _in(moment: Number, number: type | Arithmetic, host: str) -> Number:
     own: Number = moment if moment == INFINITY else number(exact(moment, f"outage of {host!r}"))
     return own

@@ -8,9 +8,7 @@
 <Program 'one machine': 2 variables, 1 rows, 2 non-zeros>
 """
 
-from fairopt.program.affine import Affine, Comparison, between
-from fairopt.program.formulation import Formulation, log_sum
-from fairopt.program.numbers import (
+from fairopt.numbers import (
     INFINITY,
     ROUNDING,
     Array,
@@ -23,6 +21,8 @@ from fairopt.program.numbers import (
     objects,
     short_text,
 )
+from fairopt.program.affine import Affine, Comparison, between
+from fairopt.program.formulation import Formulation, log_sum
 from fairopt.program.program import Block, Logarithms, Program, Rows, Sense, describe, entry_name, entry_names
 
 __all__ = [

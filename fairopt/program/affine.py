@@ -8,13 +8,12 @@ same for integers, floats and Fractions (in object arrays).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.program.numbers import Array, ArrayLike, in_pieces, in_range, look, numbers
+from fairopt.numbers import Array, ArrayLike, in_pieces, in_range, look, numbers, one_over
 
 
 class Owner(Protocol):
@@ -143,11 +142,8 @@ class Affine:
     __rmul__ = __mul__
 
     def __truediv__(self, other: ArrayLike) -> Affine:
-        divisor = numbers(other)
-        if divisor.dtype.kind in "iu":  # 1/3 stays 1/3; floats stay floats
-            divisor = divisor.astype(object) * Fraction(1)
         with in_range(self.owner.name):
-            return self * (1 / divisor)
+            return self * one_over(numbers(other))
 
     def __rmatmul__(self, matrix: ArrayLike) -> Affine:
         left = numbers(matrix)

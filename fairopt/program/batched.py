@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.program.numbers import Array, objects
+from fairopt.numbers import Array, holds_objects, objects
 from fairopt.program.program import Program
 
 
@@ -137,7 +137,7 @@ def numbers_of(program: Program) -> tuple[Array, ...]:
 
 def _stacked(array: Array, cases: int) -> Array:
     """Return (cases, entries) floats for an array of ordinary numbers and `Many`."""
-    if array.dtype != object:
+    if not holds_objects(array):
         return np.broadcast_to(array.astype(float), (cases, len(array)))
     varies = [place for place, number in enumerate(array) if isinstance(number, Many)]
     ordinary = array.copy()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.numbers import INFINITY, Array, ArrayLike, has_infinity, in_range, look, numbers
 from fairopt.program.affine import Affine, Comparison
-from fairopt.program.numbers import INFINITY, Array, ArrayLike, in_range, look, numbers
 from fairopt.program.program import Block, Logarithms, Program, Rows, Sense
 
 
@@ -205,9 +205,9 @@ def _chain(arrays: list[Array]) -> Array:
 def _refuse(place: str, coefficient: Array | None, *others: Array) -> None:
     """Refuse infinite coefficients, and NaN anywhere."""
     broken = None
-    if coefficient is not None and coefficient.dtype.kind == "f" and np.isinf(coefficient).any():
+    if coefficient is not None and has_infinity(coefficient):
         broken = "a coefficient is infinite"
-    elif any(each.dtype.kind != "i" and (each != each).any() for each in (coefficient, *others) if each is not None):
+    elif any((each != each).any() for each in (coefficient, *others) if each is not None):
         broken = "a number is NaN"
     if broken:
         raise BadInput(broken, place=place, remedy="Check the data that the formulation was given")

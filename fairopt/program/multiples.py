@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.numbers import Array, holds_objects, objects
 from fairopt.program.batched import Programs, numbers_of
-from fairopt.program.numbers import Array, objects
 from fairopt.program.program import Program
 
 
@@ -120,7 +120,7 @@ class Multiples:
 
 def _split(array: Array, one: int) -> tuple[Array, Array]:
     """Return the places and factors of numbers; an ordinary number is itself times the entry ``one``."""
-    if array.dtype != object:
+    if not holds_objects(array):
         return np.full(len(array), one), array.astype(float)
     pairs = [(each.place, each.factor) if isinstance(each, Multiple) else (one, float(each)) for each in array]
     place, factor = np.array(pairs, dtype=float).reshape(-1, 2).T

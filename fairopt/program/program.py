@@ -8,13 +8,24 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fairopt.program.numbers import INFINITY, Array, Number, at_in_pieces, cast, in_pieces, is_exact, number_text
+from fairopt.numbers import (
+    INFINITY,
+    RATIONALS,
+    Arithmetic,
+    Array,
+    Number,
+    arithmetic,
+    arithmetic_of_all,
+    at_in_pieces,
+    cast,
+    in_pieces,
+    number_text,
+)
 
 
 class Sense(enum.Enum):
@@ -97,14 +108,14 @@ class Rows:
     def activity(self, x: Array) -> Array:
         """Return the value of each row's sum at ``x``; in rationals, where many take seconds, within the time limit."""
         at = x[self.column]
-        if self.value.dtype != object and at.dtype != object:
+        if not arithmetic(self.value).exact and not arithmetic(at).exact:
             return np.bincount(self.row, weights=self.value * at, minlength=len(self)).astype(float)
-        total = np.zeros(len(self), dtype=object)
+        total = np.zeros(len(self), dtype=RATIONALS.dtype)
         held = np.flatnonzero(at)  # in rationals a product takes longer than to see that it is zero
         at_in_pieces(np.add, total, self.row[held], in_pieces(np.multiply, self.value[held], at[held]))
         return total
 
-    def as_(self, number: type) -> Rows:
+    def as_(self, number: type | Arithmetic) -> Rows:
         """Return the rows in another number type."""
         return replace(self, **{name: cast(getattr(self, name), number) for name in ("value", "lower", "upper")})
 
@@ -130,7 +141,7 @@ class Logarithms:
         """Return the arguments of the logarithms at ``x``."""
         return np.asarray(self.argument.activity(x) + self.constant)
 
-    def as_(self, number: type) -> Logarithms:
+    def as_(self, number: type | Arithmetic) -> Logarithms:
         """Return the term in another number type."""
         return Logarithms(self.argument.as_(number), cast(self.constant, number), cast(self.weight, number))
 
@@ -165,16 +176,21 @@ class Program:
     logarithms: Logarithms | None = None
 
     @property
+    def arithmetic(self) -> Arithmetic:
+        """That of its numbers: rationals where none is a float (infinite bounds apart)."""
+        return arithmetic_of_all((self.cost, self.rows.value, self.offset))
+
+    @property
     def exact(self) -> bool:
-        """Whether no number of the program is a float (infinite bounds apart)."""
-        return all(is_exact(array) for array in (self.cost, self.rows.value, np.asarray(self.offset)))
+        """Whether the numbers of the program are rationals."""
+        return self.arithmetic.exact
 
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, variables)."""
         return len(self.rows), len(self.cost)
 
-    def as_(self, number: type) -> Program:
+    def as_(self, number: type | Arithmetic) -> Program:
         """Return the program in floats or, by the exact value of each float, in Fractions."""
         arrays: dict[str, Any] = {name: cast(getattr(self, name), number) for name in ("cost", "lower", "upper")}
         offset = cast(np.asarray(self.offset), number).item()
@@ -185,7 +201,7 @@ class Program:
         """Return the objective at ``x``, in the number type of ``x`` (a float if there are logarithms)."""
         linear = (self.cost * x).sum() + self.offset
         if self.logarithms is None:
-            return linear if isinstance(linear, Fraction) else float(linear)
+            return arithmetic(linear).number(linear)  # type: ignore[no-any-return]
         inside = self.logarithms.values(x).astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(linear) + float(self.logarithms.weight.astype(float) @ np.log(inside))
@@ -205,7 +221,7 @@ class Program:
         gradient = self.gradient(x)
         reduced = gradient.astype(np.result_type(gradient, dual, self.rows.value))
         value, each = self.rows.value, dual[self.rows.row]
-        if reduced.dtype != object:
+        if not arithmetic(reduced).exact:
             np.subtract.at(reduced, self.rows.column, value * each)
         else:
             held = np.flatnonzero(each)
@@ -311,8 +327,9 @@ def describe(program: Program, rows_per_block: int = 1) -> str:
       variables  x          <= 2
     """
     rows, variables = program.shape
-    kind = "exact rationals" if program.exact else "floats"
-    head = f"{program.name}: {variables} variables, {rows} rows, {len(program.rows.value)} non-zeros, {kind}"
+    head = (
+        f"{program.name}: {variables} variables, {rows} rows, {len(program.rows.value)} non-zeros, {program.arithmetic}"
+    )
     goal = program.objective
     lines = [(program.sense.value, goal.name, goal.equation, goal.source)]
     for block in program.variable_blocks:

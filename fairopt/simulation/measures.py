@@ -13,10 +13,8 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.queue import Spots
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import INFINITY, Number
-from fairopt.simulation.changes import Changes, Placed
-from fairopt.simulation.differences import differences
+from fairopt.report import Grid, Tabular
 from fairopt.simulation.fair_shares import FairShares
 from fairopt.simulation.gpu_time import Window, overlap, ratio, sharing_loss
 from fairopt.simulation.history import History
@@ -24,6 +22,7 @@ from fairopt.simulation.measures_finish_time import Ideal, OwnPart
 from fairopt.simulation.measures_gpus import Fragments, Held, MoveCounter
 from fairopt.simulation.measures_result import PERCENTILES as PERCENTILES
 from fairopt.simulation.measures_result import ROUNDING, UNITS, Measures, Spread, TenantMeasures
+from fairopt.simulation.record import Changes, Placed
 
 __all__ = [
     "ROUNDING",
@@ -65,8 +64,8 @@ class JobTable(Tabular):
     >>> from fairopt.datasets import philly_cluster, philly_trace
     >>> trace, cluster = philly_trace(), philly_cluster()
     >>> measuring = Measuring(trace, cluster)
-    >>> for changes in differences(trace, cluster, run("srtf", trace, cluster, length=300, rounds=3)):
-    ...     measuring.add(changes)
+    >>> for record in run("srtf", trace, cluster, length=300, rounds=3):
+    ...     measuring.add(record.changes)
     >>> measuring.jobs(), [round(each) for each in measuring.jobs().column("jct")[:3]]
     (<JobTable: 9 of 1000 jobs>, [79, 82, 232])
     """
@@ -114,14 +113,14 @@ class Measuring:
 
     >>> from fairopt.datasets import philly_cluster, philly_trace
     >>> from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+    >>> from fairopt.simulation.engine import Engine
     >>> from fairopt.simulation.gpu_time import Window
-    >>> from fairopt.simulation.referee import Referee
     >>> trace, cluster = philly_trace().as_(float), philly_cluster()
-    >>> play = Referee(ShortestRemainingTimeFirst(), trace, cluster, length=300, rounds=40)
+    >>> engine = Engine(ShortestRemainingTimeFirst(), trace, cluster, length=300, rounds=40)
     >>> measuring = Measuring(trace, cluster, window=Window(3600, 7200))
-    >>> for changes in play:
+    >>> for changes in engine:
     ...     measuring.add(changes)
-    >>> found = measuring.result(play.index)
+    >>> found = measuring.result(engine.index)
     >>> found.jobs, round(found.row()["jct_mean"]), len(measuring.jobs().column("jct"))
     (21, 1588, 21)
     """
@@ -359,7 +358,7 @@ def measure(history: History, *, ideal: Ideal | None = None, window: Window | No
     <Measures: 9 of 9 jobs completed in 3 rounds, jct_mean ≈105.466, finish_time_mean ≈2.69874, utilisation ≈0.00866662>
     """
     measuring = Measuring(history.trace, history.cluster, window=window, ideal=ideal)
-    for changes in differences(history.trace, history.cluster, history.rounds):
+    for changes in history.changes:
         measuring.skip(changes.index)
         measuring.add(changes)
     return measuring.result()

@@ -11,8 +11,8 @@ import numpy as np
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue, Spots
-from fairopt.problem.tables import Short
 from fairopt.program import Number
+from fairopt.report import Short
 from fairopt.simulation.gpu_time import Window, overlap
 from fairopt.simulation.record import Change
 

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fairopt.problem.tables import Grid, Short, Tabular
 from fairopt.program import Number, short_text
+from fairopt.report import Grid, Short, Tabular
 from fairopt.simulation.gpu_time import ratio
 from fairopt.simulation.measures_gpus import GpuUse, Moves
 

@@ -19,11 +19,10 @@ from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
 from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size
 from fairopt.program import INFINITY, Number, cast, objects
-from fairopt.simulation.changes import Changes, Placed
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import PLACED, Change, Round
-from fairopt.simulation.run import check_matches
+from fairopt.simulation.record import PLACED, Change, Changes, Placed, Round
+from fairopt.simulation.rounds import check_matches
 from fairopt.simulation.whole_rounds import WholeRounds
 
 SCHEMA = 2

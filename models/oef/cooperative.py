@@ -20,12 +20,12 @@ from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
 from fairopt.methods.envy_free import EnvyFreeResult, envy_free_shares
 from fairopt.models.common.levels import by_prices
 from fairopt.models.oef.above_guarantees import AboveGuarantees
+from fairopt.numbers import in_pieces
 from fairopt.policy import Allocation, Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, fractions
-from fairopt.program.numbers import in_pieces
 
 #: The residual of the equilibrium from whose prices the method starts.
 BEGIN = 1e-7

@@ -8,13 +8,13 @@ import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.oef.above_guarantees import AboveGuarantees
+from fairopt.numbers import in_pieces
 from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.problem.floors import CAPS_ONLY, FLOORS_AND_CAPS
 from fairopt.problem.ranges import in_use, with_error
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Affine, Array, Formulation, Program
-from fairopt.program.numbers import in_pieces
 
 #: Two users whose speedups were measured within 10%.
 MEASURED = with_error(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), "10%")

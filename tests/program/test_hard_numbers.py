@@ -14,14 +14,14 @@ from fairopt.deadline import time_limit
 from fairopt.errors import BadInput, NotSolved, OutOfTime
 from fairopt.models.oef.cooperative import by_weight
 from fairopt.models.robust.robust import RobustCooperativeOEF
+from fairopt.numbers import in_pieces
 from fairopt.problem import Market
 from fairopt.program import Formulation, Program, Rows
-from fairopt.program.numbers import in_pieces
 
 
 def test_rationals_of_a_large_program_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an optimum in rationals came just before the end, to judge it took two seconds more."""
-    monkeypatch.setattr("fairopt.program.numbers.PIECE", 20)
+    monkeypatch.setattr("fairopt.numbers.PIECE", 20)
     count = 30
     p = Formulation("large")
     p.maximize((x := p.variable("x", (count,), lower=0)).sum())

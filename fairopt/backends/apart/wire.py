@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import FairoptError
+from fairopt.numbers import in_pieces
 from fairopt.program import INFINITY, objects
-from fairopt.program.numbers import in_pieces
 
 #: Whose classes may be named, besides the values below.
 OURS = ("fairopt.",)

@@ -1,9 +1,18 @@
-"""Numbers and arrays of numbers, in floats or in Fractions, for all parts of fairopt."""
+"""Numbers and arrays of numbers, in floats or in Fractions: the one place that asks which they are.
+
+There are two kinds of arithmetic, `FLOATS` and `RATIONALS`. A market, a program, a queue carries its own
+(``market.arithmetic``); `arithmetic` finds that of an array, a number or a number type. Integers are of neither kind,
+and are computed with as floats.
+
+>>> arithmetic(Fraction(1, 3)).tolerance(1e-9), arithmetic(1 / 3).tolerance(1e-9)
+(0, 1e-09)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
@@ -17,6 +26,8 @@ from fairopt.errors import BadInput
 
 Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = int | float | Fraction
+#: What a number is an instance of; truth values are, too, as everywhere in Python.
+NUMBERS = (int, float, Fraction)
 #: Anything that NumPy turns into an array of numbers; an `Affine` combines with it.
 ArrayLike: TypeAlias = Number | Array | Sequence[Any]
 
@@ -61,26 +72,154 @@ def fractions(values: Array | Iterable[Any]) -> Array:
     >>> print(fractions([0.5, 2]))
     [Fraction(1, 2) Fraction(2, 1)]
     """
-    return cast(values if isinstance(values, np.ndarray) else objects(values), Fraction)
+    return RATIONALS.cast(values if isinstance(values, np.ndarray) else objects(values))
 
 
-def cast(array: Array, number: type) -> Array:
-    """Return ``array`` in floats or Fractions; infinities stay float infinities.
+@dataclass(frozen=True, eq=False, repr=False)
+class Arithmetic:
+    """A kind of arithmetic: ``number`` makes a number of it, ``dtype`` is that of its arrays, ``name`` says which.
+
+    There are two, `FLOATS` and `RATIONALS`.
+
+    >>> RATIONALS, RATIONALS.exact, RATIONALS(0), FLOATS.cast(np.array([Fraction(1, 2)]))
+    (exact rationals, True, Fraction(0, 1), array([0.5]))
+    """
+
+    name: str
+    number: type
+    dtype: np.dtype[Any]
+    exact: bool
+
+    def __call__(self, value: Any) -> Any:
+        """Return a number in this arithmetic; a float becomes its exact value."""
+        return self.number(value)
+
+    def tolerance(self, in_floats: float) -> float:
+        """Return what two numbers may differ by and count as one: nothing in rationals, in floats as given."""
+        return 0 if self.exact else in_floats
+
+    def cast(self, array: Array) -> Array:
+        """Return an array in this arithmetic, a float as its exact value; infinities stay float infinities.
+
+        Shapes: any (...,), which is kept.
+        """
+        if not self.exact:
+            return in_pieces(_divided, array) if array.dtype == object else array.astype(float, copy=False)
+        if array.dtype == object and all(type(value) is Fraction or value in BOUNDLESS for value in array.ravel()):
+            return array
+        return in_pieces(_fractions, array)
+
+    def array(self, values: Any) -> Array:
+        """Return an array of numbers as they are, of this arithmetic's kind of array; shapes: that of ``values``."""
+        return np.array(values, dtype=self.dtype)
+
+    def full(self, shape: int | tuple[int, ...], value: Number) -> Array:
+        """Return an array of a shape in which each number is ``value``."""
+        return np.full(shape, value if value in BOUNDLESS else self.number(value), dtype=self.dtype)
+
+    def zeros(self, shape: int | tuple[int, ...]) -> Array:
+        """Return an array of a shape in which each number is 0."""
+        return self.full(shape, 0)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+FLOATS = Arithmetic("floats", float, np.dtype(float), exact=False)
+RATIONALS = Arithmetic("exact rationals", Fraction, np.dtype(object), exact=True)
+
+
+def arithmetic(of: Any) -> Arithmetic:
+    """Return the arithmetic of a number type, an array, a number, or anything that carries one.
+
+    >>> arithmetic(float), arithmetic(np.array([Fraction(1)])), arithmetic(2)
+    (floats, exact rationals, floats)
+    """
+    if isinstance(of, np.ndarray):
+        return RATIONALS if of.dtype == object else FLOATS
+    if of is float:
+        return FLOATS
+    if of is Fraction:
+        return RATIONALS
+    if isinstance(of, Arithmetic):
+        return of
+    if isinstance(of, (*NUMBERS, np.number)):
+        return RATIONALS if isinstance(of, Fraction) else FLOATS
+    found = getattr(of, "arithmetic", None)
+    if not isinstance(found, Arithmetic):
+        raise TypeError(f"programs and markets come in float and Fraction, not in {getattr(of, '__name__', of)}")
+    return found
+
+
+def arithmetic_of_all(values: Iterable[ArrayLike]) -> Arithmetic:
+    """Return `RATIONALS` where no number in arrays is a float, integers included; else `FLOATS`.
+
+    >>> arithmetic_of_all([np.array([1, 2]), Fraction(1, 2)]), arithmetic_of_all([1, 0.5])
+    (exact rationals, floats)
+    """
+    return RATIONALS if all(map(_has_no_float, map(np.asarray, values))) else FLOATS
+
+
+def _has_no_float(array: Array) -> bool:
+    if array.dtype != object:
+        return array.dtype.kind in "iu"
+    return all(isinstance(value, int | Fraction) for value in array.ravel())
+
+
+def kind_of_numbers(array: Array) -> Arithmetic | None:
+    """Return the arithmetic of numbers that somebody gives; None where they are no numbers, or integers alone.
+
+    Integers among Fractions are rationals; what holds a float is in floats, though its entries be objects.
+
+    >>> kind_of_numbers(objects([1, Fraction(1, 2)])), kind_of_numbers(objects([0.5, Fraction(1, 2)]))
+    (exact rationals, floats)
+    """
+    if array.dtype != object:
+        return FLOATS if array.dtype.kind == "f" else None
+    kinds = set(map(type, array.flat))
+    if kinds and kinds <= {int, Fraction}:
+        return RATIONALS
+    return FLOATS if any(issubclass(each, float | np.floating) for each in kinds) else None
+
+
+def holds_objects(array: Array) -> bool:
+    """Whether the entries of an array are objects: Fractions, or symbols that stand for numbers."""
+    return array.dtype == object
+
+
+def one_over(divisor: Array) -> Array:
+    """Return ``1 / divisor``: of integers a Fraction, so that 1/3 stays 1/3; floats stay floats."""
+    return 1 / (divisor.astype(object) * Fraction(1) if divisor.dtype.kind in "iu" else divisor)
+
+
+def has_infinity(array: Array) -> bool:
+    """Whether an array of floats has an infinite entry."""
+    return array.dtype.kind == "f" and bool(np.isinf(array).any())
+
+
+def is_finite(value: Number) -> bool:
+    """Whether a bound of a program in rationals is a number: infinite ones are float infinities."""
+    return type(value) is Fraction or value not in BOUNDLESS  # to compare a Fraction with infinity takes longer
+
+
+def whole_as_int(value: Number) -> Number:
+    """Return an int where a rational is whole, else the number itself.
+
+    >>> whole_as_int(Fraction(2)), whole_as_int(Fraction(1, 2)), whole_as_int(2.0)
+    (2, Fraction(1, 2), 2.0)
+    """
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def cast(array: Array, number: type | Arithmetic) -> Array:
+    """Return ``array`` in floats or Fractions, as `Arithmetic.cast` does.
 
     Shapes: any (...,), which is kept.
 
     >>> print(cast(np.array([0.5, 2]), Fraction))
     [Fraction(1, 2) Fraction(2, 1)]
     """
-    if number is float:
-        if array.dtype != object:
-            return array.astype(float, copy=False)
-        return in_pieces(_divided, array)
-    if number is not Fraction:
-        raise TypeError(f"programs and markets come in float and Fraction, not in {number.__name__}")
-    if array.dtype == object and all(type(value) is Fraction or value in BOUNDLESS for value in array.ravel()):
-        return array
-    return in_pieces(_fractions, array)
+    return arithmetic(number).cast(array)
 
 
 def _divided(piece: Array) -> Array:
@@ -155,13 +294,6 @@ def in_range(program: str) -> Iterator[None]:
         raise BadInput(f"a number is beyond floats, {error}", place=f"program {program!r}", remedy=remedy) from error
 
 
-def is_exact(array: Array) -> bool:
-    """Whether no number in ``array`` is a float."""
-    if array.dtype != object:
-        return array.dtype.kind in "iu"
-    return all(isinstance(value, int | Fraction) for value in array.ravel())
-
-
 def number_text(value: Number) -> str:
     """Return a number as a person would write it: ``5/3``, ``4.993``, and six digits of longer numbers.
 
@@ -202,6 +334,12 @@ def more_text(value: Number, least: Number) -> str:
     """
     text = number_text(value)
     return f"{number_text(value - least)} more" if text == number_text(least) else text
+
+
+def in_full(number: Fraction | int) -> str:
+    """Return an exact number as "p" or "p/q", however many digits; limits are for what comes from outside."""
+    top, bottom = Decimal(number.numerator), Decimal(number.denominator)
+    return str(top) if bottom == 1 else f"{top}/{bottom}"
 
 
 def short_text(value: Number) -> str:
