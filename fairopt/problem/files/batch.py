@@ -48,7 +48,9 @@ from fairopt.errors import BadInput
 from fairopt.problem.batch import JOB_NUMBERS, Batch
 from fairopt.problem.checks import listed
 from fairopt.problem.cluster import MOST_HOSTS
-from fairopt.problem.files.columns import (
+from fairopt.problem.files.documents import parse_json, parse_toml
+from fairopt.problem.files.groups import expanded, grouped
+from fairopt.problem.files.schema import (
     NAME,
     NAMES,
     NUMBERS,
@@ -66,8 +68,6 @@ from fairopt.problem.files.columns import (
     tables,
     write_document,
 )
-from fairopt.problem.files.documents import parse_json, parse_toml
-from fairopt.problem.files.groups import expanded, grouped
 from fairopt.problem.files.storage import AnyPath, documents, naming, read_file, read_text, write_file
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import amount, exact, shown, written

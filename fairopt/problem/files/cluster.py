@@ -23,7 +23,8 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.cluster import MOST_HOSTS, Cluster
-from fairopt.problem.files.columns import (
+from fairopt.problem.files.groups import expanded, grouped
+from fairopt.problem.files.schema import (
     NAME,
     NAMES,
     Column,
@@ -37,7 +38,6 @@ from fairopt.problem.files.columns import (
     tables,
     write_document,
 )
-from fairopt.problem.files.groups import expanded, grouped
 from fairopt.problem.files.storage import AnyPath, documents, read_file, write_file
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from fairopt.errors import BadInput
 from fairopt.problem.cluster import MOST_HOSTS
-from fairopt.problem.files.columns import TableRow
+from fairopt.problem.files.schema import TableRow
 from fairopt.problem.numbers import shown
 
 
