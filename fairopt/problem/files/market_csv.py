@@ -160,9 +160,9 @@ def _entitlements(users: Sequence[TableRow], header: Sequence[str], types: Seque
             remedy = nearest(gpu_type, types, "type")
             raise BadInput(f"there is no type {gpu_type!r}", place=f"column {name!r}", remedy=remedy)
         by_key.setdefault(key, {})[name] = gpu_type
-    rows = [TableRow(user.name, user.place, _values(user, by_key), user.at) for user in users]
+    rows = [TableRow(user.name, user.place, _values(user, by_key), user.cells) for user in users]
     top: dict[str, Any] = {each.name: each.default for each in OF_MARKETS} | {"types": list(types)}
-    return entitlements_in(TableRow("", "", top, str), rows)
+    return entitlements_in(TableRow("", "", top), rows)
 
 
 def _values(user: TableRow, by_key: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

@@ -11,12 +11,12 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import MOST_ROWS, MOST_TYPES, check_name, listed
-from fairopt.problem.files.file_type import check_file_type, separator
+from fairopt.problem.files.storage import check_file_type, separator
 from fairopt.problem.labels import check_keys
 from fairopt.problem.numbers import MOST_GPUS, WRITTEN, exact, shown, whole, written
 
@@ -83,12 +83,16 @@ class TableType:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """What one table or line holds, by column, and where it stands; ``at`` is the place of a column in it."""
+    """What one table, or one line of ``cells``, holds by column, and where it stands."""
 
     name: Any
     place: str
     values: Mapping[str, Any]
-    at: Callable[[str], str]
+    cells: bool = False
+
+    def at(self, column: str) -> str:
+        """Return the place of a column."""
+        return f"{self.place}, column {shown(column)}" if self.cells else _at(self.place, column)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -210,12 +214,11 @@ def read_table(table: object, place: str, table_type: TableType) -> TableRow:
     check_keys(table, table_type.names, table_type.required, called)
     table_type.check_one_of(table, called)
 
-    at = partial(_at, called)
     values = {
-        column.name: column.value.read(table[column.name], at(column.name)) if column.name in table else column.default
+        name: column.value.read(table[name], _at(called, name)) if (name := column.name) in table else column.default
         for column in table_type.columns
     }
-    return TableRow(values.get("name"), called, values, at)
+    return TableRow(values.get("name"), called, values)
 
 
 def read_document(data: object, file_type: str, table: TableType) -> TableRow:
@@ -312,12 +315,8 @@ def read_csv(text: str, key: str, check_column: Callable[[str, str], None]) -> t
                 remedy="Give each row a name of its own",
             )
         place = f"line {at} ({shown(name)})"
-        rows.append(TableRow(name, place, values, partial(_cell, place)))
+        rows.append(TableRow(name, place, values, cells=True))
     return line, header, rows
-
-
-def _cell(place: str, column: str) -> str:
-    return f"{place}, column {shown(column)}"
 
 
 def number(row: TableRow, column: str, *, tiny: bool = False) -> Fraction:
@@ -339,7 +338,7 @@ def read_cells(rows: Sequence[TableRow], table: TableType) -> list[TableRow]:
     left_out = {column.name: column.default for column in table.columns}
     here = [column for column in table.columns if column.name in header or column.default is REQUIRED]
     known: list[tuple[Column, dict[str, Any]]] = [(column, {}) for column in here]
-    return [TableRow(row.name, row.place, left_out | _values(row, known), row.at) for row in rows]
+    return [TableRow(row.name, row.place, left_out | _values(row, known), row.cells) for row in rows]
 
 
 def _values(row: TableRow, columns: Iterable[tuple[Column, dict[str, Any]]]) -> dict[str, Any]:
