@@ -215,8 +215,8 @@ def read_table(table: object, place: str, table_type: TableType) -> TableRow:
     table_type.check_one_of(table, called)
 
     values = {
-        name: column.value.read(table[name], _at(called, name)) if (name := column.name) in table else column.default
-        for column in table_type.columns
+        each.name: each.value.read(table[each.name], _at(called, each.name)) if each.name in table else each.default
+        for each in table_type.columns
     }
     return TableRow(values.get("name"), called, values)
 
