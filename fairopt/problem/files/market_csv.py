@@ -20,12 +20,12 @@ from fairopt.problem.files.schema import (
     Column,
     TableRow,
     TableType,
-    csv_text,
     filled,
     number,
     read_cells,
     read_csv,
 )
+from fairopt.problem.files.storage import csv_text
 from fairopt.problem.labels import nearest
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import shown, written

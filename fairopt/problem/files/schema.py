@@ -354,13 +354,6 @@ def _values(row: TableRow, columns: Iterable[tuple[Column, dict[str, Any]]]) -> 
     return values
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a CSV text."""
-    out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\n").writerows([header, *rows])
-    return out.getvalue()
-
-
 def _records(text: str) -> list[tuple[int, list[str]]]:
     """Return the records that are not blank lines, each with the line where it ends."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator(text))

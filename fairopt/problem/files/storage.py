@@ -8,7 +8,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from os import PathLike, fspath
@@ -252,6 +252,13 @@ def file_type(path: AnyPath) -> str:
             return MARKET
         data = {".toml": parse_toml, ".json": parse_json}[suffix](text)
         return next((possible[key] for key in possible if key in data), MARKET)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a CSV text."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\n").writerows([header, *rows])
+    return out.getvalue()
 
 
 def separator(text: str) -> str:

@@ -31,7 +31,6 @@ from fairopt.problem.files.schema import (
     TableType,
     ValueType,
     check_unique,
-    csv_text,
     document_type,
     filled,
     json_schema,
@@ -42,7 +41,7 @@ from fairopt.problem.files.schema import (
     tables,
     write_document,
 )
-from fairopt.problem.files.storage import AnyPath, Format, documents, read_file, write_file
+from fairopt.problem.files.storage import AnyPath, Format, csv_text, documents, read_file, write_file
 from fairopt.problem.jobs import MOST_JOBS, Jobs, usual_pattern
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
