@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.numbers import arithmetic
 from fairopt.problem.numbers import shown
 
 #: The keys that stand for an array, with its number, and for a dictionary, with its pairs.
@@ -38,7 +39,7 @@ def read_answer(folder: Path) -> Any:
 
 def _put(value: Any, arrays: list[Any]) -> Any:
     if isinstance(value, np.ndarray):
-        if value.dtype == object:
+        if arithmetic(value).exact:
             raise BadInput("an array of objects is no answer that can be judged", remedy="Return an array of floats")
         arrays.append(value)
         return {_ARRAY: len(arrays) - 1}

@@ -17,6 +17,7 @@ from fairopt.discovery import AnyPolicy, policy_of, several
 from fairopt.errors import BadInput, NotSolved
 from fairopt.incentives.bounds import AtMost, at_most
 from fairopt.incentives.lies import AnyLieKind, Liars, Lie, LieKind, SpeedupReport, every_kind, kind_of
+from fairopt.numbers import FLOATS, RATIONALS
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.tables import few
@@ -179,8 +180,8 @@ class _Trial:
                 decision = decide(self.policy, lie.told)
             except NotSolved:  # a lie that the policy cannot answer gains nothing
                 return None
-        kind = Fraction if self.exact else float
-        reached = lie.reached(self.market, decision.shares.astype(object if self.exact else float))
+        kind = RATIONALS if self.exact else FLOATS
+        reached = lie.reached(self.market, decision.shares.astype(kind.dtype))
         factors_of = {user: _ratio(kind(value), self.own[user]) for user, value in reached.items()}
         return PaidLie(self.kind, lie, factors_of, self.exact)
 

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairopt.errors import NotInstalled
+from fairopt.numbers import NUMBERS, is_rational
 from fairopt.program import short_text
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Tabular(ABC):
             raise NotInstalled("to_frame needs pandas: pip install 'fairopt[tables]'") from error
         kind, rows, columns = self._table()
         plain = {
-            name: [float(each) if isinstance(each, Fraction) and not exact else each for each in values]
+            name: [float(each) if is_rational(each) and not exact else each for each in values]
             for name, values in columns.items()
         }
         return DataFrame(plain, index=Index(rows, name=kind))
@@ -117,6 +118,6 @@ def _is_text(value: object) -> bool:
 def _cell(value: object, tag: str, *, left: bool = False) -> str:
     if value is None or isinstance(value, bool):
         value = "" if value is None else "yes" if value else "no"
-    shown = short_text(value) if isinstance(value, int | float | Fraction) else escape(str(value))
+    shown = short_text(value) if isinstance(value, NUMBERS) else escape(str(value))
     style = ' style="text-align: left"' if left else ""
     return f"<{tag}{style}>{shown}</{tag}>"

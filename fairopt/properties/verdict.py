@@ -5,13 +5,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from fractions import Fraction
 from functools import cached_property
 from textwrap import shorten
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
+from fairopt.numbers import is_rational
 from fairopt.problem.numbers import in_full
 from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number, short_text
@@ -137,7 +137,7 @@ def plain(value: Any, *, exact: bool = False) -> Any:
     """
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist(), exact=exact)
-    if isinstance(value, Fraction):
+    if is_rational(value):
         return in_full(value) if exact else float(value)
     if isinstance(value, float):
         return value if np.isfinite(value) else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 
 from fairopt.errors import NotCapable
 from fairopt.policy import Policy, Schedule, Trait, session
@@ -54,7 +53,7 @@ def run_continuous(
     """
     if Trait.EVENTS not in policy.traits:
         raise NotCapable(f"{policy.name} needs rounds: play it with fairopt.simulation.run and a length")
-    number: type = Fraction if trace.jobs.exact else float
+    number = trace.jobs.arithmetic.number
     check_matches(trace, cluster)
     if after is not None:
         check_goes_on(after, trace, cluster)

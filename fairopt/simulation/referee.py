@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from time import perf_counter
 
 from fairopt.backends import Method, Solver
@@ -46,7 +45,7 @@ class Referee:
             rounds=rounds,
             after=after,
         )
-        number: type = Fraction if trace.jobs.exact else float
+        number = trace.jobs.arithmetic.number
         self._differences = Differences(trace, cluster, after, number(length_of(length)))
         self._after = begin(cluster, number) if after is None else after
         self._stopped = False

@@ -71,7 +71,7 @@ def run(
     (1, ())
     """
     require_policy(policy)
-    number: type = Fraction if trace.jobs.exact else float
+    number = trace.jobs.arithmetic.number
     step = length_of(length)
     check_matches(trace, cluster)
     if after is not None:
@@ -205,7 +205,7 @@ def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) 
     fresh = range(snapshot.arrived, arrived)
     rows = [*snapshot.present, *fresh]
     there = jobs.take(rows)
-    number: type = Fraction if jobs.exact else float
+    number = jobs.arithmetic.number
     zero = number(0)
     new = [JobState(jobs.work[row], zero, zero, (), False, now, None) for row in fresh]
     standing = [*snapshot.present.values(), *new]

@@ -6,7 +6,6 @@ import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from time import perf_counter
 from typing import Any, NamedTuple, cast
 
@@ -88,7 +87,7 @@ class Engine:
         after: Snapshot | None = None,
         ask: bool = False,
     ) -> None:
-        self._number: type = Fraction if trace.jobs.exact else float
+        self._number = trace.jobs.arithmetic.number
         self._length: Number = self._number(length_of(length))
         check_matches(trace, cluster)
         if after is not None:
