@@ -1,4 +1,4 @@
-"""What the tests share: each conformance run is printed at the end, with what it ran."""
+"""What the tests share. At the end are printed each conformance run, with what it ran, and why tests were skipped."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import fcntl
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from ran_command import Ran
+from skip_reasons import reason_of, skipped_for
 
 #: Half of what is usual: other examples are drawn in each run. How fast the machine is decides nothing.
 settings.register_profile("half", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -61,7 +62,20 @@ def conformance(record_property: Callable[[str, object], None]) -> Callable[[obj
     return lambda text: record_property("conformance", str(text))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Fail a test that is skipped and does not say why."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and not reason_of(report):
+        report.outcome, report.longrepr = "failed", f"{item.nodeid} is skipped and does not say why"
+    return report
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if reasons := skipped_for(terminalreporter.getreports("skipped")):
+        terminalreporter.section(f"skipped: {sum(reasons.values())} tests, by reason")
+        for reason, count in reasons.most_common():
+            terminalreporter.write_line(f"{count:5}  {reason}")
     lines = [
         value
         for outcome in ("passed", "failed")

@@ -17,7 +17,6 @@ import sys
 import threading
 from collections.abc import Mapping
 from importlib import import_module
-from io import TextIOWrapper
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, NoReturn, TypeGuard
@@ -25,7 +24,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn, TypeGuard
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from fairopt.cli.exits import Exit
+from fairopt.cli.exits import Exit, go_on_unread, open_streams, pipes
 from fairopt.deadline import stoppable
 from fairopt.errors import BadInput, FairoptError
 
@@ -106,6 +105,9 @@ class Once(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A wrong value of an option is named as it is written here, not as in a call of Python."""
+        read = ctx.meta.get(READ, ())
+        if any(_paths(ctx.params.get(each.name)) for each in self.params if each.name not in read):
+            go_on_unread()
         try:
             return super().invoke(ctx)
         except BadInput as error:
@@ -143,7 +145,9 @@ class Once(TyperCommand):
 
 
 def _paths(value: Any) -> list[Path]:
-    return [each for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, Path)]
+    """Return the files that the value of a parameter names; a dash is a stream."""
+    every = value if isinstance(value, list | tuple) else [value]
+    return [each for each in every if isinstance(each, Path) and each != Path("-")]
 
 
 def is_argument(parameter: Any) -> TypeGuard[TyperArgument]:
@@ -269,7 +273,7 @@ def _join_words() -> None:
 
 def main() -> None:
     """Run the command line; errors that fairopt raises on purpose become one line and an exit status."""
-    _open_streams()
+    open_streams()
     _end_orderly()
     try:
         if os.environ.get("_FAIROPT_COMPLETE") == "complete_bash":
@@ -277,24 +281,14 @@ def main() -> None:
         with stoppable():
             _run()
     except SystemExit as ended:
-        if isinstance(ended.__context__, BrokenPipeError):  # typer would exit with 1: "a property fails"
+        # typer would exit with 1: "a property fails"
+        if isinstance(ended.__context__, BrokenPipeError) or any(each.left for each in pipes()):
             raise SystemExit(Exit.NOBODY_READS) from None
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # typer ends without a word
             _end("interrupted", Exit.INTERRUPTED)
         raise
     except BrokenPipeError:
-        sys.stdout = sys.stderr = None  # else Python would try again at exit
         raise SystemExit(Exit.NOBODY_READS) from None
-
-
-def _open_streams() -> None:
-    """Open what the caller has closed, since Python would print errors among the results; let every name be printed."""
-    sys.stdin, sys.stdout, sys.stderr = (
-        open(os.devnull, mode) if stream is None else stream  # noqa: SIM115
-        for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
-    )
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _end_orderly() -> None:

@@ -83,16 +83,16 @@ def audit(
     with tables.working("reading") as watch:
         how: dict[str, Any] = {"policies": policies, "properties": properties, "speedups": speedups, "rates": rates}
         found = audited(files, importer=importer, watch=watch, **how)
-    if json_:
-        print_json(found.to_json())
-    else:
-        audit_tables.audit(found, in_full=verbose)
     if html is not None:
         from fairopt.audit.page import write_page  # here, so that an audit without one begins sooner
 
         write_page(found, html, files)
     if certificates is not None:
         evidence_files.write_verdicts(found.market, found.held, found.verdicts, list(found.properties), certificates)
+    if json_:
+        print_json(found.to_json())
+    else:
+        audit_tables.audit(found, in_full=verbose)
     raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)
 
 
@@ -153,6 +153,10 @@ def whatif(
             found = what_if(files, settings, watch=watch, **how)
         else:
             found = what_if(files[:1], after=files[1:], watch=watch, **how)
+    if html is not None:
+        from fairopt.audit.whatif_page import write_page  # here, so that what has no page begins sooner
+
+        write_page(found, html, files)
     if emitter is not None:
         written = emitter(found.before.market, found.after.market)
         show(json_, {**found.to_json(), "emitted": written}, lambda: print(written, end=""))
@@ -160,8 +164,4 @@ def whatif(
             print(f"fairopt: --emit: {emit} has no object that says what changes here", file=sys.stderr)
     else:
         show(json_, found.to_json(), lambda: audit_tables.what_if(found))
-    if html is not None:
-        from fairopt.audit.whatif_page import write_page  # here, so that what has no page begins sooner
-
-        write_page(found, html, files)
     raise typer.Exit(Exit.FAILS if found.broken else Exit.FINE)

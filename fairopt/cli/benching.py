@@ -21,7 +21,7 @@ from fairopt.cli import bench_tables, completing
 from fairopt.cli.app import PLAIN, Once
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import input_file, require_different, resolving
+from fairopt.cli.given import STDIN, input_file, require_different, resolving
 from fairopt.cli.listing import AsJson, print_json
 from fairopt.cli.parquet import require_parquet, write_parquet
 from fairopt.cli.tables import working
@@ -57,7 +57,7 @@ SpecFile = Annotated[
 def run_command(
     spec: SpecFile,
     json_: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             "--json",
             metavar="FILE",
@@ -98,7 +98,7 @@ def run_command(
     progress = bench_tables.ProgressPrinter(asked, records)
     interrupted = False
     with ExitStack() as stack:
-        file = None if json_ in (None, "-") else stack.enter_context(ResultsFile(Path(str(json_)), say))
+        file = None if json_ in (None, STDIN) else stack.enter_context(ResultsFile(json_, say))
         if file is not None:
             records.extend(file.before)
             if file.before:
@@ -110,7 +110,7 @@ def run_command(
                 records.append(record)
                 if file is not None:
                     file.add(record)
-                elif json_ == "-":
+                elif json_ == STDIN:
                     print(line_of(record), flush=True)
                 progress.tell(record, say)
         except KeyboardInterrupt:  # what is measured is kept, and the status says that it is not all

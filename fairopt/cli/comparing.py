@@ -148,6 +148,8 @@ def compare(
     effort = Effort(evaluations=evaluations, seed=seed, seconds=searched)
     how = {"effort": effort, "limit": kind.limit if limit is None else limit, **kind.how(context.params)}
     rows, interrupted = _rows(problem, policies, wanted, how)
+    if certificates is not None:
+        evidence_files.write_certificates(rows, wanted, certificates)
     if json_:
         said = {row.policy.name: {**kind.json(row, problem), "cell_seconds": row.seconds} for row in rows}
         print_json(as_json.table(said, others))
@@ -158,8 +160,6 @@ def compare(
         comparison_tables.left_out(others)
         if took := comparison_tables.seconds_of(rows, wanted):
             print(took, file=sys.stderr)
-    if certificates is not None:
-        evidence_files.write_certificates(rows, wanted, certificates)
     if interrupted:
         print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
         raise typer.Exit(Exit.INTERRUPTED)

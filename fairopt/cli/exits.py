@@ -1,8 +1,13 @@
-"""The exit statuses of the command line."""
+"""How a command ends: its exit status, and streams whose readers go away before it does."""
 
 from __future__ import annotations
 
+import os
+import sys
 from enum import IntEnum
+from io import BufferedWriter, FileIO, TextIOWrapper
+from stat import S_ISFIFO, S_ISSOCK
+from typing import Any
 
 
 class Exit(IntEnum):
@@ -16,3 +21,65 @@ class Exit(IntEnum):
     INTERRUPTED = 130
     NOBODY_READS = 141  # like a program ended by SIGPIPE: the reader of a pipe went away
     TERMINATED = 143  # `run`, by SIGTERM
+
+
+class Pipe(FileIO):
+    """A stream from which a reader may go away, as `head` does; ``left``: whether it has.
+
+    The first to write after that is told so by a `BrokenPipeError`, and the program ends. Where it ``goes_on``, since
+    it has files to write as well, nobody is told. What is printed from then on is dropped.
+    """
+
+    left = goes_on = False
+
+    def write(self, data: Any) -> int:
+        """Write bytes, and return how many of them are dealt with."""
+        try:
+            return len(data) if self.left else super().write(data)
+        except BrokenPipeError:
+            self.left = True
+            if self.goes_on:
+                return len(data)
+            raise
+
+
+def pipes() -> list[Pipe]:
+    """Return the streams to print on that may be closed by who reads them."""
+    return [each for each in map(_raw, (sys.stdout, sys.stderr)) if isinstance(each, Pipe)]
+
+
+def _raw(stream: Any) -> Any:
+    """Return what takes the bytes of a stream; None where that is not to be known."""
+    below = getattr(stream, "buffer", None)
+    return getattr(below, "raw", below)
+
+
+def go_on_unread() -> None:
+    """Have the command go on where nobody reads what it prints: it was asked for files, and they are to be written."""
+    for each in pipes():
+        each.goes_on = True
+
+
+def open_streams() -> None:
+    """Open what the caller has closed, since Python would print errors among the results; let every name be printed."""
+    sys.stdin, sys.stdout, sys.stderr = (
+        open(os.devnull, mode) if stream is None else stream  # noqa: SIM115
+        for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
+    )
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = map(_watched, (sys.stdout, sys.stderr))
+
+
+def _watched(stream: Any) -> Any:
+    """Return a stream as one that knows when its reader goes away; as it is where nobody can."""
+    raw = _raw(stream)
+    if not isinstance(stream, TextIOWrapper) or type(raw) is not FileIO:
+        return stream
+    mode = os.fstat(raw.fileno()).st_mode
+    if not (S_ISFIFO(mode) or S_ISSOCK(mode)):
+        return stream
+    how: dict[str, Any] = {each: getattr(stream, each) for each in ("encoding", "errors", "line_buffering")}
+    pipe: Any = Pipe(raw.fileno(), "w", closefd=False)
+    below = pipe if stream.buffer is raw else BufferedWriter(pipe)
+    return TextIOWrapper(below, write_through=stream.write_through, **how)

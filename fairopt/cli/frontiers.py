@@ -12,7 +12,6 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import comparison_tables, completing, evidence_files, tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
@@ -95,10 +94,6 @@ def frontier_command(
             raise
         found, interrupted = kept[-1], True
     found = replace(found, left_out=others)
-    if json_:
-        print_json({"schema": SCHEMA, **found.to_json()})
-    else:
-        _say(found)
     if out is not None:
         from fairopt.plot import frontier as drawn  # here, so that a table begins sooner
 
@@ -109,6 +104,10 @@ def frontier_command(
         write_page(found, html, f"Frontier of {Path(str(market)).name}")
     if certificates is not None:
         evidence_files.write_items(((item.name, item) for item in found.certificates()), certificates)
+    if json_:
+        print_json(found.to_json())
+    else:
+        _say(found)
     if interrupted:
         done = f"{len(found.curves)} of {parts} curves, {len(found.policies)} of {len(chosen)} policies done"
         print(f"interrupted: {done}", file=sys.stderr)

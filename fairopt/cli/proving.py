@@ -40,9 +40,9 @@ def check(
     slack = None if tolerance is None else exact(tolerance, "--tolerance")
     require(slack is None or slack >= 0, tolerance, "--tolerance", "Give a number like 1e-6, at least 0")
     worst, found = front.FINE, []
-    for path in (each for given in files for each in front.files(given)):
+    for given, path in ((named, each) for named in files for each in front.files(named)):
         with tables.working(f"checking {path}"):
-            status, said = front.report(path, slack)
+            status, said = front.report(path, slack, given)
         worst = max(worst, status)
         found.append({"file": str(path), "status": _STATUSES[status], "said": said})
         for line in () if json_ else said:

@@ -20,7 +20,6 @@ from fairopt.compare import verify as verified
 from fairopt.configuring import configured
 from fairopt.deadline import time_limit as within
 from fairopt.errors import BadInput, NotCapable, NotSolved
-from fairopt.metrics import metrics
 from fairopt.policy import Uniqueness, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
@@ -30,6 +29,7 @@ from fairopt.problem.files.storage import naming, require_place
 from fairopt.problem.floors import Overpromised
 from fairopt.problem.ranges import stand_ins
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
+from fairopt.properties.metrics import metrics
 
 #: How the name of the record of a run ends.
 RECORDS = (".jsonl", ".jsonl.gz")
@@ -105,10 +105,10 @@ def solve(
                 threads=threads,
             )
     except NotSolved as error:
-        if json_:
-            print_json(as_json.unsolved(rule, problem, error))
         if certificate is not None:
             evidence_files.write_bound(rule, problem, error, certificate)
+        if json_:
+            print_json(as_json.unsolved(rule, problem, error))
         raise
     if exact and not decision.exact:
         asked = "--exact" if certificate is None else "--certificate"
@@ -121,6 +121,9 @@ def solve(
 
         with tables.working("trying reports"), within(time_limit), naming(place="--at-worst"):
             worst = worst_share(rule, problem, at_worst)
+    if certificate is not None:
+        with tables.working("certifying"):
+            evidence_files.write(rule.certify(decision), certificate)
     if json_:
         print_json(as_json.decision(decision, only or Uniqueness(), worst, exact=exact))
     else:
@@ -129,9 +132,6 @@ def solve(
             tables.say(said)
         if worst is not None:
             tables.say(f"{worst}.")
-    if certificate is not None:
-        with tables.working("certifying"):
-            evidence_files.write(rule.certify(decision), certificate)
 
 
 def verify(
@@ -188,13 +188,13 @@ def verify(
     if fits.answer is Answer.FAILS:  # nothing else means anything if GPUs are given out twice
         verdicts = {Feasibility.name: fits, **verdicts}
     numbers = metrics(problem, shares)
+    if certificates is not None:
+        certified = [each for each in asked if isinstance(each, AllocationProperty)]
+        evidence_files.write_verdicts(problem, shares, verdicts, [*certified, Feasibility()], certificates)
     if json_:
         print_json(as_json.verdicts(verdicts, numbers, problem, exact=exact))
     else:
         tables.verdicts(verdicts, numbers, problem)
-    if certificates is not None:
-        certified = [each for each in asked if isinstance(each, AllocationProperty)]
-        evidence_files.write_verdicts(problem, shares, verdicts, [*certified, Feasibility()], certificates)
     raise typer.Exit(tables.status_of(verdicts.values()))
 
 

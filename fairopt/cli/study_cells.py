@@ -17,7 +17,7 @@ from fairopt.bench.records import Environment, environments
 from fairopt.cli import study_tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.benching import say
-from fairopt.cli.exits import Exit
+from fairopt.cli.exits import Exit, go_on_unread
 from fairopt.cli.given import require_different
 from fairopt.cli.listing import print_json, show
 from fairopt.cli.tables import working
@@ -47,6 +47,7 @@ def play(
     """Play what is missing of a study, and say what its cells tell; see `fairopt study run`."""
     from fairopt.studies.page import require_libraries
 
+    go_on_unread()
     asked = StudySpec.read(spec)
     part = Shard() if shard is None else Shard.parse(shard)
     name = asked.name if shard is None else f"{asked.name}-{part.number}-of-{part.of}"
@@ -155,10 +156,6 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
     """Print what was found, write it, and leave with status 3 where cells failed."""
     from fairopt.studies.page import write_page
 
-    if json_:
-        print_json({"schema": SCHEMA, **results.as_json()})
-    else:
-        study_tables.results(results)
     for path in table or ():
         study_tables.write_table(results, path)
         say(f"wrote {path}")
@@ -166,6 +163,10 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
         with working(f"writing {page}"):
             write_page(results, page)
         say(f"wrote {page}")
+    if json_:
+        print_json({"schema": SCHEMA, **results.as_json()})
+    else:
+        study_tables.results(results)
     if results.failed:
         say(f"{len(results.failed)} cells failed; --retry plays them once more")
         raise typer.Exit(Exit.NOT_SOLVED)

@@ -10,7 +10,7 @@ import numpy as np
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.queue import Spots
 from fairopt.program import Array
-from fairopt.simulation.changes import Changes
+from fairopt.simulation.record import Changes
 from fairopt.studies.tenant_cases import HOUR, UnfairCases, tenant_loss
 
 #: The most numbers of a line over time.

@@ -28,7 +28,7 @@ from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.cluster import read_cluster
 from fairopt.problem.files.trace import read_trace
-from fairopt.simulation.run import check_matches
+from fairopt.simulation.rounds import check_matches
 from fairopt.workloads import ErrorForm, ErrorSign, WorkEstimates, Workload
 
 

@@ -174,11 +174,6 @@ class RoundChecks(SampledChecks):
                 read = snapshot_from(snapshot_text(before.record.after), policy.states)
                 _same_records([then.record], list(played(copy.deepcopy(policy), play.setting, rounds=1, after=read)))
 
-    def the_engine_says_what_the_referee_says(self, policy: Policy) -> None:
-        """Guards against an engine that plays other rounds, asked in each: in floats, to the last bit."""
-        for setting in sample_settings(max(2, self.settings // 4), seed=7):
-            check_engine(policy, setting.as_(float), ask=True)
-
     def a_schedule_stands_as_long_as_it_says(self, policy: Policy) -> None:
         """Guards against a `stands` that is too late: a run that asks no sooner is the one that asks each round."""
         for number, setting in enumerate(sample_settings(max(2, self.settings // 4), seed=8)):

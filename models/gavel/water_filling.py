@@ -272,7 +272,7 @@ class WaterFilling(Formulated):
         )
 
     def incentive_ratio(self, part: Number) -> Number:
-        """Return (1 - p) / p + p for the part p: `fairopt.incentives.bounds`, max_min."""
+        """Return (1 - p) / p + p for the part p: `fairopt.properties.misreports.bounds`, max_min."""
         return (1 - part) / part + part
 
     def weight_ratio(self, part: Number, times: Number) -> Number:

@@ -14,7 +14,7 @@ from math import inf
 
 from .entitled import Asked, asks, served, told, uses
 from .market import ZERO, Bound, Market, Table, read_table
-from .reading import MOST_COMPARED, STEPS, Entry, Number, Rejected, summed, within
+from .reading import MOST_COMPARED, STEPS, Entry, Number, Rejected, summed
 from .standing import Standing, peers
 
 Bundle = list[Fraction]
@@ -57,7 +57,7 @@ def _equal_shares(market: Market, shares: Table) -> Iterator[Case]:
 
 
 def _others(market: Market, shares: Table) -> Iterator[Case]:
-    within(len(shares) ** 2 * (20 + 4 * len(market.types)), MOST_COMPARED, "others", STEPS)
+    market.budget.spend(len(shares) ** 2 * (20 + 4 * len(market.types)), MOST_COMPARED, "others", STEPS)
     for i, bundle in enumerate(shares):
         for other, theirs in enumerate(shares):
             scaled = [market.weight[i] / market.weight[other] * share for share in theirs]

@@ -16,7 +16,7 @@ from operator import mul
 from typing import Any
 
 from .bounds import COMPARED, gain_at_all, in_use, within_bounds
-from .decisions import DECISIONS, GRAIN, decided, embedded, on_both, opened, read_whole
+from .decisions import DECISIONS, GRAIN, asked_of, decided, embedded, on_both, opened, read_whole
 from .exchanges import pareto_efficiency
 from .faces import efficient
 from .frontier import frontier
@@ -36,7 +36,7 @@ from .programs import (
     read_program,
     sharing_with,
 )
-from .reading import MOST_COMPARED, STEPS, Entry, Rejected, Unreadable, brief, require, shown, summed, within
+from .reading import MOST_COMPARED, STEPS, Entry, Rejected, Unreadable, brief, require, shown, summed
 from .standing import PROPERTIES as OF_ENTITLEMENTS
 from .standing import leaves_goods_out
 from .statements import Decision, Proved, read_allocation, require_bound, require_feasible
@@ -53,16 +53,16 @@ def sharing_incentive(market: Market, shares: Table) -> bool:
 
 def envy_freeness(market: Market, shares: Table) -> bool:
     """Return whether nobody prefers another's shares, scaled by the two weights, to its own."""
-    users, slow = range(len(shares)), 0
-    within(len(users) ** 2 * (2 + len(market.types)), 3 * MOST_COMPARED, "envy_freeness", STEPS)
+    users, spend = range(len(shares)), market.budget.spend
+    spend(len(users) ** 2 * (2 + len(market.types)), 3 * MOST_COMPARED, "envy_freeness", STEPS)
     bundles = [_whole(bundle, weight) for bundle, weight in zip(shares, market.weight, strict=True)]
     for i, own in enumerate(market.worths(shares)):
         row, scale = _whole(market.speedup[i], ONE)
         most = own * scale / market.weight[i]
         more = [sum(map(mul, row, of)) * most.denominator > most.numerator * by for of, by in bundles]
         others = [other for other in users if more[other]]  # it gets more there, if it may use all of it
-        slow += len(others) if market.demand[i] < inf else 0
-        within(slow * (10 + 2 * len(row)), MOST_COMPARED, "envy_freeness", STEPS)
+        slow = len(others) if market.demand[i] < inf else 0
+        spend(slow * (10 + 2 * len(row)), MOST_COMPARED, "envy_freeness", STEPS)
         envies = (own < market.out_of_shares(shares, i, other) for other in others)
         if others and (market.demand[i] == inf or any(envies)):
             return False
@@ -184,17 +184,13 @@ def dominance(data: Entry) -> Proved:
     if not market.feasible(better):
         raise Rejected("the better allocation is not feasible")
     if told["optima"].value is None:
-        what, pairs = "the allocation", list(zip(shares, better, strict=True))
-        worst = [gain_at_all(market, i, *pair) for i, pair in enumerate(pairs)]
+        what, both = "the allocation", zip(shares, better, strict=True)
+        worst = [gain_at_all(market, i, *pair) for i, pair in enumerate(both)]
         gains, helps = [least for least, _ in worst], [surely for _, surely in worst]
     else:
-        ranges = [decided(each) for each in told["optima"].items()]
-        wanted = [(market, SENSES[0], market.throughput_of(i)) for i in range(len(shares))]
-        found = [(each.subject, each.range.sense, each.range.weights) for each in ranges if each.range]
-        if found != wanted or len({(each.policy, each.told) for each in ranges}) != 1:
-            raise Rejected("each user's most at any optimum of one policy, told alike, is needed, in order")
-        what, now = f"any optimum of {ranges[0].named}", [each.range.value for each in ranges if each.range]
-        gains = [after - before for before, after in zip(now, market.worths(better), strict=True)]
+        named, most = _most_of_each(told["optima"].items(), market)
+        what, pairs = f"any optimum of {named}", zip(most, market.worths(better), strict=True)
+        gains = [after - before for before, after in pairs]
         helps = [gain > 0 for gain in gains]
     if not (min(gains) >= 0 and any(helps)):
         raise Rejected("somebody loses, or nobody gains")
@@ -202,6 +198,23 @@ def dominance(data: Entry) -> Proved:
     said = f"{what} is not Pareto-efficient: {market.users[who]!r} could get {shown(gains[who])} more"
     said += ", or any more, at all speedups within the bounds" if market.bounds else ""
     return Proved(said, market, shares if told["optima"].value is None else None)
+
+
+def _most_of_each(ranges: list[Entry], market: Market) -> tuple[str, list[Fraction]]:
+    """Return a policy, and the most that each user gets at any of its optima."""
+    needed = Rejected("each user's most at any optimum of one policy, told alike, is needed, in order")
+    if len(ranges) != len(market.users) or any(
+        asked_of(each) != (market, SENSES[0], market.throughput_of(i)) for i, each in enumerate(ranges)
+    ):
+        raise needed  # before any of them is decided
+    most, policies = list[Fraction](), set[tuple[str, str, str]]()
+    for each in ranges:  # one at a time: each holds a program
+        found = decided(each)
+        policies.add((found.named, found.policy, found.told))
+        most += [found.range.value] if found.range else []
+    if len(policies) != 1:
+        raise needed
+    return policies.pop()[0], most
 
 
 def pareto_weights(data: Entry) -> Proved:
@@ -231,6 +244,8 @@ def misreport(data: Entry) -> Proved:
         raise Rejected("what a user gains whose speedups are not known is not decided")
     known = {user: ends for user, ends in market.bounds.items() if user != i}
     reported = replace(market, speedup=[*market.speedup[:i], report, *market.speedup[i + 1 :]], bounds=known)
+    if [asked_of(told[key])[0] for key in ("truth", "lie")] != [market, reported]:  # before any is decided
+        raise Rejected("the decisions are not on the truth and on the misreport")
     before, after = decided(told["truth"]), decided(told["lie"])
     if [(each.subject, each.policy) for each in (before, after)] != [(market, policy), (reported, policy)]:
         raise Rejected("the decisions are not on the truth and on the misreport, or another policy's")

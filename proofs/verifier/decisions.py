@@ -12,7 +12,6 @@ from .entitled import read_entitled
 from .faces import best
 from .market import ONE, ZERO, Market, Table, dot, read_market, read_table, table_shown
 from .programs import (
-    MOST_TERMS,
     PROGRAMS,
     SENSES,
     Row,
@@ -28,13 +27,15 @@ from .programs import (
     sharing_with,
     throughput,
 )
-from .reading import Entry, Rejected, Unreadable, brief, require, shown, summed, within
+from .reading import Budget, Entry, Rejected, Unreadable, brief, require, shown, summed
 from .standing import SAID, cap_kept, guarantee_kept
 from .statements import Decision, Range, read_allocation, require_bound, require_feasible
 from .trading import trades_due
 
 #: Parts that are roots are rounded down to a multiple of this.
 GRAIN = Fraction(1, 10**12)
+#: Users and types among which trades are looked for.
+MOST_PAIRS = 2 * 10**8
 #: Weights are powers; higher ones would make numbers of millions of digits.
 MOST_POWER = 64
 #: Squares of the bits of products of powers, together: more would take minutes.
@@ -97,12 +98,10 @@ def levels(data: Entry) -> Decision:
     rounds, had, fixed = told["rounds"].items(), [ZERO] * len(users), set[int]()
     rates = [row.numbers(len(users)) for row in told["rates"].items(len(rounds))] if rated else []
     notes += [f"the rates are, in each round, {table_shown(rates)}"] if rates else []
-    size = sum(len(row.terms.items()) for row in program.rows.values()) + len(users) * (8 - len(market.types))
-    within(len(rounds) * size, 5 * MOST_TERMS, told["rounds"].place, "terms of programs")
     for at, this in enumerate(entry.fields("level fixed duals") for entry in rounds):
         level, duals = this["level"].number(), read_duals(this["duals"])
         rate = rates[at] if rated else [ZERO if i in fixed else ONE for i in users]
-        x = point_of(shares, Entry({"least_ratio": this["level"].value}))
+        x = point_of(shares, this.of({"least_ratio": this["level"].value}, ""))
         rising(program, market, fair, had, rate).optimum(x, duals)
         new = {name.position(market.users) for name in this["fixed"].items()}
         held_down = {key[1] for key, y in duals.items() if key[0] == "least_ratio" and y and rate[key[1]]}
@@ -127,7 +126,7 @@ def levels(data: Entry) -> Decision:
 def read_whole(entry: Entry) -> Market:
     """Return a market with its entitlements, and with the bounds of speedups that are not known."""
     market, place = read_market(entry, whole=True), f"{entry.place}, entitlements"
-    owed = read_entitled(Entry(entry.value.get("entitlements"), place), market.users, market.types)
+    owed = read_entitled(entry.of(entry.value.get("entitlements"), place), market.users, market.types)
     return replace(market, entitled=owed)
 
 
@@ -249,7 +248,7 @@ def partial(data: Entry) -> Decision:
         without = market.without(i)
         rest = _bundles(apart.fields("allocation prices"), without) if without.users else []
         others = zip(before[:i] + before[i + 1 :], without.worths(rest), strict=True)
-        ratio = product([now / then for now, then in others], power[:i] + power[i + 1 :], len(shares))
+        ratio = product([now / then for now, then in others], power[:i] + power[i + 1 :], data.budget)
         if not (part[i] > 0 and part[i] ** power[i] <= ratio < (part[i] + GRAIN) ** power[i]):
             raise Rejected("a user keeps another part")
         if shares[i] != [part[i] * share for share in whole[i]]:
@@ -267,10 +266,10 @@ def powers_of(weights: list[Fraction]) -> list[int]:
     return powers
 
 
-def product(of: list[Fraction], powers: list[int], times: int) -> Fraction:
-    """Return a product of powers; as many ``times`` something like it is asked for."""
+def product(of: list[Fraction], powers: list[int], budget: Budget) -> Fraction:
+    """Return a product of powers."""
     bits = sum(max(x.numerator, x.denominator).bit_length() * p for x, p in zip(of, powers, strict=True))
-    within(times * bits**2, MOST_STEPS, "a product of powers", "steps")
+    budget.spend(bits**2, MOST_STEPS, "a product of powers", "steps")
     return prod((x**p for x, p in zip(of, powers, strict=True)), start=ONE)
 
 
@@ -286,7 +285,7 @@ def trace(data: Entry) -> Decision:
     held, traded = market.equal_split(), told["trades"].value is not None
     if traded:
         pairs = (len(market.users) * len(market.types)) ** 2
-        within(pairs, 50 * MOST_TERMS, "trades", "pairs of users and of types")
+        data.budget.spend(pairs, MOST_PAIRS, "trades", "pairs of users and of types")
         _replay(told["trades"].items(), trades_due(market, held))
     if shares != held:
         raise Rejected("the trades that are told lead elsewhere")
@@ -310,11 +309,16 @@ def _replay(told: list[Entry], due: Iterator[list[Any]]) -> None:
 
 
 # -- ranges over optima ------------------------------------------------------------------------------------
+EXTREME = "of sense weights allocation value duals"
+
+
 def extreme(data: Entry) -> Decision:
     """Over all optima of a decision, a sum of weights times shares goes to the value, and no further."""
-    told = data.fields("of sense weights allocation value duals", "variables")
+    told = data.fields(EXTREME, "variables")
+    if rule_of(told["of"])[0] is extreme:  # before any of them is decided
+        raise Rejected("a range leaves no choice over which a range is certified")
     found, sense = decided(told["of"]), told["sense"].choice(SENSES)
-    if found.range or found.optima is None:
+    if found.optima is None:
         raise Rejected(f"{found.named} leaves no choice over which a range is certified")
     market, program = found.subject, found.optima
     sign, most = (1, "maximum") if sense == "maximize" else (-1, "minimum")
@@ -344,14 +348,20 @@ DECISIONS: dict[str, Callable[[Entry], Decision]] = {
 
 def decided(entry: Entry) -> Decision:
     """Return the decision that a certificate inside of another proves."""
+    rule, body = rule_of(entry)
+    return rule(body)
+
+
+def rule_of(entry: Entry) -> tuple[Callable[[Entry], Decision], Entry]:
+    """Return what decides a certificate inside of another, and what it says."""
     kind, body = opened(entry)
     if kind == "bound" and "shares" in body.value:
-        return embedded(body)
+        return embedded, body
     if kind == "bound":
         raise Rejected(f"{entry.place}: a bound on a bare program does not say whose shares it decides")
     if kind not in DECISIONS:
         raise Rejected(f"{entry.place}: {brief(kind)} is no decision")
-    return DECISIONS[kind](body)
+    return DECISIONS[kind], body
 
 
 def opened(entry: Entry) -> tuple[str, Entry]:
@@ -361,4 +371,15 @@ def opened(entry: Entry) -> tuple[str, Entry]:
         raise Unreadable(f"{entry.place or 'certificate'}: it has no keys schema and certificate")
     entry["schema"].version()
     rest = {key: value for key, value in data.items() if key not in ("schema", "certificate")}
-    return entry["certificate"].text(), Entry(rest)
+    return entry["certificate"].text(), entry.of(rest, "")
+
+
+def asked_of(entry: Entry) -> tuple[Market, object, Table]:
+    """Return the market that a decision is on, and of a range its sense and weights; nothing is decided."""
+    rule, body = rule_of(entry)
+    sense, weights = "", None
+    if rule is extreme:
+        body = body.fields(EXTREME, "variables")
+        sense, weights, (_, body) = body["sense"].value, body["weights"], rule_of(body["of"])
+    market = read_whole(body.by_name().get("market", body.of(None, "market")))
+    return market, sense, read_table(weights, market) if weights else []

@@ -39,7 +39,7 @@ def pareto_efficiency(market: Market, shares: Table) -> bool:
     legs = {(a, b): _rates(market, held, a, b) for a in traded for b in traded if a != b}
     rates = [rate for leg in legs.values() for rate, _ in leg]
     bits = max((max(rate.numerator, rate.denominator).bit_length() for rate in rates), default=0)
-    within(bits * 4 ** len(traded), MOST_BITS, "pareto_efficiency", "bits in all cycles")
+    market.budget.spend(bits * 4 ** len(traded), MOST_BITS, "pareto_efficiency", "bits in all cycles")
     return not any(
         _pays([legs[cycle[at - 1], cycle[at]] for at in range(length)])
         for length in range(2, len(traded) + 1)

@@ -46,9 +46,13 @@ def decide(path: Path, tolerance: Fraction | None = None) -> tuple[list[str], st
     raise Unreadable(f"it is no certificate, no run and no schedule: it holds {held}")
 
 
-def report(path: Path, tolerance: Fraction | None = None) -> tuple[int, list[str]]:
-    """Return the exit status of a file, and the lines to print about it."""
+def report(path: Path, tolerance: Fraction | None = None, given: Path | None = None) -> tuple[int, list[str]]:
+    """Return the exit status of a file, and the lines to print about it.
+
+    Of a folder that was ``given`` only regular files are opened: a pipe would be waited for without end.
+    """
     try:
+        require(given in (None, path) or path.is_file(), "skipped", "of a folder, only files are opened")
         violations, statement = decide(path, tolerance)
     except Unreadable as why:
         return UNREADABLE, [f"cannot be read: {why}"]
@@ -70,7 +74,7 @@ def printed(path: Path, line: str) -> str:
 def files(path: Path) -> Iterator[Path]:
     """Yield a file; for a folder, the files in it with the right suffixes, or itself where it has none."""
     found = sorted(path.rglob("*")) if path.is_dir() else []
-    yield from [each for each in found if each.name.endswith(SUFFIXES)] or [path]
+    yield from [each for each in found if each.name.endswith(SUFFIXES) and not each.is_dir()] or [path]
 
 
 def small_number(text: str) -> Fraction:
@@ -86,8 +90,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("file", nargs="+", type=Path, help="certificates, runs, schedules, or folders")
     parser.add_argument("--tolerance", type=small_number, help="by default 0 for runs and 1e-9 for schedules")
     asked, worst = parser.parse_args(arguments), FINE
-    for path in (each for named in asked.file for each in files(named)):
-        status, said = report(path, asked.tolerance)
+    for given, path in ((named, each) for named in asked.file for each in files(named)):
+        status, said = report(path, asked.tolerance, given)
         worst = max(worst, status)
         for line in said:
             print(printed(path, line), flush=True)

@@ -13,8 +13,8 @@ from math import inf
 from . import programs
 from .decisions import powers_of, product
 from .market import MOST_SHOWN, ONE, ZERO, Market, digest_of, dot, read_market, read_table, row_shown
-from .programs import MOST_TERMS, Key, Program, Row, throughput
-from .reading import Entry, Rejected, shown, summed, within
+from .programs import Key, Program, Row, throughput
+from .reading import Entry, Rejected, shown, summed
 from .statements import Proved
 
 Rows = dict[Key, Row]
@@ -53,13 +53,12 @@ RELAXED: dict[str, tuple[Callable[[Market, list[Fraction], Fraction], Rows], str
 
 @dataclass
 class Tradeoff:
-    """A goal against a property at so many points; ``fair`` is what equal shares are worth."""
+    """A goal against a property; ``fair`` is what equal shares are worth."""
 
     market: Market
     fair: list[Fraction]
     goal: str
     name: str
-    points: int
 
     def program(self, epsilon: Fraction) -> Program:
         """Return the program in which the property fails by epsilon at most."""
@@ -70,7 +69,7 @@ class Tradeoff:
 
     def product(self, of: list[Fraction]) -> Fraction:
         """Return the product of users' numbers, to powers in proportion to their weights."""
-        return product(of, powers_of(self.market.weight), self.points)
+        return product(of, powers_of(self.market.weight), self.market.budget)
 
     def point(self, told: Entry, efficient: tuple[list[Fraction], Fraction] | None) -> list[Fraction]:
         """Return an epsilon, and a value that an allocation reaches there."""
@@ -108,10 +107,7 @@ def frontier(data: Entry) -> Proved:
     goal, name = told["goal"].choice(GOALS), told["property"].choice(RELAXED)
     market, entries = read_market(told["market"]), told["points"].items()
     fair = [market.equal_share(i) for i in range(len(market.users))]
-    this = Tradeoff(market, fair, goal, name, len(entries))
-    rows = this.program(ZERO).rows.values()
-    size = 3 * sum(len(row.terms.items()) for row in rows)  # of a point and its line
-    within(len(entries) * size, MOST_TERMS, told["points"].place, "terms of programs")
+    this = Tradeoff(market, fair, goal, name)
     proved = told["weights"].value is not None or name == EFFICIENT
     efficient = programs.priced(told, market) if proved else None
     entries = [each.fields("epsilon value allocation", "variables") for each in entries]

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import inf
 
 from .market import ZERO, exactly
-from .programs import MOST_TERMS, at_most
+from .programs import MOST_STEPS, at_most
 from .reading import Entry, Number, Rejected, digest, shown, summed, within
 from .statements import Proved, require_bound
 
@@ -33,6 +33,7 @@ class Round:
         That is a toll, and for each GPU a price less a reward. An assignment costs no less than its jobs with
         that, less all GPUs' prices, plus the reward of the least, less the most that tolls can add up to.
         """
+        told.budget.spend(1 + sum(len(row) for _, row in self.jobs), MOST_STEPS, "cases", "types of jobs")
         prices = [each.amount() for each in told["prices"].items(len(self.capacity))]
         reward, tolls = told["reward"].amount(), dict[Kind, Fraction]()
         for gang, i, toll in (each.items(3) for each in told["tolls"].or_none()):
@@ -96,7 +97,6 @@ def gangs(data: Entry) -> Proved:
 def _require_bounded(left: Round, told: Entry, less: Callable[[Fraction], bool]) -> None:
     """Follow the cases. Each is bounded, or split: at most so many gangs of a kind, and then more of them."""
     cases, waiting = told.items()[::-1], list[Limits]([{}])
-    within(len(cases) * (1 + sum(len(row) for _, row in left.jobs)), 5 * MOST_TERMS, told.place, "terms")
     while cases and waiting:
         each, limits = cases.pop(), waiting.pop()
         case = each.fields("", "split prices reward tolls")

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from .reading import Entry, Number, digest, distinct, require, shown, summed
+from .reading import Budget, Entry, Number, digest, distinct, require, shown, summed
 
 if TYPE_CHECKING:
     from .entitled import Entitled
@@ -38,6 +38,7 @@ class Market:
     demand: list[Number]
     entitled: Entitled | None = None
     bounds: dict[int, list[Bound]] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget, compare=False)  #: of the file that it is from
 
     @cached_property
     def weights(self) -> Fraction:
@@ -178,6 +179,7 @@ def read_market(entry: Entry, *, whole: bool = False) -> Market:
         capacity=told["capacity"].numbers(len(types)),
         weight=[_amount_or(ONE, user["weight"]) for user in users],
         demand=[_amount_or(inf, user["demand"]) for user in users],
+        budget=entry.budget,
     )
     require(users and types, entry.place, "there are no users, or no types")
     require(min(market.capacity) >= 0, entry.place, "a capacity is negative")

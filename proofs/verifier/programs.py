@@ -7,7 +7,7 @@ optimal. The programs of policies are written down here from the market; a polic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import permutations
@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .market import MOST_SHOWN, ONE, ZERO, Market, Table, digest_of, exactly, table_shown
-from .reading import Entry, Number, Rejected, brief, digest, require, shown, summed, within
+from .reading import Budget, Entry, Number, Rejected, brief, digest, require, shown, summed, within
 
 if TYPE_CHECKING:
     from .entitled import Entitled
@@ -24,22 +24,38 @@ Key = tuple[Any, ...]  #: the name of a row or variable: a word, and positions c
 Terms = dict[Key, Fraction]  #: a sum of variables, each times a number
 Point = dict[Key, Fraction]  #: a value for each variable
 SENSES = ("maximize", "minimize")
-#: Rows of more terms in all are not written down: they would take more than half a minute, and a gigabyte.
-MOST_TERMS = 4 * 10**6
+#: Envy rows of more terms are not written down: they would take half a gigabyte.
+MOST_TERMS = 2 * 10**7
+#: So many terms of rows and bounds of variables are looked at for one file, which takes about a minute.
+MOST_STEPS = 25 * 10**6
 
 
-class Envy(NamedTuple):
+@dataclass(slots=True)
+class Envy:
     """What a user gets, less what it would get out of another's shares: a name for one of very many rows."""
 
     market: Market
     user: int
     other: int
 
+    def __len__(self) -> int:
+        """Return the most terms that there may be."""
+        return 2 * len(self.market.types)
+
     def items(self) -> list[tuple[Key, Fraction]]:
         """Return the variables with their numbers, worked out anew."""
         scale = -self.market.weight[self.user] / self.market.weight[self.other]
         theirs = throughput(self.market, self.user, self.other, scale)
         return [*throughput(self.market, self.user).items(), *theirs.items()]
+
+    def at(self, x: Point) -> Fraction:
+        """Return the sum at a point."""
+        row, weight = self.market.speedup[self.user], self.market.weight
+        mine, theirs = (
+            summed(speed * x["share", i, j] for j, speed in enumerate(row) if speed and x["share", i, j])
+            for i in (self.user, self.other)
+        )
+        return mine - weight[self.user] / weight[self.other] * theirs
 
 
 class Row(NamedTuple):
@@ -60,9 +76,16 @@ class Program:
     offset: Fraction = ZERO
     integers: set[Key] = field(default_factory=set)
     sign: int = 1  #: -1 where the program as written is minimised
+    budget: Budget = field(default_factory=Budget)  #: of the file that it is from
+
+    def look_at(self, rows: Iterable[Row]) -> None:
+        """Spend what it takes to look at some rows and at all variables."""
+        steps = len(self.bounds) + sum(len(row.terms) + 1 for row in rows)
+        self.budget.spend(steps, MOST_STEPS, "programs", "terms")
 
     def value(self, x: Point) -> Fraction:
         """Return the objective at a point. Errors: `Rejected` where the point is not feasible."""
+        self.look_at(self.rows.values())
         if x.keys() != self.bounds.keys():
             raise Rejected("the point does not give every variable a value")
         for key, (low, high) in self.bounds.items():
@@ -83,6 +106,7 @@ class Program:
         is infinite.
         """
         reduced, most = dict(self.cost), self.offset
+        self.look_at(self.rows[key] for key in duals if key in self.rows)
         for key, rate in duals.items():
             if key not in self.rows:
                 raise Rejected(f"there is no row {key_shown(key)}")
@@ -102,7 +126,7 @@ class Program:
     def keeping(self, objective: Fraction) -> Program:
         """Return the program of all points that are as good as ``objective``; nothing is maximised yet."""
         kept = Row(self.cost, objective - self.offset, inf)
-        return Program(self.bounds, self.rows | {("optimum",): kept}, {}, ZERO, self.integers)
+        return replace(self, rows=self.rows | {("optimum",): kept}, cost={}, offset=ZERO, sign=1)
 
     def __str__(self) -> str:
         """Name a bare program: its digest and its size."""
@@ -120,6 +144,8 @@ class Program:
 
 def total(terms: Terms | Envy, x: Point) -> Fraction:
     """Return a sum of terms at a point."""
+    if isinstance(terms, Envy):
+        return terms.at(x)
     return summed(rate * x[key] for key, rate in terms.items() if x[key])
 
 
@@ -170,7 +196,7 @@ def read_program(entry: Entry) -> Program:
     """Return a program as it was written: variables are ("x", position), rows ("row", position)."""
     told = entry.fields("sense offset variables rows")
     sign = 1 if told["sense"].choice(SENSES) == "maximize" else -1
-    program = Program(offset=sign * told["offset"].number(), sign=sign)
+    program = Program(offset=sign * told["offset"].number(), sign=sign, budget=entry.budget)
     for j, each in enumerate(told["variables"].items()):
         variable = each.fields("cost lower upper integer")
         program.bounds["x", j] = _sides(variable)
@@ -212,7 +238,7 @@ def sharing(market: Market) -> Program:
     The variable ("share", i, j) is how many GPUs of type j user i holds.
     """
     users, types = range(len(market.users)), range(len(market.types))
-    program = Program()
+    program = Program(budget=market.budget)
     for i in users:
         for j in types:
             program.bounds["share", i, j] = (0, inf if market.speedup[i][j] else 0)
@@ -220,6 +246,7 @@ def sharing(market: Market) -> Program:
         program.rows["capacity", j] = Row({("share", i, j): ONE for i in users}, -inf, market.capacity[j])
     for i in users:
         program.rows["demand", i] = Row({("share", i, j): ONE for j in types}, -inf, market.demand[i])
+    program.look_at(program.rows.values())
     return program
 
 
@@ -261,7 +288,8 @@ def oef_cooperative(market: Market) -> Program:
     """
     users = range(len(market.users))
     size = 2 * len(users) ** 2 * max(len(market.types), 5)  # a row takes as much memory as some terms
-    within(size, 5 * MOST_TERMS, "oef-cooperative", "terms of its envy rows")
+    within(size, MOST_TERMS, "oef-cooperative", "terms of its envy rows")
+    market.budget.spend(len(users) ** 2, MOST_STEPS, "oef-cooperative", "envy rows")
     program = max_efficiency(market)
     for i, other in permutations(users, 2):
         program.rows["envy_free", i, other] = Row(Envy(market, i, other), 0, inf)

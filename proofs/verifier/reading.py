@@ -16,7 +16,7 @@ import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -73,6 +73,20 @@ def within(amount: int, most: Number, place: str, what: str) -> None:
     require(amount <= most, place, f"{shown(amount)} {what} are too many to decide; the limit is {most}")
 
 
+@dataclass
+class Budget:
+    """What deciding one file takes, however much is nested in it: each limit alone would use all of it up."""
+
+    spent: Fraction = Fraction(0)
+
+    def spend(self, amount: int, most: int, place: str, what: str) -> None:
+        """Take ``amount`` of ``what``, or refuse it where the file has not so much left."""
+        beside = " beside what was decided before" if self.spent else ""
+        self.spent += Fraction(amount, most)
+        otherwise = f"{shown(amount)} {what} are too many to decide{beside}; the limit is {most}"
+        require(self.spent <= 1, place, otherwise)
+
+
 def whole(written: str, place: str, most: int = MOST_DIGITS) -> int:
     """Return the integer that a string of at most so many digits stands for."""
     require(_WHOLE.fullmatch(written), place, f"{brief(written)} is no integer")
@@ -85,7 +99,8 @@ def summed(values: Iterable[Fraction]) -> Fraction:
     found = Fraction(0)
     for value in values:
         found += value
-        within(found.denominator.bit_length(), MOST_BITS, "arithmetic", "bits of a sum")
+        if (bits := found.denominator.bit_length()) > MOST_BITS:
+            within(bits, MOST_BITS, "arithmetic", "bits of a sum")
     return found
 
 
@@ -96,14 +111,19 @@ class Entry:
     value: Any
     place: str = ""
     floats: bool = False  #: whether numbers in it may be floats
+    budget: Budget = field(default_factory=Budget)  #: that of the file
 
     def __getitem__(self, key: str) -> Entry:
         """Return what stands under a key of an object that `fields` has checked."""
-        return Entry(self.value[key], f"{self.place}, {key}" if self.place else key, self.floats)
+        return self.of(self.value[key], f"{self.place}, {key}" if self.place else key)
+
+    def of(self, value: Any, place: str) -> Entry:
+        """Return something else that the same file says, and where."""
+        return Entry(value, place, self.floats, self.budget)
 
     def at(self, place: str) -> Entry:
         """Return the same under the name of another place."""
-        return Entry(self.value, place, self.floats)
+        return self.of(self.value, place)
 
     def odd(self, what: str) -> Unreadable:
         """Return the error that the entry is not what it should be."""
@@ -178,12 +198,12 @@ class Entry:
     def _each(self, length: int | None) -> Iterator[Entry]:
         found = self._of(list, "no list")
         require(length in (None, len(found)), self.place, f"it has {len(found)} entries and needs {length}")
-        return (Entry(each, f"{self.place}[{at}]", self.floats) for at, each in enumerate(found))
+        return (self.of(each, f"{self.place}[{at}]") for at, each in enumerate(found))
 
     def by_name(self) -> dict[str, Entry]:
         """Return what an object with any keys holds; nothing for null."""
         data = {} if self.value is None else self._of(dict, "no object")
-        return {key: Entry(each, f"{self.place}, {brief(key)}", self.floats) for key, each in data.items()}
+        return {key: self.of(each, f"{self.place}, {brief(key)}") for key, each in data.items()}
 
     def or_none(self) -> list[Entry]:
         """Return the entries of a list; none for null."""
@@ -198,7 +218,7 @@ class Entry:
         if missing or unknown:
             said = f"missing keys: {', '.join(missing)}; unknown keys: {brief(unknown)}"
             raise Unreadable(f"{self.place or 'document'}: {said}")
-        return Entry(dict.fromkeys(may) | data, self.place, self.floats)
+        return self.of(dict.fromkeys(may) | data, self.place)
 
     def version(self, known: int = 1) -> None:
         """Refuse a version of the format that is not the one ``known``."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from .entitled import Entitled, Gang, apart, asks, cuts, plus, told, uses
 from .market import ZERO, Market, Table, dot, minus
-from .reading import MOST_COMPARED, STEPS, Number, Rejected, summed, within
+from .reading import MOST_COMPARED, STEPS, Number, Rejected, summed
 
 #: The most GPUs, times gangs, for which gangs are chosen.
 MOST_SUMS = 2**34
@@ -159,12 +159,11 @@ def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
             short = {c for c, most in needs if most > max(sure[pair[c]], stands.idle(*pair[c]))}
             for c, most in needs:
                 waits[pair[c]] += [most] if short <= {c} else []
-    work = 0
     for i, c in (each for each in pairs if min(sure[each], lent[each[1]][each[0]]) > 0):
         first = min(owed.held[i][c], stands.held[i][c] + sure[i, c])  # what is held now precedes what waits
         over, gangs = stands.held[i][c] - first, waits[i, c]
-        work += min(floor(over + sure[i, c]), sum(gangs)) * len(gangs) if over > 0 else 0
-        within(work, MOST_SUMS, "entitlements", "GPUs for which gangs are chosen, times gangs")
+        work = min(floor(over + sure[i, c]), sum(gangs)) * len(gangs) if over > 0 else 0
+        market.budget.spend(work, MOST_SUMS, "entitlements", "GPUs for which gangs are chosen, times gangs")
         if not told_of or over < 0 or fits_between(gangs, over, over + sure[i, c]):
             return False
     return True
@@ -218,7 +217,7 @@ def peers(market: Market, shares: Table) -> Iterator[tuple[int, list[Fraction]]]
     sure = [[ZERO if owes == inf else Fraction(min(x, owes, most)) for x, owes, most in row] for row in ends]
     place = list(zip(owed.over, owed.tier, strict=True))
     pairs = sum(many**2 for many in Counter(place[: len(users)]).values())
-    within(pairs * (20 + 4 * len(market.types)), MOST_COMPARED, "peers", STEPS)
+    market.budget.spend(pairs * (20 + 4 * len(market.types)), MOST_COMPARED, "peers", STEPS)
     for i, other in ((i, other) for i in users for other in users if place[i] == place[other]):
         scale = market.weight[i] / market.weight[other]
         held = [g + scale * (x - own) for g, x, own in zip(sure[i], shares[other], sure[other], strict=True)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from time import process_time
 
 import pytest
 
@@ -11,6 +10,10 @@ from fairopt.audit import audit
 from fairopt.models import Kueue
 from fairopt.models.kueue.state import Preempts
 from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.testing.counted_steps import CountedSteps
+
+#: The most steps: what takes time that grows with the square takes more.
+STEPS = 200_000_000
 
 
 def cluster(queues: int, running: int, pending: int, types: int = 10) -> Market:
@@ -45,20 +48,17 @@ def test_of_many_users_only_what_is_asked_for_is_done() -> None:
 @pytest.mark.slow
 def test_two_thousand_queues_with_fifty_thousand_gangs_that_wait() -> None:
     market = cluster(2_000, 20_000, 50_000)
-    begun = process_time()
-    found = audit(market, importer="kueue")
+    with CountedSteps(STEPS):
+        found = audit(market, importer="kueue")
     assert [each.policy for each in found.alternatives] == ["kueue"]
     assert found.guarantees
-    assert process_time() - begun < 20  # measured: 8
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fair", "most"), [(False, 20), (True, 30)])  # measured: 6 and 11 on a busy machine
-def test_kueue_preempts_on_two_thousand_queues(fair: bool, most: float) -> None:
+@pytest.mark.parametrize("fair", [False, True])
+def test_kueue_preempts_on_two_thousand_queues(fair: bool) -> None:
     market = cluster(2_000, 20_000, 50_000)
     policy = Kueue(fair_sharing=fair, reclaim_within_cohort=Preempts.ANY, within_cluster_queue=Preempts.LOWER_PRIORITY)
-    begun = process_time()
-    _, grounds = policy.compute(market, None)
-    spent = process_time() - begun
+    with CountedSteps(STEPS):
+        _, grounds = policy.compute(market, None)
     assert len(grounds.stopped) > 1_000
-    assert spent < most, spent

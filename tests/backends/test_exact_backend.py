@@ -118,12 +118,9 @@ def envy_free(users: int, types: int, seed: int) -> Program:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_cooperative_oef_is_exact_in_well_under_a_second(seed):
+def test_cooperative_oef_is_exact_without_pivots(seed):
     program = envy_free(20, 4, seed)
-    Exact().solve(envy_free(2, 2, 0))  # the imports are not what is timed
-    began = time.perf_counter()
     solution = Exact().solve(program)
-    assert time.perf_counter() - began < 2  # measured: 0.1 s; the rest is for a slow machine
     assert program.violations(solution.x) == {}
     assert float(solution.objective) == pytest.approx(Highs().solve(program).objective)
     assert "after 0 refinements and 0 exact pivots" in solution.raw_status

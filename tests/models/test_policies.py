@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from time import process_time
 from typing import Any
 
 import numpy as np
@@ -74,9 +73,8 @@ class Deaf(EqualSplit):
     name = "deaf"
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, None]:
-        until = process_time() + (1.5 if len(problem.users) == 100 else 0)
-        while process_time() < until:
-            pass
+        for number in range(1_500_000 if len(problem.users) == 100 else 0):
+            abs(number)
         return super().compute(problem, state)
 
 
@@ -225,7 +223,7 @@ class Misquoting(MaxMin):
         (Overclaiming, "examples hold exactly"),
         (Unrefuted, "refuted claims stay refuted"),
         (UnitFree, "units do not matter"),
-        (Deaf, "is stopped within a second"),
+        (Deaf, "looks often at the clock"),
         (Hasty, "keeps time limits"),
         (Boasting, "what was proven by then is true"),
         (Unbracketed, "methods bracket the exact optimum"),

@@ -204,3 +204,30 @@ def test_a_tolerance_may_be_written_in_capitals_and_the_help_says_what_is_decide
     with pytest.raises(SystemExit):
         front.main(["--help"])
     assert "It decides certificates, recorded runs and schedules" in capsys.readouterr().out
+
+
+# -- of a folder, only regular files are opened -------------------------------------------------------------
+@pytest.mark.parametrize("command", [[sys.executable, VERIFIER], [sys.executable, "-m", "fairopt", "check"]])
+def test_a_pipe_in_a_folder_is_named_and_nobody_waits_for_it(command: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "good.json").write_text(json.dumps(EFFICIENT), encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "link.json").symlink_to(tmp_path / "pipe.json")
+    (tmp_path / "notes").mkdir()
+    ran = subprocess.run([*command, tmp_path], capture_output=True, text=True, check=False, timeout=60)
+    said = ran.stdout.splitlines()
+    assert ran.returncode == front.UNREADABLE
+    assert "good.json: accepted: " in said[0]
+    assert [Path(line.partition(": ")[0]).name for line in said[1:]] == ["link.json", "pipe.json"]
+    assert all(line.endswith("skipped: of a folder, only files are opened") for line in said[1:])
+
+
+@pytest.mark.parametrize("command", [[sys.executable, VERIFIER], [sys.executable, "-m", "fairopt", "check"]])
+def test_a_pipe_that_is_named_is_read(command: list[Any]) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w", encoding="utf-8") as stream:
+        stream.write(json.dumps(EFFICIENT))
+    ran = subprocess.run(
+        [*command, f"/dev/fd/{reader}"], capture_output=True, text=True, check=False, pass_fds=[reader], timeout=60
+    )
+    os.close(reader)
+    assert (ran.returncode, ": accepted: " in ran.stdout) == (front.FINE, True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction as F
 from random import Random
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,10 @@ from fairopt.policy import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.program import Array, fractions
+from fairopt.testing.counted_steps import CountedSteps
+
+#: The most steps: what takes time that grows with the square takes more.
+STEPS = 50_000_000
 
 USERS = ("A", "B")
 
@@ -172,7 +175,7 @@ def test_guarantees_are_refused_by_name() -> None:
 
 
 @pytest.mark.slow
-def test_fifty_thousand_gangs_of_two_thousand_users_are_decided_in_ten_seconds() -> None:
+def test_fifty_thousand_gangs_of_two_thousand_users_are_decided_in_few_steps() -> None:
     dice = Random(1)
     users, types = [f"u{i}" for i in range(2000)], [f"T{j}" for j in range(10)]
     owners = [dice.choice(users) for _ in range(50_000)]
@@ -186,7 +189,6 @@ def test_fifty_thousand_gangs_of_two_thousand_users_are_decided_in_ten_seconds()
     )
     owed = Entitlements.of(users, types, goods={Good("cpu", "all"): 300_000}, gangs=gangs)
     market = Market.of([[1] * 10] * 2000, [5000] * 10, users=users, types=types, entitlements=owed)
-    begun = perf_counter()
-    decision = allocate(DominantResourceFairness(), market)
-    assert perf_counter() - begun < 10
+    with CountedSteps(STEPS):
+        decision = allocate(DominantResourceFairness(), market)
     assert (decision.shares.sum(axis=0) <= 5000).all()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from random import Random
-from time import process_time
 from typing import Any
 
 import pytest
@@ -22,6 +21,10 @@ from fairopt.models.kai.pool import NodePool, Totals
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.program import INFINITY
+from fairopt.testing.counted_steps import CountedSteps
+
+#: The most steps: what takes time that grows with the square takes more.
+STEPS = 150_000_000
 
 HERE = Path(__file__).parent
 SAMPLES = HERE.parents[2] / "fairopt" / "datasets" / "clusters" / "kai"
@@ -209,7 +212,7 @@ def test_a_gang_that_may_run_in_two_pools_runs_in_one() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("everywhere", [False, True])
-def test_two_thousand_queues_and_fifty_thousand_gangs_take_ten_seconds(everywhere: bool) -> None:
+def test_two_thousand_queues_and_fifty_thousand_gangs_take_few_steps(everywhere: bool) -> None:
     """Of processor time: a tree of three levels, ten types; each queue in one pool, or gangs that may run in all."""
     draw, types = Random(0), [f"T{j}" for j in range(10)]
     users = [f"u{i}" for i in range(1790)]
@@ -245,8 +248,7 @@ def test_two_thousand_queues_and_fifty_thousand_gangs_take_ten_seconds(everywher
         gangs=gangs,
     )
     market = Market.of([[1] * 10] * len(users), [2000] * 10, users=users, types=types, entitlements=owed)
-    begun = process_time()
-    found = allocate(Kai(), market, exact=True)
-    assert process_time() - begun < 10
+    with CountedSteps(STEPS):
+        found = allocate(Kai(), market, exact=True)
     assert found.evidence.stopped
     assert len(found.evidence.waits) > 20_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +17,10 @@ from fairopt.policy.decide import decide
 from fairopt.problem import Gangs, Market
 from fairopt.problem.entitlements import Entitlements
 from fairopt.program import INFINITY
+from fairopt.testing.counted_steps import CountedSteps
+
+#: The most steps: what takes time that grows with the square takes more.
+STEPS = 50_000_000
 
 SAMPLES = Path(importer.__file__).parent.parent / "datasets" / "clusters" / "slurm"
 FILES = [SAMPLES / name for name in ("sshare.txt", "assoc.txt", "nodes.txt", "qos.txt", "jobs.txt")]
@@ -163,7 +166,7 @@ def test_decisions_keep_limits_and_are_the_same_in_floats(data: st.DataObject) -
 
 
 @pytest.mark.slow
-def test_2000_associations_10_types_and_50000_jobs_take_at_most_10_seconds() -> None:
+def test_2000_associations_10_types_and_50000_jobs_take_few_steps() -> None:
     types = [f"t{j}" for j in range(10)]
     groups = {f"g{i}": f"g{(i - 1) // 5}" for i in range(1, 300)}
     users = [f"u{i}" for i in range(1700)]
@@ -183,6 +186,5 @@ def test_2000_associations_10_types_and_50000_jobs_take_at_most_10_seconds() -> 
     )
     asked = Market.of([[1] * 10] * 1700, [2000] * 10, users=users, types=types, entitlements=owed)
     for policy in (SlurmFairTree(), SlurmMultifactor(backfill=True, weight_fairshare=1000, weight_age=10)):
-        begun = perf_counter()
-        decide(policy, asked)
-        assert perf_counter() - begun < 10
+        with CountedSteps(STEPS):
+            decide(policy, asked)

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.mechanisms import Design, Profiles, efficient_holders, fewest, refute
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.findings.truthful.chains import THREE_USERS, TWO_USERS, truthful_and_fair
 from fairopt.proofs.findings.truthful.efficient import possible_by_integers
 from fairopt.proofs.verify import verify
 from fairopt.properties import Answer, ParetoEfficiency
+from fairopt.properties.misreports.design import Design
+from fairopt.properties.misreports.efficient_rules import efficient_holders, fewest, refute
+from fairopt.properties.misreports.profiles import Profiles
 
 
 def given_out(random: np.random.Generator, held: Array) -> Array:

@@ -1,43 +1,27 @@
-"""`run`: a trace on a cluster under a policy, round after round."""
+"""The oracle of the engine: the game played plainly, over all jobs present in each round, one after the other."""
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice
 from math import floor
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from fairopt.backends import Method, Session, Solver
-from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
-from fairopt.policy.policy import require_policy
 from fairopt.policy.schedule import refuse_broken
-from fairopt.problem.cluster import Cluster
-from fairopt.problem.numbers import shown
-from fairopt.problem.queue import Queue, Spots
-from fairopt.problem.trace import Outage, Trace
-from fairopt.program import INFINITY, Number, cast, objects
-from fairopt.simulation.mechanics import Mechanics, length_of
-from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
-
-_log = logging.getLogger(__name__)
-
-#: After this many rounds in which nothing ran and nothing changed, the run is stalled.
-PATIENCE = 10_000
-
-
-class Stalled(FairoptError, RuntimeError):
-    """Jobs wait, but nothing runs and nothing will change; the message names the jobs.
-
-    >>> issubclass(Stalled, RuntimeError)
-    True
-    """
+from fairopt.problem import Cluster, Outage, Queue, Spots, Trace
+from fairopt.program import Number, cast, objects
+from fairopt.simulation import Change, JobRun, JobState, Mechanics, Round, Snapshot, begin
+from fairopt.simulation.engine import BEAT
+from fairopt.simulation.mechanics import length_of
+from fairopt.simulation.record import Changes, Placed
+from fairopt.simulation.rounds import check_goes_on, check_matches, refuse_stall
 
 
 def run(
@@ -52,26 +36,8 @@ def run(
     rounds: int | None = None,
     after: Snapshot | None = None,
 ) -> Iterator[Round]:
-    """Yield the record of each round until all jobs that can run are completed, or ``rounds`` of them are done.
-
-    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's best way; ``exact``
-    asks for one in rational numbers. ``after`` continues from a snapshot of the same trace, cluster and policy: the
-    rounds are those that the first run would have yielded. Rounds in which no job could run are skipped, but counted.
-    Jobs that fit no type are in every record's ``unschedulable`` from their arrival; a run ends when only they are
-    left.
-
-    Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
-    Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
-
-    >>> from fairopt.models import FirstInFirstOut
-    >>> from fairopt.datasets import philly_cluster, philly_trace
-    >>> trace, cluster = philly_trace(), philly_cluster()
-    >>> [record] = run(FirstInFirstOut(), trace, cluster, length=300, rounds=1)
-    >>> len(record.ran), record.waiting
-    (1, ())
-    """
-    require_policy(policy)
-    number = trace.jobs.arithmetic.number
+    """Yield the record of each round, as `fairopt.simulation.run` does, but for its ``changes``."""
+    number: type = Fraction if trace.jobs.exact else float
     step = length_of(length)
     check_matches(trace, cluster)
     if after is not None:
@@ -79,7 +45,6 @@ def run(
     own, kept = cluster.as_(number), mechanics or Mechanics()
     snapshot = begin(own, number) if after is None else after
     at = session(policy, backend, exact=exact)
-    _log.info("%s by %s: %d jobs on %d hosts", policy.name, at.solver.name, len(trace.jobs), len(cluster.hosts))
     done = 0
     while rounds is None or done < rounds:
         coming = next_queue(snapshot, trace, own, number(step))
@@ -88,7 +53,6 @@ def run(
         moved, queue = coming
         schedule, seconds = ask(policy, moved, queue, at)
         record = replace(advance(moved, trace, schedule, kept), seconds=seconds)
-        _log.debug("%r in %.3f s", record, seconds)
         refuse_stall(
             record.after, trace, record.policy, (job for job in record.waiting if job not in record.unschedulable)
         )
@@ -108,68 +72,8 @@ def ask(policy: Policy, snapshot: Snapshot, queue: Queue, at: Session) -> tuple[
     return replace(schedule, queue=queue), seconds
 
 
-def begin(cluster: Cluster, number: type = Fraction) -> Snapshot:
-    """Return the snapshot before anything happened.
-
-    >>> from fairopt.datasets import philly_cluster, philly_trace
-    >>> trace, cluster = philly_trace(), philly_cluster()
-    >>> begin(cluster).index
-    0
-    """
-    return Snapshot(0, number(0), 0, {}, (frozenset(),) * len(cluster.hosts))
-
-
-def check_matches(trace: Trace, cluster: Cluster) -> None:
-    """Refuse a trace whose throughputs are for other types, or whose outages are of other hosts."""
-    if trace.jobs.types != cluster.types:
-        raise BadInput(
-            f"throughputs for {', '.join(trace.jobs.types)}; the cluster has {', '.join(cluster.types)}",
-            place="types",
-            remedy="Read the trace with the cluster's types, in the cluster's order",
-        )
-    strange = [outage.host for outage in trace.outages if outage.host not in cluster.hosts]
-    if strange:
-        remedy = f"Hosts: {', '.join(cluster.hosts[:20])}"
-        raise BadInput(f"there is no host {strange[0]!r}", place="outages", remedy=remedy)
-
-
-def check_goes_on(after: Snapshot, trace: Trace, cluster: Cluster) -> None:
-    """Refuse a snapshot that clearly is not of this trace on this cluster, or whose numbers are none."""
-    told = [after.index, after.idle, after.now]
-    for each in after.present.values():
-        told += [each.remaining, each.attained, each.setup, each.lease, each.started or 0]
-        told += [gpus for _, gpus in each.last]
-    strange = [number for number in told if not number >= 0]  # NaN is caught as well
-    if strange or not after.now < INFINITY:
-        got = shown(strange[0] if strange else after.now)
-        remedy = "Go on from what the run has written, or begin anew"
-        raise BadInput(f"got {got} for a time, a number of rounds or GPUs, or work", place="snapshot", remedy=remedy)
-    hosts = [host for each in after.present.values() for host, _ in each.last]
-    rows = list(after.present)
-    if (
-        len(after.held) != len(cluster.hosts)
-        or not 0 <= after.arrived <= len(trace.jobs)
-        or not all(0 <= row < after.arrived for row in rows)
-        or not all(0 <= host < len(cluster.hosts) for host in hosts)
-    ):
-        raise BadInput(
-            f"it is of {len(after.held)} hosts and {after.arrived} jobs that arrived; "
-            f"there are {len(cluster.hosts)} hosts and {len(trace.jobs)} jobs",
-            place="snapshot",
-            remedy="Go on with the trace and the cluster that the run was begun with",
-        )
-
-
 def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> tuple[Snapshot, Queue] | None:
-    """Return the next round in which jobs can run or have just come, as snapshot and queue; None if there is none.
-
-    >>> from fairopt.datasets import philly_cluster, philly_trace
-    >>> trace, cluster = philly_trace(), philly_cluster()
-    >>> from fractions import Fraction
-    >>> moved, queue = next_queue(begin(cluster), trace, cluster, Fraction(300))
-    >>> len(queue)
-    1
-    """
+    """Return the next round in which jobs can run or have just come, as snapshot and queue; None if there is none."""
     queue = present(snapshot, trace, cluster, length)
     if len(queue.unschedulable) < len(queue) or len(queue) > len(snapshot.present):
         return snapshot, queue
@@ -192,20 +96,13 @@ def rounds_until(coming: Number, now: Number, length: Number) -> int:
 
 
 def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> Queue:
-    """Return the queue of the round after ``snapshot``: the jobs present, new arrivals included.
-
-    >>> from fairopt.datasets import philly_cluster, philly_trace
-    >>> trace, cluster = philly_trace(), philly_cluster()
-    >>> from fractions import Fraction
-    >>> len(present(begin(cluster), trace, cluster, Fraction(300)))
-    1
-    """
+    """Return the queue of the round after ``snapshot``: the jobs present, new arrivals included."""
     jobs, now = trace.jobs, snapshot.now
     arrived = bisect_right(jobs.arrival, now, lo=snapshot.arrived)
     fresh = range(snapshot.arrived, arrived)
     rows = [*snapshot.present, *fresh]
     there = jobs.take(rows)
-    number = jobs.arithmetic.number
+    number: type = Fraction if jobs.exact else float
     zero = number(0)
     new = [JobState(jobs.work[row], zero, zero, (), False, now, None) for row in fresh]
     standing = [*snapshot.present.values(), *new]
@@ -234,17 +131,7 @@ def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) 
 
 
 def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mechanics) -> Round:
-    """Return the record of the round in which ``schedule`` is carried out. Errors: `BrokenSchedule`.
-
-    >>> from fairopt.datasets import philly_cluster, philly_trace
-    >>> trace, cluster = philly_trace(), philly_cluster()
-    >>> from fractions import Fraction
-    >>> from fairopt import decide
-    >>> from fairopt.models import FirstInFirstOut
-    >>> queue = present(begin(cluster), trace, cluster, Fraction(300))
-    >>> advance(begin(cluster), trace, decide(FirstInFirstOut(), queue), Mechanics()).index
-    0
-    """
+    """Return the record of the round in which ``schedule`` is carried out. Errors: `BrokenSchedule`."""
     refuse_broken(schedule)
     queue = schedule.queue
     jobs, hosts = queue.jobs, queue.cluster.hosts
@@ -294,6 +181,7 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
             started=True,
             idle=0 if ran or fresh or changes_after(queue, trace) else snapshot.idle + 1,
         ),
+        changes=Changes(queue.index, queue.now, queue.end, fresh),
     )
 
 
@@ -356,11 +244,151 @@ def changes_after(queue: Queue, trace: Trace) -> bool:
     return any(queue.now < moment <= queue.end for each in trace.outages for moment in (each.begin, each.end))
 
 
-def refuse_stall(after: Snapshot, trace: Trace, policy: str, waiting: Iterable[str]) -> None:
-    """Raise `Stalled` where nothing has run for long, no job will arrive and no host will come back."""
-    if after.idle < PATIENCE or after.arrived < len(trace.jobs):
-        return
-    if any(outage.end > after.now and outage.end != float("inf") for outage in trace.outages):
-        return
-    jobs = ", ".join(islice(waiting, 5))
-    raise Stalled(f"{policy} has run nothing for {PATIENCE} rounds, with jobs waiting: {jobs}")
+@dataclass
+class _Running:
+    """How a job that runs goes on, unless something is said of it."""
+
+    lease: Number
+    setup: Number
+    speed: Number | None  # None: not known
+
+
+class Differences:
+    """What a round adds to what the rounds before it say; it remembers what the last one was like.
+
+    ``after`` is the snapshot that rounds of ``length`` go on from, None for the beginning. What the policy said before
+    is not in a snapshot: it is said again.
+    """
+
+    def __init__(
+        self, trace: Trace, cluster: Cluster, after: Snapshot | None = None, length: Number | None = None
+    ) -> None:
+        self._row = {name: row for row, name in enumerate(trace.jobs.names)}
+        self._host = {name: host for host, name in enumerate(cluster.hosts)}
+        self._running: dict[int, _Running] = {}
+        self._arrived = 0
+        self._down: frozenset[int] = frozenset()
+        self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
+        if after is not None and after.index and length is not None:
+            before = after.now - length
+            down = (each for each in trace.outages if each.begin <= before < each.end)
+            self._down, self._arrived = frozenset(self._host[each.host] for each in down), after.arrived
+            there = ((row, one) for row, one in after.present.items() if one.running)
+            self._running = {row: _Running(one.lease, one.setup, None) for row, one in there}
+            self._said = dict.fromkeys(self._said)
+
+    def of(self, record: Round, seconds: float | None = None) -> Changes:
+        """Return what changed in a round; ``seconds`` are what deciding took since the last changes that were used."""
+        ran = {self._row[each.job]: each for each in record.ran}
+        down, before = frozenset(self._host[name] for name in record.down), self._down
+        first, self._arrived, self._down = self._arrived, record.after.arrived, down
+        told = {row: each.lease for row, each in ran.items() if each.lease != self._unsaid(row, each, record)}
+        stopped = tuple(sorted(self._running.keys() - ran.keys()))
+        placed = tuple(self._placed(row, each, record) for row, each in ran.items() if not self._stays(row, each))
+        self._running = {
+            row: _Running(each.lease, record.after.present[row].setup, each.speed)
+            for row, each in ran.items()
+            if not each.completed and not each.lost
+        }
+        arriving = ((name, row) for name in record.arrived if (row := self._row[name]) >= first)
+        notes = {self._row[name]: text for name, text in record.notes.items()}
+        said: dict[str, Any] = {"costs": dict(record.costs), "notes": notes, "backend": record.backend}
+        new = {key: value for key, value in said.items() if value != self._said[key]}
+        self._said |= new
+        return Changes(
+            index=record.index,
+            begin=record.begin,
+            end=record.end,
+            arrived=range(first, record.after.arrived),
+            failed=tuple(sorted(down - before)),
+            back=tuple(sorted(before - down)),
+            unschedulable={row: record.unschedulable[name] for name, row in arriving if name in record.unschedulable},
+            stopped=stopped,
+            placed=placed,
+            leases=told,
+            completed={row: each.end for row, each in ran.items() if each.completed},
+            lost={row: each.end for row, each in ran.items() if each.lost},
+            seconds=record.seconds if seconds is None else seconds,
+            **new,
+        )
+
+    def _stays(self, row: int, ran: JobRun) -> bool:
+        """Whether a job goes on as it did; a model of a cluster of one's own may slow it down, or let it load again."""
+        before = self._running.get(row)
+        if ran.change is not Change.STAY or before is None or before.speed != ran.speed:
+            return False
+        return bool(ran.setup == min(before.setup, ran.end - ran.begin))
+
+    def _placed(self, row: int, ran: JobRun, record: Round) -> Placed:
+        after = record.after.present.get(row)
+        setup = ran.setup if after is None else after.setup if ran.lost else ran.setup + after.setup
+        spots: Spots = tuple((self._host[name], gpus) for name, gpus in ran.spots)
+        return Placed(row, spots, ran.change, setup, ran.speed)
+
+    def _unsaid(self, row: int, ran: JobRun, record: Round) -> Number:
+        """Return the lease of a job of which nothing is said: the one that it has, else the round."""
+        before = self._running.get(row)
+        goes_on = ran.change is Change.STAY and before is not None and before.lease > record.begin
+        return before.lease if before is not None and goes_on else record.end
+
+
+class Referee:
+    """A run with the interface of `fairopt.simulation.engine.Engine`, by the plain loop."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        trace: Trace,
+        cluster: Cluster,
+        *,
+        length: object,
+        mechanics: Mechanics | None = None,
+        backend: Solver | Method | None = None,
+        exact: bool = False,
+        rounds: int | None = None,
+        after: Snapshot | None = None,
+    ) -> None:
+        self._rounds = run(
+            policy,
+            trace,
+            cluster,
+            length=length,
+            mechanics=mechanics,
+            backend=backend,
+            exact=exact,
+            rounds=rounds,
+            after=after,
+        )
+        number: type = Fraction if trace.jobs.exact else float
+        self._differences = Differences(trace, cluster, after, number(length_of(length)))
+        self._after = begin(cluster, number) if after is None else after
+        self._stopped = False
+
+    @property
+    def index(self) -> int:
+        """The round that comes next."""
+        return self._after.index
+
+    def __iter__(self) -> Iterator[Changes]:
+        """Yield what changes; also a round without a change where the last one was long ago, and the last of all."""
+        last: Changes | None = None
+        seconds, said = 0.0, perf_counter()
+        for record in self._rounds:
+            self._after = record.after
+            seconds += record.seconds
+            last = self._differences.of(record, seconds)
+            if last.anything or self._stopped or perf_counter() - said > BEAT:
+                yield last
+                last, seconds, said = None, 0.0, perf_counter()
+            if self._stopped:
+                break
+        if last is not None:
+            yield last
+
+    def snapshot(self) -> Snapshot:
+        """Return how to go on after the last round."""
+        return self._after
+
+    def stop(self) -> None:
+        """Let the run end after the round that it is in."""
+        self._stopped = True

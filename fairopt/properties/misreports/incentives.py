@@ -1,4 +1,4 @@
-"""The search for the lie of a kind that pays most: by how many times it multiplies what its liars get.
+"""How much misreports pay: the search for the one of a kind that multiplies what its liars get by most.
 
 Gains are sought in floats. Where policy and market are exact, the best is rounded to simple fractions and decided
 again: its factor is then that of two exact decisions. What a search does not find may still be there; `at_most` bounds
@@ -15,17 +15,17 @@ import numpy as np
 
 from fairopt.discovery import AnyPolicy, policy_of, several
 from fairopt.errors import BadInput, NotSolved
-from fairopt.incentives.bounds import AtMost, at_most
-from fairopt.incentives.lies import AnyLieKind, Liars, Lie, LieKind, SpeedupReport, every_kind, kind_of
 from fairopt.numbers import FLOATS, RATIONALS
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
-from fairopt.problem.tables import few
 from fairopt.program import Array, Number, short_text
-from fairopt.properties import Effort
+from fairopt.properties.misreports.bounds import AtMost, at_most
 from fairopt.properties.misreports.exact_reports import exact_or_none, simplest
+from fairopt.properties.misreports.kinds import ANYTHING, Liars, MisreportKind, Rows, every_kind, kind_of, reached
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import ANYTHING, MisreportSearch
+from fairopt.properties.misreports.search import MisreportSearch
+from fairopt.properties.property import Effort
+from fairopt.report import few
 
 #: Larger markets (in users times types) are decided in floats only.
 EXACT_UP_TO = 250
@@ -35,19 +35,21 @@ LITTLE = 1e-7
 CLIMBERS, FIRST_STEP, LAST_STEP = 3, 0.3, 1e-4
 #: Relative widths in which simple fractions are sought.
 WIDTHS = (0.1, 0.01, 1e-4, 1e-7)
-#: An exact lie is good enough with this part of the best gain in floats.
+#: An exact misreport is good enough with this part of the best gain in floats.
 GOOD = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PaidLie:
-    """A lie and what it gives: ``factors`` by liar, true throughput after it over that of the truth.
+class PaidMisreport:
+    """A misreport and what it gives: ``factors`` by liar, true throughput after it over that of the truth.
 
-    ``exact`` says whether both decisions are.
+    ``told`` is the market that the policy decides, ``rows`` are those of each liar in it. ``exact`` says whether both
+    decisions are.
     """
 
-    kind: LieKind
-    lie: Lie
+    kind: MisreportKind
+    told: Market
+    rows: Rows
     factors: Mapping[int, Number]
     exact: bool
 
@@ -57,29 +59,28 @@ class PaidLie:
         return min(self.factors.values())
 
     def __repr__(self) -> str:
-        return f"<PaidLie: {self.kind.name}, {short_text(self.factor)} times, {'exact' if self.exact else 'in floats'}>"
+        how = "exact" if self.exact else "in floats"
+        return f"<PaidMisreport: {self.kind.name}, {short_text(self.factor)} times, {how}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Incentives:
-    """What lies pay under one policy on one market: the best found of each kind, None where none was found to pay.
+    """What misreports pay under a policy on a market: the best found of each kind, None where none was found to pay.
 
-    ``bounds`` has for the kinds of lies by one user what is proved of all; not about demands, nor, with demands, about
-    weights.
+    ``bounds`` has for the kinds by one user what is proved of all; not about demands, nor, with demands, about weights.
 
-    >>> from fairopt.incentives import incentives
-    >>> from fairopt.properties import Effort
     >>> incentives("equal-split", Market.of([[1, 2], [1, 5]], [1, 1]), ["copies", "any"], Effort(evaluations=10))
     <Incentives: equal-split; copies pays 4/3 times; none found: any>
     """
 
     policy: Policy
-    lies: Mapping[LieKind, PaidLie | None]
-    bounds: Mapping[LieKind, AtMost]
+    misreports: Mapping[MisreportKind, PaidMisreport | None]
+    bounds: Mapping[MisreportKind, AtMost]
 
     def __repr__(self) -> str:
-        paid = [f"{lie.kind.name} pays {short_text(lie.factor)} times" for lie in self.lies.values() if lie is not None]
-        rest = [kind.name for kind, lie in self.lies.items() if lie is None]
+        found = filter(None, self.misreports.values())
+        paid = [f"{each.kind.name} pays {short_text(each.factor)} times" for each in found]
+        rest = [kind.name for kind, each in self.misreports.items() if each is None]
         said = [", ".join(paid), f"none found: {few(rest)}" if rest else ""]
         return f"<Incentives: {'; '.join((self.policy.name, *filter(None, said)))}>"
 
@@ -87,62 +88,60 @@ class Incentives:
 def incentives(
     policy: AnyPolicy,
     market: Market,
-    kinds: AnyLieKind | Iterable[AnyLieKind] | None = None,
+    kinds: str | MisreportKind | Iterable[str | MisreportKind] | None = None,
     effort: Effort | None = None,
 ) -> Incentives:
-    """Return the best lies of each kind (all by default) and the proved bounds; ``effort`` is for each kind.
+    """Return the best misreports of each kind (all by default) and the proved bounds; ``effort`` is for each kind.
 
-    ``policy`` may be a name, a class or an object; so may ``kinds``, one or several of `every_kind`.
+    ``policy`` may be a name, a class or an object; ``kinds`` are one or several of `every_kind`, also by name.
 
     Errors: `BadInput` for unknown names, and for a market with entitlements or with speedups that are not known; those
     of `fairopt.decide`. Source: ours.
 
     >>> market = Market.of([[1, 1], [1, 5]], capacity=[1, 1])
     >>> found = incentives("oef-noncooperative", market, ["larger", "smaller"], Effort(evaluations=60))
-    >>> [kind.name for kind, lie in found.lies.items() if lie is None]
+    >>> [kind.name for kind, each in found.misreports.items() if each is None]
     ['larger']
     """
     policy, every = policy_of(policy, Market), every_kind(market)
     kinds = every if kinds is None else list(dict.fromkeys(kind_of(each, market) for each in several(kinds)))
-    truth = truthful(policy, market)
-    lies = {kind: best_lie(policy, market, kind, effort, truth=truth) for kind in kinds}
-    reports = [kind for kind in kinds if isinstance(kind, SpeedupReport)]
-    if (anything := SpeedupReport(ANYTHING)) in lies:  # the narrow kinds are of this kind too
-        found = [lie for kind in reports if (lie := lies[kind]) is not None]
-        best = max(found, key=lambda lie: lie.factor, default=None)
-        lies[anything] = None if best is None else replace(best, kind=anything)
-    told = [kind for kind in kinds if kind.weight_told(market) is not None]
-    bounds: dict[LieKind, AtMost] = {kind: at_most(policy, market, truth, kind) for kind in told}
-    return Incentives(policy, lies, bounds)
+    truth = _truthful(policy, market)
+    best = {kind: best_misreport(policy, market, kind, effort, truth=truth) for kind in kinds}
+    if ANYTHING in best:  # the narrow kinds are of this kind too
+        found = [each for kind, each in best.items() if kind.is_report and each is not None]
+        most = max(found, key=lambda each: each.factor, default=None)
+        best[ANYTHING] = None if most is None else replace(most, kind=ANYTHING)
+    bounds = {kind: at_most(policy, market, truth, kind) for kind in kinds if kind.weight_told(market) is not None}
+    return Incentives(policy, best, bounds)
 
 
-def truthful(policy: Policy, market: Market) -> Allocation:
+def _truthful(policy: Policy, market: Market) -> Allocation:
     """Return the decision on the truth, exact where it can be and the market is small."""
     exact = exact_or_none(policy, market) if market.exact and market.speedup.size <= EXACT_UP_TO else None
     return exact or decide(policy, market.as_(float))
 
 
-def best_lie(
+def best_misreport(
     policy: AnyPolicy,
     market: Market,
-    kind: AnyLieKind,
+    kind: str | MisreportKind,
     effort: Effort | None = None,
     *,
     truth: Allocation | None = None,
-) -> PaidLie | None:
-    """Return the lie of a kind that pays most of those found; None where none pays.
+) -> PaidMisreport | None:
+    """Return the misreport of a kind that pays most of those found; None where none pays.
 
     ``policy`` and ``kind`` may be names. Among several liars none may lose; the factor is that of the one who gains
     least. Errors: as `incentives`.
 
-    >>> found = best_lie("equal-split", Market.of([[1, 2], [1, 5]], [1, 1]), "copies", Effort(evaluations=10))
+    >>> found = best_misreport("equal-split", Market.of([[1, 2], [1, 5]], [1, 1]), "copies", Effort(evaluations=10))
     >>> str(found.factor)
     '4/3'
     """
     policy, kind = policy_of(policy, Market), kind_of(kind, market)
-    effort, truth = effort or Effort(), truth or truthful(policy, market)
+    effort, truth = effort or Effort(), truth or _truthful(policy, market)
     trial = _Trial(policy, market.as_(float), kind, truth.utilities.astype(float))
-    own = trial.reports(effort) if isinstance(kind, SpeedupReport) else trial.searched(effort)
+    own = trial.reports(effort) if kind.is_report else trial.searched(effort)
     best = next(iter(sorted(own, key=lambda each: -each[0])), None)
     if best is None:
         return None
@@ -158,32 +157,33 @@ Valued = tuple[float, Liars, Array]
 
 
 class _Trial:
-    """Tries lies of one kind under one policy; ``own`` (n,) is what users have at the truth."""
+    """Tries misreports of one kind under one policy; ``own`` (n,) is what users have at the truth."""
 
-    def __init__(self, policy: Policy, market: Market, kind: LieKind, own: Array, *, exact: bool = False) -> None:
+    def __init__(self, policy: Policy, market: Market, kind: MisreportKind, own: Array, *, exact: bool = False) -> None:
         self.policy, self.market, self.kind, self.own, self.exact = policy, market, kind, own, exact
 
-    def paid(self, liars: Liars, factors: Array) -> PaidLie | None:
-        """Return what one lie gives; None where it is none of the kind, or the policy has no answer."""
+    def paid(self, liars: Liars, factors: Array) -> PaidMisreport | None:
+        """Return what one misreport gives; None where it is none of the kind, or the policy has no answer."""
         try:
-            lie = self.kind.told(self.market, liars, factors)
+            reported = self.kind.reported(self.market, liars, factors)
         except BadInput:  # numbers that no market takes can be told by nobody
             return None
-        if lie is None:
+        if reported is None:
             return None
+        told, rows = reported
         if self.exact:
-            decision = exact_or_none(self.policy, lie.told)
+            decision = exact_or_none(self.policy, told)
             if decision is None or not decision.exact:
                 return None
         else:
             try:
-                decision = decide(self.policy, lie.told)
-            except NotSolved:  # a lie that the policy cannot answer gains nothing
+                decision = decide(self.policy, told)
+            except NotSolved:  # a misreport that the policy cannot answer gains nothing
                 return None
         kind = RATIONALS if self.exact else FLOATS
-        reached = lie.reached(self.market, decision.shares.astype(kind.dtype))
-        factors_of = {user: _ratio(kind(value), self.own[user]) for user, value in reached.items()}
-        return PaidLie(self.kind, lie, factors_of, self.exact)
+        got = reached(self.market, rows, decision.shares.astype(kind.dtype))
+        factors_of = {user: _ratio(kind(value), self.own[user]) for user, value in got.items()}
+        return PaidMisreport(self.kind, told, rows, factors_of, self.exact)
 
     def value(self, liars: Liars, factors: Array) -> float:
         """Return the least factor of the liars; 0 where there is none."""
@@ -192,16 +192,15 @@ class _Trial:
 
     def reports(self, effort: Effort) -> Iterator[Valued]:
         """Yield the best report of each user, by the search that decides many at once."""
-        assert isinstance(self.kind, SpeedupReport)
         asked = Reports(self.policy, self.market)
         search = MisreportSearch(asked, effort, fixed=None)
-        for found in search.best(self.kind.misreports, effort.evaluations, structured=True):
+        for found in search.best(self.kind, effort.evaluations, structured=True):
             truth = self.market.speedup[found.user]
             factors = np.divide(found.report, truth, out=np.ones_like(truth), where=truth > 0)
             yield self.value((found.user,), factors), (found.user,), factors
 
     def searched(self, effort: Effort) -> Iterator[Valued]:
-        """Yield the best lies of the best liars: samples for all in turn, then a pattern search for some."""
+        """Yield the best misreports of the best liars: samples for all in turn, then a pattern search for some."""
         random = np.random.default_rng(effort.seed)
         liars, shape = self.kind.liars(self.market), self.kind.shape(self.market)
         best: dict[Liars, tuple[float, Array]] = {}
@@ -234,15 +233,15 @@ class _Trial:
                     other = factors.copy()
                     other[place] *= by
                     budget -= 1
-                    reached = self.value(liars, other)
-                    if reached > value:
-                        value, factors = reached, other
+                    gained = self.value(liars, other)
+                    if gained > value:
+                        value, factors = gained, other
             step = step if value > before else step / 3
         return value, liars, factors
 
-    def rounded(self, liars: Liars, factors: Array, value: float) -> PaidLie | None:
-        """Return the first exact lie in simple numbers that pays almost as much; else the one that pays most."""
-        best: PaidLie | None = None
+    def rounded(self, liars: Liars, factors: Array, value: float) -> PaidMisreport | None:
+        """Return the first exact misreport in simple numbers that pays almost as much; else the one that pays most."""
+        best: PaidMisreport | None = None
         for each in self._simple(factors):
             found = self.paid(liars, each)
             if found is not None and (best is None or found.factor > best.factor):
@@ -269,7 +268,7 @@ def _each(factors: Array, change: Callable[[float], Fraction]) -> Array:
     return out
 
 
-def _ratio(reached: Number, own: Number) -> Number:
+def _ratio(after: Number, own: Number) -> Number:
     if own > 0:
-        return reached / own
-    return float("inf") if reached > 0 else 1
+        return after / own
+    return float("inf") if after > 0 else 1

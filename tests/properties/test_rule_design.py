@@ -11,8 +11,9 @@ import pytest
 
 from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
-from fairopt.mechanisms import Design, Profiles, grid, ranges
 from fairopt.program import Array
+from fairopt.properties.misreports.design import Design
+from fairopt.properties.misreports.profiles import Profiles, grid, ranges
 
 QUARTERS = ranges([0, "1/4", "1/2", "3/4", 1])
 GOALS = pytest.mark.parametrize("maximise", [Design.proportionally_fair, Design.large_total])

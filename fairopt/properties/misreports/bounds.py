@@ -62,11 +62,11 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound
 from fairopt.discovery import AnyPolicy, policy_of
 from fairopt.errors import BadInput
-from fairopt.incentives.lies import AnyLieKind, LieKind, SpeedupReport, WeightClaim, kind_of
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation, Number, Program
+from fairopt.properties.misreports.kinds import MisreportKind, kind_of
 
 #: Larger programs (in shares) are solved in floats, and their bound is made exact.
 EXACT_UP_TO = 40
@@ -155,7 +155,7 @@ class AtMost:
     why: str
 
 
-def at_most(policy: AnyPolicy, market: Market, truth: Allocation, kind: AnyLieKind = "any") -> AtMost:
+def at_most(policy: AnyPolicy, market: Market, truth: Allocation, kind: str | MisreportKind = "any") -> AtMost:
     """Return a bound for all lies of one kind by any one user, from what the policy is proved to do.
 
     ``policy`` and ``kind`` may be names. ``market`` has no entitlements, ``truth`` is the policy's decision on it. In
@@ -174,9 +174,8 @@ def at_most(policy: AnyPolicy, market: Market, truth: Allocation, kind: AnyLieKi
     if times is None:
         problem = f"nothing is proved of all lies of the kind {kind.name!r}"
         raise BadInput(problem, place="kind", remedy="Ask for reports of one user, or leave demands out")
-    reports = isinstance(kind, SpeedupReport)
-    proved = {claim.property for claim in policy.claims if claim.known(market, kind.name if reports else "any")}
-    if reports and "strategy_proofness" in proved:
+    proved = {claim.property for claim in policy.claims if claim.known(market, kind.name if kind.is_report else "any")}
+    if kind.is_report and "strategy_proofness" in proved:
         return AtMost(1, f"{policy.name} is proved to be truthful for such reports")
     envy, fair = "envy_freeness" in proved, "sharing_incentive" in proved
     kept = [words for words, so in (("are free of envy", envy), ("have their fair shares", fair)) if so]
@@ -193,13 +192,13 @@ def at_most(policy: AnyPolicy, market: Market, truth: Allocation, kind: AnyLieKi
     return max(bounds, key=lambda each: each.factor)
 
 
-def _theorem(policy: Policy, market: Market, user: int, kind: LieKind) -> Number | None:
+def _theorem(policy: Policy, market: Market, user: int, kind: MisreportKind) -> Number | None:
     """Return what is proved of all markets: of weights, or of speedups, which parts of a weight may tell, too."""
     if market.demand is not None:
         return None
     part = market.weight[user] / market.weight.sum()
-    if isinstance(kind, WeightClaim):
-        return policy.weight_ratio(part, WeightClaim.most) if (market.speedup > 0).all() else None
+    if kind.about == "weight":
+        return policy.weight_ratio(part, kind.most) if (market.speedup > 0).all() else None
     return policy.incentive_ratio(part) if kind.weight_told(market) == 1 else None
 
 

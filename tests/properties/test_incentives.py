@@ -9,18 +9,6 @@ import pytest
 
 from fairopt import allocate, discovery
 from fairopt.errors import BadInput
-from fairopt.incentives import (
-    DemandClaim,
-    SpeedupReport,
-    Sybils,
-    TwoReports,
-    WeightClaim,
-    at_most,
-    best_lie,
-    every_kind,
-    incentives,
-)
-from fairopt.incentives.bounds import envy_free, equal_throughput
 from fairopt.models import (
     CooperativeOEF,
     EqualSplit,
@@ -34,7 +22,21 @@ from fairopt.models import (
 from fairopt.policy import Policy, Trait
 from fairopt.problem import Entitlements, Market
 from fairopt.properties import Answer, Effort, StrategyProofness
-from fairopt.properties.misreports.search import ANYTHING, LARGER, SMALLER
+from fairopt.properties.misreports.bounds import at_most, envy_free, equal_throughput
+from fairopt.properties.misreports.incentives import best_misreport, incentives
+from fairopt.properties.misreports.kinds import (
+    ANYTHING,
+    COPIES,
+    DEMAND,
+    LARGER,
+    REPORTS,
+    SMALLER,
+    SPLIT,
+    TOGETHER,
+    WEIGHT,
+    every_kind,
+    reached,
+)
 
 LITTLE = Effort(evaluations=24)
 MARKET = Market.of([[1, 2], [1, 5], [3, 1]], [2, 1], weight=[1, 2, 1])
@@ -47,11 +49,11 @@ POLICIES = [
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 def test_no_report_pays_more_than_is_proved(policy: Policy) -> None:
-    found = incentives(policy, MARKET, [SpeedupReport(kind) for kind in (LARGER, SMALLER, ANYTHING)], LITTLE)
-    for kind, lie in found.lies.items():
+    found = incentives(policy, MARKET, REPORTS, LITTLE)
+    for kind, lie in found.misreports.items():
         if lie is not None:
             assert 1 < lie.factor <= found.bounds[kind].factor
-    anything, *narrow = (found.lies[SpeedupReport(kind)] for kind in (ANYTHING, LARGER, SMALLER))
+    anything, *narrow = (found.misreports[kind] for kind in (ANYTHING, LARGER, SMALLER))
     assert all(lie is None or (anything is not None and anything.factor >= lie.factor) for lie in narrow)
 
 
@@ -60,19 +62,20 @@ PROVED = [NonCooperativeOEF(), CooperativeOEF(), NashWelfare(), MaxMin(), WaterF
 
 @pytest.mark.parametrize("policy", PROVED, ids=lambda policy: policy.name)
 def test_no_parts_and_no_weight_pay_more_than_is_proved(policy: Policy) -> None:
-    found = incentives(policy, MARKET, [Sybils(), Sybils(whole=True), WeightClaim()], Effort(evaluations=8))
-    for kind, lie in found.lies.items():
+    found = incentives(policy, MARKET, [SPLIT, COPIES, WEIGHT], Effort(evaluations=8))
+    for kind, lie in found.misreports.items():
         assert lie is None or 1 < lie.factor <= found.bounds[kind].factor * (1 + Fraction(1, 10**9))
 
 
 @pytest.mark.parametrize("policy", [EqualSplit(), NashWelfare()], ids=lambda policy: policy.name)
 def test_twice_the_weight_reaches_its_bound_where_users_are_alike(policy: Policy) -> None:
     alike = Market.of([[1, 2]] * 3, [1, 1])
-    lie = WeightClaim().told(alike, (0,), np.array(Fraction(2), dtype=object))
-    assert lie is not None
-    reached = lie.reached(alike, allocate(policy, lie.told, exact=True).shares)[0]
+    reported = WEIGHT.reported(alike, (0,), np.array(Fraction(2), dtype=object))
+    assert reported is not None
+    told, rows = reported
+    after = reached(alike, rows, allocate(policy, told, exact=True).shares)[0]
     truth = allocate(policy, alike, exact=True)
-    assert reached / truth.utilities[0] == at_most(policy, alike, truth, "weight").factor == Fraction(3, 2)
+    assert after / truth.utilities[0] == at_most(policy, alike, truth, "weight").factor == Fraction(3, 2)
 
 
 def test_of_false_demands_and_of_two_liars_nothing_is_proved() -> None:
@@ -96,7 +99,7 @@ def test_bounds_say_what_is_known_of_each_policy() -> None:
 def test_a_market_on_which_a_lie_reaches_its_bound() -> None:
     # the liar likes type 1 by 10, the others, in larger units, type 2; it reports to be twice as fast
     market = Market.of([[10, 1], [11, 110], [11, 110]], [1, "1/5"])
-    found = best_lie(CooperativeOEF(), market, SpeedupReport(LARGER), Effort(evaluations=90))
+    found = best_misreport(CooperativeOEF(), market, LARGER, Effort(evaluations=90))
     assert found is not None
     assert found.exact
     assert found.factor == envy_free(Fraction(1, 3), Fraction(10)) == Fraction(50, 17)
@@ -112,33 +115,35 @@ def test_the_bound_of_equal_throughput_is_reached_in_the_limit() -> None:
 
 
 def test_who_enters_as_two_with_all_of_its_weight_gains_under_any_rule() -> None:
-    found = best_lie(EqualSplit(), Market.of([[1, 2]] * 4, [1, 1]), Sybils(whole=True), LITTLE)
+    found = best_misreport(EqualSplit(), Market.of([[1, 2]] * 4, [1, 1]), COPIES, LITTLE)
     assert found is not None
     assert found.factor == Fraction(8, 5)
-    assert best_lie(EqualSplit(), Market.of([[1, 2]] * 4, [1, 1]), Sybils(), LITTLE) is None
+    assert best_misreport(EqualSplit(), Market.of([[1, 2]] * 4, [1, 1]), SPLIT, LITTLE) is None
 
 
 def test_two_liars_gain_where_one_cannot() -> None:
     alike = Market.of([[1, 1], [1, 1]], [1, 1])
-    found = best_lie(PartialAllocation(), alike, TwoReports(), Effort(evaluations=60))
+    found = best_misreport(PartialAllocation(), alike, TOGETHER, Effort(evaluations=60))
     assert found is not None
     assert set(found.factors) == {0, 1}
     assert min(found.factors.values()) == found.factor > Fraction(3, 2)
-    assert best_lie(PartialAllocation(), alike, SpeedupReport(ANYTHING), LITTLE) is None
+    assert best_misreport(PartialAllocation(), alike, ANYTHING, LITTLE) is None
 
 
 def test_a_false_demand_is_valued_by_the_true_one() -> None:
     market = Market.of([[5, 30], [30, 3]], [1, 6], demand=[1, 1])
-    lie = DemandClaim().told(market, (1,), np.array(Fraction(60), dtype=object))
-    shares = allocate(EqualSplit(), lie.told, exact=True).shares
+    reported = DEMAND.reported(market, (1,), np.array(Fraction(60), dtype=object))
+    assert reported is not None
+    told, rows = reported
+    shares = allocate(EqualSplit(), told, exact=True).shares
     assert shares[1].sum() == 6  # but one GPU of these is of use
-    assert lie.reached(market, shares) == {1: Fraction(183, 7)}
+    assert reached(market, rows, shares) == {1: Fraction(183, 7)}
     assert [kind.name for kind in every_kind(market)][-1] == "demand"
 
 
 def test_a_weight_is_claimed_up_to_twice() -> None:
-    assert WeightClaim().told(MARKET, (0,), np.array(Fraction(5, 2), dtype=object)) is None
-    found = best_lie(EqualSplit(), MARKET, WeightClaim(), LITTLE)
+    assert WEIGHT.reported(MARKET, (0,), np.array(Fraction(5, 2), dtype=object)) is None
+    found = best_misreport(EqualSplit(), MARKET, WEIGHT, LITTLE)
     assert found is not None
     assert 1 < found.factor <= Fraction(8, 5)
 

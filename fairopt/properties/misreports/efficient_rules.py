@@ -13,10 +13,10 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.certificates import Infeasibility, bare_duals
 from fairopt.errors import BadInput
-from fairopt.mechanisms.design import Design
-from fairopt.mechanisms.profiles import Profiles
 from fairopt.methods.efficient_faces import improving_circle
 from fairopt.program import Array, Program
+from fairopt.properties.misreports.design import Design
+from fairopt.properties.misreports.profiles import Profiles
 
 
 def efficient_holders(speedup: Array) -> list[Array]:

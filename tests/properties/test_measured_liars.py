@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairopt.incentives import DemandClaim, Sybils
 from fairopt.models import EqualSplit, FirstInFirstOut, NashWelfare, NonCooperativeOEF, SecondPriceTrading, Themis
 from fairopt.proofs.findings.liars import many
 from fairopt.proofs.findings.liars.others import searched
 from fairopt.proofs.findings.liars.rounds import Lying, completion, small
+from fairopt.properties.misreports.kinds import DEMAND, SPLIT
 
 
 def test_who_tells_the_truth_in_every_round_changes_nothing_and_who_lies_may_gain() -> None:
@@ -30,11 +30,11 @@ def test_gains_of_many_users() -> None:
 
 
 def test_the_search_of_small_markets_finds_who_gains_and_stays_below_what_is_proved() -> None:
-    found = searched(SecondPriceTrading(), Sybils(), markets=6)
+    found = searched(SecondPriceTrading(), SPLIT, markets=6)
     assert found is not None
     assert 1 < found.factor < 3
-    assert searched(EqualSplit(), Sybils(), markets=3) is None
-    greedy = searched(EqualSplit(), DemandClaim(), markets=4)
+    assert searched(EqualSplit(), SPLIT, markets=3) is None
+    greedy = searched(EqualSplit(), DEMAND, markets=4)
     assert greedy is not None
     assert greedy.exact
 
