@@ -342,7 +342,7 @@ def measured(arrival: Sequence[Number], window: Window | None, rows: range | Non
 def measured_window(window: Window, number: type | Arithmetic, place: str = "window") -> Window:
     """Return a window in the numbers of a run. Errors: `BadInput` for one that is empty.
 
-    >>> [int(each) for each in measured_window(Window(300, 900), Fraction)]
+    >>> [int(each) for each in measured_window(Window(300, 900), float)]
     [300, 900]
     """
     begin, end = (each if each == INFINITY else number(exact(each, place)) for each in window)
