@@ -6,39 +6,37 @@ believe, and only that. Here are the statements about an allocation, whoever mad
 by a false report, and about programs; those about what a policy decides are in `decisions`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import inf, lcm
 from operator import mul
 from typing import Any
 
-from .bounds import COMPARED, gain_at_all, in_use, within_bounds
-from .decisions import DECISIONS, GRAIN, asked_of, decided, embedded, on_both, opened, read_whole
-from .exchanges import pareto_efficiency
+from . import programs, standing
+from .bounds import COMPARED, UNSURE, gain_at_all, in_use, nobody_prefers, pareto_efficiency, within_bounds
+from .decisions import DECISIONS, asked_of, decided, embedded, on_both, opened
 from .faces import efficient
 from .frontier import frontier
 from .gangs import gangs
-from .market import ONE, ZERO, Market, Table, dot, read_market, read_table, row_shown
-from .nash import nash_bounds
-from .programs import (
-    PROGRAMS,
-    SENSES,
-    Point,
-    Program,
-    point_of,
-    policy_shown,
-    priced,
-    read_duals,
-    read_point,
-    read_program,
-    sharing_with,
+from .market import Market, dot, read_market, read_table, row_shown
+from .nash import GRAIN, nash_bounds
+from .programs import PROGRAMS, SENSES, Point, Program
+from .reading import (
+    MOST_COMPARED,
+    ONE,
+    STEPS,
+    ZERO,
+    Entry,
+    Rejected,
+    Table,
+    Unreadable,
+    brief,
+    require,
+    shown,
+    summed,
 )
-from .reading import MOST_COMPARED, STEPS, Entry, Rejected, Unreadable, brief, require, shown, summed
-from .standing import PROPERTIES as OF_ENTITLEMENTS
-from .standing import leaves_goods_out
 from .statements import Decision, Proved, read_allocation, require_bound, require_feasible
 
 #: Nobody shall take an allocation that is impossible for one that can be had.
@@ -46,11 +44,6 @@ IMPOSSIBLE = ", which gives out what is not there"
 
 
 # -- properties: there is nothing to prove, only to compute ------------------------------------------------
-def sharing_incentive(market: Market, shares: Table) -> bool:
-    """Return whether everybody gets at least what its own partition is worth to it."""
-    return all(own >= market.equal_share(i) for i, own in enumerate(market.worths(shares)))
-
-
 def envy_freeness(market: Market, shares: Table) -> bool:
     """Return whether nobody prefers another's shares, scaled by the two weights, to its own."""
     users, spend = range(len(shares)), market.budget.spend
@@ -95,14 +88,27 @@ def adjacent_types(market: Market, shares: Table) -> bool:
     return all(not places or places[-1] - places[0] == len(places) - 1 for places in held)
 
 
-#: How each property is decided, and what it means that it holds.
+#: How each property is decided, and what it means that it holds: first those of entitlements.
+OF_ENTITLEMENTS: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
+    **standing.PROPERTIES,
+    "guarantee_incentive": (
+        partial(nobody_prefers, "guarantee_incentive"),
+        "everybody gets at least what its guarantee (at most all that there is) is worth to it, for what it"
+        " asks for",
+    ),
+    "envy_within_peers": (
+        partial(nobody_prefers, "envy_within_peers"),
+        "nobody would get more with what another of its group and tier holds beyond its guarantee, scaled by"
+        " weights and within the own caps, in the place of what it holds so itself",
+    ),
+}
 PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     "feasibility": (
         Market.feasible,
         "no share is negative, and no type is given out more often than it is there",
     ),
     "sharing_incentive": (
-        sharing_incentive,
+        partial(nobody_prefers, "sharing_incentive"),
         "everybody gets at least what its weight's part of every type is worth to it",
     ),
     "envy_freeness": (
@@ -119,7 +125,7 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
 def property_(data: Entry) -> Proved:
     """A property holds or fails by its bare definition."""
     told = data.fields("market allocation property answer", "speedups")
-    market = read_whole(told["market"])
+    market = read_market(told["market"], whole=True)
     shares = read_table(told["allocation"], market)
     name = told["property"].choice(PROPERTIES)
     if name != "feasibility":
@@ -129,7 +135,7 @@ def property_(data: Entry) -> Proved:
         answer = within_bounds(market, shares, name, told["speedups"], holds)
     else:
         if name == "work_conservation" and any(in_use(market, i, shares[i]) is None for i in market.bounds):
-            raise Rejected("which GPUs are in use depends on the speedups")
+            raise Rejected(UNSURE)
         require(told["speedups"].value is None, "speedups", "they are of no use here")
         answer = "HOLDS" if holds(market, shares) else "FAILS"
         if answer == "FAILS" and name == "pareto_efficiency":
@@ -140,7 +146,7 @@ def property_(data: Entry) -> Proved:
     if name == "adjacent_types":
         there = [repr(kind) for kind, gpus in zip(market.types, market.capacity, strict=True) if gpus]
         note += f", in the order {', '.join(there)} (types without GPUs do not count)"
-    if name in OF_ENTITLEMENTS and leaves_goods_out(market, shares):
+    if name in OF_ENTITLEMENTS and standing.leaves_goods_out(market, shares):
         note += "; of GPUs only, since who would hold the further goods is not told"
     impossible = "" if name == "feasibility" or market.feasible(shares) else IMPOSSIBLE
     said = f"{name} {answer.lower()} for the allocation"
@@ -177,7 +183,7 @@ def dominance(data: Entry) -> Proved:
     With ``optima``, the most that each user gets at any optimum of a policy: than any such optimum.
     """
     told = data.fields("market allocation better", "optima")
-    market = read_whole(told["market"])
+    market = read_market(told["market"], whole=True)
     shares, better = (read_table(told[key], market) for key in ("allocation", "better"))
     require_feasible(market, shares)
     require(market.entitled is None, "market", "what users are entitled to is not heeded here")
@@ -224,7 +230,7 @@ def pareto_weights(data: Entry) -> Proved:
     """
     told = data.fields("market allocation weights prices", "demand_duals")
     market, shares = read_allocation(told)
-    weights, most = priced(told, market)
+    weights, most = programs.priced(told, market)
     if dot(weights, market.worths(shares)) != most:
         raise Rejected("prices prove nothing")
     return Proved("the allocation is Pareto-efficient", market, shares)
@@ -238,7 +244,7 @@ def misreport(data: Entry) -> Proved:
     before it.
     """
     told = data.fields("market policy user report gain truth lie")
-    market, policy = read_whole(told["market"]), told["policy"].text()
+    market, policy = read_market(told["market"], whole=True), told["policy"].text()
     i, report = told["user"].position(market.users), told["report"].numbers(len(market.types))
     if any(low < high for low, high in market.bounds.get(i, [])):
         raise Rejected("what a user gains whose speedups are not known is not decided")
@@ -286,17 +292,24 @@ def bound(data: Entry) -> Proved:
         return embedded(data)
     if "program" in data.value:
         told = data.fields("program point value bound gap duals")
-        program = read_program(told["program"])
-        return Proved(_bound(program, read_point(told["point"], program), told, "the program"), program)
+        program = programs.read_program(told["program"])
+        return Proved(
+            _bound(program, programs.read_point(told["point"], program), told, "the program"), program
+        )
     told = data.fields("market allocation policy value bound gap duals", "variables")
     market, shares = read_allocation(told)
     policy = told["policy"].choice(PROGRAMS)
-    x = point_of(shares, told["variables"])
-    return Proved(_bound(PROGRAMS[policy](market), x, told, policy_shown(policy, market)), market, shares)
+    x = programs.point_of(shares, told["variables"])
+    return Proved(
+        _bound(PROGRAMS[policy](market), x, told, programs.policy_shown(policy, market)), market, shares
+    )
 
 
 def _bound(program: Program, x: Point, told: Entry, name: str) -> str:
-    value, limit = program.sign * program.value(x), program.sign * program.bound(read_duals(told["duals"]))
+    value, limit = (
+        program.sign * program.value(x),
+        program.sign * program.bound(programs.read_duals(told["duals"])),
+    )
     require_bound(value, limit, told)
     said = f"a feasible point of {name} has objective {shown(value)}, none is beyond {shown(limit)}"
     return f"{said}: optimal" if limit == value else said
@@ -306,7 +319,7 @@ def infeasibility(data: Entry) -> Proved:
     """No point satisfies a bare program, or no feasible allocation gives these users these throughputs."""
     if "program" in data.value:
         told = data.fields("program duals")
-        program = read_program(told["program"])
+        program = programs.read_program(told["program"])
         _require_contradiction(program, told["duals"])
         return Proved("no point satisfies the program", program)
     told = data.fields("market at_least duals")
@@ -316,14 +329,16 @@ def infeasibility(data: Entry) -> Proved:
         i = name.position(market.users)
         require(i not in least, each.place, f"{name.value!r} stands twice")
         least[i] = at_least.number()
-    _require_contradiction(sharing_with(market, "at_least", least), told["duals"])
+    program = programs.sharing(market)
+    program.rows |= programs.floors(market, "at_least", least)
+    _require_contradiction(program, told["duals"])
     said = " and ".join(f"{market.users[i]!r} {shown(at_least)}" for i, at_least in least.items())
     return Proved(f"no feasible allocation gives {said}", market)
 
 
 def _require_contradiction(program: Program, duals: Entry) -> None:
     """Refuse multipliers that do not prove 0, made the objective of every point, to be below 0."""
-    if replace(program, cost={}, offset=ZERO).bound(read_duals(duals)) >= 0:
+    if replace(program, cost={}, offset=ZERO).bound(programs.read_duals(duals)) >= 0:
         raise Rejected("the multipliers contradict nothing")
 
 

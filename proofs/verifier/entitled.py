@@ -3,16 +3,13 @@
 Nodes are the users, in the market's order, then the groups. Columns are the types, then further goods.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, lcm
 from typing import Any, NamedTuple
 
-from .market import ZERO, Market, Table, exactly, row_exactly
-from .reading import Entry, Number, distinct, require, summed, within
+from .reading import ZERO, Entry, Number, Table, distinct, exactly, require, row_exactly, summed, within
 
 #: The most groups in each other, gangs, GPUs of a gang, unions of sets of types of a user, and such users.
 DEEPEST, MOST_GANGS, MOST_GPUS, MOST_UNIONS, MOST_USERS_OF_UNIONS = 50, 2 * 10**6, 10**6, 4096, 128
@@ -71,6 +68,24 @@ class Entitled:
         flavors = {flavor: at for at, (name, flavor) in enumerate(self.goods) if name == resource}
         elsewhere = (at for flavor, at in flavors.items() if flavor not in types)
         return flavors[kind] if kind in flavors else next(elsewhere, None)
+
+    def usage_known(self, types: int) -> bool:
+        """Return whether it is said of anybody how many GPUs it holds or asks for."""
+        return any(gang.gpus for gang in self.pending) or any(any(row[:types]) for row in self.held)
+
+    def asks(self, speedup: Table, demand: list[Number]) -> list[Asked]:
+        """Return what each user asks for: what it holds, of that type, and what waits; else its demand."""
+        types = len(speedup[0])
+        if not self.usage_known(types):
+            runs = (frozenset(j for j, speed in enumerate(row) if speed) for row in speedup)
+            return [{types: most} for types, most in zip(runs, demand, strict=True)]
+        held = (enumerate(row[:types]) for row in self.held)
+        asked: list[Asked] = [{frozenset([j]): x for j, x in row if x} for row in held]
+        for gang in self.pending:
+            asked[gang.user][gang.types] = asked[gang.user].get(gang.types, ZERO) + gang.gpus
+        unions = sum(len(_unions(part)) for each in asked if len(each) > 1 for part in apart(each))
+        within(unions, MOST_USERS_OF_UNIONS * MOST_UNIONS, "entitlements", "sets of types of all users")
+        return asked
 
     def __str__(self) -> str:
         """Say of how many there are entitlements."""
@@ -202,25 +217,6 @@ def _whole(value: Number) -> Number:
 def served(asked: Asked, room: list[Fraction]) -> Fraction:
     """Return how much of what a user asks for runs on so many GPUs of each type."""
     return summed(Fraction(min(cuts(part, room).values())) for part in apart(asked))
-
-
-def asks(market: Market, owed: Entitled) -> list[Asked]:
-    """Return what each user asks for: what it holds, of that type, and what waits; else its demand."""
-    k = len(market.types)
-    if not told(market, owed):
-        runs = (frozenset(j for j, speed in enumerate(row) if speed) for row in market.speedup)
-        return [{types: most} for types, most in zip(runs, market.demand, strict=True)]
-    asked: list[Asked] = [{frozenset([j]): x for j, x in enumerate(row[:k]) if x} for row in owed.held]
-    for gang in owed.pending:
-        asked[gang.user][gang.types] = asked[gang.user].get(gang.types, ZERO) + gang.gpus
-    unions = sum(len(_unions(part)) for each in asked if len(each) > 1 for part in apart(each))
-    within(unions, MOST_USERS_OF_UNIONS * MOST_UNIONS, "entitlements", "sets of types of all users")
-    return asked
-
-
-def told(market: Market, owed: Entitled) -> bool:
-    """Return whether it is said of anybody how many GPUs it holds or asks for."""
-    return any(gang.gpus for gang in owed.pending) or any(any(row[: len(market.types)]) for row in owed.held)
 
 
 def uses(asked: Asked, speeds: list[Fraction], bundle: list[Fraction]) -> list[Fraction]:

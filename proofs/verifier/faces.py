@@ -5,14 +5,12 @@ So where a circle would improve whoever holds all of its pairs (user, type), an 
 one of these pairs.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf, prod
 
-from .market import Market, Table
+from .market import Market
 from .programs import Program, oef_cooperative, point_of, read_duals
-from .reading import Entry, Rejected, require, shown, within
+from .reading import Entry, Rejected, Table, require, shown, within
 from .statements import Decision, read_allocation, require_bound
 
 Pairs = frozenset[tuple[int, int]]

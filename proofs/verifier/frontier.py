@@ -11,10 +11,10 @@ from itertools import pairwise
 from math import inf
 
 from . import programs
-from .decisions import powers_of, product
-from .market import MOST_SHOWN, ONE, ZERO, Market, digest_of, dot, read_market, read_table, row_shown
+from .market import MOST_SHOWN, Market, digest_of, dot, read_market, read_table, row_shown
+from .nash import powers_of, product
 from .programs import Key, Program, Row, throughput
-from .reading import Entry, Rejected, shown, summed
+from .reading import ONE, ZERO, Entry, Rejected, shown, summed
 from .statements import Proved
 
 Rows = dict[Key, Row]
@@ -30,7 +30,7 @@ def _envy(market: Market, fair: list[Fraction], epsilon: Fraction) -> Rows:
 
 def _sharing(market: Market, fair: list[Fraction], epsilon: Fraction) -> Rows:
     least = {i: (1 - epsilon) * each for i, each in enumerate(fair)}
-    return programs.sharing_with(market, "sharing_incentive", least).rows
+    return programs.floors(market, "sharing_incentive", least)
 
 
 def _equality(market: Market, fair: list[Fraction], epsilon: Fraction) -> Rows:

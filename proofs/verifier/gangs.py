@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 
-from .market import ZERO, exactly
 from .programs import MOST_STEPS, at_most
-from .reading import Entry, Number, Rejected, digest, shown, summed, within
+from .reading import ZERO, Entry, Number, Rejected, digest, exactly, shown, summed, within
 from .statements import Proved, require_bound
 
 Kind = tuple[int, int]  #: a size of gangs, and a type by position

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .reading import Budget, Entry, Number, digest, distinct, require, shown, summed
+from .entitled import Entitled, read_entitled
+from .reading import (
+    ONE,
+    ZERO,
+    Budget,
+    Entry,
+    Number,
+    Table,
+    digest,
+    distinct,
+    exactly,
+    require,
+    row_exactly,
+    shown,
+    summed,
+)
 
-if TYPE_CHECKING:
-    from .entitled import Entitled
-
-Table = list[list[Fraction]]  #: a row for each user, a column for each type
 Bound = tuple[Fraction, Number]  #: the least and the most that a speedup may be; from 0 on: any positive one
-ZERO, ONE = Fraction(0), Fraction(1)
 #: A market or an allocation of at most so many numbers is printed in full.
 MOST_SHOWN = 12
 
@@ -133,19 +142,6 @@ def minus(limit: Number, used: Fraction) -> Number:
     return limit if limit == inf else limit - used
 
 
-def exactly(value: Number) -> str | None:
-    """Return a number in lowest terms, with all its digits; None for infinity."""
-    if abs(value) == inf:
-        return None
-    top, bottom = Decimal(Fraction(value).numerator), Decimal(Fraction(value).denominator)
-    return str(top) if bottom == 1 else f"{top}/{bottom}"
-
-
-def row_exactly(row: list[Fraction]) -> list[str | None]:
-    """Return a row of numbers for a digest."""
-    return [exactly(value) for value in row]
-
-
 def row_shown(row: list[Fraction]) -> str:
     """Return a row of numbers for print."""
     return f"({', '.join(map(shown, row))})"
@@ -165,20 +161,22 @@ def table_shown(table: Table) -> str:
 def read_market(entry: Entry, *, whole: bool = False) -> Market:
     """Return the market of an object with the keys of fairopt's market files; one entry a user.
 
-    ``whole``: speedups may be known within bounds, and there may be entitlements, which the caller reads.
+    ``whole``: speedups may be known within bounds, and there may be entitlements.
     """
     told = entry.fields("schema types capacity user", "entitlements" if whole else "")
     told["schema"].version()
     types = distinct([each.name() for each in told["types"].items()], told["types"].place)
     may = "weight demand least most" if whole else "weight demand"
     users = [each.fields("name speedup", may) for each in told["user"].items()]
+    names = distinct([user["name"].name() for user in users], told["user"].place)
     market = Market(
-        users=distinct([user["name"].name() for user in users], told["user"].place),
+        users=names,
         types=types,
         speedup=[user["speedup"].numbers(len(types)) for user in users],
         capacity=told["capacity"].numbers(len(types)),
         weight=[_amount_or(ONE, user["weight"]) for user in users],
         demand=[_amount_or(inf, user["demand"]) for user in users],
+        entitled=read_entitled(told["entitlements"], names, types) if whole else None,
         budget=entry.budget,
     )
     require(users and types, entry.place, "there are no users, or no types")

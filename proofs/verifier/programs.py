@@ -14,8 +14,23 @@ from itertools import permutations
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .market import MOST_SHOWN, ONE, ZERO, Market, Table, digest_of, exactly, table_shown
-from .reading import Budget, Entry, Number, Rejected, brief, digest, require, shown, summed, within
+from .market import MOST_SHOWN, Market, digest_of, table_shown
+from .reading import (
+    ONE,
+    ZERO,
+    Budget,
+    Entry,
+    Number,
+    Rejected,
+    Table,
+    brief,
+    digest,
+    exactly,
+    require,
+    shown,
+    summed,
+    within,
+)
 
 if TYPE_CHECKING:
     from .entitled import Entitled
@@ -47,15 +62,6 @@ class Envy:
         scale = -self.market.weight[self.user] / self.market.weight[self.other]
         theirs = throughput(self.market, self.user, self.other, scale)
         return [*throughput(self.market, self.user).items(), *theirs.items()]
-
-    def at(self, x: Point) -> Fraction:
-        """Return the sum at a point."""
-        row, weight = self.market.speedup[self.user], self.market.weight
-        mine, theirs = (
-            summed(speed * x["share", i, j] for j, speed in enumerate(row) if speed and x["share", i, j])
-            for i in (self.user, self.other)
-        )
-        return mine - weight[self.user] / weight[self.other] * theirs
 
 
 class Row(NamedTuple):
@@ -144,8 +150,6 @@ class Program:
 
 def total(terms: Terms | Envy, x: Point) -> Fraction:
     """Return a sum of terms at a point."""
-    if isinstance(terms, Envy):
-        return terms.at(x)
     return summed(rate * x[key] for key, rate in terms.items() if x[key])
 
 
@@ -174,21 +178,24 @@ def read_duals(told: Entry) -> Terms:
     return duals
 
 
-def priced(told: Entry, market: Market) -> tuple[list[Fraction], Fraction]:
-    """Return positive weights of users, and the most that prices and demand_duals allow of their sum."""
-    weights, prices = told["weights"].numbers(len(market.users)), told["prices"].numbers(len(market.types))
-    demand_duals = (
-        told["demand_duals"].numbers(len(weights))
-        if told["demand_duals"].value is not None
-        else [ZERO] * len(weights)
-    )
-    if min(weights) <= 0 or min(prices + demand_duals) < 0:
-        raise Rejected("a price is negative, or a weight is not positive")
-    for weight, demand_dual, row in zip(weights, demand_duals, market.speedup, strict=True):
-        if any(weight * speed > price + demand_dual for speed, price in zip(row, prices, strict=True)):
-            raise Rejected("a price is too low")
-    limits = zip(prices + demand_duals, market.capacity + market.demand, strict=True)
-    return weights, summed(at_most(price, 0, limit) for price, limit in limits)
+def priced(certificate: Entry, market: Market) -> tuple[list[Fraction], Fraction]:
+    """Return positive weights of users, and the most that prices and demand duals allow of their sum."""
+    weights = certificate["weights"].numbers(len(market.users))
+    if min(weights) <= 0:
+        raise Rejected("a weight is not positive")
+    program, duals = sharing(market), read_prices(certificate, market)
+    for i, weight in enumerate(weights):
+        program.cost |= throughput(market, i, factor=weight)
+    return weights, program.bound(duals)
+
+
+def read_prices(certificate: Entry, market: Market) -> Terms:
+    """Return prices of types and, where they are there, duals of users' demands by row of `sharing`."""
+    told = certificate["demand_duals"]
+    prices = certificate["prices"].numbers(len(market.types))
+    duals = [] if told.value is None else told.numbers(len(market.users))
+    rows = {("capacity", j): price for j, price in enumerate(prices)}
+    return rows | {("demand", i): dual for i, dual in enumerate(duals)}
 
 
 # -- bare programs -----------------------------------------------------------------------------------------
@@ -250,12 +257,9 @@ def sharing(market: Market) -> Program:
     return program
 
 
-def sharing_with(market: Market, word: str, least: dict[int, Fraction]) -> Program:
-    """Return `sharing` where users get throughputs of at least so much; the rows are (word, user)."""
-    program = sharing(market)
-    for i, throughput_of_i in least.items():
-        program.rows[word, i] = Row(throughput(market, i), throughput_of_i, inf)
-    return program
+def floors(market: Market, word: str, least: dict[int, Fraction]) -> dict[Key, Row]:
+    """Return rows (word, user): users get throughputs of at least so much."""
+    return {(word, i): Row(throughput(market, i), least_of_i, inf) for i, least_of_i in least.items()}
 
 
 def throughput(market: Market, i: int, holder: int | None = None, factor: Fraction = ONE) -> Terms:
@@ -367,6 +371,15 @@ def point_of(shares: Table, variables: Entry) -> Point:
     """Return the point of an allocation and of the values of a program's other variables, by name."""
     x: Point = {("share", i, j): share for i, row in enumerate(shares) for j, share in enumerate(row)}
     return x | {(name,): each.number() for name, each in variables.by_name().items()}
+
+
+def certified(program: Program, shares: Table, certificate: Entry, sign: int = 1) -> Fraction:
+    """Return the objective at an allocation, which must be the value and, by the duals, the optimum."""
+    x, duals = point_of(shares, certificate["variables"]), read_duals(certificate["duals"])
+    value = sign * program.optimum(x, duals)
+    if value != certificate["value"].number():
+        raise Rejected("the value is not the point's")
+    return value
 
 
 def shares_shown(weights: Table, market: Market) -> str:

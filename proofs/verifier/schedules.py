@@ -19,8 +19,6 @@ relative to the prices of the round so far.
 Source: Astraea (posted prices), Eq. (1)-(3), (8), (11), Algorithms 1-3.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator

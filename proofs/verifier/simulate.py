@@ -7,8 +7,6 @@ Time counts from the beginning of the round. Where numbers are floats, two momen
 times the length of a round are one moment; which came first is then what the record says.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,10 +15,8 @@ from heapq import heappop, heappush
 from math import ceil, floor, inf
 from typing import Any
 
-from .reading import MOST_DIGITS, Number, shown, within
+from .reading import MOST_DIGITS, ZERO, Number, shown, within
 from .trace import Job, Outage, Setting, Spots
-
-ZERO = Fraction(0)
 
 
 @dataclass

@@ -1,16 +1,15 @@
 """How users and groups stand with shares of a market with entitlements, and which properties these have."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from math import floor, inf
 from typing import Any
 
-from .entitled import Entitled, Gang, apart, asks, cuts, plus, told, uses
-from .market import ZERO, Market, Table, dot, minus
-from .reading import MOST_COMPARED, STEPS, Number, Rejected, summed
+from .entitled import Entitled, Gang, apart, cuts, plus
+from .market import Market, minus
+from .reading import MOST_COMPARED, STEPS, ZERO, Number, Rejected, Table, summed
 
 #: The most GPUs, times gangs, for which gangs are chosen.
 MOST_SUMS = 2**34
@@ -38,12 +37,13 @@ class Standing:
             [Fraction(min(ends)) for ends in zip(row, there, strict=False)] for row in owed.guarantee
         ]
         self.free = [most - summed(row[c] for row in mine) for c, most in enumerate(there)]
+        self.asked = owed.asks(market.speedup, market.demand)
         self.more = self._more(self._unserved(market, mine))
 
     def _unserved(self, market: Market, mine: Table) -> list[list[Number]]:
         owed = self.owed
         out: list[list[Number]] = [[ZERO for _ in self.columns] for _ in mine]
-        parts = ((user, part) for user, asked in enumerate(asks(market, owed)) for part in apart(asked))
+        parts = ((user, part) for user, asked in enumerate(self.asked) for part in apart(asked))
         for user, part in parts:
             limits = cuts(part, mine[user])
             now = min(limits.values())
@@ -117,7 +117,7 @@ SAID: dict[str, Callable[[Market, Entitled], bool]] = {
     "entitlements": lambda market, owed: True,
     "guarantees": lambda market, owed: any(map(any, owed.guarantee)),
     "caps": lambda market, owed: any(most < inf for row in owed.cap for most in row),
-    "holdings": told,
+    "holdings": lambda market, owed: owed.usage_known(len(market.types)),
 }
 
 
@@ -134,17 +134,23 @@ def cap_kept(market: Market, shares: Table) -> bool:
     return all(stands.room(node, c) >= 0 for node in range(len(stands.held)) for c in stands.columns)
 
 
-def guarantee_incentive(market: Market, shares: Table) -> bool:
-    """Return whether everybody gets at least what its guarantee is worth to it, for what it asks for."""
-    stands = Standing(market, shares, says="guarantees")
-    rows = zip(asks(market, stands.owed), market.speedup, shares, stands.guarantee, strict=False)
-    return all(dot(v, uses(asked, v, own)) >= dot(v, uses(asked, v, owed)) for asked, v, own, owed in rows)
+def require_entitled(market: Market, shares: Table) -> None:
+    """Reject shares that break a cap or a guarantee of GPUs; users ask for demands, whatever they hold."""
+    if market.entitled is None:
+        return
+    numbers = [[ZERO if most == inf else most for most in row] for row in market.entitled.guarantee]
+    none = [[ZERO for _ in row] for row in shares]
+    owed = replace(market.entitled, guarantee=numbers, held=none, fixed=none, pending=[])
+    market = replace(market, entitled=owed)  # a guarantee without bound is no number
+    for says, keeps in (("caps", cap_kept), ("guarantees", guarantee_kept)):
+        if SAID[says](market, owed) and not keeps(market, shares):
+            raise Rejected(f"the allocation breaks {says}")
 
 
 def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
     """Return whether no user is owed more, for whole gangs, that could be had of loans and what is idle."""
     stands = Standing(market, shares, says="guarantees")
-    owed, columns, told_of = stands.owed, stands.columns, told(market, stands.owed)
+    owed, columns, usage_known = stands.owed, stands.columns, stands.owed.usage_known(stands.types)
     lent, reach = [stands.had(c, ZERO) for c in columns], [stands.had(c, stands.free[c]) for c in columns]
     pairs = [(user, c) for user in range(len(shares)) for c in columns]
     sure = {  # how much more of its guarantee each could use and have
@@ -164,7 +170,7 @@ def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
         over, gangs = stands.held[i][c] - first, waits[i, c]
         work = min(floor(over + sure[i, c]), sum(gangs)) * len(gangs) if over > 0 else 0
         market.budget.spend(work, MOST_SUMS, "entitlements", "GPUs for which gangs are chosen, times gangs")
-        if not told_of or over < 0 or fits_between(gangs, over, over + sure[i, c]):
+        if not usage_known or over < 0 or fits_between(gangs, over, over + sure[i, c]):
             return False
     return True
 
@@ -224,12 +230,6 @@ def peers(market: Market, shares: Table) -> Iterator[tuple[int, list[Fraction]]]
         yield i, [Fraction(min(pair)) for pair in zip(held, owed.cap[i], strict=False)]
 
 
-def envy_within_peers(market: Market, shares: Table) -> bool:
-    """Return whether nobody prefers what a peer, of its group and tier, holds beyond its guarantee."""
-    own = market.worths(shares)
-    return all(own[i] >= market.worth(i, bundle) for i, bundle in peers(market, shares))
-
-
 #: How each property is decided, and what it means that it holds.
 PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     "guarantee_kept": (
@@ -238,11 +238,6 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
         " that is less",
     ),
     "cap_kept": (cap_kept, "no user and no group holds more than its cap"),
-    "guarantee_incentive": (
-        guarantee_incentive,
-        "everybody gets at least what its guarantee (at most all that there is) is worth to it, for what it"
-        " asks for",
-    ),
     "nobody_starves_while_lent": (
         nobody_starves_while_lent,
         "no user could run more whole gangs (or any part, where nobody says what is asked for) within its"
@@ -256,10 +251,5 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     "group_fairness": (
         group_fairness,
         "no GPU can move to a sibling of its tier that borrows less, by weight, than the giver then does",
-    ),
-    "envy_within_peers": (
-        envy_within_peers,
-        "nobody would get more with what another of its group and tier holds beyond its guarantee, scaled by"
-        " weights and within the own caps, in the place of what it holds so itself",
     ),
 }

@@ -1,13 +1,11 @@
 """What is proved: a statement, what it speaks of, and whether it is what a policy decides."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 
-from .market import Market, Table, read_market, read_table, table_shown
+from .market import Market, read_market, read_table, table_shown
 from .programs import Program, policy_shown
-from .reading import Entry, Rejected
+from .reading import Entry, Rejected, Table
 
 
 @dataclass(frozen=True)

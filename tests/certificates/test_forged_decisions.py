@@ -166,7 +166,7 @@ WRONG: dict[str, tuple[Json, str]] = {
             weights=[1, 1],
             prices=[1, 2],
         ),
-        "a price is too low",
+        "a dual has the sign of a bound that there is not",
     ),
     "a rate below nothing": (
         certificate(
