@@ -78,7 +78,7 @@ def _guarantees(market: Market, shares: Table) -> Iterator[Case]:
     stands = Standing(market, shares, says="guarantees")
     for i, asked in enumerate(stands.asked):
         bundles = shares[i], stands.guarantee[i][: len(shares[i])]
-        if stands.owed.usage_known(stands.types):
+        if stands.entitled.usage_known(stands.types):
             pair = [_serving(market, i, asked, bundle) for bundle in bundles]
         else:
             pair = [in_use(market, i, bundle) for bundle in bundles]

@@ -19,11 +19,11 @@ from .trading import TRADING, trace
 # -- policies that are programs ----------------------------------------------------------------------------
 def optimality(data: Entry) -> Decision:
     """The allocation is an optimum of the policy's program: feasible, and duals have the same objective."""
-    told = data.fields("market policy allocation value duals", "variables")
-    market, shares = read_allocation(told)
-    policy = told["policy"].choice(PROGRAMS)
+    certificate = data.fields("market policy allocation value duals", "variables")
+    market, shares = read_allocation(certificate)
+    policy = certificate["policy"].choice(PROGRAMS)
     program = PROGRAMS[policy](market)
-    best = programs.certified(program, shares, told)
+    best = programs.certified(program, shares, certificate)
     said = f"the allocation is optimal for {programs.policy_shown(policy, market)}, objective {shown(best)}"
     return Decision(said, market, shares, policy=policy, optima=program.keeping(best))
 
@@ -107,25 +107,18 @@ def levels(data: Entry) -> Decision:
     program.rows |= programs.floors(market, "levels", reached)
     said, name = _filling_named(normaliser, rated=bool(rates), entitled=market.entitled is not None)
     stated = [certificate[key].value for key in ("rates", "owed")] if rates or market.entitled else ""
-    return Decision(
-        said,
-        market,
-        shares,
-        "; ".join(notes),
-        policy=name,
-        optima=program,
-        told=repr(stated) if stated else "",
-    )
+    note, stated = "; ".join(notes), repr(stated) if stated else ""
+    return Decision(said, market, shares, note, policy=name, optima=program, stated=stated)
 
 
-def _fillable(owed: Entry, market: Market, shares: Table) -> tuple[Program, list[str]]:
+def _fillable(entry: Entry, market: Market, shares: Table) -> tuple[Program, list[str]]:
     """Return the program of what may be filled, within entitlements, and notes on how it is meant."""
     program, notes = programs.sharing(market), [AT_STATED] * bool(market.bounds)
-    stated = (market.entitled is None) == (owed.value is None)
+    stated = (market.entitled is None) == (entry.value is None)
     require(stated, "owed", "it is what entitlements make of groups")
     if market.entitled:
         require_entitled(market, shares)
-        notes.append(programs.entitle(program, market, market.entitled, owed))
+        notes.append(programs.entitle(program, market, market.entitled, entry))
     return program, notes
 
 
@@ -154,7 +147,7 @@ def on_both(before: Decision, after: Decision) -> tuple[str, str]:
     if before.embedded:
         by = f"by the two embedded programs, which the author of {before.named} wrote, "
         return by, f"{NOT_DECIDED}; {both}"
-    if before.told:
+    if before.stated:
         return "by what each of the two decisions tells, ", f"{AS_TOLD}; {both}"
     return "", AT_STATED if before.subject.bounds else ""
 
@@ -164,19 +157,20 @@ def embedded(data: Entry) -> Decision:
 
     Whether the program is the policy's is not decided: the verifier cannot make it from the market.
     """
-    told = data.fields("program point value bound gap duals market policy shares")
-    market, program = read_market(told["market"], whole=True), programs.read_program(told["program"])
-    x = programs.read_point(told["point"], program)
-    best = program.sign * program.optimum(x, programs.read_duals(told["duals"]))
-    require_bound(best, best, told)
-    places = [row.items(len(market.types)) for row in told["shares"].items(len(market.users))]
+    certificate = data.fields("program point value bound gap duals market policy shares")
+    market = read_market(certificate["market"], whole=True)
+    program = programs.read_program(certificate["program"])
+    x = programs.read_point(certificate["point"], program)
+    best = program.sign * program.optimum(x, programs.read_duals(certificate["duals"]))
+    require_bound(best, best, certificate)
+    places = [row.items(len(market.types)) for row in certificate["shares"].items(len(market.users))]
     for key in (("x", each.integer()) for row in places for each in row):
         if key not in x:
             raise Rejected(f"the program has no variable {key[1]}")
     shares = [[x["x", each.value] for each in row] for row in places]
     require_feasible(market, shares)
     require_entitled(market, shares)
-    policy = told["policy"].name()
+    policy = certificate["policy"].name()
     if policy in (*PROGRAMS, *TRADING, *OF_MARKETS):
         raise Rejected(f"decisions of {policy} are proved from the market, not by a program that is given")
     said = f"the embedded program, which the author of {policy!r} wrote, has this optimum"
@@ -190,18 +184,18 @@ EXTREME = "of sense weights allocation value duals"
 
 def extreme(data: Entry) -> Decision:
     """Over all optima of a decision, a sum of weights times shares goes to the value, and no further."""
-    told = data.fields(EXTREME, "variables")
-    if rule_of(told["of"])[0] is extreme:  # before any of them is decided
+    certificate = data.fields(EXTREME, "variables")
+    if rule_of(certificate["of"])[0] is extreme:  # before any of them is decided
         raise Rejected("a range leaves no choice over which a range is certified")
-    found, sense = decided(told["of"]), told["sense"].choice(SENSES)
+    found, sense = decided(certificate["of"]), certificate["sense"].choice(SENSES)
     if found.optima is None:
         raise Rejected(f"{found.named} leaves no choice over which a range is certified")
     market, program = found.subject, found.optima
     sign, most = (1, "maximum") if sense == "maximize" else (-1, "minimum")
-    weights, shares = (read_table(told[key], market) for key in ("weights", "allocation"))
+    weights, shares = (read_table(certificate[key], market) for key in ("weights", "allocation"))
     for i, row in enumerate(weights):
         program.cost |= {("share", i, j): sign * weight for j, weight in enumerate(row)}
-    value = programs.certified(program, shares, told, sign)
+    value = programs.certified(program, shares, certificate, sign)
     said = f"over all optima of {found.named}, the {most} of {programs.shares_shown(weights, market)}"
     said += f" is {shown(value)}"
     reach = Range(sense, weights, value)

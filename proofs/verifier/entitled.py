@@ -101,36 +101,37 @@ class Entitled:
         return [self.nodes, self.over, self.goods, *columns, *ends, *tables, gangs]
 
 
-def read_entitled(told: Entry, users: list[str], types: list[str]) -> Entitled | None:
+def read_entitled(entry: Entry, users: list[str], types: list[str]) -> Entitled | None:
     """Return the entitlements of a market; None where it says nothing of any."""
-    if told.value is None:
+    if entry.value is None:
         return None
-    at = told.fields("groups in goods stock guarantee cap borrow_weight tier held fixed pending")
-    nodes = distinct([*users, *(each.name() for each in at["groups"].items())], at["groups"].place)
+    fields = entry.fields("groups in goods stock guarantee cap borrow_weight tier held fixed pending")
+    nodes = distinct([*users, *(each.name() for each in fields["groups"].items())], fields["groups"].place)
     place = {name: node for node, name in enumerate(nodes)}
-    over = [None if each.value is None else each.position(place) for each in at["in"].items(len(nodes))]
-    require(all(each is None or each >= len(users) for each in over), at["in"].place, "a user is no group")
-    each_good = [each.fields("resource flavor") for each in at["goods"].items()]
+    over = [None if each.value is None else each.position(place) for each in fields["in"].items(len(nodes))]
+    groups = all(each is None or each >= len(users) for each in over)
+    require(groups, fields["in"].place, "a user is no group")
+    each_good = [each.fields("resource flavor") for each in fields["goods"].items()]
     goods = [(good["resource"].name(), good["flavor"].name()) for good in each_good]
-    require(len(set(goods)) == len(goods), at["goods"].place, "a good stands twice")
+    require(len(set(goods)) == len(goods), fields["goods"].place, "a good stands twice")
     width = len(types) + len(goods)
     guarantee, cap = (
-        [[_end(each) for each in row.items(width)] for row in at[key].items(len(nodes))]
+        [[_end(each) for each in row.items(width)] for row in fields[key].items(len(nodes))]
         for key in ("guarantee", "cap")
     )
     held, fixed = (
-        [[each.amount() for each in row.items(width)] for row in at[key].items(len(users))]
+        [[each.amount() for each in row.items(width)] for row in fields[key].items(len(users))]
         for key in ("held", "fixed")
     )
-    gangs = at["pending"].items()
-    within(len(gangs), MOST_GANGS, at["pending"].place, "gangs")
-    owed = Entitled(
+    gangs = fields["pending"].items()
+    within(len(gangs), MOST_GANGS, fields["pending"].place, "gangs")
+    entitled = Entitled(
         nodes=nodes,
         over=over,
         goods=goods,
-        stock=[each.amount() for each in at["stock"].items(len(goods))],
-        weight=[each.amount() for each in at["borrow_weight"].items(len(nodes))],
-        tier=[each.integer(-(2**62)) for each in at["tier"].items(len(nodes))],
+        stock=[each.amount() for each in fields["stock"].items(len(goods))],
+        weight=[each.amount() for each in fields["borrow_weight"].items(len(nodes))],
+        tier=[each.integer(-(2**62)) for each in fields["tier"].items(len(nodes))],
         pending=[_read_gang(each, users, types) for each in gangs],
         guarantee=guarantee,
         cap=cap,
@@ -138,12 +139,12 @@ def read_entitled(told: Entry, users: list[str], types: list[str]) -> Entitled |
         fixed=fixed,
     )
     for node in range(len(nodes)):
-        for depth, _ in enumerate(owed.path(node)):
-            require(depth <= DEEPEST, at["in"].place, "groups in a circle, or too deep")
-    pairs = zip(owed.fixed, owed.held, strict=True)
+        for depth, _ in enumerate(entitled.path(node)):
+            require(depth <= DEEPEST, fields["in"].place, "groups in a circle, or too deep")
+    pairs = zip(entitled.fixed, entitled.held, strict=True)
     held_too = all(f <= h for row, all_ in pairs for f, h in zip(row, all_, strict=True))
-    require(held_too, at["fixed"].place, "too much")
-    return owed
+    require(held_too, fields["fixed"].place, "too much")
+    return entitled
 
 
 def _end(entry: Entry) -> Number:
@@ -151,13 +152,13 @@ def _end(entry: Entry) -> Number:
 
 
 def _read_gang(entry: Entry, users: list[str], types: list[str]) -> Gang:
-    told = entry.fields("user gpus types", "other")
-    allowed = frozenset(each.position(types) for each in told["types"].items())
-    require(allowed, told["types"].place, "no types")
-    gpus = told["gpus"].integer()
-    within(gpus, MOST_GPUS, told["gpus"].place, "GPUs of a gang")
-    other = {k: each.amount() for k, each in told["other"].by_name().items()}
-    return Gang(told["user"].position(users), gpus, allowed, other)
+    fields = entry.fields("user gpus types", "other")
+    allowed = frozenset(each.position(types) for each in fields["types"].items())
+    require(allowed, fields["types"].place, "no types")
+    gpus = fields["gpus"].integer()
+    within(gpus, MOST_GPUS, fields["gpus"].place, "GPUs of a gang")
+    other = {k: each.amount() for k, each in fields["other"].by_name().items()}
+    return Gang(fields["user"].position(users), gpus, allowed, other)
 
 
 # -- what users could use ----------------------------------------------------------------------------------

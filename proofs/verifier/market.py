@@ -118,10 +118,10 @@ class Market:
         canonical += [] if self.entitled is None else [self.entitled.canonical()]
         if self.bounds:
             canonical.append([[i, [list(map(exactly, b)) for b in row]] for i, row in self.bounds.items()])
-        told = f"market {digest(canonical)}: " + ("" if self.entitled is None else f"{self.entitled}; ")
-        told += f"speedups of {len(self.bounds)} users known within bounds; " if self.bounds else ""
+        said = f"market {digest(canonical)}: " + ("" if self.entitled is None else f"{self.entitled}; ")
+        said += f"speedups of {len(self.bounds)} users known within bounds; " if self.bounds else ""
         if len(self.users) * len(self.types) > MOST_SHOWN:
-            return f"{told}{len(self.users)} users, {len(self.types)} types"
+            return f"{said}{len(self.users)} users, {len(self.types)} types"
         gpus = [f"{shown(there)} {name!r}" for there, name in zip(self.capacity, self.types, strict=True)]
         holders = [
             f"{name!r} {row_shown(row)}"
@@ -129,7 +129,7 @@ class Market:
             + ("" if most == inf else f" demand {shown(most)}")
             for name, row, weight, most in rows
         ]
-        return f"{told}{', '.join(gpus)} for {', '.join(holders)}"
+        return f"{said}{', '.join(gpus)} for {', '.join(holders)}"
 
 
 def dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
@@ -163,20 +163,20 @@ def read_market(entry: Entry, *, whole: bool = False) -> Market:
 
     ``whole``: speedups may be known within bounds, and there may be entitlements.
     """
-    told = entry.fields("schema types capacity user", "entitlements" if whole else "")
-    told["schema"].version()
-    types = distinct([each.name() for each in told["types"].items()], told["types"].place)
+    fields = entry.fields("schema types capacity user", "entitlements" if whole else "")
+    fields["schema"].version()
+    types = distinct([each.name() for each in fields["types"].items()], fields["types"].place)
     may = "weight demand least most" if whole else "weight demand"
-    users = [each.fields("name speedup", may) for each in told["user"].items()]
-    names = distinct([user["name"].name() for user in users], told["user"].place)
+    users = [each.fields("name speedup", may) for each in fields["user"].items()]
+    names = distinct([user["name"].name() for user in users], fields["user"].place)
     market = Market(
         users=names,
         types=types,
         speedup=[user["speedup"].numbers(len(types)) for user in users],
-        capacity=told["capacity"].numbers(len(types)),
+        capacity=fields["capacity"].numbers(len(types)),
         weight=[_amount_or(ONE, user["weight"]) for user in users],
         demand=[_amount_or(inf, user["demand"]) for user in users],
-        entitled=read_entitled(told["entitlements"], names, types) if whole else None,
+        entitled=read_entitled(fields["entitlements"], names, types) if whole else None,
         budget=entry.budget,
     )
     require(users and types, entry.place, "there are no users, or no types")

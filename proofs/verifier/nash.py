@@ -28,9 +28,9 @@ ROUNDED = 1000
 
 def equilibrium(data: Entry) -> Decision:
     """Nash welfare: an equilibrium, see `_bundles`."""
-    told = data.fields("market allocation prices", "demand_duals")
-    market = read_market(told["market"])
-    shares = _bundles(told, market, read_demand_duals(told["demand_duals"], market))
+    certificate = data.fields("market allocation prices", "demand_duals")
+    market = read_market(certificate["market"])
+    shares = _bundles(certificate, market, read_demand_duals(certificate["demand_duals"], market))
     optima = sharing(market)
     optima.rows |= floors(market, "utilities", dict(enumerate(market.worths(shares))))
     said = "the allocation maximises Nash welfare"
@@ -39,22 +39,21 @@ def equilibrium(data: Entry) -> Decision:
 
 def read_demand_duals(entry: Entry, market: Market) -> list[Fraction]:
     """Return what each user pays for a right to one more GPU: nothing where it demands no limited number."""
-    demand_duals = [ZERO] * len(market.users) if entry.value is None else entry.numbers(len(market.users))
-    if min(demand_duals) < 0 or any(
-        demand_dual and most == inf for demand_dual, most in zip(demand_duals, market.demand, strict=True)
-    ):
+    duals = [ZERO] * len(market.users) if entry.value is None else entry.numbers(len(market.users))
+    if min(duals) < 0 or any(dual and most == inf for dual, most in zip(duals, market.demand, strict=True)):
         raise Rejected("a demand dual is negative, or one of who has no demand")
-    return demand_duals
+    return duals
 
 
-def _bundles(told: Entry, market: Market, demand_duals: list[Fraction] | None = None) -> Table:
+def _bundles(certificate: Entry, market: Market, duals: list[Fraction] | None = None) -> Table:
     """Return an allocation; reject it unless everybody holds its best buys, its weight being its budget.
 
     This is Eisenberg-Gale: what a user's weight is worth at the margin, weight * speedup / throughput, is the
     price and demand dual of what it holds and no more than of the rest. What is left over costs nothing,
     and who has a demand dual holds all that it demands.
     """
-    shares, prices = read_table(told["allocation"], market), told["prices"].numbers(len(market.types))
+    shares = read_table(certificate["allocation"], market)
+    prices = certificate["prices"].numbers(len(market.types))
     require_feasible(market, shares)
     if min(prices) < 0 or dot(prices, market.left_over(shares)):
         raise Rejected("a price is negative, or one of what is left over")
@@ -62,11 +61,11 @@ def _bundles(told: Entry, market: Market, demand_duals: list[Fraction] | None = 
         own, name = dot(market.speedup[i], bundle), f"{market.users[i]!r}"
         if not own or summed(bundle) > market.demand[i]:
             raise Rejected(f"{name} gets nothing, or more than it demands")
-        demand_dual = demand_duals[i] if demand_duals else ZERO
-        if demand_dual and summed(bundle) < market.demand[i]:
+        dual = duals[i] if duals else ZERO
+        if dual and summed(bundle) < market.demand[i]:
             raise Rejected(f"{name} has a demand dual, and gets less than it demands")
         for speed, share, price in zip(market.speedup[i], bundle, prices, strict=True):
-            worth, cost = market.weight[i] * speed, own * (price + demand_dual)
+            worth, cost = market.weight[i] * speed, own * (price + dual)
             if worth > cost or (share and worth < cost):
                 raise Rejected(f"{name} has better buys")
             if share and not speed:
@@ -76,12 +75,12 @@ def _bundles(told: Entry, market: Market, demand_duals: list[Fraction] | None = 
 
 def partial(data: Entry) -> Decision:
     """Cole, Gkatzelis and Goel: each keeps the part of its bundle that its presence costs the others."""
-    told = data.fields("market allocation kept together apart")
-    market, shares = read_allocation(told)
-    part, power = told["kept"].numbers(len(shares)), powers_of(market.weight)
-    whole = _bundles(told["together"].fields("allocation prices"), market)
+    certificate = data.fields("market allocation kept together apart")
+    market, shares = read_allocation(certificate)
+    part, power = certificate["kept"].numbers(len(shares)), powers_of(market.weight)
+    whole = _bundles(certificate["together"].fields("allocation prices"), market)
     before = market.worths(whole)
-    for i, apart in enumerate(told["apart"].items(len(shares))):
+    for i, apart in enumerate(certificate["apart"].items(len(shares))):
         # a user alone costs nobody anything
         without = market.without(i)
         rest = _bundles(apart.fields("allocation prices"), without) if without.users else []
@@ -118,15 +117,14 @@ def nash_bounds(data: Entry) -> Proved:
     Where there are entitlements, duals of the rows prove what all throughputs cost at most, for any costs.
     """
     free = "costs" not in data.value
-    told = data.fields(
-        f"market allocation gap lower upper {'prices demand_duals' if free else 'costs duals owed'}"
-    )
-    market = read_market(told["market"]) if free else read_market(told["market"], whole=True)
-    shares, users = read_table(told["allocation"], market), range(len(market.users))
+    more = "prices demand_duals" if free else "costs duals owed"
+    certificate = data.fields(f"market allocation gap lower upper {more}")
+    market = read_market(certificate["market"]) if free else read_market(certificate["market"], whole=True)
+    shares, users = read_table(certificate["allocation"], market), range(len(market.users))
     require_feasible(market, shares)
-    costs, terms, note = _bought(told, market, shares) if free else _within(told, market, shares)
-    lower, upper = (told[key].numbers(len(users)) for key in ("lower", "upper"))
-    gap = told["gap"].amount(positive=free)
+    costs, terms, note = (_bought if free else _within)(certificate, market, shares)
+    lower, upper = (certificate[key].numbers(len(users)) for key in ("lower", "upper"))
+    gap = certificate["gap"].amount(positive=free)
     own = [dot(market.speedup[i], shares[i]) for i in users]
     if not (min(own) > 0 and min(costs) > 0):
         raise Rejected("somebody gets nothing, or pays nothing")
@@ -147,37 +145,28 @@ def nash_bounds(data: Entry) -> Proved:
     return Proved(said, market, shares, note)
 
 
-def _bought(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction], str]:
+def _bought(certificate: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction], str]:
     """Return what a unit of throughput costs, and what all GPUs and demands do by prices and demand duals."""
     users = range(len(market.users))
-    prices, demand_duals = (
-        told["prices"].numbers(len(market.types)),
-        read_demand_duals(told["demand_duals"], market),
-    )
+    prices = certificate["prices"].numbers(len(market.types))
+    duals = read_demand_duals(certificate["demand_duals"], market)
     if min(prices) < 0 or any(summed(shares[i]) > market.demand[i] for i in users):
         raise Rejected("a price is negative, or somebody gets more than it demands")
     terms = [price * there for price, there in zip(prices, market.capacity, strict=True)]
-    terms += [
-        demand_dual * Fraction(most)
-        for demand_dual, most in zip(demand_duals, market.demand, strict=True)
-        if most != inf
-    ]
+    terms += [dual * Fraction(most) for dual, most in zip(duals, market.demand, strict=True) if most != inf]
     kinds = [[*zip(prices, row, market.capacity, strict=True)] for row in market.speedup]
-    each = [
-        [(p + demand_dual) / v for p, v, n in row if v and n]
-        for row, demand_dual in zip(kinds, demand_duals, strict=True)
-    ]
+    each = [[(p + dual) / v for p, v, n in row if v and n] for row, dual in zip(kinds, duals, strict=True)]
     return [min(costs) for costs in each], terms, ""
 
 
-def _within(told: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction], str]:
+def _within(certificate: Entry, market: Market, shares: Table) -> tuple[list[Fraction], list[Fraction], str]:
     """Return the costs that are told, what all throughputs cost at most, by duals, and what else is told."""
-    program, costs = sharing(market), told["costs"].numbers(len(market.users))
+    program, costs = sharing(market), certificate["costs"].numbers(len(market.users))
     if market.entitled is None:
         raise Rejected("there are no entitlements")
     require_entitled(market, shares)
-    note = f"within entitlements; {entitle(program, market, market.entitled, told['owed'])}"
+    note = f"within entitlements; {entitle(program, market, market.entitled, certificate['owed'])}"
     for i, cost in enumerate(costs):
         program.cost |= throughput(market, i, factor=cost)
     program.value(point_of(shares, Entry({})))
-    return costs, [program.bound(read_duals(told["duals"]))], note
+    return costs, [program.bound(read_duals(certificate["duals"]))], note

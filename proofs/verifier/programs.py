@@ -166,14 +166,14 @@ def key_shown(key: Key) -> str:
     return " ".join(brief(part) for part in key)
 
 
-def read_duals(told: Entry) -> Terms:
+def read_duals(entry: Entry) -> Terms:
     """Return multipliers by row from entries [word, position..., number]."""
     duals: Terms = {}
-    for each in told.items():
+    for each in entry.items():
         parts = each.items()
         require(len(parts) >= 2, each.place, "it is no [row, ..., number]")
         key = (parts[0].text(), *(index.integer() for index in parts[1:-1]))
-        require(key not in duals, told.place, f"row {key_shown(key)} has two duals")
+        require(key not in duals, entry.place, f"row {key_shown(key)} has two duals")
         duals[key] = parts[-1].number()
     return duals
 
@@ -191,9 +191,9 @@ def priced(certificate: Entry, market: Market) -> tuple[list[Fraction], Fraction
 
 def read_prices(certificate: Entry, market: Market) -> Terms:
     """Return prices of types and, where they are there, duals of users' demands by row of `sharing`."""
-    told = certificate["demand_duals"]
+    entry = certificate["demand_duals"]
     prices = certificate["prices"].numbers(len(market.types))
-    duals = [] if told.value is None else told.numbers(len(market.users))
+    duals = [] if entry.value is None else entry.numbers(len(market.users))
     rows = {("capacity", j): price for j, price in enumerate(prices)}
     return rows | {("demand", i): dual for i, dual in enumerate(duals)}
 
@@ -201,28 +201,28 @@ def read_prices(certificate: Entry, market: Market) -> Terms:
 # -- bare programs -----------------------------------------------------------------------------------------
 def read_program(entry: Entry) -> Program:
     """Return a program as it was written: variables are ("x", position), rows ("row", position)."""
-    told = entry.fields("sense offset variables rows")
-    sign = 1 if told["sense"].choice(SENSES) == "maximize" else -1
-    program = Program(offset=sign * told["offset"].number(), sign=sign, budget=entry.budget)
-    for j, each in enumerate(told["variables"].items()):
+    fields = entry.fields("sense offset variables rows")
+    sign = 1 if fields["sense"].choice(SENSES) == "maximize" else -1
+    program = Program(offset=sign * fields["offset"].number(), sign=sign, budget=entry.budget)
+    for j, each in enumerate(fields["variables"].items()):
         variable = each.fields("cost lower upper integer")
         program.bounds["x", j] = _sides(variable)
         program.cost["x", j] = sign * variable["cost"].number()
         if variable["integer"].truth():
             program.integers.add(("x", j))
-    for r, each in enumerate(told["rows"].items()):
+    for r, each in enumerate(fields["rows"].items()):
         row = each.fields("terms lower upper")
         program.rows["row", r] = Row(_terms(row["terms"], program), *_sides(row))
     return program
 
 
-def _sides(told: Entry) -> tuple[Number, Number]:
-    return told["lower"].or_infinity(-inf), told["upper"].or_infinity()
+def _sides(entry: Entry) -> tuple[Number, Number]:
+    return entry["lower"].or_infinity(-inf), entry["upper"].or_infinity()
 
 
-def _terms(told: Entry, program: Program) -> Terms:
+def _terms(entry: Entry, program: Program) -> Terms:
     terms: Terms = {}
-    for each in told.items():
+    for each in entry.items():
         variable, rate = each.items(2)
         key = ("x", variable.integer())
         if key not in program.bounds or key in terms:
@@ -231,11 +231,11 @@ def _terms(told: Entry, program: Program) -> Terms:
     return terms
 
 
-def read_point(told: Entry, program: Program) -> Point:
+def read_point(entry: Entry, program: Program) -> Point:
     """Return a point of a bare program from a list of numbers."""
-    if len(told.items()) != len(program.bounds):
+    if len(entry.items()) != len(program.bounds):
         raise Rejected("the point does not give every variable a value")
-    return {("x", j): value for j, value in enumerate(told.numbers())}
+    return {("x", j): value for j, value in enumerate(entry.numbers())}
 
 
 # -- programs of policies ----------------------------------------------------------------------------------
@@ -308,26 +308,26 @@ def max_min(market: Market) -> Program:
 
 
 def rising(
-    within: Program, market: Market, fair: list[Fraction], had: list[Fraction], rates: list[Fraction]
+    within: Program, market: Market, fair: list[Fraction], ratios: list[Fraction], rates: list[Fraction]
 ) -> Program:
     """Maximise ``least_ratio``: ratios to ``fair`` are at least what they were, and rates times it more."""
     program = replace(within, rows=dict(within.rows), bounds=within.bounds | {("least_ratio",): (-inf, inf)})
     program.cost = {("least_ratio",): ONE}
-    for i, (own, least, rate) in enumerate(zip(fair, had, rates, strict=True)):
+    for i, (own, least, rate) in enumerate(zip(fair, ratios, rates, strict=True)):
         rises = {("least_ratio",): -rate} if rate else {}
         program.rows["least_ratio", i] = Row(throughput(market, i, factor=1 / own) | rises, least, inf)
     return program
 
 
-def entitle(program: Program, market: Market, owed: Entitled, told: Entry) -> str:
+def entitle(program: Program, market: Market, entitled: Entitled, entry: Entry) -> str:
     """Add floors and caps; a user's floor is what it can use of its guarantee, and one without bound is none.
 
     Told, and returned, are floors of groups, what members can use, and how much is lent where some is kept.
     """
-    users, types, at = range(len(market.users)), range(len(market.types)), told.fields("floors", "lent")
-    require(len(set(owed.tier)) == 1, "tier", "floors and caps know no tiers")
-    for i, cap in zip(users, owed.cap, strict=False):
-        pairs = list(zip(owed.guarantee[i], cap, strict=True))[: len(types)]
+    users, types, at = range(len(market.users)), range(len(market.types)), entry.fields("floors", "lent")
+    require(len(set(entitled.tier)) == 1, "tier", "floors and caps know no tiers")
+    for i, cap in zip(users, entitled.cap, strict=False):
+        pairs = list(zip(entitled.guarantee[i], cap, strict=True))[: len(types)]
         floor = market.used(i, [ZERO if most == inf else Fraction(min(most, high)) for most, high in pairs])
         for j in types:
             most = min(cap[j], market.capacity[j], program.bounds["share", i, j][1])
@@ -335,18 +335,18 @@ def entitle(program: Program, market: Market, owed: Entitled, told: Entry) -> st
     lent = market.capacity if at["lent"].value is None else at["lent"].numbers(len(types))
     for j, most in enumerate(lent):
         program.rows["capacity", j] = program.rows["capacity", j]._replace(high=min(most, market.capacity[j]))
-    groups = range(len(users), len(owed.nodes))
-    below: dict[int, list[int]] = {node: [] for node in range(len(owed.nodes))}
+    groups = range(len(users), len(entitled.nodes))
+    below: dict[int, list[int]] = {node: [] for node in range(len(entitled.nodes))}
     for i in users:
-        for node in owed.path(i):
+        for node in entitled.path(i):
             below[node].append(i)
     for at_group, row in zip(groups, at["floors"].items(len(groups)), strict=True):
         for j, least in enumerate(row.numbers(len(types))):
             terms = {("share", i, j): ONE for i in below[at_group]}
-            most, key = owed.guarantee[at_group][j], (at_group - len(users), j)
+            most, key = entitled.guarantee[at_group][j], (at_group - len(users), j)
             require(least <= (ZERO if most == inf else most), row.place, "a floor is above the guarantee")
             program.rows["group_floor", *key] = Row(terms, least, inf)
-            program.rows["group_cap", *key] = Row(terms, -inf, owed.cap[at_group][j])
+            program.rows["group_cap", *key] = Row(terms, -inf, entitled.cap[at_group][j])
     floors = [row.numbers() for row in at["floors"].items()]
     shown_too = f"{table_shown(floors)} and {table_shown([lent])}" if floors else table_shown([lent])
     return f"floors of groups, and GPUs that are lent, are as told: {shown_too}"

@@ -370,10 +370,10 @@ def brief(value: Any) -> str:
     if isinstance(value, str):
         value = value[:80]  # before it is quoted, since it may be long
     try:
-        told = repr(value) if not isinstance(value, Exception) else str(value)
+        text = repr(value) if not isinstance(value, Exception) else str(value)
     except (ValueError, RecursionError):
         return f"a {type(value).__name__} that is too large to show"
-    return told if len(told) <= 80 else told[:77] + "..."
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def one_line(said: str) -> str:
@@ -383,5 +383,5 @@ def one_line(said: str) -> str:
 
 def digest(data: Any) -> str:
     """Return a name for numbers and words, 128 bits of their SHA-256: no two can be made that share it."""
-    told = json.dumps(data, separators=(",", ":"), ensure_ascii=True, sort_keys=True)
-    return sha256(told.encode("ascii")).hexdigest()[:32]
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, sort_keys=True)
+    return sha256(text.encode("ascii")).hexdigest()[:32]
