@@ -101,20 +101,16 @@ ALLOWED = {
     "importing": "discovery problem program",
     "methods": "problem program backends",
     "certificates": "problem program backends",
-    "mechanisms": "problem program backends methods certificates",
     "policy": "problem program backends certificates",
     "simulation": "codec problem program backends policy",
     "schedules": "problem program backends policy",
-    "properties": "problem program backends policy methods certificates schedules simulation",
-    "incentives": "discovery problem program backends policy properties",
+    "properties": "discovery problem program backends policy methods certificates schedules simulation",
     "compare": "*",
-    "frontier": "backends bench by_name certificates compare discovery evidence methods plot problem program"
-    " properties",
-    "audit": "bench compare discovery importing methods policy problem program properties",
+    "frontier": "backends certificates compare discovery evidence methods problem program properties",
+    "audit": "experiment compare discovery importing methods policy problem program properties",
     "testing": "*",
-    "bench": "backends certificates codec discovery evidence problem program",
-    "studies": "backends bench codec configuring discovery plot policy problem program simulation workloads",
-    "plot": "*",
+    "experiment": "backends by_name certificates codec compare configuring discovery evidence frontier policy problem"
+    " program properties simulation workloads",
     "cli": "*",
 }
 
@@ -128,7 +124,8 @@ def test_every_folder_has_its_arrows() -> None:
 @pytest.mark.parametrize("folder", [name for name, others in ALLOWED.items() if others != "*"])
 def test_arrows(folder: str) -> None:
     allowed = [
-        f"fairopt.{name}" for name in (folder, "errors", "deadline", "numbers", "replacing", *ALLOWED[folder].split())
+        f"fairopt.{name}"
+        for name in (folder, "errors", "deadline", "numbers", "replacing", "report", *ALLOWED[folder].split())
     ]
     for path in python_files(TOOLKIT / folder):
         strangers = {
@@ -137,6 +134,15 @@ def test_arrows(folder: str) -> None:
             if name != "fairopt" and not any(name == other or name.startswith(other + ".") for other in allowed)
         }
         assert not strangers, f"{path.relative_to(ROOT)} imports {strangers}"
+
+
+def test_bench_and_studies_are_two_uses_of_one_engine() -> None:
+    """What all experiments share, the modules in the folder itself but for pages, knows neither of them."""
+    bench, studies = "fairopt.experiment.bench", "fairopt.experiment.studies"
+    for path in python_files(TOOLKIT / "experiment"):
+        strangers = {"bench": (studies,), "studies": (bench,), "plot": (bench,)}.get(path.parent.name, (bench, studies))
+        if path.stem != "frontier_page":
+            assert not {name for name in imports(path) if name.startswith(strangers)}, path
 
 
 def test_models_import_the_toolkit_and_each_other_only() -> None:
@@ -178,11 +184,9 @@ def test_a_module_does_not_hide_the_function_of_its_name() -> None:
     import fairopt
     import fairopt.audit
     import fairopt.compare
-    import fairopt.metrics
 
     assert callable(fairopt.audit)
     assert callable(fairopt.compare)
-    assert callable(fairopt.metrics)
     assert all(getattr(fairopt, name) is not None for name in fairopt.__all__)
 
 

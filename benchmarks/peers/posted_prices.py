@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar
 
-from fairopt.bench.kinds import Contender, TimedOut
 from fairopt.benchmarks.tasks.posted_prices import as_answer
+from fairopt.errors import NotSolved, OutOfTime
+from fairopt.experiment.bench import Contender
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.reference import Best, Reference, ScheduleSearch
@@ -25,9 +26,9 @@ class _Limited:
     ends: float = 0.0
 
     def best(self, state: RoundState, job: int) -> Best | None:
-        """Return what the search finds. Errors: `TimedOut`."""
+        """Return what the search finds. Errors: `OutOfTime`."""
         if perf_counter() > self.ends:
-            raise TimedOut("jobs are left that were not offered anything at the time limit")
+            raise OutOfTime("jobs are left that were not offered anything at the time limit")
         return self.search.best(state, job)
 
 
@@ -52,9 +53,12 @@ class _Packing(Contender):
         return _Asked(prepared, _Limited(self.search()), time_limit)
 
     def solve(self, built: _Asked) -> dict[str, Any]:
-        """Decide on the batch."""
+        """Decide on the batch. Errors: `OutOfTime`."""
         built.search.ends = perf_counter() + built.time_limit
-        return as_answer(decide(PostedPricePacking(search=built.search), built.batch))
+        try:
+            return as_answer(decide(PostedPricePacking(search=built.search), built.batch))
+        except NotSolved as error:  # the policy's way to say that a limit was reached
+            raise OutOfTime(str(error)) from error
 
 
 @dataclass(frozen=True)

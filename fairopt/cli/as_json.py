@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 from fairopt.backends import Highs
 from fairopt.cli.settings import options_of
 from fairopt.errors import FairoptError, NotSolved
+from fairopt.numbers import arithmetic
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties.verdict import plain
+from fairopt.report import plain
 
 if TYPE_CHECKING:
     from fairopt.backends.solution import Solution
     from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
-    from fairopt.metrics import Metrics
     from fairopt.policy import Allocation, Policy, Uniqueness
     from fairopt.properties import Property, Verdict
+    from fairopt.properties.metrics import Metrics
     from fairopt.properties.worst_reports import WorstShare
     from fairopt.simulation import Setting
     from fairopt.workloads import Workload
@@ -236,7 +237,7 @@ def backends(backends: Sequence[Any]) -> list[dict[str, Any]]:
             "available": backend.available(),
             "missing": list(backend.missing()),
             "capabilities": sorted(capability.name.lower() for capability in backend.capabilities),
-            "numbers": "exact rationals" if backend.number is not float else "floats",
+            "numbers": arithmetic(backend.number).name,
         }
         for backend in backends
     ]

@@ -12,7 +12,6 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import comparison_tables, completing, evidence_files, tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
@@ -96,17 +95,17 @@ def frontier_command(
         found, interrupted = kept[-1], True
     found = replace(found, left_out=others)
     if out is not None:
-        from fairopt.plot import frontier as drawn  # here, so that a table begins sooner
+        from fairopt.experiment.plot import frontier as drawn  # here, so that a table begins sooner
 
         _draw(drawn(found), out)
     if html is not None:
-        from fairopt.frontier.page import write_page  # here, so that a table begins sooner
+        from fairopt.experiment.frontier_page import write_page  # here, so that a table begins sooner
 
         write_page(found, html, f"Frontier of {Path(str(market)).name}")
     if certificates is not None:
         evidence_files.write_items(((item.name, item) for item in found.certificates()), certificates)
     if json_:
-        print_json({"schema": SCHEMA, **found.to_json()})
+        print_json(found.to_json())
     else:
         _say(found)
     if interrupted:

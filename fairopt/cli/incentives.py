@@ -14,10 +14,12 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.incentives import AtMost, Incentives, LieKind, PaidLie, SpeedupReport, every_kind, incentives, kind_of
 from fairopt.problem import Market, market_to_dict, read_market
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Effort
+from fairopt.properties.misreports.bounds import AtMost
+from fairopt.properties.misreports.incentives import Incentives, PaidMisreport, incentives
+from fairopt.properties.misreports.kinds import MisreportKind, every_kind, kind_of
 
 
 def incentives_command(
@@ -78,14 +80,14 @@ def incentives_command(
         raise typer.Exit(Exit.NOT_SOLVED)
 
 
-def _print(rows: Sequence[Incentives], kinds: Sequence[LieKind], market: Market) -> None:
+def _print(rows: Sequence[Incentives], kinds: Sequence[MisreportKind], market: Market) -> None:
     columns = [(kind, kind in row.bounds) for row in rows[:1] for kind in kinds]
     heads = [head for kind, bounded in columns for head in (kind.name, *(["at most"] if bounded else []))]
     table = tables.table_of("policy", *heads)
     for row in rows:
         cells = []
         for kind, bounded in columns:
-            cells.append(_times(row.lies[kind]))
+            cells.append(_times(row.misreports[kind]))
             cells += [_number(row.bounds[kind].factor, "no bound")] if bounded else []
         table.add_row(row.policy.name, *cells)
     tables.say("The best lie found multiplies what the liar gets by (-: none was found that pays):")
@@ -96,16 +98,16 @@ def _print(rows: Sequence[Incentives], kinds: Sequence[LieKind], market: Market)
         tables.say(f"{kind.name}: {kind.words}")
     for row in rows:
         # who may enter as two with all of its weight mostly gains most, and there is little to see in it
-        found = [lie for lie in row.lies.values() if lie is not None]
-        best = max(found, key=lambda lie: (isinstance(lie.kind, SpeedupReport), lie.factor), default=None)
+        found = [lie for lie in row.misreports.values() if lie is not None]
+        best = max(found, key=lambda lie: (lie.kind.is_report, lie.factor), default=None)
         if best is not None:
             tables.say(f"{row.policy.name}, {best.kind.name}: {_told(best, market)}")
 
 
-def _told(best: PaidLie, market: Market) -> str:
+def _told(best: PaidMisreport, market: Market) -> str:
     """Return in words what the liars say."""
-    told, said = best.lie.told, []
-    for user, rows in best.lie.rows.items():
+    told, said = best.told, []
+    for user, rows in best.rows.items():
         for row in rows:
             speedups = ", ".join(map(number_text, told.speedup[row]))
             what = [f"speedups {speedups}"] if (told.speedup[row] != market.speedup[user]).any() else []
@@ -115,7 +117,7 @@ def _told(best: PaidLie, market: Market) -> str:
     return "; ".join(said)
 
 
-def _times(best: PaidLie | None) -> str:
+def _times(best: PaidMisreport | None) -> str:
     """Return a factor; from nothing to something it is infinite."""
     return "-" if best is None else _number(best.factor, "infinite") + ("" if best.exact else " (floats)")
 
@@ -125,16 +127,16 @@ def _number(value: Number, endless: str) -> str:
 
 
 def _json(row: Incentives, market: Market) -> dict[str, Any]:
-    found = {kind.name: None if lie is None else _lie(lie, market) for kind, lie in row.lies.items()}
+    found = {kind.name: None if lie is None else _lie(lie, market) for kind, lie in row.misreports.items()}
     return {"lies": found, "at_most": {kind.name: _bound(bound) for kind, bound in row.bounds.items()}}
 
 
-def _lie(best: PaidLie, market: Market) -> dict[str, Any]:
+def _lie(best: PaidMisreport, market: Market) -> dict[str, Any]:
     return {
         "factor": _plain(best.factor),
         "exact": best.exact,
         "users": {market.users[user]: _plain(factor) for user, factor in best.factors.items()},
-        "told": market_to_dict(best.lie.told),
+        "told": market_to_dict(best.told),
     }
 
 

@@ -22,11 +22,11 @@ from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import shown
 from fairopt.simulation import Mechanics, Snapshot
-from fairopt.simulation.changes import Changes, Play
-from fairopt.simulation.record import snapshot_from_json, snapshot_to_json
+from fairopt.simulation.engine import Engine
+from fairopt.simulation.record import Changes, snapshot_from_json, snapshot_to_json
 from fairopt.simulation.recording import Recorder, digest
 from fairopt.simulation.replay import Record, first_line, lines
-from fairopt.simulation.run import check_goes_on
+from fairopt.simulation.rounds import check_goes_on
 
 #: Seconds between two snapshots: what an end without warning costs at most.
 BETWEEN = 30.0
@@ -58,7 +58,7 @@ class Resumed:
 class Journal(Recorder):
     """A record with snapshots, the last of them written when the run stops."""
 
-    def __init__(self, path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, play: Play) -> None:
+    def __init__(self, path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, play: Engine) -> None:
         super().__init__(path, run, trace, cluster, place="--state")
         self._play, self._kept, self._written = play, False, perf_counter()
 

@@ -23,8 +23,9 @@ from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import FORMATS, read_market, require_writable, write_market
 from fairopt.problem.files.storage import naming, require_place
 from fairopt.problem.floors import Overpromised
-from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, plain, shrinking_misreports
-from fairopt.properties.misreports.search import EVERY_KIND
+from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, shrinking_misreports
+from fairopt.properties.misreports.kinds import REPORTS
+from fairopt.report import plain
 
 
 class Kind(Enum):
@@ -43,7 +44,7 @@ def lie(
         bool, typer.Option("--shrink", help="Go on to the smallest market found on which such a lie pays.")
     ] = False,
     evaluations: Annotated[
-        int, typer.Option(metavar="N", help="Misreports to try, a third of each kind.", min=1)
+        int, typer.Option(metavar="N", help="MisreportKind to try, a third of each kind.", min=1)
     ] = Effort.evaluations,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.", min=0)] = 0,
     markets: Annotated[int, typer.Option(metavar="N", help="Smaller markets to look at.", min=1)] = 1000,
@@ -89,7 +90,7 @@ def lie(
 
 def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, markets: int) -> tuple[Market, Misreport]:
     """Return the smallest market found, with its misreport; an interrupted search returns the best so far."""
-    kinds = {each.name: each for each in EVERY_KIND}
+    kinds = {each.name: each for each in REPORTS}
     best = market, witness
     try:
         effort = Effort(evaluations=markets)

@@ -12,8 +12,8 @@ from fairopt.cli.tables import on_terminal, say, some_of, table_of
 from fairopt.policy import Policy
 from fairopt.problem import Trace
 from fairopt.program import Number
-from fairopt.simulation.changes import Changes
 from fairopt.simulation.measures import UNITS, Measures, Spread
+from fairopt.simulation.record import Changes
 
 #: Seconds between two lines about how far a run is, where there is no terminal.
 BETWEEN = 60.0

@@ -14,29 +14,27 @@ from typing import Annotated, Protocol
 import typer
 
 from fairopt import discovery
-from fairopt.backends import Method, Solver
 from fairopt.cli import round_tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file, input_option, require_different
-from fairopt.cli.journal import Journal, Resumed, read_journal
+from fairopt.cli.journal import Journal, read_journal
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.parquet import ParquetTable, require_parquet
 from fairopt.cli.round_json import COLUMNS, RoundRows, RunDocument, measured
 from fairopt.cli.settings import Settings, mechanics_of, read_trace_on
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, FairoptError
-from fairopt.policy import Policy, chosen
+from fairopt.policy import chosen
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY
-from fairopt.simulation import Mechanics, Round, Snapshot
-from fairopt.simulation.changes import Changes, Play
+from fairopt.simulation import Round, Snapshot
 from fairopt.simulation.document import begun, standings
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import Window
 from fairopt.simulation.measures import Measuring, measured_window
+from fairopt.simulation.record import Changes
 from fairopt.simulation.recording import Recorder, header
-from fairopt.simulation.referee import Referee
 from fairopt.simulation.whole_rounds import WholeRounds
 
 
@@ -96,7 +94,8 @@ def run_command(
     began = header(policy, given, there, length=seconds, mechanics=mechanics, options=settings or [], backend=backend)
     before = None if resume is None else read_journal(resume, began, given, there, mechanics, rule.states)
     chosen(rule, solver)  # refused before anything is played
-    play = _play(rule, given, there, seconds, mechanics, solver, rounds, before)
+    after = None if before is None else before.snapshot
+    play = Engine(rule, given, there, length=seconds, mechanics=mechanics, backend=solver, rounds=rounds, after=after)
     progress = round_tables.RunProgress(given, rounds)
     document = RunDocument(begun(given, there, mechanics, seconds, policy)) if json_ else None
     with ExitStack() as stack:
@@ -147,22 +146,6 @@ def window_of(text: str) -> Window:
     return measured_window(Window(first, last), Fraction, "--window")
 
 
-def _play(
-    policy: Policy,
-    trace: Trace,
-    cluster: Cluster,
-    length: Fraction,
-    mechanics: Mechanics,
-    backend: Solver | Method | None,
-    rounds: int | None,
-    before: Resumed | None,
-) -> Play:
-    """Return the way in which a run is played: in floats by the engine, in fractions by the referee."""
-    kind: type[Referee] | type[Engine] = Referee if trace.jobs.exact else Engine
-    after = None if before is None else before.snapshot
-    return kind(policy, trace, cluster, length=length, mechanics=mechanics, backend=backend, rounds=rounds, after=after)
-
-
 class _Listener(Protocol):
     """Who takes in what changes in a run."""
 
@@ -198,7 +181,7 @@ class _Whole:
 class _Run:
     """A run that is played for listeners, and how it ended: a signal and an error of fairopt's keep what there is."""
 
-    def __init__(self, play: Play, listeners: Sequence[_Listener]) -> None:
+    def __init__(self, play: Engine, listeners: Sequence[_Listener]) -> None:
         self._play, self._listeners = play, listeners
         self.signal: Signals | None = None
         self.error: FairoptError | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from fractions import Fraction
 from functools import partial
 from inspect import getdoc
 from pathlib import Path
@@ -17,6 +16,7 @@ from fairopt.cli import completing
 from fairopt.codec import arguments, described
 from fairopt.configuring import choices
 from fairopt.errors import BadInput
+from fairopt.numbers import is_number
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Trace, exact, read_cluster, read_trace
 from fairopt.problem.files.storage import naming
@@ -42,7 +42,7 @@ P = TypeVar("P", bound="Policy | Workload")
 
 def read_trace_on(trace: Path, cluster: Path) -> tuple[Trace, Cluster]:
     """Return a trace for the cluster that it is played on, and that cluster, from their files."""
-    from fairopt.simulation.run import check_matches  # here, so that what plays nothing begins sooner
+    from fairopt.simulation.rounds import check_matches  # here, so that what plays nothing begins sooner
 
     there = read_cluster(cluster)
     given = read_trace(trace, there.types)
@@ -103,7 +103,7 @@ def _default_text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, Enum):
         return str(value.value)
-    plain = isinstance(value, int | float | Fraction | str)
+    plain = is_number(value) or isinstance(value, str)
     return str(value) if plain else str(getattr(value, "name", getattr(value, "__name__", type(value).__name__)))
 
 

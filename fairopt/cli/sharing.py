@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fairopt import discovery
+from fairopt.backends.solver import answers_in_floats
 from fairopt.by_name import allocate
 from fairopt.cli import as_json, evidence_files, tables
 from fairopt.cli.given import Error, Types, input_file, ranged
@@ -19,7 +20,6 @@ from fairopt.compare import verify as verified
 from fairopt.configuring import configured
 from fairopt.deadline import time_limit as within
 from fairopt.errors import BadInput, NotCapable, NotSolved
-from fairopt.metrics import metrics
 from fairopt.policy import Uniqueness, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
@@ -29,6 +29,7 @@ from fairopt.problem.files.storage import naming, require_place
 from fairopt.problem.floors import Overpromised
 from fairopt.problem.ranges import stand_ins
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
+from fairopt.properties.metrics import metrics
 
 #: How the name of the record of a run ends.
 RECORDS = (".jsonl", ".jsonl.gz")
@@ -85,7 +86,7 @@ def solve(
         wrong = "no report can err: the market states its speedups without ranges"
         raise BadInput(wrong, place="--at-worst", remedy="Give --error 5%, or ranges in the market")
     solver = discovery.solver(rule, backend)
-    if exact and solver is not None and solver.number is float:
+    if exact and solver is not None and answers_in_floats(solver):
         raise NotCapable(
             f"--{'exact' if certificate is None else 'certificate'} asks for rational numbers, which {backend!r} does "
             "not compute in; leave --backend out, or name exact"

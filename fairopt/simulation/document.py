@@ -71,7 +71,7 @@ def begun(trace: Trace, cluster: Cluster, mechanics: Mechanics, length: object, 
 def round_to_json(record: Round) -> dict[str, Any]:
     """Return the whole record of a round."""
     ran = {"ran": [_run_to_json(each) for each in record.ran]}
-    names = (name for name in Round.__dataclass_fields__ if name not in ("policy", "after"))
+    names = (name for name in Round.__dataclass_fields__ if name not in ("policy", "after", "changes"))
     return {name: ran[name] if name in ran else told(getattr(record, name)) for name in names}
 
 

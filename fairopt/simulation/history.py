@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fairopt.problem.cluster import Cluster
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.problem.trace import Trace
 from fairopt.program import Number, short_text
-from fairopt.simulation.record import JobRun, Round
+from fairopt.report import Grid, Tabular
+from fairopt.simulation.record import Changes, JobRun, Round
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +54,16 @@ class History(Tabular):
             **{name: [getattr(each, name) for _, each in ran] for name in ("setup", "progress", "completed", "lost")},
         }
         return Grid("job", [each.job for _, each in ran], columns)
+
+    @property
+    def changes(self) -> Iterator[Changes]:
+        """What changed, round after round; also where nothing did."""
+        number, before = {host: at for at, host in enumerate(self.cluster.hosts)}, frozenset[int]()
+        for record in self.rounds:
+            down = frozenset(number[host] for host in record.down)
+            failed, back = tuple(sorted(down - before)), tuple(sorted(before - down))
+            yield replace(record.changes, failed=failed, back=back)
+            before = down
 
     @cached_property
     def until(self) -> Number:

@@ -50,7 +50,6 @@ from fairopt.problem import Cluster, Jobs, Trace, exact
 from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import told
 from fairopt.replacing import Replacing
-from fairopt.simulation.changes import Changes, Placed, Play
 from fairopt.simulation.document import (
     cluster_to_json,
     job_columns,
@@ -59,8 +58,9 @@ from fairopt.simulation.document import (
     standing_to_json,
     trace_to_json,
 )
+from fairopt.simulation.engine import Engine
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import PLACED, Snapshot
+from fairopt.simulation.record import PLACED, Changes, Placed, Snapshot
 from fairopt.simulation.replay import SCHEMA
 
 #: Lines that are put into the file, and jobs that are made ready for it, in one step, at the most.
@@ -265,7 +265,7 @@ class Recorder:
         return self._ready[at]
 
 
-def write_record(path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, play: Play) -> None:
+def write_record(path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, play: Engine) -> None:
     """Play a run to its end, and write its record; ``run`` is its `header`."""
     with Recorder(path, run, trace, cluster) as book:
         book.keep()

@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
 from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size
-from fairopt.program import INFINITY, Number, cast, objects
-from fairopt.simulation.changes import Changes, Placed
+from fairopt.program import INFINITY, Number, objects
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import PLACED, Change, Round
-from fairopt.simulation.run import check_matches
+from fairopt.simulation.record import PLACED, Change, Changes, Placed, Round
+from fairopt.simulation.rounds import check_matches
 from fairopt.simulation.whole_rounds import WholeRounds
 
 SCHEMA = 2
@@ -178,29 +177,22 @@ def _moment(value: Any) -> Number:
     return INFINITY if value is None else exact(value, "outage")
 
 
-class _Running(NamedTuple):
-    """A job that runs: since when, and what it had to load then."""
-
-    since: Number
-    setup: Number
-
-
 class Reader:
     """What lines tell, as changes: how long jobs load, and how fast they are, follows from the mechanics."""
 
     def __init__(self, record: Record) -> None:
         trace = record.trace
         check_matches(trace, record.cluster)
-        self._kind: type = Fraction if trace.jobs.exact else float
+        self._arithmetic = trace.jobs.arithmetic
         self._fresh = Queue.fresh(trace.jobs, record.cluster, length=exact(record.run["length"], "length"))
         self._mechanics = record.mechanics
         self._row = {name: row for row, name in enumerate(trace.jobs.names)}
         self._host = {name: host for host, name in enumerate(record.cluster.hosts)}
         self._present: set[int] = set()
         self._able = 0  # of them, those that fit some type
-        self._running: dict[int, _Running] = {}
+        self._since: dict[int, Number] = {}  # of the jobs that run, when they came to their GPUs
         self._last: dict[int, Spots] = {}  # of the jobs present that ran
-        self._left: dict[int, Number] = {}  # what those that do not run have still to load
+        self._left: dict[int, Number] = {}  # what these had to load then, or have still to load
         self._held = list(self._fresh.held)
         self._index, self._now = 0, self._fresh.now
 
@@ -231,7 +223,7 @@ class Reader:
     def _go_to(self, index: int) -> None:
         """Go on to a round; the sums are those of a run, round by round where somebody was there."""
         length = self._fresh.length
-        if self._kind is float and self._able:
+        if not self._arithmetic.exact and self._able:
             while self._index < index:
                 self._index, self._now = self._index + 1, self._now + length
         self._now += (index - self._index) * length
@@ -281,11 +273,11 @@ class Reader:
         )
 
     def _stop(self, row: int, now: Number) -> None:
-        since, setup = self._running.pop(row)
-        self._left[row] = max(setup - (now - since), setup * 0)
+        setup = self._left[row]
+        self._left[row] = max(setup - (now - self._since.pop(row)), setup * 0)
 
     def _placed(self, told: Mapping[int, tuple[Change, Spots]]) -> tuple[Placed, ...]:
-        for row in told.keys() & self._running.keys():
+        for row in told.keys() & self._since.keys():
             self._stop(row, self._now)
         if not told.keys() <= self._present:
             raise KeyError(*[self._fresh.jobs.names[row] for row in told.keys() - self._present][:1])
@@ -295,7 +287,7 @@ class Reader:
             for at, (row, (how, spots)) in enumerate(told.items())
         )
         for row, spots, _, setup, _ in placed:
-            self._running[row], self._last[row] = _Running(self._now, setup), spots
+            self._since[row], self._left[row], self._last[row] = self._now, setup, spots
             if name := self._fresh.jobs.dataset[row]:
                 for host, _ in spots:
                     self._held[host] |= {name}
@@ -306,7 +298,7 @@ class Reader:
         fresh = Queue.fresh(self._fresh.jobs.take(rows), self._fresh.cluster, length=self._fresh.length)
         left = [self._left.get(row, self._fresh.now * 0) for row in rows]
         last = tuple(self._last.get(row, ()) for row in rows)
-        return replace(fresh, setup=cast(objects(left), self._kind), last=last, held=tuple(self._held))
+        return replace(fresh, setup=self._arithmetic.cast(objects(left)), last=last, held=tuple(self._held))
 
     def _numbers(self, told: Mapping[str, Any]) -> dict[int, Number]:
         return {self._row[job]: self._number(value) for job, value in told.items()}
@@ -315,5 +307,5 @@ class Reader:
         """Return a number as the run had it; null is infinity."""
         if value is None or isinstance(value, float):
             return INFINITY if value is None else value
-        made: Number = Fraction(value) if isinstance(value, str) else self._kind(value)
+        made: Number = Fraction(value) if isinstance(value, str) else self._arithmetic(value)
         return made

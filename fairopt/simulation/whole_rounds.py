@@ -4,56 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from fractions import Fraction
+from typing import Any
 
 from fairopt.problem import Cluster, Queue, Trace
 from fairopt.problem.queue import Spots
 from fairopt.program import Number
-from fairopt.simulation.changes import Changes
-from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
-
-
-class _Named(NamedTuple):
-    """Where a job runs, by the names of hosts and types."""
-
-    spots: tuple[tuple[str, int], ...]
-    types: tuple[str, ...]
+from fairopt.simulation.job_states import Hosts
+from fairopt.simulation.record import Change, Changes, JobRun, JobState, Round, Snapshot, begin
 
 
 class WholeRounds:
     """What each job present did in each round, as a run goes on: give it the run's changes, and take the rounds.
 
-    ``policy`` is the policy's name; the rounds' snapshots do not have its state.
+    ``policy`` is the policy's name; the rounds' snapshots do not have its state. ``after`` is the snapshot that the
+    changes go on from, None for the beginning.
     """
 
-    def __init__(self, policy: str, trace: Trace, cluster: Cluster) -> None:
+    def __init__(self, policy: str, trace: Trace, cluster: Cluster, after: Snapshot | None = None) -> None:
         self._policy, self._trace, self._cluster = policy, trace, cluster
-        queue = Queue.fresh(trace.jobs, cluster, length=1)
-        self._fits, self._zero = queue.fits.any(axis=1).tolist(), queue.now
-        self._present: dict[int, JobState] = {}
+        self._zero: Number = Fraction(0) if trace.jobs.exact else 0.0
+        first = after or begin(cluster, type(self._zero))
+        self._present = dict(first.present)
         self._speed: dict[int, Number] = {}  # of the jobs that run
-        self._named: dict[Spots, _Named] = {}
-        self._unschedulable: dict[int, str] = {}  # of the jobs present
-        self._down: set[int] = set()
-        self._held = [frozenset[str]() for _ in cluster.hosts]
+        self._named: dict[Spots, tuple[tuple[tuple[str, int], ...], tuple[str, ...]]] = {}
+        there = list(first.present)
+        queue = Queue.fresh(trace.jobs.take(there), cluster, length=1)
+        self._unschedulable = {there[row]: why for row, why in queue.unschedulable.items()}  # of the jobs present
+        self._hosts = Hosts(cluster, trace)
+        self._held = list(first.held)
         self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
-        self._index = self._idle = self._arrived = 0
-        self._end, self._length = self._zero, self._zero
+        self._index, self._idle, self._arrived = first.index, first.idle, first.arrived
+        self._end, self._length = first.now, self._zero
 
     def add(self, changes: Changes) -> Iterator[Round]:
         """Yield the rounds up to that of the changes, this one included."""
         yield from self.until(changes.index)
-        yield self._round(changes)
+        yield self.round(changes)
 
     def until(self, index: int) -> Iterator[Round]:
         """Yield the rounds before round ``index`` in which nothing changed; none where nobody was there to run."""
         while self._index < index and len(self._present) > len(self._unschedulable):
             begin = self._end
             nobody = range(self._arrived, self._arrived)
-            yield self._round(Changes(self._index, begin, begin + self._length, nobody))
+            yield self.round(Changes(self._index, begin, begin + self._length, nobody))
 
-    def _round(self, changes: Changes) -> Round:
-        jobs, hosts = self._trace.jobs, self._cluster.hosts
+    def round(self, changes: Changes) -> Round:
+        """Return the round of the changes."""
+        jobs = self._trace.jobs
         before = self._begin(changes)
         ran: list[JobRun] = []
         waiting = []
@@ -69,7 +67,7 @@ class WholeRounds:
             if jobs.dataset[row]:
                 for host, _ in one.last:
                     self._held[host] |= {jobs.dataset[row]}
-        return self._record(changes, ran, waiting, [hosts[host] for host in sorted(self._down)])
+        return self._record(changes, ran, waiting)
 
     def _begin(self, changes: Changes) -> dict[int, tuple[Change, Spots]]:
         """Take in what a round begins with; return how jobs came to new GPUs, and where they ran last."""
@@ -78,7 +76,6 @@ class WholeRounds:
             self._present[row] = JobState(work, self._zero, self._zero, (), False, changes.begin, None)
         self._arrived = changes.arrived.stop
         self._unschedulable |= changes.unschedulable
-        self._down = (self._down | set(changes.failed)) - set(changes.back)
         said = {"costs": changes.costs, "notes": changes.notes, "backend": changes.backend}
         self._said |= {name: value for name, value in said.items() if value is not None}
         for row in changes.stopped:
@@ -100,11 +97,12 @@ class WholeRounds:
         progress = self._zero if lost else progress
         unsaid = one.lease if how is Change.STAY and one.lease > changes.begin else changes.end
         lease = changes.leases.get(row, unsaid)
+        spots, types = self._names(one.last)
         run = JobRun(
             job=self._trace.jobs.names[row],
-            spots=self._names(one.last).spots,
-            types=self._names(one.last).types,
-            before=self._names(last).types,
+            spots=spots,
+            types=types,
+            before=self._names(last)[1],
             change=how,
             begin=changes.begin,
             end=end,
@@ -128,23 +126,23 @@ class WholeRounds:
             started=changes.begin if one.started is None else one.started,
         )
 
-    def _names(self, spots: Spots) -> _Named:
-        """Return the names of hosts and types; they are made once for each of the places where jobs run now."""
+    def _names(self, spots: Spots) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+        """Return spots by the names of hosts, and their types; made once for each of the places where jobs run."""
         found = self._named.get(spots)
         if found is None:
             if len(self._named) > 2 * len(self._present) + 100:
                 self._named.clear()
             hosts, types, of_type = self._cluster.hosts, self._cluster.types, self._cluster.gpu_type
             named = tuple((hosts[host], gpus) for host, gpus in spots)
-            found = _Named(named, tuple(types[at] for at in sorted({int(of_type[host]) for host, _ in spots})))
+            found = named, tuple(types[at] for at in sorted({int(of_type[host]) for host, _ in spots}))
             self._named[spots] = found
         return found
 
-    def _record(self, changes: Changes, ran: list[JobRun], waiting: Sequence[str], down: Sequence[str]) -> Round:
+    def _record(self, changes: Changes, ran: list[JobRun], waiting: Sequence[str]) -> Round:
         names, begin, end = self._trace.jobs.names, changes.begin, changes.end
-        moments = (moment for each in self._trace.outages for moment in (each.begin, each.end))
-        happens = ran or changes.arrived or any(begin < moment <= end for moment in moments)
+        happens = ran or changes.arrived or self._hosts.change(begin, end)
         self._idle = 0 if happens else self._idle + 1
+        up = self._hosts.up(begin)
         for row in changes.completed:
             del self._present[row]
         self._index, self._end, self._length = changes.index + 1, end, end - begin
@@ -158,8 +156,8 @@ class WholeRounds:
             ran=tuple(ran),
             waiting=tuple(waiting),
             unschedulable={names[row]: why for row, why in self._unschedulable.items()},
-            down=tuple(down),
-            usable=int(gpus.sum() - sum(gpus[host] for host in self._down)),
+            down=tuple(host for host, works in zip(self._cluster.hosts, up, strict=True) if not works),
+            usable=int(gpus[up].sum()),
             costs=self._said["costs"],
             notes={names[row]: text for row, text in self._said["notes"].items() if names[row] in present},
             policy=self._policy,
@@ -167,5 +165,6 @@ class WholeRounds:
             after=Snapshot(
                 self._index, end, self._arrived, dict(self._present), tuple(self._held), None, True, self._idle
             ),
+            changes=changes,
             seconds=changes.seconds,
         )

@@ -96,7 +96,7 @@ class PlayedRun:
 
 def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> PlayedRun:
     """Return the rounds of a setting, by hand: a pristine copy of the policy decides each, given the state alone."""
-    number = Fraction if setting.trace.jobs.exact else float
+    number = setting.trace.jobs.arithmetic.number
     length = number(setting.length)
     snapshot = begin(setting.cluster, number) if after is None else after
     steps: list[Step] = []
@@ -173,11 +173,6 @@ class RoundChecks(SampledChecks):
             for before, then in pairwise(play.steps):
                 read = snapshot_from(snapshot_text(before.record.after), policy.states)
                 _same_records([then.record], list(played(copy.deepcopy(policy), play.setting, rounds=1, after=read)))
-
-    def the_engine_says_what_the_referee_says(self, policy: Policy) -> None:
-        """Guards against an engine that plays other rounds, asked in each: in floats, to the last bit."""
-        for setting in sample_settings(max(2, self.settings // 4), seed=7):
-            check_engine(policy, setting.as_(float), ask=True)
 
     def a_schedule_stands_as_long_as_it_says(self, policy: Policy) -> None:
         """Guards against a `stands` that is too late: a run that asks no sooner is the one that asks each round."""

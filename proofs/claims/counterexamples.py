@@ -17,7 +17,6 @@ from typing import Any
 from fairopt.certificates import Certificate
 from fairopt.datasets import oef_example
 from fairopt.errors import BadInput
-from fairopt.mechanisms import Design
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.problem import Market
 from fairopt.proofs.findings.frontier.three_properties import NEAR, UNITS, best_and_most, two_thirds
@@ -34,6 +33,7 @@ from fairopt.proofs.ledger.searching import (
     least_ratios_first,
     least_speedups_first,
 )
+from fairopt.properties.misreports.design import Design
 
 COOPERATIVE, NONCOOPERATIVE, MAX_MIN, TRADING = CooperativeOEF(), NonCooperativeOEF(), MaxMin(), SecondPriceTrading()
 #: What OEF assumes of speedups (Sec. 2.3): 1 on the slowest type, larger on each faster one.

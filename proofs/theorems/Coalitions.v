@@ -4,7 +4,7 @@
     bound says: if the lie gives every user in [S] at least [g] times what the truth gives it, then [g] is at most so
     much.  One liar is the case of a single user in [S] (Incentives.v).
 
-    In words, and for which markets these bounds are reached: [fairopt/incentives/bounds.py] and
+    In words, and for which markets these bounds are reached: [fairopt/properties/misreports/bounds.py] and
     [proofs/findings/liars/coalitions.py]. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.

@@ -3,7 +3,7 @@
     [m] is the market of the truth.  Under a lie of user [i] a policy decides on another market, in which only the
     speedups of [i] differ; what it promises the others there, it promises them by their true speedups.
 
-    The bounds, and markets that reach them, are those of [fairopt/incentives/bounds.py] and
+    The bounds, and markets that reach them, are those of [fairopt/properties/misreports/bounds.py] and
     [proofs/findings/liars/families.py]. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.

@@ -5,7 +5,7 @@
     one of them (Schummer, Strategy-proofness versus efficiency on restricted domains of exchange economies, Social Choice
     and Welfare 1997).  Here is the case of sharing incentive, on as few markets as there can be: one GPU of each type,
     and speedups (1,a) and (1,1), then (1,a) and (1,d), then (1,c) and (1,d), for any a < 1 < c < d.  The markets were
-    found by linear programs ([fairopt.mechanisms]); certificates of the case a = 1/2, c = 2, d = 3 are
+    found by linear programs ([fairopt.properties.misreports.design]); certificates of the case a = 1/2, c = 2, d = 3 are
     own-truthful-efficient-* in [proofs/counterexamples]. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.

@@ -11,8 +11,8 @@ import pytest
 from ran_command import Ran
 
 from fairopt.errors import NotSolved
-from fairopt.incentives import Incentives, incentives
 from fairopt.policy import Policy
+from fairopt.properties.misreports.incentives import Incentives, incentives
 
 
 def test_the_table_has_what_was_found_and_what_is_proved(fairopt: Callable[..., Ran]) -> None:

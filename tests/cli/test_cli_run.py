@@ -22,7 +22,6 @@ from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.problem import read_cluster, read_trace
 from fairopt.simulation import run
-from fairopt.simulation.differences import differences
 from fairopt.simulation.measures import UNITS
 
 ROOT = Path(__file__).parents[2]
@@ -167,8 +166,8 @@ def test_progress_counts_work(
     records = list(run(ShortestRemainingTimeFirst(), trace, cluster, length=300))
     progress = round_tables.RunProgress(trace, None)
     with round_tables.shown(progress) as tell:
-        for changes in differences(trace, cluster, records):
-            progress.add(changes)
+        for record in records:
+            progress.add(record.changes)
             tell()
     assert progress.part == 1
     assert "5 of 6 jobs done" in capsys.readouterr().err

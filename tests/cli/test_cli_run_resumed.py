@@ -18,12 +18,12 @@ import pytest
 from played_files import CLUSTER, JOBS, without_seconds
 from ran_command import Ran
 
-from fairopt.cli import round_tables
+from fairopt.cli import round_tables, running
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.problem import read_cluster, read_trace
 from fairopt.problem.files import storage
-from fairopt.simulation import History, Mechanics, Stalled, referee, run
-from fairopt.simulation.differences import differences
+from fairopt.simulation import History, Mechanics, Stalled, run
+from fairopt.simulation.engine import Engine
 from fairopt.simulation.recording import Recorder, header
 from fairopt.simulation.replay import read_record
 
@@ -42,14 +42,15 @@ def test_a_run_gone_on_from_prints_what_one_run_prints(
     assert without_seconds(fairopt_run(*options, "--resume", state).data) == whole
 
 
-def interrupted_in(rounds: int, ended_by: int) -> Callable[..., Iterator[Any]]:
-    def play(*arguments: Any, **options: Any) -> Iterator[Any]:
-        for number, record in enumerate(run(*arguments, **options)):
-            if number == rounds - 1:
-                os.kill(os.getpid(), ended_by)
-            yield record
+def interrupted_in(rounds: int, ended_by: int) -> type[Engine]:
+    class Interrupted(Engine):
+        def __iter__(self) -> Iterator[Any]:
+            for number, changes in enumerate(super().__iter__()):
+                if number == rounds - 1:
+                    os.kill(os.getpid(), ended_by)
+                yield changes
 
-    return play
+    return Interrupted
 
 
 @pytest.mark.parametrize(("ended_by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -59,7 +60,7 @@ def test_an_interrupted_run_keeps_what_it_has(
     state = tmp_path / "state.jsonl"
     whole = without_seconds(fairopt_run("--json").data)
     with monkeypatch.context() as patch:
-        patch.setattr(referee, "run", interrupted_in(3, ended_by))
+        patch.setattr(running, "Engine", interrupted_in(3, ended_by))
         ran = fairopt_run("--json", "--state", state)
     assert ran.status == status
     assert "interrupted after 3 rounds" in ran.err
@@ -101,11 +102,11 @@ def test_a_run_that_is_killed_goes_on_from_its_beginning_at_least(
     command = """
 import os, signal
 from fairopt.cli import main
-from fairopt.simulation import referee
-def run(*arguments, **options):
+from fairopt.cli import running
+def killed(engine):
     os.kill(os.getpid(), signal.SIGKILL)
     yield
-referee.run = run
+running.Engine.__iter__ = killed
 main()
 """
     words = ["run", *map(str, files[:1]), "--cluster", str(files[1]), "--policy", "srtf", "--state", str(state)]
@@ -152,11 +153,14 @@ def test_a_window_is_measured_apart(fairopt_run: Callable[..., Ran], floats: tup
 def test_a_policy_that_cannot_go_on_keeps_the_rounds_before(
     fairopt_run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def play(*arguments: Any, **options: Any) -> Iterator[Any]:
-        yield from run(*arguments, **(options | {"rounds": 2}))
-        raise Stalled("nothing runs")
+    class Stalling(Engine):
+        def __iter__(self) -> Iterator[Any]:
+            for number, changes in enumerate(super().__iter__()):
+                yield changes
+                if number == 1:
+                    raise Stalled("nothing runs")
 
-    monkeypatch.setattr(referee, "run", play)
+    monkeypatch.setattr(running, "Engine", Stalling)
     ran = fairopt_run("--json")
     assert ran.status == 3
     assert ran.err == "fairopt: nothing runs\n"
@@ -173,7 +177,7 @@ def test_records_are_read_as_they_were_written(files: tuple[Path, Path], tmp_pat
         about = header("srtf", given, cluster, length=100, mechanics=mechanics)
         with Recorder(path, about, given, cluster) as book:
             book.keep()
-            for changes in differences(given, cluster, records):
+            for changes in (record.changes for record in records):
                 book.add(changes)
             book.end(records[-1].after)
         read = read_record(path)

@@ -17,7 +17,7 @@ from fairopt.errors import BadInput
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Trace
 from fairopt.program import INFINITY
-from fairopt.simulation.run import check_matches
+from fairopt.simulation.rounds import check_matches
 from fairopt.testing.round_strategies import clusters, placements, queues, traces
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from fairopt.ledger import read_package
-from fairopt.mechanisms import Design, Profiles, grid
-from fairopt.mechanisms.design import nash_utilities
 from fairopt.proofs.findings.truthful.levels import (
     COMPLETE,
     NOTHING,
@@ -22,6 +20,8 @@ from fairopt.proofs.findings.truthful.levels import (
     worst_level,
 )
 from fairopt.proofs.ledger.checking import NoLongerFollows
+from fairopt.properties.misreports.design import Design, nash_utilities
+from fairopt.properties.misreports.profiles import Profiles, grid
 
 QUICK = Size(2, grid(2, 6, positive=False), even(6))
 GOALS = pytest.mark.parametrize("maximise", [Design.proportionally_fair, Design.large_total])

@@ -20,8 +20,8 @@ from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.proofs.verifier.runs import decide, decide_file
 from fairopt.simulation import Mechanics, Setting
+from fairopt.simulation.engine import Engine
 from fairopt.simulation.recording import header, write_record
-from fairopt.simulation.referee import Referee
 from fairopt.testing.counted_steps import CountedSteps
 from fairopt.testing.round_samples import LENGTH, by_hand, documented, sample_settings
 from fairopt.testing.round_suite import Lender
@@ -36,7 +36,7 @@ def recorded(policy: Policy, setting: Setting, path: Path, rounds: int | None = 
     """The lines of a run's record, which is at ``path``, too."""
     cluster, trace, mechanics = setting.cluster, setting.trace, setting.mechanics
     run_ = header(policy.name, trace, cluster, length=setting.length, mechanics=mechanics)
-    play = Referee(policy, trace, cluster, length=setting.length, mechanics=mechanics, rounds=rounds)
+    play = Engine(policy, trace, cluster, length=setting.length, mechanics=mechanics, rounds=rounds)
     write_record(path, run_, trace, cluster, play)
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     return [json.loads(line) for line in text.splitlines()]

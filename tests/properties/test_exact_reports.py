@@ -14,7 +14,8 @@ from fairopt.policy import Computed, Formulated
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none, simplest
-from fairopt.properties.misreports.search import ANYTHING, LARGER, SMALLER, Found, Misreports
+from fairopt.properties.misreports.kinds import ANYTHING, LARGER, SMALLER, MisreportKind
+from fairopt.properties.misreports.search import Found
 
 F = Fraction
 TWO = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
@@ -65,7 +66,7 @@ def test_an_interval_is_not_negative_and_not_empty() -> None:
 
 
 # -- candidates --------------------------------------------------------------------------------------------------
-def by_definition(truth: Array, found: list[float], kind: Misreports) -> set[tuple[Fraction, ...]]:
+def by_definition(truth: Array, found: list[float], kind: MisreportKind) -> set[tuple[Fraction, ...]]:
     """Return all reports that are in question: on each part of the way, within each width of it."""
     out = set()
     for part in (F(1, 2), F(3, 4), F(9, 10), F(1)):

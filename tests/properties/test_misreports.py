@@ -32,8 +32,9 @@ from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense
 from fairopt.program.batched import CasesDiffer, Many, Programs, formulated
 from fairopt.properties import Answer, Effort, StrategyProofness
+from fairopt.properties.misreports.kinds import REPORTS, MisreportKind
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import EVERY_KIND, CandidateReports, Misreports, MisreportSearch
+from fairopt.properties.misreports.search import CandidateReports, MisreportSearch
 from fairopt.testing.samples import sample_markets
 
 PROGRAMS: list[Formulated] = [NonCooperativeOEF(), CooperativeOEF(), MaxMin(), MaxEfficiency()]
@@ -317,8 +318,8 @@ def test_the_same_effort_is_the_same_search() -> None:
     assert json.dumps(first) == json.dumps(second)
 
 
-@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.name)
-def test_every_report_tried_is_a_lie_of_its_kind(kind: Misreports, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", REPORTS, ids=lambda kind: kind.name)
+def test_every_report_tried_is_a_lie_of_its_kind(kind: MisreportKind, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, Array]] = []
     gains = Reports.gains
 
@@ -338,8 +339,8 @@ def test_every_report_tried_is_a_lie_of_its_kind(kind: Misreports, monkeypatch: 
         assert report[0] == truth[0]
 
 
-@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.name)
-def test_random_reports_can_be_moved_into_each_kind(kind: Misreports) -> None:
+@pytest.mark.parametrize("kind", REPORTS, ids=lambda kind: kind.name)
+def test_random_reports_can_be_moved_into_each_kind(kind: MisreportKind) -> None:
     moves = CandidateReports(THREE.as_(float), 1, None)
     reports = kind.into(moves.truth, moves.random(np.random.default_rng(0), 50))
     assert kind.allows(moves.truth, reports).all()

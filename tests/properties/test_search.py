@@ -13,16 +13,8 @@ from fairopt.errors import NotSolved, OutOfTime
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import Effort
-from fairopt.properties.misreports.search import (
-    ANYTHING,
-    EVERY_KIND,
-    LARGER,
-    SMALLER,
-    CandidateReports,
-    Found,
-    MisreportSearch,
-    in_turn,
-)
+from fairopt.properties.misreports.kinds import ANYTHING, LARGER, REPORTS, SMALLER
+from fairopt.properties.misreports.search import CandidateReports, Found, MisreportSearch, in_turn
 
 TWO = Market.of([[1, 2], [1, 5]], capacity=[1, 1]).as_(float)
 FIVE = Market.of([[1, 2], [1, 3], [2, 3], [2, 5], [3, 7]], capacity=[1, 1]).as_(float)
@@ -74,16 +66,16 @@ def listed(reports: Any) -> list[list[float]]:
 )
 def test_kinds_of_reports(report: list[float], kinds: set[str]) -> None:
     truth = np.array([1.0, 2.0, 0.0])
-    assert {kind.name for kind in EVERY_KIND if kind.allows(truth, np.array(report))} == kinds
-    for kind in EVERY_KIND:
+    assert {kind.name for kind in REPORTS if kind.allows(truth, np.array(report))} == kinds
+    for kind in REPORTS:
         both = kind.allows(truth, np.array([report, truth]))
         assert both.tolist() == [kind.name in kinds, True]
 
 
 def test_reports_are_moved_entry_by_entry() -> None:
     truth, report = np.array([1.0, 2.0, 0.0]), np.array([2.0, 1.0, 1.0])
-    assert [each.into(truth, report).tolist() for each in EVERY_KIND] == [[2, 2, 1], [1, 1, 0], [2, 1, 1]]
-    assert [each.name for each in EVERY_KIND] == ["larger", "smaller", "any"]
+    assert [each.into(truth, report).tolist() for each in REPORTS] == [[2, 2, 1], [1, 1, 0], [2, 1, 1]]
+    assert [each.name for each in REPORTS] == ["larger", "smaller", "any"]
 
 
 # -- what is tried -----------------------------------------------------------------------------------------------
@@ -112,7 +104,7 @@ def test_boundary_moves_are_just_past_the_ratios_of_others() -> None:
     assert listed(CandidateReports(market, 0, 0).boundary()) == listed(right[2:])
 
 
-@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", REPORTS, ids=lambda kind: kind.name)
 def test_structured_moves_are_of_the_kind_and_all_of_both_sorts(kind: Any) -> None:
     moves = CandidateReports(FIVE, 1, None)
     turns = [*in_turn(moves.boundary(), moves.coordinate())]

@@ -29,7 +29,8 @@ from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation, Sense
 from fairopt.properties import Answer, Effort, EnvyFreeness, Misreport, StrategyProofness
 from fairopt.properties.misreports.exact_reports import ExactReports, candidates, simplest
-from fairopt.properties.misreports.search import EVERY_KIND, LARGER, SMALLER, Found, Misreports
+from fairopt.properties.misreports.kinds import LARGER, REPORTS, SMALLER, MisreportKind
+from fairopt.properties.misreports.search import Found
 from fairopt.properties.misreports.shrinking import shrink, shrink_market, shrinking_misreports, shrinks
 from fairopt.testing.samples import sample_markets
 
@@ -47,8 +48,8 @@ def test_simplest_fraction_has_the_least_denominator() -> None:
         simplest(Fraction(2), Fraction(1))
 
 
-@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.name)
-def test_rational_reports_near_a_float_one_stay_of_its_kind(kind: Misreports) -> None:
+@pytest.mark.parametrize("kind", REPORTS, ids=lambda kind: kind.name)
+def test_rational_reports_near_a_float_one_stay_of_its_kind(kind: MisreportKind) -> None:
     market = Market.of([["1.3", "2.71", 0], [1, 3, 1]], capacity=[1, 1, 1])
     truth = market.as_(float).speedup[0]
     random = np.random.default_rng(5)
@@ -167,7 +168,7 @@ def total(market: Market, report: Any = ()) -> Fraction:
     return sum([*market.speedup.ravel(), *market.capacity, *market.weight, *report], Fraction(0))
 
 
-def exact_gains(policy: Policy, market: Market, kind: Misreports, most: int) -> Iterator[tuple[Misreport, Fraction]]:
+def exact_gains(policy: Policy, market: Market, kind: MisreportKind, most: int) -> Iterator[tuple[Misreport, Fraction]]:
     """Yield every lie in integers up to ``most`` that pays with every optimum, and the total of all numbers."""
     exactly = ExactReports(policy, market)
     for user in range(len(market.users)):
@@ -180,7 +181,7 @@ def exact_gains(policy: Policy, market: Market, kind: Misreports, most: int) -> 
                 yield found, total(market, report)
 
 
-def least_total(policy: Policy, kind: Misreports, shape: tuple[int, int], below: Fraction) -> Fraction:
+def least_total(policy: Policy, kind: MisreportKind, shape: tuple[int, int], below: Fraction) -> Fraction:
     """Return the least total of a market of this shape in integers with a lie in integers, by trying all below it."""
     n, k = shape
     best = below
@@ -211,7 +212,9 @@ def least_total(policy: Policy, kind: Misreports, shape: tuple[int, int], below:
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_a_lie_shrinks_to_the_smallest_that_there_is(policy: Policy, kind: Misreports, size: tuple[int, ...]) -> None:
+def test_a_lie_shrinks_to_the_smallest_that_there_is(
+    policy: Policy, kind: MisreportKind, size: tuple[int, ...]
+) -> None:
     market = Market.of(
         [["1.27", "2.81", "3.1"], ["0.64", "1.9", "3.77"], ["1.8", "2.2", "4.15"], [1, 3, "4.5"]], capacity=[7, 5, 2]
     )

@@ -20,7 +20,7 @@ from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation
 from fairopt.properties import Effort, StrategyProofness
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, simplest
-from fairopt.properties.misreports.search import EVERY_KIND, LARGER, SMALLER, Misreports
+from fairopt.properties.misreports.kinds import LARGER, REPORTS, SMALLER, MisreportKind
 from fairopt.properties.misreports.shrinking import (
     SIMPLE,
     _Misreports,
@@ -231,7 +231,7 @@ class Quietest(Loudest):
 HARD = Market.of([["1.27", "2.81"], ["30.3", "2.9"], ["40.7", 1]], capacity=[7, "2.5"])
 
 
-def lie(policy: Any, market: Market, kind: Misreports) -> Misreport:
+def lie(policy: Any, market: Market, kind: MisreportKind) -> Misreport:
     found: Misreport = (
         StrategyProofness().search(policy, market, effort=Effort(evaluations=90)).by_misreport[kind.name].witness
     )
@@ -239,7 +239,7 @@ def lie(policy: Any, market: Market, kind: Misreports) -> Misreport:
 
 
 @pytest.mark.parametrize(("policy", "kind"), [(Loudest(), LARGER), (Quietest(), SMALLER)], ids=["larger", "smaller"])
-def test_the_smallest_lie_is_found(policy: Any, kind: Misreports) -> None:
+def test_the_smallest_lie_is_found(policy: Any, kind: MisreportKind) -> None:
     """1 and 1, and who is second reports 2; or 2 and 1, and who is first reports 1."""
     small = shrink(policy, HARD, lie(policy, HARD, kind))
     assert small.size == (2, 1, 0, 0, 7)
@@ -308,14 +308,12 @@ def test_a_lie_in_both_entries_is_found_where_all_pairs_are_tried() -> None:
     assert small.witness.report.tolist() == [3, 3]
 
 
-@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", REPORTS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize(("exact", "sure"), [(False, True), (True, False), (True, True)])
 def test_what_a_search_finds_is_exact_of_the_kind_and_as_sure_as_asked(
-    kind: Misreports, exact: bool, sure: bool, monkeypatch: pytest.MonkeyPatch
+    kind: MisreportKind, exact: bool, sure: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {
-        each.name: SimpleNamespace(exact=exact, witness=SimpleNamespace(every_optimum=sure)) for each in EVERY_KIND
-    }
+    found = {each.name: SimpleNamespace(exact=exact, witness=SimpleNamespace(every_optimum=sure)) for each in REPORTS}
     searched = SimpleNamespace(by_misreport=found)
     monkeypatch.setattr(StrategyProofness, "search", lambda *given, **options: searched)
     for asked in (False, True):
@@ -325,8 +323,8 @@ def test_what_a_search_finds_is_exact_of_the_kind_and_as_sure_as_asked(
     assert _Misreports(Loudest(), kind, every_optimum=False)._searched(HARD) is None
 
 
-@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.name)
-def test_reports_in_simple_numbers_are_all_of_the_kind_and_none_is_the_truth(kind: Misreports) -> None:
+@pytest.mark.parametrize("kind", REPORTS, ids=lambda kind: kind.name)
+def test_reports_in_simple_numbers_are_all_of_the_kind_and_none_is_the_truth(kind: MisreportKind) -> None:
     """With three types one entry is changed at a time; an entry of 0 stays."""
     for row, every in (([2, 3], True), ([2, 3], False), ([2, 3, 7], True), ([2, 0, 3], True)):
         truth = np.array([F(v) for v in row], dtype=object)

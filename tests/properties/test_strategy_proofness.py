@@ -18,7 +18,8 @@ from fairopt.policy import Computed
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import Answer, Effort, StrategyProofness
-from fairopt.properties.misreports.search import ANYTHING, Found
+from fairopt.properties.misreports.kinds import ANYTHING
+from fairopt.properties.misreports.search import Found
 from fairopt.properties.misreports.strategy_proofness import _Decided
 
 F = Fraction

@@ -16,8 +16,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Trace
 from fairopt.program import cast
 from fairopt.simulation import Change, History, Mechanics, Setting, Stalled
-from fairopt.simulation.continuous import run_continuous
-from fairopt.simulation.engine import Engine
+from fairopt.simulation.engine import Engine, run_continuous
 from fairopt.simulation.measures import measure
 from fairopt.testing.round_samples import sample_settings
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
+import plain_rounds
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,10 +22,11 @@ from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.program import Number
 from fairopt.simulation import History, Mechanics, Setting, Stalled, run
 from fairopt.simulation.engine import Engine
-from fairopt.testing.round_changes import check_engine
+from fairopt.testing.round_changes import check_engine as check_against
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.round_strategies import clusters, traces
 
+check_engine = partial(check_against, referee=plain_rounds.Referee)
 INSTALLED = [each.name for each in policies(Queue)]
 #: Options under which schedules stand for other times than by default, and leases over several rounds.
 OPTIONS: list[Policy] = [

@@ -8,8 +8,8 @@ import pytest
 from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Spots
-from fairopt.simulation.engine.free_hosts import FreeHosts
-from fairopt.simulation.engine.standing import Standing, of_tuples
+from fairopt.simulation.job_states import JobStates, of_tuples
+from fairopt.simulation.newcomers import FreeHosts
 from fairopt.simulation.placement import Request, fewest_hosts, take
 
 JOBS = 200
@@ -43,11 +43,11 @@ def test_gangs_get_what_the_protocol_of_placements_gives_them(seed: int) -> None
     assert held == {"over hosts", "on one host"}
 
 
-def _running(on: dict[int, Spots], jobs: Jobs) -> Standing:
+def _running(on: dict[int, Spots], jobs: Jobs) -> JobStates:
     rows = sorted(on)
-    standing = Standing.new(range(len(rows)), jobs, 0.0)
+    states = JobStates.new(range(len(rows)), jobs, 0.0)
     host = np.array([on[row][0][0] if len(on[row]) == 1 else -1 for row in rows], dtype=np.int64)
-    return standing._replace(
+    return states._replace(
         rows=np.array(rows, dtype=np.int64),
         gpus=jobs.gpus[rows],
         running=np.ones(len(rows), dtype=bool),

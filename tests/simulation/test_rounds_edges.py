@@ -31,7 +31,7 @@ def jobs_of(**columns: Any) -> Jobs:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("fairopt.simulation.run"), "PATIENCE", 5)
+    monkeypatch.setattr(importlib.import_module("fairopt.simulation.rounds"), "PATIENCE", 5)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -243,7 +243,7 @@ def test_rounds_without_anybody_are_skipped_and_counted() -> None:
 
 
 def test_a_policy_that_runs_nobody_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("fairopt.simulation.run"), "PATIENCE", 5)
+    monkeypatch.setattr(importlib.import_module("fairopt.simulation.rounds"), "PATIENCE", 5)
     with pytest.raises(Stalled, match="with jobs waiting: j"):
         play(one_job(), {})
     assert len(play(one_job(), {}, rounds=4)) == 4

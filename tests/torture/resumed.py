@@ -16,9 +16,9 @@ from fairopt.problem import Cluster, Queue, Trace
 from fairopt.problem.files.cluster import read_cluster
 from fairopt.problem.files.trace import read_trace
 from fairopt.simulation import Mechanics, Snapshot
+from fairopt.simulation.engine import Engine
 from fairopt.simulation.record import snapshot_text
 from fairopt.simulation.recording import header
-from fairopt.simulation.referee import Referee
 from fairopt.simulation.whole_rounds import WholeRounds
 
 #: Policies that remember much; rounds before the state was written, and in all.
@@ -34,9 +34,9 @@ def problem() -> tuple[Trace, Cluster]:
     return read_trace(jobs, cluster.types), cluster
 
 
-def played(name: str, rounds: int, after: Snapshot | None = None) -> Referee:
+def played(name: str, rounds: int, after: Snapshot | None = None) -> Engine:
     """Return the run under a policy, to be played; ``rounds`` of them."""
-    return Referee(discovery.policy(name, Queue), *problem(), length=LENGTH, rounds=rounds, after=after)
+    return Engine(discovery.policy(name, Queue), *problem(), length=LENGTH, rounds=rounds, after=after)
 
 
 def begun(name: str) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def whole(name: str) -> str:
     return ended(played(name, ROUNDS))
 
 
-def ended(play: Referee) -> str:
+def ended(play: Engine) -> str:
     """Play to the end, and return how jobs and the policy stand there."""
     for _ in play:
         pass

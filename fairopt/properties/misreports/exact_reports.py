@@ -15,7 +15,8 @@ from fairopt.policy import Allocation, Optima, Policy, exactly
 from fairopt.problem import Market
 from fairopt.problem.numbers import LEAST, MOST
 from fairopt.program import Array, Number, Sense, number_text
-from fairopt.properties.misreports.search import Found, Misreports
+from fairopt.properties.misreports.kinds import MisreportKind
+from fairopt.properties.misreports.search import Found
 
 #: Relative widths of the intervals around a float report in which simple numbers are sought, widest first.
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
@@ -132,7 +133,7 @@ def exact_or_none(policy: Policy, market: Market) -> Allocation | None:
         return None  # the caller goes on with floats, and says so
 
 
-def candidates(market: Market, found: Found, kind: Misreports) -> list[Array]:
+def candidates(market: Market, found: Found, kind: MisreportKind) -> list[Array]:
     """Return rational reports (k,) of the kind, near a float one or between it and the truth, never the truth.
 
     Each entry becomes the simplest fraction in a neighbourhood, or keeps its true value if that lies in it. The

@@ -1,10 +1,10 @@
-"""Which misreports are allowed, and the search for one that pays: samples everywhere, then a local search."""
+"""The search for a misreport of speedups that pays: samples everywhere, then a local search."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat, zip_longest
 from time import monotonic
@@ -16,6 +16,7 @@ from fairopt.deadline import remaining
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.problem import Market
 from fairopt.program import Array
+from fairopt.properties.misreports.kinds import MisreportKind
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.property import KINDS, Effort
 
@@ -30,34 +31,6 @@ LEVEL = 2**0.5 * 1e-9
 FARTHER, NOTHING = 1e-6, 1e-9
 
 Entry = TypeVar("Entry")
-
-
-@dataclass(frozen=True)
-class Misreports:
-    """A set of reports (..., k) that a user may make instead of the truth (k,).
-
-    ``allows(truth, report)`` says whether a report belongs to it (...,), ``into(truth, report)`` is the report moved
-    into it.
-    """
-
-    name: str
-    allows: Callable[[Array, Array], Any]
-    into: Callable[[Array, Array], Array]
-
-
-#: No entry is smaller than the truth. Source: OEF Sec. 2.3.1 (1).
-LARGER = Misreports("larger", lambda truth, report: (report >= truth).all(axis=-1), np.maximum)
-#: No entry is larger than the truth. Source: OEF Theorem 5.4 asks for larger ones only; slowing a job down is
-#: Gandiva_fair's example in Sec. 3.4.
-SMALLER = Misreports("smaller", lambda truth, report: (report <= truth).all(axis=-1), np.minimum)
-#: Every entry where the user can run is positive.
-ANYTHING = Misreports(
-    "any",
-    lambda truth, report: ((report > 0) | ((truth == 0) & (report == 0))).all(axis=-1),
-    lambda truth, report: report,
-)
-#: All kinds, the narrow ones first.
-EVERY_KIND = (LARGER, SMALLER, ANYTHING)
 
 
 def in_turn(*streams: Iterable[Entry]) -> Iterator[Entry]:
@@ -113,7 +86,7 @@ class CandidateReports:
                         yield self._with(j, same * (1 - self.nudge))
                         yield self._with(j, same * (1 + self.nudge))
 
-    def structured(self, kind: Misreports) -> Iterator[Array]:
+    def structured(self, kind: MisreportKind) -> Iterator[Array]:
         """Yield boundary and coordinate moves of a kind, one of each in turn."""
         moves = in_turn(self.boundary(), self.coordinate())
         return (report for report in moves if kind.allows(self.truth, report))
@@ -181,7 +154,7 @@ class MisreportSearch:
         self.tried: dict[str, int] = {}
         self.stopped: set[str] = set()
 
-    def best(self, kind: Misreports, budget: int, *, structured: bool, start: Found | None = None) -> list[Found]:
+    def best(self, kind: MisreportKind, budget: int, *, structured: bool, start: Found | None = None) -> list[Found]:
         """Return the misreports of this kind that gain most within ``budget`` evaluations, one a user, best first.
 
         ``structured`` begins with coordinate and boundary moves; random ones follow. ``start`` is also improved.
@@ -215,7 +188,7 @@ class MisreportSearch:
             best = true if best is None or true.level > best.level else best
         return best
 
-    def _everywhere(self, kind: Misreports, budget: int, structured: bool) -> Iterator[tuple[int, Array]]:
+    def _everywhere(self, kind: MisreportKind, budget: int, structured: bool) -> Iterator[tuple[int, Array]]:
         """Yield (user, report) without end, users in turn: structured moves first, then random ones."""
         if structured:
             yield from in_turn(*(zip(repeat(user), each.structured(kind)) for user, each in self._moves.items()))
@@ -234,7 +207,7 @@ class MisreportSearch:
         while chunk := list(islice(stream, self.asked.chunk)):
             yield np.array([user for user, _ in chunk]), np.array([report for _, report in chunk])
 
-    def _try(self, users: Array, reports: Array, kind: Misreports) -> list[Found]:
+    def _try(self, users: Array, reports: Array, kind: MisreportKind) -> list[Found]:
         try:
             gains = self.asked.gains(users, reports, lambda: self._over(kind), self._ends)
         except OutOfTime:
@@ -247,7 +220,7 @@ class MisreportSearch:
         answered = np.flatnonzero(~np.isnan(gains))
         return [Found(int(users[p]), reports[p], float(gains[p]), float(shares[p])) for p in answered]
 
-    def _climb(self, best: dict[int, Found], kind: Misreports, budget: int) -> None:
+    def _climb(self, best: dict[int, Found], kind: MisreportKind, budget: int) -> None:
         """Improve the best reports side by side by pattern search; a finished one makes room for the next."""
         waiting = iter([each.user for each in _ranked(best)])
         step = dict.fromkeys(islice(waiting, CLIMBERS), FIRST_STEP)
@@ -276,7 +249,7 @@ class MisreportSearch:
                         del step[user]
                         step |= dict.fromkeys(islice(waiting, 1), FIRST_STEP)
 
-    def _over(self, kind: Misreports) -> bool:
+    def _over(self, kind: MisreportKind) -> bool:
         over = monotonic() > self._ends
         if over:
             self.stopped.add(kind.name)

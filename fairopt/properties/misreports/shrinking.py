@@ -22,8 +22,8 @@ from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, simplest
+from fairopt.properties.misreports.kinds import REPORTS, MisreportKind
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import EVERY_KIND, Misreports
 from fairopt.properties.misreports.strategy_proofness import StrategyProofness
 from fairopt.properties.property import Effort
 from fairopt.properties.verdict import TOLERANCE
@@ -273,7 +273,7 @@ def shrink(
     market: Market,
     misreport: Misreport,
     *,
-    kind: Misreports | None = None,
+    kind: MisreportKind | None = None,
     effort: Effort | None = None,
 ) -> Shrunk[Misreport]:
     """Return the smallest market found on which a misreport of the same kind pays, and that one; gains are exact.
@@ -302,7 +302,7 @@ def shrinking_misreports(
     market: Market,
     misreport: Misreport,
     *,
-    kind: Misreports | None = None,
+    kind: MisreportKind | None = None,
     effort: Effort | None = None,
 ) -> Iterator[Shrunk[Misreport]]:
     """Yield the smaller and smaller markets that `shrink` finds, each with a misreport that pays.
@@ -321,7 +321,7 @@ def shrinking_misreports(
     truth = market.speedup[market.index(misreport.user)]
     told = np.array([Fraction(value) for value in misreport.report.tolist()], dtype=object)
     if kind is None:
-        kind = next(each for each in EVERY_KIND if each.allows(truth, told))
+        kind = next(each for each in REPORTS if each.allows(truth, told))
     misreports = _Misreports(policy, kind, every_optimum=misreport.every_optimum)
     given = misreports.decided(ExactReports(policy, market), market.index(misreport.user), told)
 
@@ -334,7 +334,7 @@ def shrinking_misreports(
 class _Misreports:
     """Looks for the simplest misreport that pays on a market, in exact decisions."""
 
-    def __init__(self, policy: Policy, kind: Misreports, *, every_optimum: bool) -> None:
+    def __init__(self, policy: Policy, kind: MisreportKind, *, every_optimum: bool) -> None:
         self.policy, self.kind, self.every_optimum = policy, kind, every_optimum
 
     def on(self, market: Market) -> Misreport | None:

@@ -6,23 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Policy
 from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.in_ranges import InRange
+from fairopt.properties.misreports.kinds import ANYTHING, LARGER, SMALLER, MisreportKind
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import (
-    ANYTHING,
-    CLIMBERS,
-    LARGER,
-    LEVEL,
-    SMALLER,
-    Found,
-    Misreports,
-    MisreportSearch,
-)
+from fairopt.properties.misreports.search import CLIMBERS, LEVEL, Found, MisreportSearch
 from fairopt.properties.property import Effort, MechanismProperty, nothing_known, unknown_speedups
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
@@ -93,8 +86,8 @@ class StrategyProofness(MechanismProperty):
         exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact and problem.exact else None
         asked = Reports(policy, problem, None if exactly else truth)
         search = MisreportSearch(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
-        best: dict[Misreports, list[Found]] = {}
-        found: dict[Misreports, Found | None] = {}
+        best: dict[MisreportKind, list[Found]] = {}
+        found: dict[MisreportKind, Found | None] = {}
         for number, one in enumerate((LARGER, SMALLER)):
             best[one] = search.best(one, effort.part(number), structured=True)
             found[one] = search.confirmed(best[one])
@@ -110,7 +103,7 @@ class StrategyProofness(MechanismProperty):
         tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
         return replace(overall, by_misreport=verdicts, effort=tried)
 
-    def _verdict(self, search: MisreportSearch, kind: Misreports, witness: Misreport | None) -> Verdict:
+    def _verdict(self, search: MisreportSearch, kind: MisreportKind, witness: Misreport | None) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
         stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
         effort = f"{search.tried[kind.name]} misreports ({kind.name}; {where}), seed {search.effort.seed}{stopped}"
@@ -119,7 +112,7 @@ class StrategyProofness(MechanismProperty):
         if witness is None:  # nothing was misreported: one type, whose speedup is kept, say
             return Verdict(self.name, Answer.NOT_REFUTED, None, "", False, effort)
         unit = f"throughput of {witness.user}"
-        exact = witness.report.dtype == object
+        exact = arithmetic(witness.report).exact
         fair = search.asked.fair[search.asked.market.index(witness.user)]
         allowed = search.asked.policy.rounding * witness.utility if exact else self.tolerance * fair
         if witness.gain <= allowed:
@@ -135,7 +128,7 @@ class _Decided:
     def __init__(self, search: MisreportSearch, exactly: ExactReports | None, tolerance: float) -> None:
         self._search, self._exactly, self._tolerance = search, exactly, tolerance
 
-    def witness(self, found: Found | None, others: list[Found], kind: Misreports) -> Misreport | None:
+    def witness(self, found: Found | None, others: list[Found], kind: MisreportKind) -> Misreport | None:
         """Return the misreport to show for one kind, which may gain nothing; None where none was tried.
 
         ``found`` gains most in floats; ``others`` are the best of every user.
@@ -151,7 +144,7 @@ class _Decided:
             asked.market, found.user, found.report, truth or asked.truth, asked.misreported(found.user, found.report)
         )
 
-    def _exact(self, exactly: ExactReports, found: Found, others: list[Found], kind: Misreports) -> Misreport | None:
+    def _exact(self, exactly: ExactReports, found: Found, others: list[Found], kind: MisreportKind) -> Misreport | None:
         """Return the simplest that gains half as much, if possible with every optimum; else the one that gains most."""
         near = candidates(exactly.problem, found, kind)
         if exactly.problem.speedup.size > EXACT_UP_TO:

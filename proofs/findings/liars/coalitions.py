@@ -2,8 +2,9 @@
 
 P is the part of all weight that the liars have together, p the least part of one of them, and R such that no user's
 largest speedup is more than R times its least (in its own units). If each liar ends with at least g times what the
-truth gives it, then g is bounded. The proofs go on from those for one liar (`fairopt.incentives.bounds`); U_s is liar
-s's true throughput after the lie, a_s its bundle, W_s the whole cluster for it, each in units of its least speedup.
+truth gives it, then g is bounded. The proofs go on from those for one liar, `fairopt.properties.misreports.bounds`. U_s
+is liar s's true throughput after the lie, a_s its bundle, W_s the whole cluster for it, each in units of its least
+speedup.
 
 `no_envy`: another user l leaves liar s at least U_s pi_l / (pi_s R^2) of what s likes, and another liar q leaves it
 |a_q| >= U_q / R. So W_s >= U_s (1 + (1 - P) / (p_s R^2)) + sum_q U_q / R, and U_s >= g p_s W_s. Summing over the
@@ -36,7 +37,6 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.incentives.bounds import spread
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import (
     CooperativeOEF,
@@ -54,6 +54,7 @@ from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
 from fairopt.proofs.ledger.measuring import decide, exactly, extent
 from fairopt.proofs.ledger.wording import both, listed
+from fairopt.properties.misreports.bounds import spread
 
 Row = list[Fraction]
 ONE = Fraction(1)

@@ -21,7 +21,6 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt import allocate
-from fairopt.incentives import Lie, LieKind, PaidLie, best_lie
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import (
     CooperativeOEF,
@@ -41,6 +40,8 @@ from fairopt.proofs.ledger.citing import theorem
 from fairopt.proofs.ledger.measuring import decide, exactly
 from fairopt.proofs.ledger.wording import both, listed, rows
 from fairopt.properties import Effort
+from fairopt.properties.misreports.incentives import PaidMisreport, best_misreport
+from fairopt.properties.misreports.kinds import MisreportKind, reached
 
 #: How far decisions in floats may be from the exact ones, relative.
 LITTLE = 1e-6
@@ -64,10 +65,11 @@ class Stored:
     def factor(self) -> Fraction:
         """Return what the liar who gains least gains: its true throughput over that of the truth, exactly."""
         truth = Market.of(self.truth, self.capacity, demand=self.demand)
-        lie = Lie(Market.of(self.told, self.capacity, weight=self.weight, demand=self.claimed), self.liars)
-        before, after = decide(self.policy, truth), decide(self.policy, lie.told)
-        factors = [value / before.utilities[user] for user, value in lie.reached(truth, after.shares).items()]
-        floats = lie.reached(truth.as_(float), allocate(self.policy, lie.told.as_(float)).shares.astype(float))
+        told = Market.of(self.told, self.capacity, weight=self.weight, demand=self.claimed)
+        before, after = decide(self.policy, truth), decide(self.policy, told)
+        factors = [value / before.utilities[user] for user, value in reached(truth, self.liars, after.shares).items()]
+        nearly = allocate(self.policy, told.as_(float)).shares.astype(float)
+        floats = reached(truth.as_(float), self.liars, nearly)
         own = allocate(self.policy, truth.as_(float)).utilities.astype(float)
         again = min(value / own[user] for user, value in floats.items())
         require(abs(again - min(factors)) <= LITTLE * again, f"{self.policy.name}: the same in floats")
@@ -178,7 +180,7 @@ DEMANDS = (
 ASKED, CLAIMS = 8, ("1/2", "3/2", 3, 40)
 
 
-def searched(policy: Policy, kind: LieKind, markets: int, seed: int = 0) -> PaidLie | None:
+def searched(policy: Policy, kind: MisreportKind, markets: int, seed: int = 0) -> PaidMisreport | None:
     """Return the lie that pays most on random markets of two or three users and two types; the same for the same seed.
 
     Speedups are of 1, 2, 3, 5, 10 and 30, with demands of 1 to 3 GPUs where lies are about demands.
@@ -190,7 +192,7 @@ def searched(policy: Policy, kind: LieKind, markets: int, seed: int = 0) -> Paid
         market = Market.of(speedup.tolist(), capacity.tolist())
         if not kind.asked_of(market):
             market = Market.of(speedup.tolist(), capacity.tolist(), demand=random.integers(1, 4, n).tolist())
-        found = best_lie(policy, market, kind, Effort(evaluations=60, seed=number))
+        found = best_misreport(policy, market, kind, Effort(evaluations=60, seed=number))
         best = max(filter(None, (best, found)), key=lambda each: each.factor, default=None)
     return best
 
@@ -216,8 +218,8 @@ def sybils() -> Finding:
     copied = []
     for n in (2, 3, 10):
         truth = Market.of([[1, 2]] * n, [1, 1])
-        lie = Lie(Market.of([[1, 2]] * (n + 1), [1, 1]), {0: (0, n)})
-        ratio = lie.reached(truth, decide(EqualSplit(), lie.told).shares)[0] / truth.fair_utility()[0]
+        shares = decide(EqualSplit(), Market.of([[1, 2]] * (n + 1), [1, 1])).shares
+        ratio = reached(truth, {0: (0, n)}, shares)[0] / truth.fair_utility()[0]
         require(ratio == Fraction(2 * n, n + 1), "2 n / (n + 1)")
         copied.append(f"{both(ratio)} for n = {n}")
     rules = ("envy_free", "cooperative_oef", "noncooperative_oef", "gavel", "nash_welfare")
@@ -230,7 +232,7 @@ def sybils() -> Finding:
         f"({listed(copied)}); what is proved of it: own-lies-weights, with f = 2.\n"
         "Divided: the bounds of rules without envy, of Nash welfare, of max-min and of equal throughput speak "
         f"of what the parts hold together ({listed(proofs)}), and that of trading of what the others keep (proof in "
-        "words: fairopt/incentives/bounds.py).\n"
+        "words: fairopt/properties/misreports/bounds.py).\n"
         "Partial allocation: at most (2 - 1/n) (n / (n - 1))^(n - 1) for one of n users of equal weight, below 2 e "
         "(proof in words: coalitions.py).\n"
         f"Found: {listed(map(str, SPLIT))}. Every decision is certified.",
@@ -264,8 +266,8 @@ def _partial_demand() -> float:
     truth, told = (
         Market.of([[3, 30], [5, 10], [2, 10]], [6, 1], demand=[2, 2, demand]).as_(float) for demand in (1, "3/2")
     )
-    reached = Lie(told, {2: (2,)}).reached(truth, allocate(PartialAllocation(), told).shares.astype(float))
-    return float(reached[2] / allocate(PartialAllocation(), truth).utilities[2])
+    after = reached(truth, {2: (2,)}, allocate(PartialAllocation(), told).shares.astype(float))
+    return float(after[2] / allocate(PartialAllocation(), truth).utilities[2])
 
 
 def _require_none_pays() -> None:
@@ -277,9 +279,9 @@ def _require_none_pays() -> None:
         truth = Market.of(speedup.tolist(), random.integers(1, 3, 3).tolist(), demand=demand)
         own = exactly(NonCooperativeOEF(), truth).utilities[0]
         for claim in CLAIMS:
-            lie = Lie(replace(truth, demand=Market.of([[1]] * n, [1], demand=[claim, *demand[1:]]).demand), {0: (0,)})
-            reached = lie.reached(truth, exactly(NonCooperativeOEF(), lie.told).shares)[0]
-            require(reached <= own, "non-cooperative OEF: no claim of a demand pays")
+            told = replace(truth, demand=Market.of([[1]] * n, [1], demand=[claim, *demand[1:]]).demand)
+            after = reached(truth, {0: (0,)}, exactly(NonCooperativeOEF(), told).shares)[0]
+            require(after <= own, "non-cooperative OEF: no claim of a demand pays")
 
 
 def _claim(each: Stored) -> str:

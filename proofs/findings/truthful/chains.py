@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 
 from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound, Certificate
-from fairopt.mechanisms import Design, Profiles, Refutation, refute
 from fairopt.proofs.ledger.checking import found
+from fairopt.properties.misreports.design import Design
+from fairopt.properties.misreports.efficient_rules import Refutation, refute
+from fairopt.properties.misreports.profiles import Profiles
 
 #: Two users, two types: first user 2 lies, then user 1.
 TWO_USERS = Profiles.of([[[2, 1], [1, 1]], [[2, 1], [1, 3]], [[1, 2], [1, 3]]])

@@ -14,11 +14,13 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
 from fairopt.ledger import Finding, Ruling
-from fairopt.mechanisms import Design, Profiles, efficient_holders, refute
 from fairopt.program import Array, Formulation
 from fairopt.proofs.findings.truthful.chains import THREE_USERS, TWO_USERS, no_efficient_rule, truthful_and_fair
 from fairopt.proofs.ledger.checking import proved, require
 from fairopt.proofs.ledger.citing import counterexample, theorem
+from fairopt.properties.misreports.design import Design
+from fairopt.properties.misreports.efficient_rules import efficient_holders, refute
+from fairopt.properties.misreports.profiles import Profiles
 
 SPLIT = (
     "With more types than two the same holds: a type that is split into equal ones, on each of which everybody is as "

@@ -18,9 +18,10 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound
-from fairopt.mechanisms import Design, Profiles, grid, ranges
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
+from fairopt.properties.misreports.design import Design
+from fairopt.properties.misreports.profiles import Profiles, grid, ranges
 
 #: What is asked besides strategy-proofness: in words, and how.
 Asked = tuple[str, tuple[Callable[[Design], None], ...]]

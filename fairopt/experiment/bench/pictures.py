@@ -1,0 +1,85 @@
+"""Pictures of a benchmark's page: performance profiles, and time over size.
+
+A contender has one colour, dash and mark in the whole page: that of its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairopt.errors import BadInput
+from fairopt.experiment.bench.timing import CLOCK_STEP, Growth, Profile
+from fairopt.experiment.plot.figures import COLOURS, MARKS, axes_of, line_of, named, short_name
+from fairopt.experiment.words import factor_text, part_text, power_text, seconds_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def profile_words(of: Profile) -> str:
+    """Return how much a contender solved, and how often it was the first."""
+    return f"{part_text(of.within(1))} first, {part_text(float(of.parts[-1]))} solved"
+
+
+def profile_picture(profiles: Mapping[str, Profile], numbers: Mapping[str, int]) -> Figure:
+    """Draw performance profiles: across, the factor of the best time; up, the part of instances solved within it."""
+    ax = axes_of(None, 9.6, max(4.2, 1 + 0.22 * len(profiles)))
+    most = max([2.0, *(float(each.factors[-1]) for each in profiles.values())]) * 1.08
+    for name, each in profiles.items():
+        steps = [1, *each.factors, most], [0, *each.parts, each.parts[-1]]
+        ax.step(*steps, where="post", label=f"{short_name(name)}: {profile_words(each)}", **line_of(numbers[name]))
+    ax.set_xscale("log")
+    ax.set_xlim(1, most)
+    ax.set_ylim(0, 1.02)
+    ax.xaxis.set_major_formatter(lambda value, _: factor_text(value))
+    ax.xaxis.set_minor_formatter("")
+    ax.yaxis.set_major_formatter(lambda value, _: part_text(value))
+    return named(ax, "", "time as a multiple of the best", "instances solved")
+
+
+def growth_words(of: Growth | BadInput) -> str:
+    """Return the power of the size with which time grows; "" where nothing could be fitted."""
+    if isinstance(of, BadInput):
+        return ""
+    return f"size^{power_text(of.exponent)} ± {power_text(of.high - of.exponent)}"
+
+
+def growth_picture(
+    solved: Mapping[str, Sequence[tuple[float, float]]],
+    failed: Mapping[str, Sequence[float]],
+    fitted: Mapping[str, Growth | BadInput],
+    numbers: Mapping[str, int],
+    limit: float | None,
+) -> Figure:
+    """Draw seconds over size, both logarithmic, with the fitted lines over the sizes that they were fitted to.
+
+    ``solved`` are (size, seconds) by contender, ``failed`` the sizes with instances that were not solved; these are
+    crosses at the time ``limit``.
+    """
+    ax = axes_of(None, 9.6, max(4.2, 1 + 0.22 * len(solved)))
+    for name, points in solved.items():
+        if not points:
+            continue
+        look: dict[str, Any] = line_of(numbers[name])
+        grown, mark = fitted[name], MARKS[numbers[name] % len(MARKS)]
+        sizes, seconds = [size for size, _ in points], [max(time, CLOCK_STEP) for _, time in points]
+        ends = sizes if isinstance(grown, BadInput) else [grown.smallest, grown.largest]
+        times = seconds if isinstance(grown, BadInput) else [max(grown.at(size), CLOCK_STEP) for size in ends]
+        ax.plot(ends, times, **look, linewidth=0.8 if isinstance(grown, BadInput) else 2)
+        power = growth_words(grown)
+        label = f"{short_name(name)}: {power}" if power else short_name(name)
+        ax.plot(sizes, seconds, mark, color=look["color"], label=label)
+    if limit is not None and any(failed.values()):
+        ax.axhline(
+            limit, color="0.5", linewidth=1, linestyle=":", label=f"time limit {seconds_text(limit)}; x not solved"
+        )
+        for name, beyond in failed.items():
+            ax.plot(beyond, [limit] * len(beyond), "x", color=COLOURS[numbers[name] % len(COLOURS)])
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    ax.yaxis.set_major_formatter(lambda value, _: seconds_text(value))
+    ax.xaxis.set_minor_formatter("")
+    ax.yaxis.set_minor_formatter("")
+    return named(ax, "", "size", "build and solve, wall")

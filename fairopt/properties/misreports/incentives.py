@@ -1,0 +1,274 @@
+"""How much misreports pay: the search for the one of a kind that multiplies what its liars get by most.
+
+Gains are sought in floats. Where policy and market are exact, the best is rounded to simple fractions and decided
+again: its factor is then that of two exact decisions. What a search does not find may still be there; `at_most` bounds
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.discovery import AnyPolicy, policy_of, several
+from fairopt.errors import BadInput, NotSolved
+from fairopt.numbers import FLOATS, RATIONALS
+from fairopt.policy import Allocation, Policy, decide
+from fairopt.problem import Market
+from fairopt.program import Array, Number, short_text
+from fairopt.properties.misreports.bounds import AtMost, at_most
+from fairopt.properties.misreports.exact_reports import exact_or_none, simplest
+from fairopt.properties.misreports.kinds import ANYTHING, Liars, MisreportKind, Rows, every_kind, kind_of, reached
+from fairopt.properties.misreports.reports import Reports
+from fairopt.properties.misreports.search import MisreportSearch
+from fairopt.properties.property import Effort
+from fairopt.report import few
+
+#: Larger markets (in users times types) are decided in floats only.
+EXACT_UP_TO = 250
+#: Factors below 1 plus this are no gain in floats.
+LITTLE = 1e-7
+#: Of the most promising choices of liars so many are improved, by steps from the first to the last.
+CLIMBERS, FIRST_STEP, LAST_STEP = 3, 0.3, 1e-4
+#: Relative widths in which simple fractions are sought.
+WIDTHS = (0.1, 0.01, 1e-4, 1e-7)
+#: An exact misreport is good enough with this part of the best gain in floats.
+GOOD = 0.95
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PaidMisreport:
+    """A misreport and what it gives: ``factors`` by liar, true throughput after it over that of the truth.
+
+    ``told`` is the market that the policy decides, ``rows`` are those of each liar in it. ``exact`` says whether both
+    decisions are.
+    """
+
+    kind: MisreportKind
+    told: Market
+    rows: Rows
+    factors: Mapping[int, Number]
+    exact: bool
+
+    @property
+    def factor(self) -> Number:
+        """The least of the factors: each of the liars gains at least this."""
+        return min(self.factors.values())
+
+    def __repr__(self) -> str:
+        how = "exact" if self.exact else "in floats"
+        return f"<PaidMisreport: {self.kind.name}, {short_text(self.factor)} times, {how}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Incentives:
+    """What misreports pay under a policy on a market: the best found of each kind, None where none was found to pay.
+
+    ``bounds`` has for the kinds by one user what is proved of all; not about demands, nor, with demands, about weights.
+
+    >>> incentives("equal-split", Market.of([[1, 2], [1, 5]], [1, 1]), ["copies", "any"], Effort(evaluations=10))
+    <Incentives: equal-split; copies pays 4/3 times; none found: any>
+    """
+
+    policy: Policy
+    misreports: Mapping[MisreportKind, PaidMisreport | None]
+    bounds: Mapping[MisreportKind, AtMost]
+
+    def __repr__(self) -> str:
+        found = filter(None, self.misreports.values())
+        paid = [f"{each.kind.name} pays {short_text(each.factor)} times" for each in found]
+        rest = [kind.name for kind, each in self.misreports.items() if each is None]
+        said = [", ".join(paid), f"none found: {few(rest)}" if rest else ""]
+        return f"<Incentives: {'; '.join((self.policy.name, *filter(None, said)))}>"
+
+
+def incentives(
+    policy: AnyPolicy,
+    market: Market,
+    kinds: str | MisreportKind | Iterable[str | MisreportKind] | None = None,
+    effort: Effort | None = None,
+) -> Incentives:
+    """Return the best misreports of each kind (all by default) and the proved bounds; ``effort`` is for each kind.
+
+    ``policy`` may be a name, a class or an object; ``kinds`` are one or several of `every_kind`, also by name.
+
+    Errors: `BadInput` for unknown names, and for a market with entitlements or with speedups that are not known; those
+    of `fairopt.decide`. Source: ours.
+
+    >>> market = Market.of([[1, 1], [1, 5]], capacity=[1, 1])
+    >>> found = incentives("oef-noncooperative", market, ["larger", "smaller"], Effort(evaluations=60))
+    >>> [kind.name for kind, each in found.misreports.items() if each is None]
+    ['larger']
+    """
+    policy, every = policy_of(policy, Market), every_kind(market)
+    kinds = every if kinds is None else list(dict.fromkeys(kind_of(each, market) for each in several(kinds)))
+    truth = _truthful(policy, market)
+    best = {kind: best_misreport(policy, market, kind, effort, truth=truth) for kind in kinds}
+    if ANYTHING in best:  # the narrow kinds are of this kind too
+        found = [each for kind, each in best.items() if kind.is_report and each is not None]
+        most = max(found, key=lambda each: each.factor, default=None)
+        best[ANYTHING] = None if most is None else replace(most, kind=ANYTHING)
+    bounds = {kind: at_most(policy, market, truth, kind) for kind in kinds if kind.weight_told(market) is not None}
+    return Incentives(policy, best, bounds)
+
+
+def _truthful(policy: Policy, market: Market) -> Allocation:
+    """Return the decision on the truth, exact where it can be and the market is small."""
+    exact = exact_or_none(policy, market) if market.exact and market.speedup.size <= EXACT_UP_TO else None
+    return exact or decide(policy, market.as_(float))
+
+
+def best_misreport(
+    policy: AnyPolicy,
+    market: Market,
+    kind: str | MisreportKind,
+    effort: Effort | None = None,
+    *,
+    truth: Allocation | None = None,
+) -> PaidMisreport | None:
+    """Return the misreport of a kind that pays most of those found; None where none pays.
+
+    ``policy`` and ``kind`` may be names. Among several liars none may lose; the factor is that of the one who gains
+    least. Errors: as `incentives`.
+
+    >>> found = best_misreport("equal-split", Market.of([[1, 2], [1, 5]], [1, 1]), "copies", Effort(evaluations=10))
+    >>> str(found.factor)
+    '4/3'
+    """
+    policy, kind = policy_of(policy, Market), kind_of(kind, market)
+    effort, truth = effort or Effort(), truth or _truthful(policy, market)
+    trial = _Trial(policy, market.as_(float), kind, truth.utilities.astype(float))
+    own = trial.reports(effort) if kind.is_report else trial.searched(effort)
+    best = next(iter(sorted(own, key=lambda each: -each[0])), None)
+    if best is None:
+        return None
+    value, liars, factors = best
+    if truth.exact and market.exact:
+        exact = _Trial(policy, market, kind, truth.utilities, exact=True)
+        found = exact.rounded(liars, factors, value)
+        return found if found is not None and found.factor > 1 else None
+    return trial.paid(liars, factors) if value > 1 + LITTLE else None
+
+
+Valued = tuple[float, Liars, Array]
+
+
+class _Trial:
+    """Tries misreports of one kind under one policy; ``own`` (n,) is what users have at the truth."""
+
+    def __init__(self, policy: Policy, market: Market, kind: MisreportKind, own: Array, *, exact: bool = False) -> None:
+        self.policy, self.market, self.kind, self.own, self.exact = policy, market, kind, own, exact
+
+    def paid(self, liars: Liars, factors: Array) -> PaidMisreport | None:
+        """Return what one misreport gives; None where it is none of the kind, or the policy has no answer."""
+        try:
+            reported = self.kind.reported(self.market, liars, factors)
+        except BadInput:  # numbers that no market takes can be told by nobody
+            return None
+        if reported is None:
+            return None
+        told, rows = reported
+        if self.exact:
+            decision = exact_or_none(self.policy, told)
+            if decision is None or not decision.exact:
+                return None
+        else:
+            try:
+                decision = decide(self.policy, told)
+            except NotSolved:  # a misreport that the policy cannot answer gains nothing
+                return None
+        kind = RATIONALS if self.exact else FLOATS
+        got = reached(self.market, rows, decision.shares.astype(kind.dtype))
+        factors_of = {user: _ratio(kind(value), self.own[user]) for user, value in got.items()}
+        return PaidMisreport(self.kind, told, rows, factors_of, self.exact)
+
+    def value(self, liars: Liars, factors: Array) -> float:
+        """Return the least factor of the liars; 0 where there is none."""
+        found = self.paid(liars, factors)
+        return 0.0 if found is None else float(found.factor)
+
+    def reports(self, effort: Effort) -> Iterator[Valued]:
+        """Yield the best report of each user, by the search that decides many at once."""
+        asked = Reports(self.policy, self.market)
+        search = MisreportSearch(asked, effort, fixed=None)
+        for found in search.best(self.kind, effort.evaluations, structured=True):
+            truth = self.market.speedup[found.user]
+            factors = np.divide(found.report, truth, out=np.ones_like(truth), where=truth > 0)
+            yield self.value((found.user,), factors), (found.user,), factors
+
+    def searched(self, effort: Effort) -> Iterator[Valued]:
+        """Yield the best misreports of the best liars: samples for all in turn, then a pattern search for some."""
+        random = np.random.default_rng(effort.seed)
+        liars, shape = self.kind.liars(self.market), self.kind.shape(self.market)
+        best: dict[Liars, tuple[float, Array]] = {}
+        wide = effort.evaluations // 2
+        for number in range(max(wide, 1)):
+            who = liars[number % len(liars)]
+            turn = number // len(liars)
+            factors = self._sample(random, shape, turn)
+            value = self.value(who, factors)
+            if who not in best or value > best[who][0]:
+                best[who] = value, factors
+        ranked = sorted(best.items(), key=lambda item: -item[1][0])[:CLIMBERS]
+        for who, start in ranked:
+            yield self._climbed(who, start, max(1, (effort.evaluations - wide) // len(ranked)))
+
+    def _sample(self, random: np.random.Generator, shape: tuple[int, ...], turn: int) -> Array:
+        if turn == 0:
+            return np.ones(shape)  # as several users the truth alone may pay
+        spread = random.choice([0.1, 0.4, 1.0, 2.0])
+        return np.asarray(np.exp(random.normal(0, spread, shape) * (random.random(shape) < 0.7)))
+
+    def _climbed(self, liars: Liars, start: tuple[float, Array], budget: int) -> Valued:
+        """Improve factors one by one, by smaller and smaller steps."""
+        value, factors = start
+        step = FIRST_STEP
+        while budget > 0 and step > LAST_STEP:
+            before = value
+            for place in np.ndindex(factors.shape):
+                for by in (1 + step, 1 / (1 + step)):
+                    other = factors.copy()
+                    other[place] *= by
+                    budget -= 1
+                    gained = self.value(liars, other)
+                    if gained > value:
+                        value, factors = gained, other
+            step = step if value > before else step / 3
+        return value, liars, factors
+
+    def rounded(self, liars: Liars, factors: Array, value: float) -> PaidMisreport | None:
+        """Return the first exact misreport in simple numbers that pays almost as much; else the one that pays most."""
+        best: PaidMisreport | None = None
+        for each in self._simple(factors):
+            found = self.paid(liars, each)
+            if found is not None and (best is None or found.factor > best.factor):
+                best = found
+                if best.factor - 1 >= GOOD * (value - 1):
+                    break
+        return best
+
+    def _simple(self, factors: Array) -> Iterator[Array]:
+        for width in WIDTHS:
+            yield _each(factors, lambda value: _near(value, width))  # noqa: B023
+        yield _each(factors, Fraction)
+
+
+def _near(value: float, width: float) -> Fraction:
+    low, high = Fraction(value * (1 - width)), Fraction(value * (1 + width))
+    return Fraction(1) if low <= 1 <= high else simplest(low, high)
+
+
+def _each(factors: Array, change: Callable[[float], Fraction]) -> Array:
+    out = np.empty(factors.shape, dtype=object)
+    for place in np.ndindex(factors.shape):
+        out[place] = change(float(factors[place]))
+    return out
+
+
+def _ratio(after: Number, own: Number) -> Number:
+    if own > 0:
+        return after / own
+    return float("inf") if after > 0 else 1

@@ -1,0 +1,395 @@
+"""`Engine`: a trace on a cluster under a policy, round after round; `run` and `run_continuous`, its whole records."""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairopt.backends import Method, Solver
+from fairopt.errors import NotCapable
+from fairopt.policy import BrokenSchedule, Policy, Schedule, Trait, decide, session
+from fairopt.policy.policy import require_policy
+from fairopt.problem import Cluster, Queue, Trace
+from fairopt.problem.queue import any_type
+from fairopt.program import INFINITY, Array, Number
+from fairopt.simulation import rounds as step
+from fairopt.simulation.job_states import Hosts, JobStates
+from fairopt.simulation.mechanics import Mechanics, length_of
+from fairopt.simulation.newcomers import Newcomers
+from fairopt.simulation.record import Changes, Round, Snapshot, begin
+from fairopt.simulation.whole_rounds import WholeRounds
+
+_log = logging.getLogger(__name__)
+
+#: Rounds that are played in one step, at the most: who listens wants to say how far the run is.
+MOST_AT_ONCE = 1000
+#: Seconds after which a round is yielded though nothing changed: who listens may want to say how far the run is.
+BEAT = 1.0
+
+
+class _Moment(NamedTuple):
+    """Where a run is between two rounds: what a snapshot holds, and what saves work in the next round.
+
+    ``up`` (H,): the hosts that worked in the round before. ``schedule``: what was decided last, for the rows ``asked``;
+    it ``stands`` until then, unless something happens; ``settled``, also when jobs are done. ``said``: the costs, notes
+    and backend that were told last, None if that is not known. ``seconds``: what deciding took since the last changes.
+    """
+
+    round: int
+    now: Number
+    arrived: int
+    states: JobStates
+    held: tuple[frozenset[str], ...]
+    state: Any
+    started: bool
+    idle: int
+    up: Array
+    schedule: Schedule | None = None
+    stands: Number | None = None
+    settled: bool = False
+    asked: Array | None = None
+    said: Mapping[str, Any] | None = None
+    seconds: float = 0.0
+
+
+class Engine:
+    """A run of a policy over a trace; iterate it for the `Changes` of the rounds in which something changed.
+
+    The arguments and the errors are those of `run`. Time and memory follow the jobs present. A round in which nothing
+    can change, as the `stands` of the last schedule says, is played without asking the policy; ``ask`` True asks it in
+    every round. A policy's state is that of the last round in which it was asked.
+    ``length`` None plays continuous time, as `run_continuous` says; the policy is asked in every span.
+
+    An iteration goes on where the last one ended, also where an exception ended it: each round is done, or it is not.
+
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> from fairopt.models import ShortestRemainingTimeFirst
+    >>> engine = Engine(ShortestRemainingTimeFirst(), philly_trace().as_(float), philly_cluster(), length=300, rounds=4)
+    >>> [(each.index, len(each.placed)) for each in engine], engine.snapshot().now
+    ([(0, 1), (1, 7), (2, 1), (3, 1)], 1200.0)
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        trace: Trace,
+        cluster: Cluster,
+        *,
+        length: object,
+        mechanics: Mechanics | None = None,
+        backend: Solver | Method | None = None,
+        exact: bool = False,
+        rounds: int | None = None,
+        after: Snapshot | None = None,
+        ask: bool = False,
+    ) -> None:
+        number = trace.jobs.arithmetic.number
+        self._length: Number | None = None if length is None else number(length_of(length))
+        step.check_matches(trace, cluster)
+        if after is not None:
+            step.check_goes_on(after, trace, cluster)
+        self._policy, self._trace, self._cluster = policy, trace, cluster.as_(number)
+        self._mechanics = mechanics or Mechanics()
+        kind = type(self._mechanics)
+        # another model may change a job's speed or loading while it stays where it is
+        self._stays_same = kind.speed is Mechanics.speed and kind.setup is Mechanics.setup
+        self._ask = ask or not self._stays_same or self._length is None
+        self._session = session(policy, backend, exact=exact)
+        self._rounds, self._done, self._stopped = rounds, 0, False
+        self._arrival: list[Number] = trace.jobs.arrival.tolist()
+        self._hosts = Hosts(self._cluster, trace)
+        self._whole = Queue.fresh(trace.jobs, self._cluster, length=1)
+        self._fits = any_type(self._whole.fits)
+        self._newcomers = Newcomers(self._whole, self._mechanics)
+        self._datasets = any(trace.jobs.dataset)
+        first = begin(self._cluster, number) if after is None else after
+        self._at = _Moment(
+            round=first.index,
+            now=first.now,
+            arrived=first.arrived,
+            states=JobStates.of(first.present, trace.jobs, self._cluster, number),
+            held=first.held,
+            state=first.state,
+            started=first.started,
+            idle=first.idle,
+            up=self._hosts.up_before(first.now, self._length),
+            said=None if first.index else {"costs": {}, "notes": {}, "backend": "auto"},
+        )
+        _log.info("%s by %s: %d jobs", policy.name, self._session.solver.name, len(trace.jobs))
+
+    @property
+    def index(self) -> int:
+        """The number of the round that comes next."""
+        return self._at.round
+
+    def stop(self) -> None:
+        """Let the run end after the round that it is in; a handler of signals may call it."""
+        self._stopped = True
+
+    def snapshot(self) -> Snapshot:
+        """Return how to go on from here."""
+        at = self._at
+        present = dict(at.states.states(at.now))
+        return Snapshot(at.round, at.now, at.arrived, present, at.held, at.state, at.started, at.idle)
+
+    def __iter__(self) -> Iterator[Changes]:
+        """Yield what changes, in rounds where something does, or once a second. Errors: `BrokenSchedule`, `Stalled`."""
+        return self._changes(BEAT)
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield the whole record of every round in which the policy is asked, which is each with ``ask``."""
+        whole = WholeRounds(self._policy.name, self._trace, self._cluster, self.snapshot())
+        for changes in self._changes(-1):
+            record = whole.round(changes)
+            _log.debug("%r in %.3f s", record, record.seconds)
+            yield replace(record, after=replace(record.after, state=self._at.state))
+
+    def _changes(self, beat: float) -> Iterator[Changes]:
+        """Yield what changes, in rounds where something does, or after so many seconds."""
+        last = perf_counter()
+        while not self._stopped and (self._rounds is None or self._done < self._rounds):
+            quiet = self._quiet(self._at)
+            self._at, self._done = quiet, self._done + quiet.round - self._at.round
+            if self._rounds is not None and self._done >= self._rounds:
+                return
+            played = self._played(quiet)
+            if played is None:
+                return
+            after, changes = played
+            told = changes.anything or self._stopped or perf_counter() - last > beat
+            # in one step: an exception from outside comes before this round, or after it has been told
+            self._at, self._done = after._replace(seconds=0.0) if told and after.seconds else after, self._done + 1
+            if told:
+                yield changes
+                last = perf_counter()
+
+    def _played(self, before: _Moment) -> tuple[_Moment, Changes] | None:
+        """Return the next round's end, and its changes, if there are any; None where no round is left."""
+        at = self._skipped(before)
+        if at is None:
+            return None
+        fresh = range(at.arrived, bisect_right(self._arrival, at.now, lo=at.arrived))
+        up = self._hosts.up(at.now)
+        if self._length is not None and not fresh and up is at.up and at.stands is not None and at.now < at.stands:
+            changes = Changes(at.round, at.now, at.now + self._length, fresh)
+            states = at.states.going_on(at.now, changes.end)
+        else:
+            at, states, changes = self._asked(at, fresh, up)
+        end, failing = changes.end, self._hosts.failing(at.now, changes.end)
+        states, completed, lost = states.advanced(at.now, end, failing)
+        calm = not fresh and not states.running.any() and not completed and not self._hosts.change(at.now, end)
+        after = at._replace(
+            round=at.round + 1,
+            now=end,
+            arrived=fresh.stop,
+            states=states,
+            idle=at.idle + 1 if calm else 0,
+            up=up,
+            stands=None if lost or (completed and not at.settled) else at.stands,
+        )
+        if calm:
+            self._refuse_stall(after)
+        failed, back = ((), ()) if up is before.up else step.host_changes(before.up, up)
+        changes = replace(
+            changes, arrived=fresh, failed=failed, back=back, completed=completed, lost=lost, seconds=at.seconds
+        )
+        return after, changes
+
+    def _quiet(self, at: _Moment) -> _Moment:
+        """Return the end of the rounds that come in which nothing happens and nobody is asked, in one step."""
+        if self._length is None or at.stands is None or self._hosts.up(at.now) is not at.up:
+            return at
+        coming = self._arrival[at.arrived] if at.arrived < len(self._arrival) else INFINITY
+        until = min(at.stands, coming, self._hosts.next_change(at.now))
+        most = MOST_AT_ONCE if self._rounds is None else min(MOST_AT_ONCE, self._rounds - self._done)
+        states, rounds, now = at.states.undisturbed(at.now, self._length, until, most)
+        return at._replace(round=at.round + rounds, now=now, states=states, idle=0) if rounds else at
+
+    def _skipped(self, at: _Moment) -> _Moment | None:
+        """Return the beginning of the next round in which jobs can run or have just come; None if there is none."""
+        arrived, rows = at.arrived, at.states.rows
+        left = arrived < len(self._arrival)
+        if (left and self._arrival[arrived] <= at.now) or np.count_nonzero(self._fits[rows]):
+            return at
+        if not left:
+            return None
+        if self._length is None:
+            return at._replace(now=self._arrival[arrived])
+        skipped = step.rounds_until(self._arrival[arrived], at.now, self._length)
+        return at._replace(round=at.round + skipped, now=at.now + skipped * self._length)
+
+    def _asked(self, at: _Moment, fresh: range, up: Array) -> tuple[_Moment, JobStates, Changes]:
+        """Ask the policy; return the moment with its answer, who runs in the round, and what is new by it."""
+        if (alone := self._asked_alone(at, fresh, up)) is not None:
+            return alone
+        before = at.states.joined(JobStates.new(fresh, self._trace.jobs, at.now))
+        states = before if up is at.up else before.on_hosts(up)
+        queue = self._queue(at, states, up, fresh.stop)
+        schedule, seconds = self._decided(at, queue)
+        if self._length is None:
+            schedule = replace(schedule, queue=queue.until(step.end_of(schedule, self._mechanics)))
+        whole = not self._stays_same or at.schedule is None
+        after, changes = step.carried_out(schedule, states, before, self._mechanics, whole=whole)
+        said = step.said(schedule, states.rows)
+        new = said if at.said is None else {name: value for name, value in said.items() if at.said[name] != value}
+        moment = at._replace(
+            held=self._held(at.held, changes),
+            state=schedule.state,
+            started=True,
+            schedule=schedule,
+            asked=states.rows,
+            stands=None if self._ask else schedule.stands,
+            settled=schedule.settled,
+            said=said,
+            seconds=at.seconds + seconds,
+        )
+        why = step.unschedulable(queue, states.rows, len(fresh))
+        return moment, after, replace(changes, unschedulable=why, **new) if why or new else changes
+
+    def _asked_alone(self, at: _Moment, fresh: range, up: Array) -> tuple[_Moment, JobStates, Changes] | None:
+        """Ask the policy about those who just came only; None where it is to be asked about all."""
+        if not (at.settled and fresh and up is at.up and at.stands is not None and at.now < at.stands):
+            return None
+        if self._length is None:
+            return None
+        round_ = Changes(at.round, at.now, at.now + self._length, fresh)
+        if at.schedule is not None and up.all():
+            found = self._newcomers.placed(at.schedule, at.states, fresh, round_)
+            if found is not None:
+                return at._replace(held=self._held(at.held, found[1])) if self._datasets else at, *found
+        new, held = JobStates.new(fresh, self._trace.jobs, at.now), at.states.held(len(up))
+        able = self._fits[new.rows]
+        queue = self._queue(at, new, up, fresh.stop)
+        queue.beside(held)
+        if new.gpus[able].sum() > queue.room.sum():
+            return None
+        schedule, seconds = self._decided(at, queue)
+        if schedule.stands is None or not schedule.settled or len(schedule.placements) < np.count_nonzero(able):
+            return None
+        started, changes = step.carried_out(schedule, new, new, self._mechanics, whole=True)
+        moment = at._replace(
+            held=self._held(at.held, changes), stands=min(at.stands, schedule.stands), seconds=at.seconds + seconds
+        )
+        states = at.states.going_on(at.now, queue.end).joined(started)
+        return moment, states, replace(changes, unschedulable=step.unschedulable(queue, new.rows, len(fresh)))
+
+    def _queue(self, at: _Moment, states: JobStates, up: Array, arrived: int) -> Queue:
+        """Return the queue of those jobs, when so many have ``arrived``."""
+        last = None if at.schedule is None else at.schedule.queue
+        same = last is not None and states.rows is at.asked
+        jobs = last.jobs if last is not None and same else self._trace.jobs.take(states.rows)
+        length = at.now * 0 if self._length is None else self._length
+        queue = states.queue(self._cluster, jobs, index=at.round, now=at.now, length=length, up=up, held=at.held)
+        vars(queue).update({name: getattr(self._whole, name)[states.rows] for name in ("suits", "fits")})
+        if last is not None:
+            queue.recall(last)
+        if self._length is None:  # until the next event that is known
+            return queue.until(min([*self._arrival[arrived : arrived + 1], self._hosts.next_change(at.now)]))
+        return queue
+
+    def _decided(self, at: _Moment, queue: Queue) -> tuple[Schedule, float]:
+        """Return what the policy decides, and how long that took."""
+        begun = perf_counter()
+        # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
+        state = at.state if at.started else None
+        told = queue.as_told()
+        schedule = decide(self._policy, told, state=state, at=self._session.next())
+        seconds = perf_counter() - begun
+        if schedule.queue is not told:
+            raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
+        return schedule if told is queue else replace(schedule, queue=queue), seconds
+
+    def _held(self, held: tuple[frozenset[str], ...], changes: Changes) -> tuple[frozenset[str], ...]:
+        """Return the datasets on each host once those who are placed have read theirs."""
+        if not self._datasets:
+            return held
+        new = list(held)
+        for each in changes.placed:
+            name = self._trace.jobs.dataset[each.row]
+            for host, _ in each.spots if name else ():
+                new[host] |= {name}
+        return tuple(new)
+
+    def _refuse_stall(self, after: _Moment) -> None:
+        """Raise `Stalled` where nothing will ever happen."""
+        names, rows = self._trace.jobs.names, after.states.rows
+        waiting = (names[row] for row in rows[self._fits[rows]].tolist())
+        now = Snapshot(after.round, after.now, after.arrived, {}, after.held, idle=after.idle)
+        step.refuse_stall(now, self._trace, self._policy.name, waiting)
+
+
+def run(
+    policy: Policy,
+    trace: Trace,
+    cluster: Cluster,
+    *,
+    length: object,
+    mechanics: Mechanics | None = None,
+    backend: Solver | Method | None = None,
+    exact: bool = False,
+    rounds: int | None = None,
+    after: Snapshot | None = None,
+) -> Iterator[Round]:
+    """Yield the record of each round until all jobs that can run are completed, or ``rounds`` of them are done.
+
+    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's best way; ``exact``
+    asks for one in rational numbers. ``after`` continues from a snapshot of the same trace, cluster and policy: the
+    rounds are those that the first run would have yielded. Rounds in which no job could run are skipped, but counted.
+    Jobs that fit no type are in every record's ``unschedulable`` from their arrival; a run ends when only they are
+    left.
+
+    Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
+    Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
+
+    >>> from fairopt.models import FirstInFirstOut
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> [record] = run(FirstInFirstOut(), trace, cluster, length=300, rounds=1)
+    >>> len(record.ran), record.waiting
+    (1, ())
+    """
+    require_policy(policy)
+    how: dict[str, Any] = {"length": length_of(length), "mechanics": mechanics, "rounds": rounds, "after": after}
+    yield from Engine(policy, trace, cluster, **how, backend=backend, exact=exact, ask=True).rounds()
+
+
+def run_continuous(
+    policy: Policy,
+    trace: Trace,
+    cluster: Cluster,
+    *,
+    mechanics: Mechanics | None = None,
+    after: Snapshot | None = None,
+) -> Iterator[Round]:
+    """Yield the record of each span between two events, until all jobs that can run are completed.
+
+    Events are: a job comes, a job is done, a host fails or comes back, and the end of a schedule that stands for a
+    limited time. At each of them the policy decides anew, and GPUs that a job leaves are given out at once. A host that
+    fails takes no work along, because state is saved at events; its jobs load again.
+
+    This is what `run` tends to as rounds get shorter. So the policy must declare `Trait.EVENTS`, and each of its
+    schedules must stand (`Schedule.stands`); SRTF's do where every job is on the type that it asks for first.
+    With several types FIFO may choose another one where two events fall into one round; shorter rounds part them.
+
+    The ``length`` of the queue is the time until a job comes, or a host fails or comes back: infinity where nothing is
+    known to come. ``index`` counts the spans. ``after`` continues from a snapshot, one of `run` included. Where nobody
+    is present who could run, there is no record; one of no length names unschedulable jobs that come last.
+
+    Numbers, and the errors, are those of `run`; also `NotCapable` for a policy or a schedule that needs rounds.
+
+    >>> from fairopt.models import ShortestRemainingTimeFirst
+    >>> from fairopt.problem import Jobs
+    >>> trace = Trace(Jobs.of(types=["T"], gpus=[1, 1], work=[10, 2], arrival=[0, "7/2"]))
+    >>> spans = run_continuous(ShortestRemainingTimeFirst(), trace, Cluster.uniform({"T": (1, 1)}))
+    >>> [(str(span.begin), str(span.end), span.ran[0].job) for span in spans]
+    [('0', '7/2', 'j1'), ('7/2', '11/2', 'j2'), ('11/2', '12', 'j1')]
+    """
+    if Trait.EVENTS not in policy.traits:
+        raise NotCapable(f"{policy.name} needs rounds: play it with fairopt.simulation.run and a length")
+    yield from Engine(policy, trace, cluster, length=None, mechanics=mechanics, after=after).rounds()
