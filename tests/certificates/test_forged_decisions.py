@@ -12,8 +12,8 @@ from fairopt import allocate
 from fairopt.models import PartialAllocation
 from fairopt.problem import Market
 from fairopt.proofs.verifier.decisions import equal_time, isolated
-from fairopt.proofs.verifier.nash import GRAIN
 from fairopt.proofs.verifier.market import read_market
+from fairopt.proofs.verifier.nash import GRAIN
 from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
