@@ -187,6 +187,7 @@ class NashWelfare(Policy):
         if problem.exact:
             evidence = proof if proof.gap else plain
             return replace(draft, shares=held, evidence=evidence, error=proof.error, solution=solution)
+        assert proof.demand_duals is not None
         floats = (cast(part, float) for part in (plain.prices, plain.budgets, plain.spending, proof.demand_duals))
         return replace(draft, shares=cast(held, float), evidence=Equilibrium(*floats), solution=solution)
 

@@ -31,6 +31,7 @@ SIMPLE = 10**6
 MOST_STEPS = 40
 #: Bits of precision by digit asked for: the gap is the square of what utilities are off by.
 BITS, SPARE = 7, 64
+NOTHING = np.array(Fraction(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ def near_equilibrium(
                 if not min((market.speedup * shares).sum(axis=1)) > 0:
                     continue
                 own, demand_duals = _from_holdings(market, shares, prices)
-                proof = NearEquilibrium.of_duals(market, shares, own, np.maximum(demand_duals, Fraction(0)))
+                proof = NearEquilibrium.of_duals(market, shares, own, np.maximum(demand_duals, NOTHING))
                 found.append((shares, proof))
                 if proof.error * 10**digits <= 1:
                     return found[-1]
@@ -155,7 +156,7 @@ def _from_holdings(market: Market, shares: Array, draft: Array) -> tuple[Array, 
     GPUs that are left over are free, and who could hold more has no demand dual. What these equations leave open costs
     what it does in the ``draft`` (k,). A demand dual is negative where the user would rather have less.
     """
-    usable = np.where(market.capacity > 0, market.speedup, Fraction(0))
+    usable = np.where(market.capacity > 0, market.speedup, NOTHING)
     worth = usable * (market.weight / (usable * shares).sum(axis=1))[:, None]
     limited = market.limit < INFINITY
     loose = [not limit or sum(row) < most for limit, row, most in zip(limited, shares, market.limit, strict=True)]
@@ -174,8 +175,8 @@ def _from_holdings(market: Market, shares: Array, draft: Array) -> tuple[Array, 
         if len(price) == before:
             open_ = next(j for j in range(len(market.types)) if j not in price)
             price[open_] = Fraction(float(draft[open_]))
-    prices = np.maximum(objects(price[j] for j in range(len(market.types))), Fraction(0))
-    return prices, np.where(limited, (worth - prices).max(axis=1), Fraction(0))
+    prices = np.maximum(objects(price[j] for j in range(len(market.types))), NOTHING)
+    return prices, np.where(limited, (worth - prices).max(axis=1), NOTHING)
 
 
 def _sizes(program: Program) -> Array:
