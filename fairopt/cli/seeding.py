@@ -16,7 +16,6 @@ import typer
 
 from fairopt.bench.executors import place
 from fairopt.cli import study_tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.listing import print_json
 from fairopt.cli.settings import mechanics_of, read_trace_on
@@ -24,6 +23,7 @@ from fairopt.cli.tables import progress
 from fairopt.errors import BadInput
 from fairopt.policy import Policy
 from fairopt.problem import exact
+from fairopt.report import VERSION
 from fairopt.simulation.mechanics import length_of
 from fairopt.studies.cells import PlayedCell
 from fairopt.studies.results import StudyResults
@@ -73,7 +73,7 @@ def seeded(file: Path, policies: Sequence[Policy], given: Mapping[str, Any], jso
                 advance(record.policy, f"seed {record.seed}")
     found = StudyResults(spec, records)
     if json_:
-        print_json({"schema": SCHEMA, **found.as_json()})
+        print_json({"schema": VERSION, **found.as_json()})
     else:
         study_tables.results(found)
     if found.failed:

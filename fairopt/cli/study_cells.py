@@ -15,7 +15,6 @@ from fairopt.bench.executors import place
 from fairopt.bench.journal import RecordsFile, read_records
 from fairopt.bench.records import Environment, environments
 from fairopt.cli import study_tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.benching import say
 from fairopt.cli.exits import Exit, go_on_unread
 from fairopt.cli.given import require_different
@@ -23,6 +22,7 @@ from fairopt.cli.listing import print_json, show
 from fairopt.cli.tables import working
 from fairopt.errors import BadInput
 from fairopt.problem.files.storage import require_place
+from fairopt.report import VERSION
 from fairopt.studies.cells import KINDS, CellStatus, PlayedCell, tasks
 from fairopt.studies.results import StudyResults, require_whole
 from fairopt.studies.running import Shard, progress_text, run_study
@@ -109,7 +109,7 @@ def merge(cells: Sequence[Path], output: Path, *, json_: bool) -> None:
             file.add(record)
     say(f"wrote {output}: {len(results.cells)} cells")
     if json_:
-        print_json({"schema": SCHEMA, "written": [str(output)], "cells": len(results.cells)})
+        print_json({"schema": VERSION, "written": [str(output)], "cells": len(results.cells)})
 
 
 def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | None, *, json_: bool) -> None:
@@ -120,7 +120,7 @@ def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | Non
 
 def say_studies(*, json_: bool) -> None:
     """List the studies that come with fairopt."""
-    listed = [{"schema": SCHEMA, "name": name, "title": title} for name, title in studies()]
+    listed = [{"schema": VERSION, "name": name, "title": title} for name, title in studies()]
     show(json_, listed, lambda: study_tables.listing(listed))
 
 
@@ -164,7 +164,7 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
             write_page(results, page)
         say(f"wrote {page}")
     if json_:
-        print_json({"schema": SCHEMA, **results.as_json()})
+        print_json({"schema": VERSION, **results.as_json()})
     else:
         study_tables.results(results)
     if results.failed:
