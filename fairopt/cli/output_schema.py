@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from fairopt.audit import Audit, Explanation, WhatIf
 from fairopt.cli import (
@@ -25,37 +24,40 @@ from fairopt.properties import Verdict
 from fairopt.report import VERSION, ResultForm, Schema, listed, schema_of
 
 #: What is printed by command; of commands under another one by both names.
-OUTPUTS: Mapping[str, Any] = MappingProxyType(
+OUTPUTS: Mapping[str, Schema] = MappingProxyType(
     {
-        "solve": forms.SOLVED,
-        "verify": forms.VERIFIED,
-        "compare": {"anyOf": [forms.COMPARISON.schema(), schema_of(study_tables.STUDY)]},
-        "audit": Audit.form.schema(),
-        "explain": Explanation.form,
-        "whatif": WhatIf.form,
-        "policies": listed(listing.POLICY),
-        "backends": listed(listing.BACKEND),
-        "properties": listed(listing.PROPERTY),
-        "plugins": listed(listing.PLUGIN),
-        "datasets": {"anyOf": [listed(data.DATASET), schema_of(data.WRITTEN)]},
-        "generate": {"anyOf": [listed(generating.GENERATOR), schema_of(generating.GENERATED)]},
-        "import": data.WRITTEN,
-        "check": proving.DECIDED,
-        "claims": listed(proving.CLAIM),
-        "lie": misreporting.MISREPORT,
-        "frontier": Frontier.form,
-        "incentives": incentives.INCENTIVES,
-        "run": round_json.RUN,
-        "schedule": scheduling.SCHEDULE,
-        "study run": study_tables.STUDY,
-        "study merge": study_tables.MERGED,
-        "study report": study_tables.STUDY,
-        "study list": listed(study_tables.LISTED),
-        "bench run": benching.LINE,
-        "bench list": benching.INSTALLED,
-        "bench report": benching.REPORT,
-        "bench export": benching.EXPORTED,
-        "bench figures": benching.FILES,
+        name: schema_of(each)
+        for name, each in {
+            "solve": forms.SOLVED,
+            "verify": forms.VERIFIED,
+            "compare": {"anyOf": [forms.COMPARISON.schema(), schema_of(study_tables.STUDY)]},
+            "audit": Audit.form.schema(),
+            "explain": Explanation.form,
+            "whatif": WhatIf.form,
+            "policies": listed(listing.POLICY),
+            "backends": listed(listing.BACKEND),
+            "properties": listed(listing.PROPERTY),
+            "plugins": listed(listing.PLUGIN),
+            "datasets": {"anyOf": [listed(data.DATASET), schema_of(data.WRITTEN)]},
+            "generate": {"anyOf": [listed(generating.GENERATOR), schema_of(generating.GENERATED)]},
+            "import": data.WRITTEN,
+            "check": proving.DECIDED,
+            "claims": listed(proving.CLAIM),
+            "lie": misreporting.MISREPORT,
+            "frontier": Frontier.form,
+            "incentives": incentives.INCENTIVES,
+            "run": round_json.RUN,
+            "schedule": scheduling.SCHEDULE,
+            "study run": study_tables.STUDY,
+            "study merge": study_tables.MERGED,
+            "study report": study_tables.STUDY,
+            "study list": listed(study_tables.LISTED),
+            "bench run": benching.LINE,
+            "bench list": benching.INSTALLED,
+            "bench report": benching.REPORT,
+            "bench export": benching.EXPORTED,
+            "bench figures": benching.FILES,
+        }.items()
     }
 )
 #: Forms that others refer to by their names.
@@ -79,7 +81,7 @@ def output_schema(command: str = "") -> Schema:
         "description": "What the commands print with `--json`. Other keys may stand beside those that are listed.",
         **({"$ref": f"#/$defs/{command}"} if command else {}),
         "$defs": {
-            **{name: schema_of(each) for name, each in OUTPUTS.items()},
+            **OUTPUTS,
             **{each.name: each.schema() for each in _PARTS},
         },
     }
