@@ -34,8 +34,8 @@ from fairopt.properties import (
 )
 from fairopt.properties.metrics import metrics
 from fairopt.simulation import History, Setting, run
+from fairopt.simulation.gpu_time import Ideal
 from fairopt.simulation.measures import measure
-from fairopt.simulation.measures_finish_time import Ideal
 
 _log = logging.getLogger(__name__)
 #: How long misreports are searched for under each policy, where nobody says.

@@ -11,19 +11,18 @@ import pytest
 from plain_rounds import Referee
 
 from fairopt.errors import BadInput
+from fairopt.experiment.studies.playing import observe
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.sia.sia import Sia
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.engine import Engine
-from fairopt.simulation.gpu_time import GpuTime, Window, job_fairness, tenant_fairness
+from fairopt.simulation.gpu_time import GpuTime, Window, finish_time_fairness, job_fairness, tenant_fairness
 from fairopt.simulation.measures import Measures, Measuring, Spread, measure
-from fairopt.simulation.measures_finish_time import finish_time_fairness
 from fairopt.simulation.recording import header, write_record
 from fairopt.simulation.replay import read_record
 from fairopt.simulation.whole_rounds import WholeRounds
-from fairopt.studies.playing import observe
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.round_suite import Lender
 
