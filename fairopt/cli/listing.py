@@ -17,6 +17,7 @@ from fairopt.cli import completing, tables
 from fairopt.cli.app import COMMANDS
 from fairopt.cli.settings import options_of
 from fairopt.errors import BadInput, FairoptError
+from fairopt.numbers import arithmetic
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
@@ -131,7 +132,7 @@ BACKEND = ResultForm(
         "numbers",
         Literal["floats", "exact rationals"],
         "What it computes in.",
-        lambda backend: "floats" if backend.number is float else "exact rationals",
+        lambda backend: arithmetic(backend.number).name,
     ),
     name="backend",
 )
