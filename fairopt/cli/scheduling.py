@@ -25,8 +25,8 @@ from fairopt.errors import BadInput
 from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
-from fairopt.problem.files.columns import check_version
 from fairopt.problem.files.documents import parse_json
+from fairopt.problem.files.schema import check_version
 from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys
 from fairopt.problem.numbers import told
@@ -34,8 +34,7 @@ from fairopt.program import Number
 from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.proofs.verifier.plan import BESIDE
 from fairopt.report import SCHEMA_KEY, Key, ResultForm, listed
-from fairopt.schedules.document import SCHEMA, document
-from fairopt.schedules.reading import plan_from
+from fairopt.schedules.document import SCHEMA, document, plan_from
 
 #: Keys that a schedule from outside may leave out.
 UNTOLD: Mapping[str, Any] = {"schema": SCHEMA, "policy": "unknown", "bases": [], "admissions": [], "payments": []}
