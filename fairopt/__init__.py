@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from fairopt.errors import NotInstalled as NotInstalled
     from fairopt.errors import NotSolved as NotSolved
     from fairopt.frontier import frontier as frontier
-    from fairopt.metrics import metrics as metrics
     from fairopt.policy import Allocation as Allocation
     from fairopt.policy import Decision as Decision
     from fairopt.policy import Policy as Policy
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from fairopt.problem import write_market as write_market
     from fairopt.properties import Answer as Answer
     from fairopt.properties import Verdict as Verdict
+    from fairopt.properties.metrics import metrics as metrics
     from fairopt.simulation import History as History
 
     __version__: str
@@ -52,7 +52,7 @@ _NAMES = {
     "discovery": ("policies",),
     "errors": ("BadInput", "FairoptError", "NotCapable", "NotInstalled", "NotSolved"),
     "frontier": ("frontier",),
-    "metrics": ("metrics",),
+    "properties.metrics": ("metrics",),
     "policy": ("Allocation", "Decision", "Policy"),
     "problem": ("Cluster", "Market", "Trace", "read_cluster", "read_market", "read_trace", "write_market"),
     "properties": ("Answer", "Verdict"),

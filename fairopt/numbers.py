@@ -336,6 +336,12 @@ def more_text(value: Number, least: Number) -> str:
     return f"{number_text(value - least)} more" if text == number_text(least) else text
 
 
+def in_full(number: Fraction | int) -> str:
+    """Return an exact number as "p" or "p/q", however many digits; limits are for what comes from outside."""
+    top, bottom = Decimal(number.numerator), Decimal(number.denominator)
+    return str(top) if bottom == 1 else f"{top}/{bottom}"
+
+
 def short_text(value: Number) -> str:
     """Return a number as `number_text` does, with a mark where digits of a fraction were left out.
 

@@ -126,7 +126,8 @@ def test_every_folder_has_its_arrows() -> None:
 @pytest.mark.parametrize("folder", [name for name, others in ALLOWED.items() if others != "*"])
 def test_arrows(folder: str) -> None:
     allowed = [
-        f"fairopt.{name}" for name in (folder, "errors", "deadline", "numbers", "replacing", *ALLOWED[folder].split())
+        f"fairopt.{name}"
+        for name in (folder, "errors", "deadline", "numbers", "replacing", "report", *ALLOWED[folder].split())
     ]
     for path in python_files(TOOLKIT / folder):
         strangers = {
@@ -176,11 +177,9 @@ def test_a_module_does_not_hide_the_function_of_its_name() -> None:
     import fairopt
     import fairopt.audit
     import fairopt.compare
-    import fairopt.metrics
 
     assert callable(fairopt.audit)
     assert callable(fairopt.compare)
-    assert callable(fairopt.metrics)
     assert all(getattr(fairopt, name) is not None for name in fairopt.__all__)
 
 

@@ -14,11 +14,11 @@ from fairopt.compare import DECISION, asked_of, compare, left_out
 from fairopt.deadline import left, time_limit
 from fairopt.errors import OutOfTime
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
-from fairopt.metrics import metrics
 from fairopt.models import CooperativeOEF, MaxEfficiency, PartialAllocation, SecondPriceTrading
 from fairopt.policy import Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.properties import Answer, Effort, EnvyFreeness, ParetoEfficiency, StrategyProofness, Verdict
+from fairopt.properties.metrics import metrics
 from fairopt.testing.float_samples import large_market, rising
 
 

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.models import GangAwareStride, ShortestRemainingTimeFirst
 from fairopt.simulation import History, run
-from fairopt.simulation.measures_finish_time import finish_time_fairness
+from fairopt.simulation.gpu_time import finish_time_fairness
 
 cluster, trace = philly_cluster(), philly_trace().as_(float)
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")

@@ -22,7 +22,7 @@ from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties import AllocationProperty, Verdict
-from fairopt.properties.verdict import plain
+from fairopt.report import plain
 
 _log = logging.getLogger(__name__)
 #: On a market with more users or gangs, what takes long is done only where it is asked for.

@@ -24,11 +24,10 @@ from fairopt.importing.imported import Imported, Unplaced
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.files.storage import AnyPath, naming
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Answer, Verdict
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.verdict import plain
+from fairopt.report import Grid, Tabular, plain
 
 #: The version of the schema of an audit's JSON.
 SCHEMA = 1

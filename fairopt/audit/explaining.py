@@ -21,9 +21,8 @@ from fairopt.audit.violations import Mend, mends
 from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
 from fairopt.problem.entitled_rows import TOP
-from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.program import INFINITY, Number, number_text
-from fairopt.properties.verdict import plain
+from fairopt.report import Grid, Tabular, few, plain
 
 
 class WaitingGangs(NamedTuple):

@@ -11,8 +11,8 @@ from fairopt.errors import BadInput
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import amount, exact, integer
-from fairopt.problem.tables import few
 from fairopt.program import INFINITY, Array, number_text
+from fairopt.report import few
 
 #: What stands for no bound.
 NO_BOUND = ("none", "unlimited")

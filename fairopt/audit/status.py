@@ -10,7 +10,7 @@ from typing import Any
 
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.program import INFINITY, Number
-from fairopt.properties.verdict import plain
+from fairopt.report import plain
 
 
 class EntitlementStatus(enum.Enum):

@@ -15,9 +15,9 @@ from fairopt.audit.status import EntitlementStatus
 from fairopt.discovery import AnyPolicy
 from fairopt.importing.imported import Imported
 from fairopt.problem import Market
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number, number_text
-from fairopt.properties.verdict import Verdict, plain
+from fairopt.properties.verdict import Verdict
+from fairopt.report import Grid, Tabular, plain
 
 
 class StatusChange(NamedTuple):

@@ -38,7 +38,7 @@ from fairopt.certificates import Bound
 from fairopt.codec import decode, encode
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_solution
-from fairopt.problem.numbers import in_full
+from fairopt.numbers import in_full
 from fairopt.program import Program
 from fairopt.replacing import Replacing
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from fairopt.certificates.parts import Part, Shares
 from fairopt.errors import BadInput
+from fairopt.numbers import in_full
 from fairopt.problem import Entitlements, Market, exact
 from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.files.storage import AnyPath, naming, read_text, write_text
-from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY, Array, Program
 
 SCHEMA = 1

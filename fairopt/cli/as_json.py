@@ -12,14 +12,14 @@ from fairopt.cli.settings import options_of
 from fairopt.errors import FairoptError, NotSolved
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties.verdict import plain
+from fairopt.report import plain
 
 if TYPE_CHECKING:
     from fairopt.backends.solution import Solution
     from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
-    from fairopt.metrics import Metrics
     from fairopt.policy import Allocation, Policy, Uniqueness
     from fairopt.properties import Property, Verdict
+    from fairopt.properties.metrics import Metrics
     from fairopt.properties.worst_reports import WorstShare
     from fairopt.simulation import Setting
     from fairopt.workloads import Workload

@@ -10,7 +10,6 @@ from rich.text import Text
 from fairopt.cli.round_tables import short
 from fairopt.cli.tables import MARKS, STYLES, fits, range_of, say, table_of, what_shows
 from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
-from fairopt.metrics import Metrics
 from fairopt.policy import Uniqueness
 from fairopt.problem import Market
 from fairopt.problem.batch import Batch
@@ -18,6 +17,7 @@ from fairopt.problem.ranges import stand_ins
 from fairopt.program import Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
 from fairopt.properties.boundary import Reach, percent
+from fairopt.properties.metrics import Metrics
 from fairopt.simulation import Setting
 from fairopt.simulation.measures import Measures
 

@@ -12,7 +12,6 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import comparison_tables, completing, evidence_files, tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
@@ -106,7 +105,7 @@ def frontier_command(
     if certificates is not None:
         evidence_files.write_items(((item.name, item) for item in found.certificates()), certificates)
     if json_:
-        print_json({"schema": SCHEMA, **found.to_json()})
+        print_json(found.to_json())
     else:
         _say(found)
     if interrupted:

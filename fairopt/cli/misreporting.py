@@ -23,8 +23,9 @@ from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import FORMATS, read_market, require_writable, write_market
 from fairopt.problem.files.storage import naming, require_place
 from fairopt.problem.floors import Overpromised
-from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, plain, shrinking_misreports
+from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, shrinking_misreports
 from fairopt.properties.misreports.kinds import REPORTS
+from fairopt.report import plain
 
 
 class Kind(Enum):

@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from fairopt.cli.as_json import DECIDES, SCHEMA
 from fairopt.cli.audit_schema import AUDITING
-from fairopt.cli.frontier_schema import FRONTIER
 from fairopt.cli.schema_parts import (
     LEFT_OUT,
     NAMES,
@@ -26,8 +25,9 @@ from fairopt.cli.schema_parts import (
     or_null,
     part,
 )
+from fairopt.frontier import Frontier
 from fairopt.ledger import Ruling
-from fairopt.properties import Answer
+from fairopt.properties import Verdict
 
 SECONDS = object_of("Seconds.", dict.fromkeys(("build", "solve", "certify"), ({"type": "number"}, "Seconds.")))
 _STATUS: Keys = {
@@ -110,24 +110,6 @@ _SCHEDULE: Keys = {
     "proven": (TEXT, "What is proven of the plan."),
     "seconds": (SECONDS, "What it took."),
 }
-VERDICT = object_of(
-    "Whether a property holds.",
-    {
-        "answer": ({"enum": [each.value for each in Answer]}, "The verdict."),
-        "margin": (or_null(NUMBER), "By how much; negative where it fails."),
-        "unit": (TEXT, "The margin's unit."),
-        "exact": (TRUTH, "Whether no tolerance was used."),
-        "witness": ({}, "What shows that it fails; else null."),
-        "evidence": ({}, "What shows that it holds; null where the definition does."),
-        "effort": (TEXT, "What was looked at."),
-        "reason": (or_null(TEXT), "Why it could not be decided."),
-        "boundary": ({}, "On what it depends."),
-    },
-    {
-        "by_misreport": (VERDICTS, "Of strategy-proofness: by kind of misreport."),
-        "by_optimum": (VERDICTS, "With --every-optimum: for some optimum, and for every one."),
-    },
-)
 _COMPARED: Keys = {
     "properties": (VERDICTS, "Verdicts by name."),
     "metrics": ({"anyOf": [METRICS, {"type": "object", "maxProperties": 0}]}, "Of a market: numbers."),
@@ -228,7 +210,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
                 "misreport": (OBJECT, "Who reports what, and what it gains."),
             },
         ),
-        "frontier": FRONTIER,
+        "frontier": Frontier.form.schema(),
         "incentives": object_of(
             "How much lies pay.",
             {
@@ -268,7 +250,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
 )
 _PARTS: Mapping[str, Schema] = {
     "study": object_of("Who is better, by how much, and how sure.", _STUDY),
-    "verdict": VERDICT,
+    "verdict": Verdict.form.schema(),
     "compared": object_of("What is said of one policy.", _STATUS, {**_DECISION, **_DECISION_BESIDE, **_COMPARED}),
     "policy": object_of(
         "A policy.",

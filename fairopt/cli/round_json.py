@@ -8,7 +8,7 @@ from typing import Any
 
 from fairopt.cli.listing import json_text
 from fairopt.problem import Trace
-from fairopt.properties.verdict import plain
+from fairopt.report import plain
 from fairopt.simulation import Round
 from fairopt.simulation.document import round_to_json
 from fairopt.simulation.gpu_time import Window

@@ -19,7 +19,6 @@ from fairopt.compare import verify as verified
 from fairopt.configuring import configured
 from fairopt.deadline import time_limit as within
 from fairopt.errors import BadInput, NotCapable, NotSolved
-from fairopt.metrics import metrics
 from fairopt.policy import Uniqueness, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
@@ -29,6 +28,7 @@ from fairopt.problem.files.storage import naming, require_place
 from fairopt.problem.floors import Overpromised
 from fairopt.problem.ranges import stand_ins
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
+from fairopt.properties.metrics import metrics
 
 #: How the name of the record of a run ends.
 RECORDS = (".jsonl", ".jsonl.gz")

@@ -21,13 +21,13 @@ from rich.text import Text
 from fairopt.cli.exits import Exit
 from fairopt.cli.settings import Option
 from fairopt.ledger import Entry, Finding, PrintedAndFound, Ruling
-from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.problem.ranges import error_of
 from fairopt.program import INFINITY, number_text
 from fairopt.properties import Answer, Misreport, Verdict
 from fairopt.properties.boundary import percent
+from fairopt.properties.metrics import Metrics
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
 WIDE = 200

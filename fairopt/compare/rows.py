@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from fairopt.errors import FairoptError
-from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Plan, Policy, Uniqueness
-from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.program import Number, short_text
 from fairopt.properties import AllocationProperty, Answer, OverOptima, Property, Verdict, over_optima
+from fairopt.properties.metrics import Metrics
+from fairopt.report import Grid, Tabular, few
 from fairopt.simulation import History
 from fairopt.simulation.measures import Measures
 

@@ -19,7 +19,6 @@ from fairopt.compare.rows import AllocationRow, Compared, PlanRow, Row, RunRow
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, AnyProperty, AnySolver
 from fairopt.errors import BadInput, FairoptError, require, type_of
-from fairopt.metrics import metrics
 from fairopt.policy import Plan, Policy, Trait, decide, uniqueness, unsupported
 from fairopt.policy.decide import can_be_exact
 from fairopt.problem import Market, Queue
@@ -33,9 +32,10 @@ from fairopt.properties import (
     Property,
     Verdict,
 )
+from fairopt.properties.metrics import metrics
 from fairopt.simulation import History, Setting, run
+from fairopt.simulation.gpu_time import Ideal
 from fairopt.simulation.measures import measure
-from fairopt.simulation.measures_finish_time import Ideal
 
 _log = logging.getLogger(__name__)
 #: How long misreports are searched for under each policy, where nobody says.

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from fairopt.methods.sandwich import covering, gap, height
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Array, Number, short_text
+from fairopt.report import NUMBER, NUMBERS, TEXT, TRUTH, Grid, Key, ResultForm, Tabular, listed, or_null
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,13 @@ class CurvePoint:
     value: Fraction
     allocation: Array
     variables: Mapping[str, Fraction] | None = None
+
+    form = ResultForm(
+        "What an allocation reaches.",
+        Key("epsilon", NUMBER, "By how much the property fails, at most."),
+        Key("value", NUMBER, "The goal."),
+        Key("allocation", listed(NUMBERS), "GPUs of each type for each user."),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +42,12 @@ class UpperLine:
     slope: Fraction
     duals: Sequence[Sequence[Any]]
     factors: Array | None = None
+
+    form = ResultForm(
+        "A line that the curve is nowhere above.",
+        Key("constant", NUMBER, "Its height at epsilon 0."),
+        Key("slope", NUMBER, "Its rise."),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +98,32 @@ class Curve(Tabular):
     lines: tuple[UpperLine, ...]
     efficient: tuple[EfficientFace, ...] = ()
     stopped: str = ""
+
+    form = ResultForm(
+        "The most of a goal, as a function of epsilon.",
+        Key("goal", TEXT, "What is largest."),
+        Key("property", TEXT, "What may fail by epsilon.", lambda curve: curve.against),
+        Key("exact", TRUTH, "Whether points and lines meet everywhere."),
+        Key("gap", NUMBER, "By how much they are apart, at most."),
+        Key(
+            "stopped",
+            or_null(TEXT),
+            "Why it was not followed to its end; null where it was.",
+            lambda curve: curve.stopped or None,
+        ),
+        Key(
+            "points",
+            listed(CurvePoint.form),
+            "The curve is on the straight lines between these, or above; level after the last.",
+        ),
+        Key("lines", listed(UpperLine.form), "One for each of these spans, and for what comes after the last point."),
+        Key(
+            "efficient",
+            listed(listed(CurvePoint.form)),
+            "What Pareto-efficient allocations reach, on one efficient face after another.",
+            lambda curve: [face.points for face in curve.efficient],
+        ),
+    )
 
     @property
     def gap(self) -> Fraction:

@@ -22,10 +22,24 @@ from fairopt.frontier.tracing import face_of, on_faces, trace
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.problem.ranges import part_of
-from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.program import Number
 from fairopt.properties import TOLERANCE
-from fairopt.properties.verdict import plain
+from fairopt.report import (
+    ABSENT,
+    LEFT_OUT,
+    NAMES,
+    NUMBER,
+    SCHEMA,
+    TEXT,
+    TRUTH,
+    Grid,
+    Key,
+    ResultForm,
+    Tabular,
+    by_name,
+    few,
+    listed,
+)
 
 if TYPE_CHECKING:
     from fairopt.evidence import EvidenceItem
@@ -52,15 +66,31 @@ class PolicyPoint:
     exact: bool = True
     error: FairoptError | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return JSON types."""
-        said: dict[str, Any] = {"policy": self.policy, "exact": self.exact}
-        said |= {} if self.error is None else {"error": str(self.error)}
-        by_goal: dict[str, dict[str, Any]] = {}
-        for (goal, name), distance in self.distances.items():
-            by_goal.setdefault(goal, {})[name] = plain(distance, exact=True)
-        numbers = {"values": plain(self.values, exact=True), "epsilons": plain(self.epsilons, exact=True)}
-        return said | numbers | {"distances": by_goal, "reasons": dict(self.reasons)}
+    form = ResultForm(
+        "A policy beside the curves.",
+        Key("policy", TEXT, "Who decided."),
+        Key("exact", TRUTH, "Whether its decision is in rational numbers."),
+        Key("values", by_name(NUMBER), "Each goal at its decision."),
+        Key("epsilons", by_name(NUMBER), "The least epsilon of each property."),
+        Key(
+            "distances",
+            by_name(by_name(NUMBER)),
+            "How far it is below the curve there, at most, by goal and property.",
+            lambda point: {
+                goal: {name: far for (other, name), far in point.distances.items() if other == goal}
+                for goal, _ in point.distances
+            },
+        ),
+        Key("reasons", by_name(TEXT), "Why a number is not there."),
+        beside=[
+            Key(
+                "error",
+                TEXT,
+                "Why it decided nothing.",
+                lambda point: ABSENT if point.error is None else str(point.error),
+            )
+        ],
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +111,24 @@ class Frontier(Tabular):
     failed: Mapping[tuple[str, str], FairoptError] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
+    form = ResultForm(
+        "Trade-offs of a market.",
+        SCHEMA,
+        Key("users", NAMES, "The users, in the order of the rows.", lambda found: found.market.users),
+        Key("types", NAMES, "The GPU types, in the order of the columns.", lambda found: found.market.types),
+        Key("curves", listed(Curve.form), "A curve for each goal and property."),
+        Key(
+            "failed",
+            listed(ResultForm("No curve.", *(Key(name, TEXT, "Text.") for name in ("goal", "property", "error")))),
+            "Why.",
+            lambda found: [
+                {"goal": goal, "property": name, "error": str(why)} for (goal, name), why in found.failed.items()
+            ],
+        ),
+        Key("policies", listed(PolicyPoint.form), "The policies."),
+        beside=[LEFT_OUT],
+    )
+
     def curve(self, goal: str, against: str) -> Curve:
         """Return the curve of a goal against a property, by name. Errors: `BadInput` where there is none."""
         for each in self.curves:
@@ -100,18 +148,9 @@ class Frontier(Tabular):
                 of_face = _proof(self.market, curve, face.points, face)
                 yield EvidenceItem(f"{name}{'' if alone else f'-efficient-{number}'}", of_face)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, *, exact: bool = True) -> dict[str, Any]:
         """Return JSON types: numbers that are exact as "p/q"."""
-        failed = [{"goal": goal, "property": name, "error": str(why)} for (goal, name), why in self.failed.items()]
-        others = {"left_out": dict(self.left_out)} if self.left_out else {}
-        return {
-            "users": list(self.market.users),
-            "types": list(self.market.types),
-            "curves": [_curve_json(curve) for curve in self.curves],
-            "failed": failed,
-            "policies": [each.to_json() for each in self.policies],
-            **others,
-        }
+        return super().to_json(exact=exact)
 
     def __repr__(self) -> str:
         curves = "1 curve" if len(self.curves) == 1 else f"{len(self.curves)} curves"
@@ -293,26 +332,3 @@ def _proof(
         if face is None
         else EfficientFrontierProof(*about, face.weights, face.prices, face.demand_duals)
     )
-
-
-def _curve_json(curve: Curve) -> dict[str, Any]:
-    return {
-        "goal": curve.goal,
-        "property": curve.against,
-        "exact": curve.exact,
-        "gap": plain(curve.gap, exact=True),
-        "stopped": curve.stopped or None,
-        "points": [_point_json(point) for point in curve.points],
-        "lines": [
-            {"constant": plain(line.constant, exact=True), "slope": plain(line.slope, exact=True)}
-            for line in curve.lines
-        ],
-        "efficient": [[_point_json(point) for point in face.points] for face in curve.efficient],
-    }
-
-
-def _point_json(point: CurvePoint) -> dict[str, Any]:
-    told: dict[str, Any] = plain(
-        {"epsilon": point.epsilon, "value": point.value, "allocation": point.allocation}, exact=True
-    )
-    return told

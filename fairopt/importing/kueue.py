@@ -15,12 +15,12 @@ from fairopt.importing.kueue_counted import counted
 from fairopt.importing.kueue_fields import KINDS
 from fairopt.importing.kueue_quotas import FlavorColumns, QuotaOwner, read_owner
 from fairopt.importing.kueue_workloads import Amounts, Flavor, PodSet, ReadWorkload, read_workload, whole_gpus
+from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.gangs import Gangs
 from fairopt.problem.market import Market
-from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY
 
 #: Versions that were read; another is taken for the newest, and said.

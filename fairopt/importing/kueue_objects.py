@@ -8,10 +8,10 @@ from typing import Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput, NotCapable
+from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import TOP, own_part
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.market import Market
-from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY, Array
 
 VERSION = "kueue.x-k8s.io/v1beta2"

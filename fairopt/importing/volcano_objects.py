@@ -9,9 +9,9 @@ from typing import Any
 
 from fairopt.errors import BadInput, NotCapable
 from fairopt.importing.volcano import CLUSTER, ROOT
+from fairopt.numbers import in_full
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
-from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY
 
 

@@ -11,8 +11,8 @@ from fairopt.policy.decision import Decision
 from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Array, Formulation, Number, Program, short_text
+from fairopt.report import Grid, Tabular
 
 
 @dataclass(frozen=True, eq=False, repr=False)

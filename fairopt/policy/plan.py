@@ -10,8 +10,8 @@ from typing import Any
 
 from fairopt.policy.decision import Decision
 from fairopt.problem.batch import Batch, JobSchedule
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number
+from fairopt.report import Grid, Tabular
 
 
 @dataclass(frozen=True)

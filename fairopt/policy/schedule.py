@@ -9,8 +9,8 @@ from itertools import chain
 from fairopt.errors import FairoptError
 from fairopt.policy.decision import Decision
 from fairopt.problem.queue import Queue, Spots
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Array, Number
+from fairopt.report import Grid, Tabular
 
 
 class BrokenSchedule(FairoptError, ValueError):

@@ -20,9 +20,9 @@ from fairopt.problem.columns import Frozen, amounts, limits
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.frames import shares_given, with_names
 from fairopt.problem.labels import aligned, in_place
-from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, cast
+from fairopt.report import Grid, Tabular, few
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -178,12 +178,6 @@ def told_fields(value: Any, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
 _AS_THEY_ARE = (str, int, type(None))
 
 
-def in_full(number: Fraction | int) -> str:
-    """Return an exact number as "p" or "p/q", however many digits; limits are for what comes from outside."""
-    top, bottom = Decimal(number.numerator), Decimal(number.denominator)
-    return str(top) if bottom == 1 else f"{top}/{bottom}"
-
-
 def shown(value: object) -> str:
     """Return ``value`` for a message: short, on one line, and safe for huge and deeply nested values."""
     if isinstance(value, int | Fraction):  # printing a huge integer is itself refused by Python

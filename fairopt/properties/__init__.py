@@ -23,7 +23,7 @@ from fairopt.properties.shares.feasibility import Feasibility
 from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency, ParetoWeights
 from fairopt.properties.shares.sharing_incentive import SharingIncentive
 from fairopt.properties.shares.work_conservation import WorkConservation
-from fairopt.properties.verdict import TOLERANCE, Answer, Verdict, plain
+from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 from fairopt.properties.worst_reports import WorstShare, worst_share
 
 __all__ = [
@@ -48,7 +48,6 @@ __all__ = [
     "WorkConservation",
     "WorstShare",
     "over_optima",
-    "plain",
     "shrink",
     "shrink_market",
     "shrinking_misreports",

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from fractions import Fraction
+from dataclasses import dataclass, field
 from functools import cached_property
 from textwrap import shorten
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn
 
-import numpy as np
-
-from fairopt.problem.numbers import in_full
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number, short_text
+from fairopt.report import (
+    ABSENT,
+    ANYTHING,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Grid,
+    Key,
+    ResultForm,
+    Tabular,
+    by_name,
+    one_of,
+    or_null,
+    part,
+)
 
 #: The relative tolerance for float allocations. HiGHS and the conic solvers are asked for 1e-7 to 1e-9, so a violation
 #: beyond ten times that is the allocation's and not the solver's.
@@ -70,6 +80,29 @@ class Verdict(Tabular):
     reason: str = ""
     boundary: Any = None
 
+    form = ResultForm(
+        "Whether a property holds.",
+        Key("answer", one_of(*(each.value for each in Answer)), "The verdict."),
+        Key("margin", or_null(NUMBER), "By how much; negative where it fails."),
+        Key("unit", TEXT, "The margin's unit."),
+        Key("exact", TRUTH, "Whether no tolerance was used."),
+        Key("witness", ANYTHING, "What shows that it fails; else null."),
+        Key("evidence", ANYTHING, "What shows that it holds; null where the definition does."),
+        Key("effort", TEXT, "What was looked at."),
+        Key("reason", or_null(TEXT), "Why it could not be decided.", lambda found: found.reason or None),
+        Key("boundary", ANYTHING, "On what it depends."),
+        beside=(
+            Key(
+                "by_misreport",
+                by_name(part("verdict")),
+                "Of strategy-proofness: by kind of misreport.",
+                lambda found: found.by_misreport or ABSENT,
+            ),
+            Key("by_optimum", by_name(part("verdict")), "With --every-optimum: for some optimum, and for every one."),
+        ),
+        name="verdict",
+    )
+
     @classmethod
     def undecided(cls, property: str, reason: str, *, effort: str = "", unit: str = "") -> Verdict:
         """Return the verdict on what could not be decided, with the reason."""
@@ -109,44 +142,3 @@ class Verdict(Tabular):
         return Grid(
             "property", list(kinds), answers | others | {"what shows it": [each.shown_by for each in kinds.values()]}
         )
-
-    def to_json(self, *, exact: bool = False) -> Mapping[str, Any]:
-        """Return the verdict as JSON types; ``exact`` writes Fractions as "p/q" instead of as decimals."""
-        keys = ("answer", "margin", "unit", "exact", "witness", "evidence", "effort", "reason", "boundary")
-        out: dict[str, Any] = {key: plain(getattr(self, key), exact=exact) for key in keys}
-        out |= {"answer": self.answer.value, "reason": self.reason or None}
-        if self.by_misreport:
-            out["by_misreport"] = {kind: verdict.to_json(exact=exact) for kind, verdict in self.by_misreport.items()}
-        return out
-
-
-@runtime_checkable
-class Summarised(Protocol):
-    """An object of which only some fields are shown."""
-
-    def summary(self) -> Mapping[str, Any]:
-        """Return the fields to show."""
-        ...
-
-
-def plain(value: Any, *, exact: bool = False) -> Any:
-    """Return JSON types: numbers that are not finite as null, Fractions as "p/q" where ``exact``, else as decimals.
-
-    >>> plain([Fraction(1, 3), float("inf")], exact=True)
-    ['1/3', None]
-    """
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist(), exact=exact)
-    if isinstance(value, Fraction):
-        return in_full(value) if exact else float(value)
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry, exact=exact) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry, exact=exact) for entry in value]
-    if isinstance(value, Summarised):
-        return plain(value.summary(), exact=exact)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {entry.name: plain(getattr(value, entry.name), exact=exact) for entry in fields(value)}
-    return value

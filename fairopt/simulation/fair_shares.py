@@ -8,18 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
 from fairopt.simulation.gpu_time import Window, job_part, overlap, quota, tenant_share
-
-
-class Share(NamedTuple):
-    """What accrued from a job's arrival: the number of jobs present times time, and its fair GPU-time."""
-
-    presence: Number
-    fair: Number
 
 
 @dataclass(slots=True)
@@ -88,7 +80,7 @@ class FairShares:
         self._tenants = [_Tenant(quota(each, weights, gpus), queue.now, queue.now) for each in tenants]
         self._owner, self._size, self._weight = jobs.tenant.tolist(), jobs.gpus.tolist(), jobs.weight.tolist()
         self._count, self._presence = 0, queue.now
-        self._begun: dict[int, Share] = {}  # what had accrued when a job came
+        self._begun: dict[int, tuple[Number, Number]] = {}  # what had accrued when a job came
 
     def pass_to(self, time: Number) -> None:
         """Let all accrue up to a time: the jobs that arrive before it become active."""
@@ -98,24 +90,28 @@ class FairShares:
                 self._enter(row, self._arrival[row])
         self._at(time)
 
-    def complete(self, row: int, time: Number) -> Share:
-        """Return what accrued for a job that is completed at a time, not before that of the last call."""
+    def complete(self, row: int, time: Number) -> tuple[Number, Number]:
+        """Return what accrued for a job that is completed at a time, not before that of the last call.
+
+        That is the number of jobs present times time, and its fair GPU-time, both from its arrival on.
+        """
         self.pass_to(time)
-        begun, tenant = self._begun.pop(row), self._tenants[self._owner[row]]
+        (presence, fair), tenant = self._begun.pop(row), self._tenants[self._owner[row]]
         tenant.pass_to(time, self._window)
         due = tenant.change(self._size[row], self._weight[row], -1)
         self._count -= 1
-        return Share(self._presence - begun.presence, due - begun.fair)
+        return self._presence - presence, due - fair
 
-    def of(self, row: int, time: Number) -> Share:
-        """Return what accrued for a job until a time, not before that of the last call; 0 if it fits none."""
+    def of(self, row: int, time: Number) -> Number:
+        """Return the fair GPU-time of a job until a time, not before that of the last call; 0 if it fits no type."""
         self.pass_to(time)
         begun = self._begun.get(row)
         if begun is None:
-            return Share(time * 0, time * 0)
+            return time * 0
         tenant = self._tenants[self._owner[row]]
         tenant.pass_to(time, self._window)
-        return Share(self._presence - begun.presence, self._due(row) - begun.fair)
+        due: Number = tenant.alike[self._size[row], self._weight[row]].due
+        return due - begun[1]
 
     def of_tenants(self, time: Number) -> list[Number]:
         """Return the fair GPU-time of each tenant within the window so far."""
@@ -130,14 +126,8 @@ class FairShares:
         tenant.pass_to(time, self._window)
         due = tenant.change(self._size[row], self._weight[row], 1)
         self._count += 1
-        self._begun[row] = Share(self._presence, due)
+        self._begun[row] = self._presence, due
 
     def _at(self, time: Number) -> None:
         self._presence += self._count * (time - self._now)
         self._now = time
-
-    def _due(self, row: int) -> Number:
-        """Return the fair GPU-time so far of an active job like this one."""
-        alike = self._tenants[self._owner[row]].alike
-        due: Number = alike[self._size[row], self._weight[row]].due
-        return due

@@ -1,6 +1,9 @@
-"""Long-term GPU-time fairness of a run: the GPU time of jobs and tenants over their fair GPU time, exactly.
+"""Long-term GPU-time fairness and finish-time fairness of a run, exactly.
 
-Source: ASTRAEA, TPDS 2022, Sec. 4.2, Eq. (1)-(16).
+The first is the GPU time of jobs and tenants over their fair GPU time, the second a job's time in the shared cluster
+over its time on a part of its own.
+
+Source: ASTRAEA, TPDS 2022, Sec. 4.2, Eq. (1)-(16); FFT, ICS 2025, Sec. 6.1.5, after Themis, NSDI 2020.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 from fairopt.errors import BadInput
@@ -59,12 +63,8 @@ def overlap(window: Window | None, begin: Number, end: Number) -> Number:
     return end - begin if begin < end else end * 0
 
 
-class Claimant(NamedTuple):
-    """The attributes that determine a job's fair share while it is active; jobs with equal ones have equal shares."""
-
-    tenant: int
-    gpus: int
-    weight: Number
+#: Tenant, GPUs and weight of a job, which determine its fair share while it is active.
+Claim = tuple[int, int, Number]
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,24 +231,24 @@ class GpuTime:
         }
 
     @cached_property
-    def _claims(self) -> Mapping[Claimant, StepFunction]:
+    def _claims(self) -> Mapping[Claim, StepFunction]:
         """The fair GPUs of an active job over time, for all jobs with one tenant, size and weight."""
         names = self.history.trace.jobs.tenants
         shares: Mapping[int, StepFunction] = (
             {number: self.tenant_share[name] for number, name in enumerate(names)} if self.tenants else {0: self.gpus}
         )
         return {
-            each: combine(
-                lambda weights, share, each=each: job_share(each.gpus, each.weight, weights, share),
-                self._weights[each.tenant],
-                shares[each.tenant],
+            (tenant, gpus, weight): combine(
+                lambda weights, share, gpus=gpus, weight=weight: job_share(gpus, weight, weights, share),
+                self._weights[tenant],
+                shares[tenant],
             )
-            for each in {self._claimant(row) for rows in self._jobs_of.values() for row in rows}
+            for tenant, gpus, weight in {self._claim(row) for rows in self._jobs_of.values() for row in rows}
         }
 
-    def _claimant(self, row: int) -> Claimant:
+    def _claim(self, row: int) -> Claim:
         jobs = self.history.trace.jobs
-        return Claimant(self._sharer(row), int(jobs.gpus[row]), jobs.weight[row])
+        return self._sharer(row), int(jobs.gpus[row]), jobs.weight[row]
 
     def of_job(self, job: str, window: Window | None = None) -> tuple[Number, Number]:
         """Return the GPU time that a job held and that was fair to it, over ``window`` or the time that it is active.
@@ -260,7 +260,7 @@ class GpuTime:
         active = self.active[job]
         begin, end = window or active
         held = self.job_held[job].integral(begin, end) if job in self.job_held else begin * 0
-        fair = self._claims[self._claimant(self.history.row[job])]
+        fair = self._claims[self._claim(self.history.row[job])]
         return held, fair.integral(max(begin, active.begin), min(end, active.end))
 
 
@@ -289,3 +289,65 @@ def sharing_loss(fairness: Mapping[str, Number | None], below: Number = LOSS) ->
     values = sorted(value for value in fairness.values() if value is not None)
     # floats are slowly compared with fractions
     return Fraction(bisect_left(values, below), len(values)) if values else None
+
+
+# -- finish-time fairness --------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Ideal:
+    """A definition of T_id, a job's time without the others; subclass it, and override `time`, for one of your own.
+
+    The default reading is the time alone on 1/N of the GPUs of each type. Where the part of a type is smaller than the
+    gang, the job holds the whole gang for the fraction of time with the same GPU-time, on one type at a time, the
+    fastest first. So T_id stays finite, as in Themis and Gavel.
+
+    * ``whole_cluster``: the time alone on the whole cluster instead, on the job's fastest type.
+    * ``times_jobs``: that times N.
+
+    Source: Themis (a cluster of its own with 1/N of the resources); Gavel, OSDI 2020 (1/N of the time on each type).
+    FFT Sec. 6.1.5 literally ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2.
+    """
+
+    whole_cluster: bool = False
+    times_jobs: bool = False
+
+    def time(self, queue: Queue, row: int, jobs: Number) -> Number:
+        """Return T_id of the job in ``row`` of a queue of all jobs; ``jobs`` is N, the jobs that share the cluster."""
+        if self.whole_cluster:
+            alone: Number = queue.jobs.work[row] / max(queue.jobs.throughput[row][queue.fits[row]])
+            return alone * jobs if self.times_jobs else alone
+        jobs, speeds = jobs * int(queue.jobs.gpus[row]), queue.jobs.throughput[row].tolist()
+        types = zip(speeds, queue.capacity.tolist(), queue.fits[row].tolist(), strict=True)
+        there = [(each, gpus) for each, gpus, fits in types if fits]
+        there.sort(key=itemgetter(0), reverse=True)  # types of one speed keep their order
+        speed, left = queue.now * 0, queue.now * 0 + 1
+        for each, gpus in there:
+            part = min(left, gpus / jobs)
+            speed, left = speed + part * each, left - part
+        time: Number = queue.jobs.work[row] / speed
+        return time
+
+
+def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mapping[str, Number]:
+    """Return rho = T_sh / T_id of each completed job; above 1 it was worse off than alone on its part.
+
+    T_sh is from arrival to completion; N is the mean number of jobs present meanwhile that fit some type.
+    Source: FFT Sec. 6.1.5; Themis (N is the contention over the time of the job).
+    """
+    own, jobs = ideal or Ideal(), history.trace.jobs
+    if not history.rounds:
+        return {}
+    queue = Queue.fresh(jobs, history.cluster, length=1)
+    present = presence(history)
+    rho = {}
+    for row, name in enumerate(jobs.names):
+        done = history.completion.get(name)
+        if done is not None:
+            spent = done - history.arrival[name]
+            others = present.integral(history.arrival[name], done) / spent
+            rho[name] = spent / own.time(queue, row, others)
+    return rho
+
+
+def presence(history: History) -> StepFunction:
+    """Return the number of jobs present over time, up to the run's end: arrived, not completed, fit for some type."""
+    return StepFunction.of_windows((begin, end, 1) for begin, end in GpuTime(history).active.values())

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fairopt.problem.cluster import Cluster
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.problem.trace import Trace
 from fairopt.program import Number, short_text
+from fairopt.report import Grid, Tabular
 from fairopt.simulation.record import Changes, JobRun, Round
 
 

@@ -4,103 +4,93 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from fractions import Fraction
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.queue import Spots
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import INFINITY, Number
 from fairopt.simulation.fair_shares import FairShares
-from fairopt.simulation.gpu_time import Window, overlap, ratio, sharing_loss
+from fairopt.simulation.gpu_time import Ideal, Window, overlap, ratio, sharing_loss
 from fairopt.simulation.history import History
-from fairopt.simulation.measures_finish_time import Ideal, OwnPart
-from fairopt.simulation.measures_gpus import Fragments, Held, MoveCounter
-from fairopt.simulation.measures_result import PERCENTILES as PERCENTILES
-from fairopt.simulation.measures_result import ROUNDING, UNITS, Measures, Spread, TenantMeasures
-from fairopt.simulation.record import Changes, Placed
+from fairopt.simulation.measures_result import (
+    UNITS,
+    WORSE_OFF_TOLERANCE,
+    GpuUse,
+    JobMeasures,
+    JobTable,
+    Measures,
+    Moves,
+    Spread,
+    TenantMeasures,
+)
+from fairopt.simulation.record import Change, Changes, Placed
 
-__all__ = [
-    "ROUNDING",
-    "UNITS",
-    "JobMeasures",
-    "JobTable",
-    "Measures",
-    "Measuring",
-    "Spread",
-    "measure",
-    "measured_window",
-]
+__all__ = ["UNITS", "JobMeasures", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
 
 
-class JobMeasures(NamedTuple):
-    """One job, by its row in the trace: when it started and was completed (None: never), and for how long it held GPUs.
+class Fragments:
+    """The GPUs that are free and the gangs that wait, as a run goes on: GPU-time that was free and of no use to them.
 
-    ``wait``: from arrival to the first GPUs, or to the end of the run. ``jct``, ``slowdown``, ``finish_time`` (rho of
-    finish-time fairness), ``contention`` (N, the mean number of jobs present meanwhile that fit some type): None for a
-    job that is not completed. ``ltgf``: its long-term GPU-time fairness.
+    In a round, F_i is the number of free GPUs of type i on working hosts after all placements, and J_i is the set of
+    waiting jobs that suit the type (throughput, memory). If every gang in J_i is larger than F_i, no waiting job could
+    use the GPUs, and all of F_i is fragmented. If some gang is not, but each is larger than the free GPUs of any single
+    host of the type, F_i is scattered: a job could use it only across hosts. Otherwise the policy chose to leave the
+    GPUs idle, and they count as neither. The same holds if no job waits for the type. The results are sums over types
+    and rounds, times the rounds' length.
+
+    Source: ours, for gangs. The idea (free GPUs that the workload's tasks cannot use) is from Weng et al., "Beware of
+    Fragmentation", USENIX ATC 2023.
     """
 
-    row: int
-    started: Number | None
-    completed: Number | None
-    held: Number
-    wait: Number
-    jct: Number | None
-    slowdown: Number | None
-    finish_time: Number | None
-    ltgf: Number | None
-    contention: Number | None
+    def __init__(self, queue: Queue) -> None:
+        """Begin with all hosts free; ``queue`` is that of all jobs."""
+        cluster = queue.cluster
+        kinds: dict[tuple[bool, ...], tuple[int, ...]] = {}  # the types that jobs suit; few jobs differ
+        for each in (suits := list(map(tuple, queue.suits.tolist()))):
+            if each not in kinds:
+                kinds[each] = tuple(np.flatnonzero(each).tolist())
+        self._suits = [kinds[each] for each in suits]
+        self._size = queue.jobs.gpus.tolist()
+        self._gpus, self._free = cluster.gpus.tolist(), cluster.gpus.copy()
+        self._type = cluster.gpu_type.tolist()
+        self._hosts = cluster.hosts_by_type
+        self._there = [int(self._free[hosts].sum()) for hosts in self._hosts]
+        self._waiting: list[Counter[int]] = [Counter() for _ in cluster.types]
+        self.usable = sum(self._gpus)
+        self.fragmented: Number = queue.now
+        self.scattered: Number = queue.now
 
+    def change(self, spots: Spots, sign: int) -> None:
+        """Count GPUs as free (1), or as taken (-1)."""
+        for host, gpus in spots:
+            self._free[host] += sign * gpus
+            self._there[self._type[host]] += sign * gpus
 
-class JobTable(Tabular):
-    """The measured jobs that arrived and fit some type, a row each, by rising arrival: for quantiles and pictures.
+    def works(self, host: int, sign: int) -> None:
+        """Count a host, on which nobody runs, as working again (1), or as down (-1)."""
+        self.change(((host, self._gpus[host]),), sign)
+        self.usable += sign * self._gpus[host]
 
-    >>> from fairopt import run
-    >>> from fairopt.datasets import philly_cluster, philly_trace
-    >>> trace, cluster = philly_trace(), philly_cluster()
-    >>> measuring = Measuring(trace, cluster)
-    >>> for record in run("srtf", trace, cluster, length=300, rounds=3):
-    ...     measuring.add(record.changes)
-    >>> measuring.jobs(), [round(each) for each in measuring.jobs().column("jct")[:3]]
-    (<JobTable: 9 of 1000 jobs>, [79, 82, 232])
-    """
+    def wait(self, row: int, sign: int) -> None:
+        """Count a job as waiting (1), or not any more (-1)."""
+        for gpu_type in self._suits[row]:
+            self._waiting[gpu_type][self._size[row]] += sign
 
-    def __init__(self, trace: Trace, rows: list[JobMeasures]) -> None:
-        self.trace, self.rows = trace, rows
-
-    def __repr__(self) -> str:
-        return f"<JobTable: {len(self.rows)} of {len(self.trace.jobs)} jobs>"
-
-    def column(self, name: str) -> list[Number]:
-        """Return one of the fields of `JobMeasures` of all jobs that have it."""
-        return [value for each in self.rows if (value := getattr(each, name)) is not None]
-
-    def _table(self) -> Grid:
-        jobs, at = self.trace.jobs, [each.row for each in self.rows]
-        columns = {
-            "tenant": [jobs.tenants[jobs.tenant[row]] for row in at],
-            "gpus": jobs.gpus[at].tolist(),
-            "arrival": jobs.arrival[at].tolist(),
-            **{name: [getattr(each, name) for each in self.rows] for name in JobMeasures._fields[1:]},
-        }
-        return Grid("job", [jobs.names[row] for row in at], columns)
-
-
-class _Running(NamedTuple):
-    """A job that holds GPUs: since when, and what it had to load then.
-
-    ``gpus`` are as many as it holds: of an elastic job perhaps not its own number.
-    """
-
-    since: Number
-    setup: Number
-    spots: Spots
-    gpus: int
+    def pass_(self, time: Number) -> None:
+        """Let time pass in which nothing changes."""
+        for gpu_type, waiting in enumerate(self._waiting):
+            there = self._there[gpu_type]
+            least = min((size for size, count in waiting.items() if count), default=0) if there else 0
+            if least > there:
+                self.fragmented += there * time
+            elif least > 1 and least > self._free[self._hosts[gpu_type]].max():
+                self.scattered += there * time
 
 
 class Measuring:
@@ -109,7 +99,7 @@ class Measuring:
     In memory are the trace, the jobs present, and a few numbers for each completed job. ``window`` cuts warm-up and
     cool-down: jobs are measured that arrive from its begin to before its end, and GPU-time within it. ``rows`` cuts by
     the jobs' rows in the trace, which rise by arrival: others are not measured. ``ideal`` is what finish-time fairness
-    compares with (default: `OwnPart`). Numbers are those of the trace. Errors: `BadInput` for an empty window.
+    compares with. Numbers are those of the trace. Errors: `BadInput` for an empty window.
 
     >>> from fairopt.datasets import philly_cluster, philly_trace
     >>> from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
@@ -137,17 +127,18 @@ class Measuring:
         jobs = trace.jobs
         self.trace, self.cluster = trace, cluster
         self.window = None if window is None else measured_window(window, Fraction if jobs.exact else float)
-        self._ideal = ideal or OwnPart()
+        self._ideal = ideal or Ideal()
         self._queue = queue = Queue.fresh(jobs, cluster, length=1)
         self._able = [bool(each) for each in np.any(queue.fits, axis=1)]
-        self._free, self._moves = Fragments(queue), MoveCounter(jobs, cluster)
+        self._free, self._moves = Fragments(queue), Moves()
         self._shares = FairShares(queue, self._able, self.window)
         zero = queue.now
-        self._gpus, self._usable, self._tenants = Held(self.window, zero), zero, [zero] * len(jobs.tenants)
+        self._gpus, self._tenants = GpuUse(*[zero] * len(fields(GpuUse))), [zero] * len(jobs.tenants)
         self._size, self._owner, self._arrival = jobs.gpus.tolist(), jobs.tenant.tolist(), jobs.arrival.tolist()
         self._measured = measured(self._arrival, self.window, rows)
         self._type = cluster.gpu_type.tolist()
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, Placed] = {}
+        self._since: dict[int, Number] = {}  # since when they run, with that much to load
         self._last: dict[int, Spots] = {}  # of the jobs present, as the next two
         self._started: dict[int, Number] = {}
         self._held: dict[int, Number] = {}
@@ -190,37 +181,50 @@ class Measuring:
         counted = overlap(self.window, changes.begin, changes.end) > 0
         for placed in changes.placed:
             if counted:
-                self._moves.add(placed.row, self._last.get(placed.row, ()), placed.spots, placed.how)
+                self._count_move(placed)
             self._enter(placed, changes.begin)
+
+    def _count_move(self, placed: Placed) -> None:
+        self._moves.resumed += placed.how is Change.RESUME
+        if placed.how is Change.MIGRATE:
+            self._moves.migrations += 1
+            if before := self._last.get(placed.row, ()):
+                old, new = (self._slowest(placed.row, spots) for spots in (before, placed.spots))
+                self._moves.between_types += old[1] != new[1]
+                self._moves.to_faster += new[0] > old[0]
 
     def _enter(self, placed: Placed, begin: Number) -> None:
         row = placed.row
-        spots = placed.spots
-        held = spots[0][1] if len(spots) == 1 else sum([gpus for _, gpus in spots])
-        self._running[row] = _Running(begin, placed.setup, spots, held)
-        self._last[row] = spots
+        self._running[row], self._since[row] = placed, begin
+        self._last[row] = placed.spots
         self._started.setdefault(row, begin)
-        self._free.change(spots, -1)
+        self._free.change(placed.spots, -1)
         self._free.wait(row, -1)
 
     def _leave(self, row: int, end: Number, lost: Number | None = None) -> int:
         """Take a job from its GPUs, and return how many they were; what it did from ``lost`` on was in vain."""
         ran = self._running.pop(row)
-        self._count(row, ran, end, lost)
+        gpus = self._count(row, ran, self._since.pop(row), end, lost)
         self._free.change(ran.spots, 1)
-        return ran.gpus
+        return gpus
 
-    def _count(self, row: int, ran: _Running, end: Number, lost: Number | None = None) -> None:
-        span, gpus = end - ran.since, ran.gpus
+    def _count(self, row: int, ran: Placed, since: Number, end: Number, lost: Number | None = None) -> int:
+        span, gpus = end - since, sum([gpus for _, gpus in ran.spots])
         self._held[row] = self._held.get(row, 0) + span
         if gpus != self._size[row]:
             self._more[row] = self._more.get(row, 0) + (gpus - self._size[row]) * span
-        self._tenants[self._owner[row]] += self._gpus.add(gpus, ran.since, end, ran.setup, lost)
+        self._tenants[self._owner[row]] += self._gpus.add(self.window, gpus, since, end, ran.setup, lost)
         if len(ran.spots) > 1 and len({self._type[host] for host, _ in ran.spots}) > 1:
             gang: Counter[int] = Counter()
             for host, count in ran.spots:
                 gang[self._type[host]] += count
-            self._gpus.add_mixed(gang, self.trace.jobs.throughput[row].tolist(), ran.since, end)
+            self._gpus.add_mixed(overlap(self.window, since, end), gang, self.trace.jobs.throughput[row].tolist())
+        return gpus
+
+    def _slowest(self, row: int, spots: Spots) -> tuple[Number, str]:
+        """Return a job's speed on the type of ``spots`` on which it is slowest, and the type's name."""
+        types, speeds = self.cluster.types, self.trace.jobs.throughput[row]
+        return min((speeds[at], types[at]) for at in {self._type[host] for host, _ in spots})
 
     def _complete(self, row: int, time: Number, end: Number) -> None:
         self._gpus.freed += self._leave(row, time) * overlap(self.window, time, end)
@@ -247,7 +251,7 @@ class Measuring:
 
     def _pass(self, begin: Number, end: Number, rounds: int) -> None:
         time = overlap(self.window, begin, end)
-        self._usable += self._free.usable * time
+        self._gpus.usable += self._free.usable * time
         self._free.pass_(time)
         self._until, self._rounds = end, self._rounds + rounds
 
@@ -265,7 +269,7 @@ class Measuring:
         done = [each for each in table.rows if each.completed is not None]
         rho, long_term = table.column("finish_time"), {str(each.row): each.ltgf for each in table.rows}
         over = not left and bool(done) and not any(self._measured[self._arrived :])
-        limit = 1 if self.trace.jobs.exact else 1 + ROUNDING
+        limit = 1 if self.trace.jobs.exact else 1 + WORSE_OFF_TOLERANCE
         return Measures(
             jobs=len(here),
             completed=len(done),
@@ -280,8 +284,8 @@ class Measuring:
             worse_off=sum(value > limit for value in rho) / len(rho) if rho else None,
             ltgf=Spread.of([value for value in long_term.values() if value is not None]),
             sharing_loss=sharing_loss(long_term),
-            gpu=self._gpus.use(self._usable, self._free),
-            moves=self._moves.counts(),
+            gpu=replace(self._gpus, fragmented=self._free.fragmented, scattered=self._free.scattered),
+            moves=replace(self._moves),
             tenants=self._of_tenants(here, done),
             rounds=self._rounds,
             deciding=self._seconds,
@@ -291,11 +295,11 @@ class Measuring:
         """Return the measured jobs so far, one by one."""
         until = self._until
         for row, ran in self._running.items():  # counted up to now, as if they began anew
-            self._count(row, ran, until)
-            left = max(ran.setup - (until - ran.since), ran.setup * 0)
-            self._running[row] = ran._replace(since=until, setup=left)
+            since, self._since[row] = self._since[row], until
+            self._count(row, ran, since, until)
+            self._running[row] = ran._replace(setup=max(ran.setup - (until - since), ran.setup * 0))
         present = [row for row in self._present if self._measured[row]]
-        rest = [self._job(row, None, until, self._shares.of(row, until).fair) for row in present]
+        rest = [self._job(row, None, until, self._shares.of(row, until)) for row in present]
         done = map(JobMeasures._make, self._done.values())
         return JobTable(self.trace, sorted([*done, *rest], key=itemgetter(0)))
 

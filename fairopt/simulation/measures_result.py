@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.problem.tables import Grid, Short, Tabular
+from fairopt.problem import Trace
 from fairopt.program import Number, short_text
-from fairopt.simulation.gpu_time import ratio
-from fairopt.simulation.measures_gpus import GpuUse, Moves
+from fairopt.report import Grid, Short, Tabular
+from fairopt.simulation.gpu_time import Window, overlap, ratio
 
 PERCENTILES = (50, 90, 99)
-#: A ratio in floats counts as 1 up to this excess: jobs that run alone have exactly 1.
-ROUNDING = 1e-9
+#: A finish-time fairness in floats counts as 1 up to this excess: jobs that run alone have exactly 1.
+WORSE_OFF_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,6 +48,78 @@ class TenantMeasures(Short):
     jct_mean: Number | None
     held: Number
     ltgf: Number | None
+
+
+@dataclass(repr=False)
+class GpuUse(Short):
+    """GPU-time in GPUs times the trace's unit of time, over the rounds in which somebody was present.
+
+    ``usable``: of hosts that worked when a round began. ``held``: by jobs, until they were done or their host failed;
+    it is the sum of ``useful`` (progress that stays), ``loading`` (setup) and ``lost`` (all that was held in a round
+    whose work a failure destroyed). ``freed``: from when a job was done, or its host failed, to the end of that round:
+    nobody gets GPUs in mid-round. ``fragmented`` and ``scattered`` were free while jobs waited: see `Fragments`.
+    ``mixed``: held by gangs on GPUs of several types; ``held_back``: of that, by GPUs that are faster for the job than
+    the slowest of its gang, and wait for it.
+
+    It is counted as the run goes on, within a window.
+    """
+
+    usable: Number
+    held: Number
+    useful: Number
+    loading: Number
+    lost: Number
+    freed: Number
+    fragmented: Number
+    scattered: Number
+    mixed: Number
+    held_back: Number
+
+    def add(
+        self,
+        window: Window | None,
+        gpus: int,
+        begin: Number,
+        end: Number,
+        setup: Number,
+        lost: Number | None = None,
+    ) -> Number:
+        """Add that a job held GPUs, loading first, and from ``lost`` in vain; return what of it is in the window."""
+        held = gpus * overlap(window, begin, end)
+        loading = gpus * overlap(window, begin, min(begin + setup, end if lost is None else lost))
+        in_vain = 0 if lost is None else gpus * overlap(window, lost, end)
+        self.held, self.loading, self.lost = self.held + held, self.loading + loading, self.lost + in_vain
+        self.useful += held - loading - in_vain
+        return held
+
+    def add_mixed(self, time: Number, gang: Mapping[int, int], speeds: Sequence[Number]) -> None:
+        """Add that a gang held GPUs of several types: how many of each, of which the job has these ``speeds`` (k,)."""
+        slowest = min(speeds[gpu_type] for gpu_type in gang)
+        faster = sum(gpus for gpu_type, gpus in gang.items() if speeds[gpu_type] > slowest)
+        self.mixed += sum(gang.values()) * time
+        self.held_back += faster * time
+
+
+@dataclass
+class Moves:
+    """The numbers of moves of jobs: counts of (job, round).
+
+    ``migrations``: a host was new to the job. ``between_types``: migrations that changed the job's slowest type;
+    ``to_faster``: those of them to a type that is faster for the job. ``resumed``: it continued, after a pause, on the
+    hosts where it ran last. They are counted as the run goes on.
+
+    Source: FFT Sec. 6.2.3 (the share towards faster types).
+    """
+
+    migrations: int = 0
+    between_types: int = 0
+    to_faster: int = 0
+    resumed: int = 0
+
+    @property
+    def restarts(self) -> int:
+        """The number of restarts of jobs that had run before, on any host."""
+        return self.migrations + self.resumed
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,3 +229,58 @@ _ROW: Mapping[str, tuple[str, Callable[[Measures], Number | None]]] = {
     "deciding": ("seconds", lambda found: found.deciding),
 }
 UNITS: Mapping[str, str] = MappingProxyType({name: unit for name, (unit, _) in _ROW.items()})
+
+
+class JobMeasures(NamedTuple):
+    """One job, by its row in the trace: when it started and was completed (None: never), and for how long it held GPUs.
+
+    ``wait``: from arrival to the first GPUs, or to the end of the run. ``jct``, ``slowdown``, ``finish_time`` (rho of
+    finish-time fairness), ``contention`` (N, the mean number of jobs present meanwhile that fit some type): None for a
+    job that is not completed. ``ltgf``: its long-term GPU-time fairness.
+    """
+
+    row: int
+    started: Number | None
+    completed: Number | None
+    held: Number
+    wait: Number
+    jct: Number | None
+    slowdown: Number | None
+    finish_time: Number | None
+    ltgf: Number | None
+    contention: Number | None
+
+
+class JobTable(Tabular):
+    """The measured jobs that arrived and fit some type, a row each, by rising arrival: for quantiles and pictures.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> from fairopt.simulation.measures import Measuring
+    >>> measuring = Measuring(trace, cluster)
+    >>> for record in run("srtf", trace, cluster, length=300, rounds=3):
+    ...     measuring.add(record.changes)
+    >>> measuring.jobs(), [round(each) for each in measuring.jobs().column("jct")[:3]]
+    (<JobTable: 9 of 1000 jobs>, [79, 82, 232])
+    """
+
+    def __init__(self, trace: Trace, rows: list[JobMeasures]) -> None:
+        self.trace, self.rows = trace, rows
+
+    def __repr__(self) -> str:
+        return f"<JobTable: {len(self.rows)} of {len(self.trace.jobs)} jobs>"
+
+    def column(self, name: str) -> list[Number]:
+        """Return one of the fields of `JobMeasures` of all jobs that have it."""
+        return [value for each in self.rows if (value := getattr(each, name)) is not None]
+
+    def _table(self) -> Grid:
+        jobs, at = self.trace.jobs, [each.row for each in self.rows]
+        columns = {
+            "tenant": [jobs.tenants[jobs.tenant[row]] for row in at],
+            "gpus": jobs.gpus[at].tolist(),
+            "arrival": jobs.arrival[at].tolist(),
+            **{name: [getattr(each, name) for each in self.rows] for name in JobMeasures._fields[1:]},
+        }
+        return Grid("job", [jobs.names[row] for row in at], columns)

@@ -12,8 +12,8 @@ from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.jobs import Pattern
 from fairopt.problem.queue import Queue, Spots
-from fairopt.problem.tables import Short
 from fairopt.program import INFINITY, Array, Number
+from fairopt.report import Short
 
 
 @dataclass(frozen=True, repr=False)

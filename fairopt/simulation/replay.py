@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
@@ -177,13 +177,6 @@ def _moment(value: Any) -> Number:
     return INFINITY if value is None else exact(value, "outage")
 
 
-class _Running(NamedTuple):
-    """A job that runs: since when, and what it had to load then."""
-
-    since: Number
-    setup: Number
-
-
 class Reader:
     """What lines tell, as changes: how long jobs load, and how fast they are, follows from the mechanics."""
 
@@ -197,9 +190,9 @@ class Reader:
         self._host = {name: host for host, name in enumerate(record.cluster.hosts)}
         self._present: set[int] = set()
         self._able = 0  # of them, those that fit some type
-        self._running: dict[int, _Running] = {}
+        self._since: dict[int, Number] = {}  # of the jobs that run, when they came to their GPUs
         self._last: dict[int, Spots] = {}  # of the jobs present that ran
-        self._left: dict[int, Number] = {}  # what those that do not run have still to load
+        self._left: dict[int, Number] = {}  # what these had to load then, or have still to load
         self._held = list(self._fresh.held)
         self._index, self._now = 0, self._fresh.now
 
@@ -280,11 +273,11 @@ class Reader:
         )
 
     def _stop(self, row: int, now: Number) -> None:
-        since, setup = self._running.pop(row)
-        self._left[row] = max(setup - (now - since), setup * 0)
+        setup = self._left[row]
+        self._left[row] = max(setup - (now - self._since.pop(row)), setup * 0)
 
     def _placed(self, told: Mapping[int, tuple[Change, Spots]]) -> tuple[Placed, ...]:
-        for row in told.keys() & self._running.keys():
+        for row in told.keys() & self._since.keys():
             self._stop(row, self._now)
         if not told.keys() <= self._present:
             raise KeyError(*[self._fresh.jobs.names[row] for row in told.keys() - self._present][:1])
@@ -294,7 +287,7 @@ class Reader:
             for at, (row, (how, spots)) in enumerate(told.items())
         )
         for row, spots, _, setup, _ in placed:
-            self._running[row], self._last[row] = _Running(self._now, setup), spots
+            self._since[row], self._left[row], self._last[row] = self._now, setup, spots
             if name := self._fresh.jobs.dataset[row]:
                 for host, _ in spots:
                     self._held[host] |= {name}

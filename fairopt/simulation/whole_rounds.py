@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.problem import Cluster, Queue, Trace
 from fairopt.problem.queue import Spots
 from fairopt.program import Number
 from fairopt.simulation.job_states import Hosts
 from fairopt.simulation.record import Change, Changes, JobRun, JobState, Round, Snapshot, begin
-
-
-class _Named(NamedTuple):
-    """Where a job runs, by the names of hosts and types."""
-
-    spots: tuple[tuple[str, int], ...]
-    types: tuple[str, ...]
 
 
 class WholeRounds:
@@ -34,7 +27,7 @@ class WholeRounds:
         first = after or begin(cluster, type(self._zero))
         self._present = dict(first.present)
         self._speed: dict[int, Number] = {}  # of the jobs that run
-        self._named: dict[Spots, _Named] = {}
+        self._named: dict[Spots, tuple[tuple[tuple[str, int], ...], tuple[str, ...]]] = {}
         there = list(first.present)
         queue = Queue.fresh(trace.jobs.take(there), cluster, length=1)
         self._unschedulable = {there[row]: why for row, why in queue.unschedulable.items()}  # of the jobs present
@@ -104,11 +97,12 @@ class WholeRounds:
         progress = self._zero if lost else progress
         unsaid = one.lease if how is Change.STAY and one.lease > changes.begin else changes.end
         lease = changes.leases.get(row, unsaid)
+        spots, types = self._names(one.last)
         run = JobRun(
             job=self._trace.jobs.names[row],
-            spots=self._names(one.last).spots,
-            types=self._names(one.last).types,
-            before=self._names(last).types,
+            spots=spots,
+            types=types,
+            before=self._names(last)[1],
             change=how,
             begin=changes.begin,
             end=end,
@@ -132,15 +126,15 @@ class WholeRounds:
             started=changes.begin if one.started is None else one.started,
         )
 
-    def _names(self, spots: Spots) -> _Named:
-        """Return the names of hosts and types; they are made once for each of the places where jobs run now."""
+    def _names(self, spots: Spots) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+        """Return spots by the names of hosts, and their types; made once for each of the places where jobs run."""
         found = self._named.get(spots)
         if found is None:
             if len(self._named) > 2 * len(self._present) + 100:
                 self._named.clear()
             hosts, types, of_type = self._cluster.hosts, self._cluster.types, self._cluster.gpu_type
             named = tuple((hosts[host], gpus) for host, gpus in spots)
-            found = _Named(named, tuple(types[at] for at in sorted({int(of_type[host]) for host, _ in spots})))
+            found = named, tuple(types[at] for at in sorted({int(of_type[host]) for host, _ in spots}))
             self._named[spots] = found
         return found
 

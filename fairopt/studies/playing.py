@@ -13,9 +13,8 @@ from fairopt.problem import Cluster, Queue, Trace
 from fairopt.program import INFINITY
 from fairopt.simulation import History, Mechanics
 from fairopt.simulation.engine import Engine
-from fairopt.simulation.gpu_time import Window, ratio
+from fairopt.simulation.gpu_time import Ideal, Window, ratio
 from fairopt.simulation.measures import UNITS, JobTable, Measuring
-from fairopt.simulation.measures_finish_time import Ideal, WholeCluster
 from fairopt.simulation.record import Changes
 from fairopt.studies.lines import POINTS, HostBar, Lines, Timeline
 from fairopt.studies.statistics import BATCH
@@ -43,7 +42,7 @@ class FinishTimes:
 
 #: Definitions of the time without others beside that of the measure "finish_time".
 IDEALS: Mapping[str, Ideal] = MappingProxyType(
-    {"whole cluster": WholeCluster(), "whole cluster, N times": WholeCluster(times_jobs=True)}
+    {"whole cluster": Ideal(whole_cluster=True), "whole cluster, N times": Ideal(whole_cluster=True, times_jobs=True)}
 )
 
 

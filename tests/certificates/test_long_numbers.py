@@ -15,8 +15,9 @@ from fairopt import allocate
 from fairopt.certificates import Bound, NashEquilibrium, PropertyProof
 from fairopt.errors import BadInput
 from fairopt.models import PartialAllocation
+from fairopt.numbers import in_full
 from fairopt.problem import Market, exact, read_allocation
-from fairopt.problem.numbers import MOST_DIGITS, in_full
+from fairopt.problem.numbers import MOST_DIGITS
 from fairopt.program import Formulation
 from fairopt.proofs.verify import verify
 

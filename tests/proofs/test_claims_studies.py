@@ -16,7 +16,7 @@ from fairopt.ledger import Entry, Figure, Finding, Measure, PrintedAndFound, Rul
 from fairopt.proofs.ledger import studying
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, held_alike, parts, ruling
 from fairopt.proofs.ledger.rewrite import FOLDER, PACKAGE, with_finding
-from fairopt.simulation.measures_finish_time import WholeCluster, finish_time_fairness
+from fairopt.simulation.gpu_time import Ideal, finish_time_fairness
 from fairopt.studies import observe
 from fairopt.studies.statistics import compare_drawn
 
@@ -122,7 +122,10 @@ def test_other_definitions_of_the_time_without_others_are_those_of_the_history()
     trace, cluster = philly_trace(), philly_cluster()
     history = History.of(trace, cluster, run("srtf", trace, cluster, length=300, rounds=30))
     seen = observe(history)
-    for name, ideal in (("whole cluster", WholeCluster()), ("whole cluster, N times", WholeCluster(times_jobs=True))):
+    for name, ideal in (
+        ("whole cluster", Ideal(whole_cluster=True)),
+        ("whole cluster, N times", Ideal(whole_cluster=True, times_jobs=True)),
+    ):
         rho = [float(value) for value in finish_time_fairness(history, ideal).values()]
         found = seen.finish_times[name]
         assert (found.mean, found.most) == pytest.approx((np.mean(rho), max(rho)))

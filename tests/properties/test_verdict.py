@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt.properties import TOLERANCE, Answer, Verdict
-from fairopt.properties.verdict import plain
+from fairopt.report import plain
 
 F = Fraction
 

@@ -16,7 +16,7 @@ import pytest
 import fairopt
 from fairopt import Answer, History, Market, Verdict, allocate, compare, decide, metrics, verify
 from fairopt.datasets import astraea_example, philly_cluster, philly_trace
-from fairopt.problem.tables import Tabular
+from fairopt.report import Tabular
 from fairopt.simulation import Setting
 from fairopt.simulation.measures import measure
 

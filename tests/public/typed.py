@@ -11,9 +11,9 @@ import pandas as pd
 import fairopt
 from fairopt.compare import AllocationRow, RunRow
 from fairopt.datasets import astraea_example, philly_cluster, philly_trace
-from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Plan, Policy, Uniqueness
 from fairopt.properties import Verdict
+from fairopt.properties.metrics import Metrics
 from fairopt.simulation import Round, Setting
 
 

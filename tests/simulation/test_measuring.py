@@ -17,9 +17,8 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.engine import Engine
-from fairopt.simulation.gpu_time import GpuTime, Window, job_fairness, tenant_fairness
+from fairopt.simulation.gpu_time import GpuTime, Window, finish_time_fairness, job_fairness, tenant_fairness
 from fairopt.simulation.measures import Measures, Measuring, Spread, measure
-from fairopt.simulation.measures_finish_time import finish_time_fairness
 from fairopt.simulation.recording import header, write_record
 from fairopt.simulation.replay import read_record
 from fairopt.simulation.whole_rounds import WholeRounds

@@ -18,9 +18,8 @@ from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.simulation import Change, History, Mechanics, run, snapshot_from, snapshot_text
-from fairopt.simulation.gpu_time import Window, job_fairness, tenant_fairness
+from fairopt.simulation.gpu_time import Window, finish_time_fairness, job_fairness, tenant_fairness
 from fairopt.simulation.measures import measure
-from fairopt.simulation.measures_finish_time import finish_time_fairness
 
 SRTF = ShortestRemainingTimeFirst()
 POLICIES: tuple[Policy, ...] = (

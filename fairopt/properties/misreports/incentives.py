@@ -17,7 +17,6 @@ from fairopt.discovery import AnyPolicy, policy_of, several
 from fairopt.errors import BadInput, NotSolved
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
-from fairopt.problem.tables import few
 from fairopt.program import Array, Number, short_text
 from fairopt.properties.misreports.bounds import AtMost, at_most
 from fairopt.properties.misreports.exact_reports import exact_or_none, simplest
@@ -25,6 +24,7 @@ from fairopt.properties.misreports.kinds import ANYTHING, Liars, MisreportKind, 
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import MisreportSearch
 from fairopt.properties.property import Effort
+from fairopt.report import few
 
 #: Larger markets (in users times types) are decided in floats only.
 EXACT_UP_TO = 250

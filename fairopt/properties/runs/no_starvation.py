@@ -15,7 +15,7 @@ from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.runs.run_property import BOTH, ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
-from fairopt.simulation.measures_finish_time import Ideal, OwnPart, presence
+from fairopt.simulation.gpu_time import Ideal, presence
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class NoStarvation(RunProperty):
         ),
     )
     longest: Number | None = None
-    ideal: Ideal = field(default_factory=OwnPart)
+    ideal: Ideal = field(default_factory=Ideal)
 
     def __post_init__(self) -> None:
         if self.longest is not None:

@@ -10,7 +10,7 @@ from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.runs.run_property import BOTH, ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
-from fairopt.simulation.measures_finish_time import Ideal, OwnPart, finish_time_fairness
+from fairopt.simulation.gpu_time import Ideal, finish_time_fairness
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SharingIncentiveOverTime(RunProperty):
             Answer.FAILS,
         ),
     )
-    ideal: Ideal = field(default_factory=OwnPart)
+    ideal: Ideal = field(default_factory=Ideal)
 
     def cases(self, history: History) -> Iterator[SlackCase]:
         """Yield the jobs that are done."""

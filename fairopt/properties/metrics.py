@@ -8,8 +8,8 @@ from fairopt.backends.exact.either import optimum_of
 from fairopt.deadline import left
 from fairopt.problem import Market, usable
 from fairopt.problem.market import Shares
-from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import INFINITY, Array, Formulation, Number, short_text
+from fairopt.report import Grid, Tabular
 
 
 @dataclass(frozen=True, eq=False, repr=False)

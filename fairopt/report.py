@@ -1,0 +1,285 @@
+"""How results describe themselves: what each says has a name, a type and words once; JSON, schema and tables follow.
+
+A class of results has a `ResultForm`: the keys of its JSON in order. A key's value is the attribute of its name, or
+what a function makes of the result:
+
+>>> from dataclasses import dataclass
+>>> @dataclass(frozen=True)
+... class Gain:
+...     user: str
+...     gain: Fraction
+...     form = ResultForm("What a user gains.", Key("user", TEXT, "Who."), Key("gain", NUMBER, "How much, in GPUs."))
+>>> plain([Gain("A", Fraction(1, 3))], exact=True)
+[{'user': 'A', 'gain': '1/3'}]
+>>> Gain.form.schema()["properties"]["user"]
+{'type': 'string', 'description': 'Who.'}
+"""
+
+from __future__ import annotations
+
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from html import escape
+from itertools import islice
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+
+from fairopt.errors import NotInstalled
+from fairopt.numbers import in_full, short_text
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Schema: TypeAlias = dict[str, Any]
+#: The version of the JSON of results: keys are added, never renamed or dropped.
+VERSION = 1
+TEXT: Schema = {"type": "string"}
+TRUTH: Schema = {"type": "boolean"}
+COUNT: Schema = {"type": "integer"}
+FLOAT: Schema = {"type": "number"}
+OBJECT: Schema = {"type": "object"}
+ANYTHING: Schema = {}
+#: A number, which may be exact.
+NUMBER: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^-?\d+(/\d+)?$"}]}
+#: What stands for the value of a key that a result does not have.
+ABSENT = object()
+
+
+def listed(of: Schema | ResultForm) -> Schema:
+    """Return the schema of a list."""
+    return {"type": "array", "items": schema_of(of)}
+
+
+def or_null(of: Schema | ResultForm) -> Schema:
+    """Return a schema that allows null too."""
+    return {"anyOf": [schema_of(of), {"type": "null"}]}
+
+
+def by_name(of: Schema | ResultForm) -> Schema:
+    """Return the schema of an object whose keys are names."""
+    return {"type": "object", "additionalProperties": schema_of(of)}
+
+
+def one_of(*values: str) -> Schema:
+    """Return the schema of a text that is one of these."""
+    return {"enum": list(values)}
+
+
+def part(name: str) -> Schema:
+    """Return what stands for the schema of that name."""
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def schema_of(kind: Schema | ResultForm) -> Schema:
+    """Return the schema of a type; of a form that has a name, what stands for it."""
+    if isinstance(kind, dict):
+        return kind
+    return part(kind.name) if kind.name else kind.schema()
+
+
+NAMES, NUMBERS = listed(TEXT), listed(NUMBER)
+
+
+class Key(NamedTuple):
+    """One thing that a result says: its name, its type, and what it means. ``value`` makes it of the result.
+
+    Without ``value`` it is the attribute of that name, or the entry of a mapping.
+    """
+
+    name: str
+    kind: Schema | ResultForm
+    says: str
+    value: Callable[[Any], Any] | None = None
+
+    def of(self, result: Any) -> Any:
+        """Return the value in a result; `ABSENT` where it has none."""
+        if self.value is not None:
+            return self.value(result)
+        return result.get(self.name, ABSENT) if isinstance(result, Mapping) else getattr(result, self.name, ABSENT)
+
+
+class ResultForm:
+    """What results of one kind say: ``keys``, in order, and ``beside`` them those that not every such result has.
+
+    ``name``: by which other schemas refer to this one; "" where it stands in them.
+    """
+
+    def __init__(self, says: str, *keys: Key, beside: Sequence[Key] = (), name: str = "") -> None:
+        self.says, self.keys, self.beside, self.name = says, keys, tuple(beside), name
+
+    def json(self, result: Any, *, exact: bool = False, **others: Any) -> dict[str, Any]:
+        """Return a result in the types of JSON; ``others`` are values of keys that it does not have itself.
+
+        ``exact`` writes Fractions as "p/q" instead of as decimals. Errors: `TypeError` where a key has no value.
+        """
+        found = {}
+        for each in (*self.keys, *self.beside):
+            value = others[each.name] if each.name in others else each.of(result)
+            if value is not ABSENT:
+                found[each.name] = plain(value, exact=exact)
+            elif each in self.keys:
+                raise TypeError(f"{type(result).__name__} has no {each.name}")
+        return found
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such a result; keys of later versions may stand beside those that are listed."""
+        properties = {
+            each.name: {**schema_of(each.kind), "description": each.says} for each in (*self.keys, *self.beside)
+        }
+        required = [each.name for each in self.keys]
+        return {"type": "object", "description": self.says, "properties": properties, "required": required}
+
+
+LEFT_OUT = Key(
+    "left_out",
+    by_name(TEXT),
+    "Which policies are left out where nobody names any, by name, and why.",
+    lambda found: found.left_out or ABSENT,
+)
+SCHEMA = Key("schema", {"const": VERSION}, "The version of this schema.", lambda _: VERSION)
+
+
+def plain(value: Any, *, exact: bool = False) -> Any:
+    """Return JSON types: numbers that are not finite as null, Fractions as "p/q" where ``exact``, else as decimals.
+
+    Results are written by their form; other dataclasses with all of their fields, or what their ``summary()`` returns.
+
+    >>> plain([Fraction(1, 3), float("inf")], exact=True)
+    ['1/3', None]
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist(), exact=exact)
+    if isinstance(value, Fraction):
+        return in_full(value) if exact else float(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry, exact=exact) for key, entry in value.items()}
+    if isinstance(form := getattr(type(value), "form", None), ResultForm):
+        return form.json(value, exact=exact)
+    if isinstance(value, list | tuple):
+        return [plain(entry, exact=exact) for entry in value]
+    if summary := getattr(value, "summary", None):
+        return plain(summary(), exact=exact)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: plain(getattr(value, entry.name), exact=exact) for entry in fields(value)}
+    return value
+
+
+#: The most rows and columns of a table in a notebook, and names in a line; the rest is counted.
+MOST_ROWS, MOST_COLUMNS, MOST_NAMES = 20, 20, 5
+
+
+class Grid(NamedTuple):
+    """A table: what a row is, such as "user", the label of each, and the columns by name."""
+
+    kind: str
+    rows: Sequence[str]
+    columns: Mapping[str, Sequence[Any]]
+
+    def beside(self, more: Mapping[str, Sequence[Any]]) -> Grid:
+        """Return the table with more columns; one whose name is taken, say by a GPU type, gets a star."""
+        starred = {f"{name}*" if name in self.columns else name: values for name, values in more.items()}
+        return self._replace(columns={**self.columns, **starred})
+
+
+class Tabular(ABC):
+    """A base of results that are a table: who derives from it says `_table`, `__repr__` on one line, and ``form``."""
+
+    form: ClassVar[ResultForm]
+
+    @abstractmethod
+    def _table(self) -> Grid:
+        """Return the table, with numbers as they are."""
+
+    def _shown(self) -> Grid:
+        """Return the table that a notebook shows; by default the same."""
+        return self._table()
+
+    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
+        """Return the result in the types of JSON; ``exact`` writes Fractions as "p/q" instead of as decimals."""
+        return self.form.json(self, exact=exact)
+
+    def to_frame(self, *, exact: bool = False) -> DataFrame:
+        """Return the table in pandas; Fractions become floats unless ``exact``. Errors: `NotInstalled`."""
+        try:
+            from pandas import DataFrame, Index
+        except ImportError as error:
+            raise NotInstalled("to_frame needs pandas: pip install 'fairopt[tables]'") from error
+        kind, rows, columns = self._table()
+        plain = {
+            name: [float(each) if isinstance(each, Fraction) and not exact else each for each in values]
+            for name, values in columns.items()
+        }
+        return DataFrame(plain, index=Index(rows, name=kind))
+
+    def _repr_html_(self) -> str:
+        kind, rows, columns = self._shown()
+        some = dict(islice(columns.items(), MOST_COLUMNS))
+        head = "".join(_cell(name, "th", left=all(map(_is_text, values))) for name, values in some.items())
+        body = "".join(
+            f"<tr>{_cell(label, 'th')}{''.join(_cell(each, 'td', left=_is_text(each)) for each in cells)}</tr>"
+            for label, *cells in islice(zip(rows, *some.values(), strict=True), MOST_ROWS)
+        )
+        left = [(len(rows) - MOST_ROWS, "rows"), (len(columns) - MOST_COLUMNS, "columns")]
+        more = " and ".join(f"{count} more {what}" for count, what in left if count > 0)
+        return (
+            f"<p>{escape(repr(self))}</p>"
+            f'<table class="dataframe"><thead><tr>{_cell(kind, "th")}{head}</tr></thead><tbody>{body}</tbody></table>'
+            + (f"<p>… {more}: <code>to_frame()</code> has all</p>" if more else "")
+        )
+
+
+class Short:
+    """A base of dataclasses with numbers: `repr` is on one line, and long fractions in it are rounded, as "≈0.333333".
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(repr=False)
+    ... class Gain(Short):
+    ...     user: str
+    ...     gain: Fraction
+    >>> Gain("A", Fraction(10**70, 3 * 10**70 + 1))
+    Gain(user='A', gain=≈0.333333)
+    """
+
+    def __repr__(self) -> str:
+        shown = (f"{each.name}={_SHORT.repr(getattr(self, each.name))}" for each in fields(self) if each.repr)  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class _ShortNumbers(reprlib.Repr):
+    def repr_Fraction(self, value: Fraction, level: int) -> str:
+        return short_text(value)
+
+    def repr_float(self, value: float, level: int) -> str:
+        return short_text(value)
+
+
+_SHORT = _ShortNumbers()
+_SHORT.maxstring = _SHORT.maxother = 100
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str | bool) or value is None
+
+
+def _cell(value: object, tag: str, *, left: bool = False) -> str:
+    if value is None or isinstance(value, bool):
+        value = "" if value is None else "yes" if value else "no"
+    shown = short_text(value) if isinstance(value, int | float | Fraction) else escape(str(value))
+    style = ' style="text-align: left"' if left else ""
+    return f"<{tag}{style}>{shown}</{tag}>"
