@@ -247,7 +247,7 @@ def forgets_who_is_done(policy: Policy, given: Asked) -> None:
 
 
 @requires(Trait.PROGRAM)
-def back_ends_agree(policy: Policy) -> None:
+def backends_agree(policy: Policy) -> None:
     """Guards against answers that depend on the solver: every capable one reaches the same objective."""
     asked = 0
     for setting in sample_settings(2, seed=5, jobs=(5, 7), hosts=(2, 3)):

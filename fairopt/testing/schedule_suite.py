@@ -128,7 +128,7 @@ def what_is_paid_is_received(policy: Policy, given: Asked) -> None:
 
 
 @requires(Trait.PROGRAM)
-def back_ends_agree(policy: Policy) -> None:
+def backends_agree(policy: Policy) -> None:
     """Guards against answers that depend on the solver: every capable one reaches the same revenue."""
     asked = 0
     for batch in sample_batches(2, seed=4, jobs=2, servers=2):
