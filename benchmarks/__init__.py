@@ -1,1 +1,1 @@
-"""What is measured, by whom, and how answers are judged: see `fairopt.bench`."""
+"""What is measured, by whom, and how answers are judged: see `fairopt.experiment.bench`."""

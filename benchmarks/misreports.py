@@ -23,7 +23,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from fairopt import allocate, discovery
-from fairopt.bench.report.figures import put_into
+from fairopt.experiment.bench.figures import put_into
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.properties import Effort, StrategyProofness

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.bench.report.figures import put_between
 from fairopt.datasets.astraea_workload import Form, astraea_small, astraea_workload
+from fairopt.experiment.bench.figures import put_between
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.fcfs import FirstComeFirstServed

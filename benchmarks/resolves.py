@@ -25,8 +25,8 @@ from time import process_time
 import numpy as np
 
 from fairopt import allocate, discovery
-from fairopt.bench.report.figures import put_into
 from fairopt.benchmarks.instances.oef_growing import OefGrowing
+from fairopt.experiment.bench.figures import put_into
 from fairopt.policy import Allocation, Policy, follow
 from fairopt.problem import Market
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from time import perf_counter
 
 from fairopt import discovery
-from fairopt.bench.report.figures import put_between
 from fairopt.compare import RunRow, compare
 from fairopt.datasets import philly_cluster, philly_trace
+from fairopt.experiment.bench.figures import put_between
 from fairopt.problem import Queue, Trace
 from fairopt.proofs.verifier import runs as verify_run
 from fairopt.simulation import Mechanics, Setting

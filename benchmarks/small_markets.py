@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 
 from fairopt import allocate
-from fairopt.bench import configuring
-from fairopt.bench.report.figures import put_into
 from fairopt.benchmarks.peers.plain import Peer
 from fairopt.errors import NotInstalled
+from fairopt.experiment.bench import kinds
+from fairopt.experiment.bench.figures import put_into
 from fairopt.problem import Market
 
 #: The policies of shares that decide by speedups alone.
@@ -63,7 +63,7 @@ def least(repeats: int, *calls: Callable[[], object]) -> list[float]:
 
 def bare(policy: str, market: Market, name: str) -> Callable[[], object] | None:
     """Return a call of a solver on the policy's program, from arrays to shares; None where there is none of it."""
-    peer = configuring.contender(name, {})
+    peer = kinds.contender(name, {})
     if policy not in peer.tasks or not isinstance(peer, Peer) or peer.missing() is not None:
         return None
     prepared = peer.prepare(policy, market)

@@ -18,8 +18,8 @@ from fairopt.backends.exact import Exact
 from fairopt.cli import comparison_tables
 from fairopt.compare import compare
 from fairopt.datasets import oef_example
+from fairopt.experiment.plot import COLOURS
 from fairopt.models import CooperativeOEF
-from fairopt.plot import COLOURS
 from fairopt.problem import Market
 from fairopt.properties import ParetoEfficiency
 

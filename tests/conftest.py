@@ -26,6 +26,12 @@ def as_wide_as_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What lies in the folder that the tests are started from, a user's results for instance, decides nothing."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     """Run ``fairopt`` with arguments in this process, and return how it ended."""

@@ -106,13 +106,11 @@ ALLOWED = {
     "schedules": "problem program backends policy",
     "properties": "discovery problem program backends policy methods certificates schedules simulation",
     "compare": "*",
-    "frontier": "backends bench by_name certificates compare discovery evidence methods plot problem program"
-    " properties",
-    "audit": "bench compare discovery importing methods policy problem program properties",
+    "frontier": "backends certificates compare discovery evidence methods problem program properties",
+    "audit": "experiment compare discovery importing methods policy problem program properties",
     "testing": "*",
-    "bench": "backends certificates codec discovery evidence problem program",
-    "studies": "backends bench codec configuring discovery plot policy problem program simulation workloads",
-    "plot": "*",
+    "experiment": "backends by_name certificates codec compare configuring discovery evidence frontier policy problem"
+    " program properties simulation workloads",
     "cli": "*",
 }
 
@@ -136,6 +134,17 @@ def test_arrows(folder: str) -> None:
             if name != "fairopt" and not any(name == other or name.startswith(other + ".") for other in allowed)
         }
         assert not strangers, f"{path.relative_to(ROOT)} imports {strangers}"
+
+
+def test_bench_and_studies_are_two_uses_of_one_engine() -> None:
+    """What all experiments share, the modules in the folder itself but for pages, knows neither of them."""
+    bench, studies, plot = (f"fairopt.experiment.{name}" for name in ("bench", "studies", "plot"))
+    for path in python_files(TOOLKIT / "experiment"):
+        strangers = {"bench": (studies, plot), "studies": (bench,), "plot": (bench,)}.get(
+            path.parent.name, (bench, studies)
+        )
+        if path.stem != "frontier_page":
+            assert not {name for name in imports(path) if name.startswith(strangers)}, path
 
 
 def test_models_import_the_toolkit_and_each_other_only() -> None:

@@ -17,11 +17,11 @@ import pytest
 import fairopt
 from fairopt import replacing
 from fairopt.backends import highs
-from fairopt.bench.journal import LARGEST, read_records
-from fairopt.bench.records import KINDS
 from fairopt.certificates import PropertyProof, read_certificate
 from fairopt.datasets import oef_example
 from fairopt.errors import BadInput
+from fairopt.experiment.bench.records import KINDS
+from fairopt.experiment.journal import LARGEST, read_records
 from fairopt.models import MaxMin
 from fairopt.problem.files.storage import LARGEST_FILE, read_text, write_text
 from fairopt.replacing import Replacing
@@ -50,18 +50,18 @@ EXCEPTIONS = {
     ("fairopt/backends/highs.py", ".writeModel"): "to the place beside that `fairopt.replacing` gives",
     ("fairopt/backends/apart/worker.py", "os.open"): "the null device",
     ("proofs/ledger/citing.py", "shutil.copy"): "into a temporary folder",
-    ("fairopt/bench/journal.py", "open to write"): "lines are added to a file, each on the disk before the next",
-    ("fairopt/bench/memory.py", ".write_text"): "a switch of Linux under /proc",
-    ("fairopt/bench/answers.py", ".write_text"): "a measurement's own folder, which is temporary and private",
-    ("fairopt/bench/answers.py", ".savez"): "a measurement's own folder",
-    ("fairopt/bench/measure.py", ".write_text"): "a measurement's own folder",
-    ("fairopt/bench/measure.py", "open to write"): "a measurement's own folder",
-    ("fairopt/bench/child.py", "open to write"): "the pipe to the process that measures",
+    ("fairopt/experiment/journal.py", "open to write"): "lines are added to a file, each on the disk before the next",
+    ("fairopt/experiment/machine.py", ".write_text"): "a switch of Linux under /proc",
+    ("fairopt/experiment/bench/child.py", ".write_text"): "a measurement's own folder, which is temporary and private",
+    ("fairopt/experiment/bench/child.py", ".savez"): "a measurement's own folder",
+    ("fairopt/experiment/bench/measure.py", ".write_text"): "a measurement's own folder",
+    ("fairopt/experiment/bench/measure.py", "open to write"): "a measurement's own folder",
+    ("fairopt/experiment/bench/child.py", "open to write"): "the pipe to the process that measures",
     ("fairopt/backends/apart/worker.py", "open to write"): "the pipe to the process that asked",
     ("fairopt/cli/given.py", ".write_bytes"): "the stand-in of standard input, in a temporary folder",
     ("fairopt/testing/data_suites.py", ".write_bytes"): "a file that a suite lets be refused, in a temporary folder",
     ("fairopt/cli/frontiers.py", ".savefig"): "to the place beside that `fairopt.replacing` gives",
-    ("fairopt/plot/inline.py", ".savefig"): "a picture in memory, which becomes a part of the page",
+    ("fairopt/experiment/page.py", ".savefig"): "a picture in memory, which becomes a part of the page",
 }
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.bench.kinds import Family, Instance
 from fairopt.benchmarks.fft_rounds import PHILLY, Case
 from fairopt.benchmarks.instances.markets import between, whole
 from fairopt.errors import BadInput
+from fairopt.experiment.bench import Family, Instance
 from fairopt.methods.gang_assignment import GangAssignment
 from fairopt.problem.labels import check_keys
 from fairopt.problem.numbers import shown

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairopt.bench.kinds import Family, Instance
 from fairopt.errors import BadInput
+from fairopt.experiment.bench import Family, Instance
 from fairopt.problem import Market
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown

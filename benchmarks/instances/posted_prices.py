@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from fairopt.bench.kinds import Family, Instance
 from fairopt.benchmarks.instances.markets import Check, whole
 from fairopt.datasets.astraea_workload import Form, astraea_small, astraea_workload
 from fairopt.errors import BadInput
+from fairopt.experiment.bench import Family, Instance
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch
 from fairopt.problem.labels import check_keys, nearest

@@ -7,15 +7,15 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
-from fairopt.bench.kinds import Family, Instance
 from fairopt.benchmarks.instances.markets import whole
 from fairopt.errors import BadInput
+from fairopt.experiment.bench import Family, Instance
+from fairopt.experiment.studies.traces import EstimationError, Place, Source, drawn
 from fairopt.problem import Trace
 from fairopt.problem.checks import check_name
 from fairopt.problem.labels import check_keys
 from fairopt.simulation import Mechanics, Setting
 from fairopt.simulation.document import cluster_to_json, jobs_to_json
-from fairopt.studies.traces import EstimationError, Place, Source, drawn
 
 
 class Traces(Family):

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.bench.kinds import NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats, Peer, SharedGpus
+from fairopt.errors import NotSolved, OutOfTime
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,14 +133,14 @@ class CvxpyPeer(Peer):
         return Compiled(written, data, chain, inverse, options)
 
     def solve(self, built: Compiled) -> Floats:
-        """Run the solver. Errors: `TimedOut`; `NoAnswer` with any status that has no answer."""
+        """Run the solver. Errors: `OutOfTime`; `NotSolved` with any status that has no answer."""
         raw = built.chain.solve_via_data(
             built.written.problem, built.data, warm_start=False, verbose=False, solver_opts=dict(built.options)
         )
         answer = built.chain.invert(raw, built.inverse)
         if self.timed_out(answer.status, raw):
-            raise TimedOut(f"{self.solver} stopped at its time limit")
+            raise OutOfTime(f"{self.solver} stopped at its time limit")
         # an answer that the solver calls inaccurate counts too: the judge decides how good it is
         if answer.status not in ("optimal", "optimal_inaccurate"):
-            raise NoAnswer(f"{self.solver}, through CVXPY: {answer.status}")
+            raise NotSolved(f"{self.solver}, through CVXPY: {answer.status}")
         return np.asarray(answer.primal_vars[built.written.share.id], dtype=float)

@@ -18,8 +18,9 @@ from weakref import finalize
 
 import numpy as np
 
-from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats, SharedGpus
+from fairopt.errors import NotSolved, OutOfTime
+from fairopt.experiment.bench import Contender
 from fairopt.problem import Market
 
 #: Names the interpreter where the setting does not.
@@ -46,7 +47,7 @@ class _Child:
         self.answer(perf_counter() + START)
 
     def ask(self, request: Mapping[str, Any], ends: float) -> str:
-        """Return the answer to a request. Errors: `TimedOut` at ``ends``, `NoAnswer` where the process has ended."""
+        """Return the answer to a request. Errors: `OutOfTime` at ``ends``, `NotSolved` where the process has ended."""
         stdin = self._process.stdin
         if stdin is not None:
             stdin.write(json.dumps(request).encode() + b"\n")
@@ -57,19 +58,19 @@ class _Child:
         """Return the next line."""
         stdout = self._process.stdout
         if stdout is None:
-            raise NoAnswer("dede's process has no output")
+            raise NotSolved("dede's process has no output")
         with selectors.DefaultSelector() as ready:
             ready.register(stdout, selectors.EVENT_READ)
             while b"\n" not in self._received:
                 if not ready.select(max(0.0, ends - perf_counter())):
                     self.end()
                     self.end()
-                    raise TimedOut("dede was stopped at the time limit; it has none of its own")
+                    raise OutOfTime("dede was stopped at the time limit; it has none of its own")
                 more = os.read(stdout.fileno(), 1 << 16)
                 if not more:
                     status = self._process.wait()
                     self.end()
-                    raise NoAnswer(f"dede's process ended with status {status}")
+                    raise NotSolved(f"dede's process ended with status {status}")
                 self._received += more
         line, _, self._received = self._received.partition(b"\n")
         return line.decode()

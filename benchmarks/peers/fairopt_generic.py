@@ -12,9 +12,9 @@ from fairopt import discovery
 from fairopt.backends import Highs, Options, Solver
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
-from fairopt.bench.kinds import Contender, TimedOut
 from fairopt.benchmarks.peers.plain import Floats
-from fairopt.errors import NotSolved
+from fairopt.errors import NotSolved, OutOfTime
+from fairopt.experiment.bench import Contender
 from fairopt.policy import Allocation, Formulated, Policy, decide
 from fairopt.problem import Market
 from fairopt.program import Program
@@ -45,12 +45,12 @@ class Asked:
     decision: Allocation | None = None
 
     def decide(self) -> Floats:
-        """Return the shares in floats. Errors: `TimedOut`, `NotSolved`."""
+        """Return the shares in floats. Errors: `OutOfTime`, `NotSolved`."""
         try:
             self.decision = decide(self.decides, self.market, self.solver, options=self.options)
         except NotSolved as error:
             if error.solution is not None and error.solution.status is Status.LIMIT:
-                raise TimedOut(str(error)) from error
+                raise OutOfTime(str(error)) from error
             raise
         return np.asarray(self.decision.shares.astype(float))
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from fairopt import allocate, discovery
 from fairopt.backends.solution import Status
-from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats
-from fairopt.errors import NotCapable
+from fairopt.errors import NotCapable, NotSolved, OutOfTime
+from fairopt.experiment.bench import Contender
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
@@ -89,7 +89,7 @@ class FairoptGangs(Contender):
         problem, time_limit = built
         solution = solve_gangs(problem, time_limit=time_limit)
         if solution.status is Status.LIMIT:
-            raise TimedOut("the assignment is not decided at the time limit")
+            raise OutOfTime("the assignment is not decided at the time limit")
         if solution.status is not Status.OPTIMAL or solution.type_of is None:
-            raise NoAnswer(f"solve_gangs: {solution.status.value}")
+            raise NotSolved(f"solve_gangs: {solution.status.value}")
         return solution.type_of

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt import discovery
-from fairopt.bench.kinds import Contender
+from fairopt.experiment.bench import Contender
 from fairopt.policy import Policy
 from fairopt.simulation import Setting
 from fairopt.simulation.engine import Engine

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.bench.kinds import NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats, Peer, SharedGpus
 from fairopt.benchmarks.peers.sparse_programs import LINEAR, PROGRAMS, SparseProgram, max_min
+from fairopt.errors import NotSolved, OutOfTime
 
 
 def load(program: SparseProgram, options: dict[str, object], threads: int) -> Any:
-    """Return a HiGHS that holds the program. Errors: `NoAnswer` where it refuses an option or the program."""
+    """Return a HiGHS that holds the program. Errors: `NotSolved` where it refuses an option or the program."""
     import highspy
 
     from fairopt.backends.silent_highs import SilentHighs
@@ -24,7 +24,7 @@ def load(program: SparseProgram, options: dict[str, object], threads: int) -> An
     highs = SilentHighs()
     for name, value in {"threads": threads, **options}.items():
         if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
-            raise NoAnswer(f"HiGHS {highs.version()} refuses {value!r} for its option {name}")
+            raise NotSolved(f"HiGHS {highs.version()} refuses {value!r} for its option {name}")
     lp = highspy.HighsLp()
     rows = program.rows
     lp.num_col_, lp.num_row_ = len(program.gain), len(rows.lower)
@@ -37,20 +37,20 @@ def load(program: SparseProgram, options: dict[str, object], threads: int) -> An
     if program.whole:
         lp.integrality_ = [highspy.HighsVarType.kInteger] * lp.num_col_
     if highs.passModel(lp) == highspy.HighsStatus.kError:
-        raise NoAnswer("HiGHS refuses the program")
+        raise NotSolved("HiGHS refuses the program")
     return highs
 
 
 def run(highs: Any) -> Floats:
-    """Return the optimal x. Errors: `TimedOut`; `NoAnswer` with any other status that is not optimal."""
+    """Return the optimal x. Errors: `OutOfTime`; `NotSolved` with any other status that is not optimal."""
     import highspy
 
     highs.run()
     status = highs.getModelStatus()
     if status == highspy.HighsModelStatus.kTimeLimit:
-        raise TimedOut("HiGHS stopped at its time limit")
+        raise OutOfTime("HiGHS stopped at its time limit")
     if status != highspy.HighsModelStatus.kOptimal:
-        raise NoAnswer(f"HiGHS: {highs.modelStatusToString(status)}")
+        raise NotSolved(f"HiGHS: {highs.modelStatusToString(status)}")
     return np.array(highs.getSolution().col_value)
 
 
@@ -140,13 +140,13 @@ class HighsRounds(Peer):
         while True:
             left = built.time_limit - (perf_counter() - begun)
             if left <= 0:
-                raise TimedOut(f"{int(open_.sum())} of {n} users are still open at the time limit")
+                raise OutOfTime(f"{int(open_.sum())} of {n} users are still open at the time limit")
             highs.setOptionValue("time_limit", highs.getRunTime() + left)  # HiGHS's clock runs on from round to round
             x = run(highs)
             push = np.abs(np.array(highs.getSolution().row_dual)[:n]) * open_
             stuck = (push > 0) & (push >= min(self.share / open_.sum(), push.max()))
             if not stuck.any():
-                raise NoAnswer("HiGHS: optimal, with duals that hold nobody down")
+                raise NotSolved("HiGHS: optimal, with duals that hold nobody down")
             open_ &= ~stuck
             if not open_.any():
                 return np.asarray(built.program.read(x))

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.bench.kinds import NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats, Peer, SharedGpus
+from fairopt.errors import NotSolved, OutOfTime
 
 
 def _table(values: Any, *names: str) -> Any:
@@ -116,7 +116,7 @@ class LinopyHighs(Peer):
                 "highs", io_api="direct", set_names=False, progress=False, **built.options
             )
         if condition == "time_limit":
-            raise TimedOut("HiGHS, through linopy, stopped at its time limit")
+            raise OutOfTime("HiGHS, through linopy, stopped at its time limit")
         if (status, condition) != ("ok", "optimal"):
-            raise NoAnswer(f"HiGHS, through linopy: {status}, {condition}")
+            raise NotSolved(f"HiGHS, through linopy: {status}, {condition}")
         return np.asarray(built.model.solution["share"].transpose("user", "type").to_numpy(), dtype=float)

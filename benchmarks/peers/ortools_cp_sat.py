@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairopt.bench.kinds import NoAnswer, TimedOut
 from fairopt.benchmarks.peers.ortools_linear import OrTools
+from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.gang_assignment import GangAssignment
 
 
@@ -67,9 +67,9 @@ class OrToolsCpSat(OrTools):
 
         status = built.solver.solve(built.model)
         if status in (cp_model.FEASIBLE, cp_model.UNKNOWN):
-            raise TimedOut(f"CP-SAT stopped at its time limit: {built.solver.status_name(status)}")
+            raise OutOfTime(f"CP-SAT stopped at its time limit: {built.solver.status_name(status)}")
         if status != cp_model.OPTIMAL:
-            raise NoAnswer(f"CP-SAT: {built.solver.status_name(status)}")
+            raise NotSolved(f"CP-SAT: {built.solver.status_name(status)}")
         type_of = np.full(len(built.problem.gangs), -1)
         runs = np.flatnonzero([built.solver.boolean_value(each) for each in built.x])
         type_of[built.job[runs]] = built.kind[runs]

@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.bench.kinds import NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Peer
 from fairopt.benchmarks.peers.sparse_programs import LINEAR, SparseProgram
-from fairopt.errors import NotInstalled
+from fairopt.errors import NotInstalled, NotSolved, OutOfTime
 
 
 class OrTools(Peer):
@@ -85,9 +84,9 @@ class OrToolsGlop(OrTools):
         built.solver.solve(built.model)
         status = built.solver.status()
         if status in (SolveStatus.NOT_SOLVED, SolveStatus.FEASIBLE) and perf_counter() - begun >= built.time_limit / 2:
-            raise TimedOut(f"{self.solver} stopped at its time limit")
+            raise OutOfTime(f"{self.solver} stopped at its time limit")
         if status != SolveStatus.OPTIMAL:
-            raise NoAnswer(f"{self.solver}: {status.name} {built.solver.status_string()}")
+            raise NotSolved(f"{self.solver}: {status.name} {built.solver.status_string()}")
         return built.program.read(np.array(built.solver.variable_values()))
 
 

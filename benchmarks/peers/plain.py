@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairopt.bench.kinds import Contender
+from fairopt.experiment.bench import Contender
 from fairopt.problem import Market
 
 Floats = NDArray[np.float64]

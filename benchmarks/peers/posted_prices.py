@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar
 
-from fairopt.bench.kinds import Contender, TimedOut
 from fairopt.benchmarks.tasks.posted_prices import as_answer
+from fairopt.errors import OutOfTime
+from fairopt.experiment.bench import Contender
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.reference import Best, Reference, ScheduleSearch
@@ -25,9 +26,9 @@ class _Limited:
     ends: float = 0.0
 
     def best(self, state: RoundState, job: int) -> Best | None:
-        """Return what the search finds. Errors: `TimedOut`."""
+        """Return what the search finds. Errors: `OutOfTime`."""
         if perf_counter() > self.ends:
-            raise TimedOut("jobs are left that were not offered anything at the time limit")
+            raise OutOfTime("jobs are left that were not offered anything at the time limit")
         return self.search.best(state, job)
 
 

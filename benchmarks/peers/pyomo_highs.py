@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.bench.kinds import NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats, Peer, SharedGpus
+from fairopt.errors import NotSolved, OutOfTime
 
 
 def _sharing(market: SharedGpus) -> Any:
@@ -140,9 +140,9 @@ class PyomoHighs(Peer):
 
         results = built.solver.solve(built.model)
         if results.termination_condition == TerminationCondition.maxTimeLimit:
-            raise TimedOut("HiGHS, through Pyomo, stopped at its time limit")
+            raise OutOfTime("HiGHS, through Pyomo, stopped at its time limit")
         if results.termination_condition != TerminationCondition.optimal:
-            raise NoAnswer(f"HiGHS, through Pyomo: {results.termination_condition}")
+            raise NotSolved(f"HiGHS, through Pyomo: {results.termination_condition}")
         share = built.model.share
         values = results.solution_loader.get_primals(list(share.values()))
         return np.array([values[share[index]] for index in share]).reshape(built.shape)

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.bench.kinds import NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Peer
 from fairopt.benchmarks.peers.sparse_programs import PROGRAMS, SparseProgram
+from fairopt.errors import NotSolved, OutOfTime
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Scip(Peer):
         model.optimize()
         status = model.getStatus()
         if status == "timelimit":
-            raise TimedOut("SCIP stopped at its time limit")
+            raise OutOfTime("SCIP stopped at its time limit")
         if status not in ("optimal", "gaplimit"):
-            raise NoAnswer(f"SCIP: {status}")
+            raise NotSolved(f"SCIP: {status}")
         best = model.getBestSol()
         return program.read(np.array([model.getSolVal(best, each) for each in x]))

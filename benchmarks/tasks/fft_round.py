@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
-from fairopt.bench.kinds import Instance, Interval, Judgement, Task, require_small
+from fairopt.experiment.bench import Instance, Interval, Judgement, Task, require_small
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_gpus
 from fairopt.program import Program
 

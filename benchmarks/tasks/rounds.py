@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fairopt import discovery
-from fairopt.bench.kinds import Instance, Judgement, Task
 from fairopt.datasets import philly_cluster, philly_trace
+from fairopt.experiment.bench import Instance, Judgement, Task
 from fairopt.problem import Queue, Trace
 from fairopt.simulation import Setting, run
 

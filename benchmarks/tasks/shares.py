@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from fairopt import allocate
 from fairopt.backends import Highs, Solver
 from fairopt.backends.exact import Exact
-from fairopt.bench.kinds import Instance, Interval, Judgement, Task, require_small
 from fairopt.discovery import policy
 from fairopt.errors import FairoptError
+from fairopt.experiment.bench import Instance, Interval, Judgement, Task, require_small
 from fairopt.policy import Allocation, Formulated
 from fairopt.problem import Market
 from fairopt.program import Program

@@ -11,7 +11,6 @@ import numpy as np
 from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
-from fairopt.bench.kinds import Instance, Judgement
 from fairopt.benchmarks.tasks.levels import MaxMin
 from fairopt.benchmarks.tasks.shares import (
     EXACT_CELLS,
@@ -26,6 +25,7 @@ from fairopt.benchmarks.tasks.shares import (
 )
 from fairopt.discovery import policy
 from fairopt.errors import FairoptError, NotCapable
+from fairopt.experiment.bench import Instance, Judgement
 from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import Program

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from fairopt.audit.auditing import Audit
 from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
-from fairopt.bench.report.page import UNWRITABLE, templates
+from fairopt.experiment.page import UNWRITABLE, templates
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Answer

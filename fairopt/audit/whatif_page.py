@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fairopt.audit.page import ANSWERS, LINES, OTHERS, Bar, audit_templates, length
 from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
 from fairopt.audit.whatif import WhatIf
-from fairopt.bench.report.page import UNWRITABLE
+from fairopt.experiment.page import UNWRITABLE
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import INFINITY, Number
 

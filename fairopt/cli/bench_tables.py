@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from fairopt.bench.records import Measurement, MeasurementStatus, Record
 from fairopt.cli.tables import say, table_of
+from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record
 
 if TYPE_CHECKING:
-    from fairopt.bench.export import Exported, Skipped
-    from fairopt.bench.spec import Spec
+    from fairopt.experiment.bench.export import Exported, Skipped
+    from fairopt.experiment.bench.spec import Spec
 
 
 class ProgressPrinter:
@@ -67,7 +67,7 @@ def _cells(several: Sequence[Measurement]) -> list[str]:
 
 def exported_words(of: Exported | Skipped) -> str:
     """Return in words what became of an instance."""
-    from fairopt.bench.export import Skipped  # here, so that other commands begin sooner
+    from fairopt.experiment.bench.export import Skipped  # here, so that other commands begin sooner
 
     if isinstance(of, Skipped):
         return f"{of.instance}: left out: {of.why}"

@@ -12,11 +12,6 @@ import typer
 from typer.core import TyperGroup
 
 from fairopt import discovery
-from fairopt.bench.configuring import contenders, summaries
-from fairopt.bench.files import COLUMNS, ResultsFile, rows
-from fairopt.bench.journal import line_of
-from fairopt.bench.records import Record, environments, measurements, read_results
-from fairopt.bench.spec import Spec, shipped, specifications
 from fairopt.cli import bench_tables, completing
 from fairopt.cli.app import PLAIN, Once
 from fairopt.cli.as_json import SCHEMA
@@ -27,6 +22,10 @@ from fairopt.cli.parquet import require_parquet, write_parquet
 from fairopt.cli.tables import working
 from fairopt.codec import encode
 from fairopt.errors import BadInput
+from fairopt.experiment.bench.kinds import contenders, summaries
+from fairopt.experiment.bench.records import COLUMNS, KINDS, Record, environments, measurements, read_results, rows
+from fairopt.experiment.bench.spec import Spec, specifications
+from fairopt.experiment.journal import RecordsFile, line_of
 from fairopt.problem.files.storage import naming, require_place
 
 
@@ -48,7 +47,7 @@ SpecFile = Annotated[
     typer.Argument(
         metavar="SPEC",
         help="A specification: a TOML file, a shipped one's name, or - for standard input.",
-        **resolving() | {"autocompletion": completing.proposing(lambda _: dict.fromkeys(shipped(), ""))},
+        **resolving() | {"autocompletion": completing.proposing(lambda _: dict.fromkeys(Spec.shipped(), ""))},
     ),
 ]
 
@@ -80,8 +79,8 @@ def run_command(
     `fairopt bench SPEC` is the same. Without --json a table is printed at the end. Interrupted, it keeps what is
     measured and ends with status 130.
     """
-    from fairopt.bench.executors import place
-    from fairopt.bench.run import run_spec  # here and below, so that all commands begin sooner
+    from fairopt.experiment.bench.run import run_spec  # here and below, so that all commands begin sooner
+    from fairopt.experiment.runner import place
 
     if workers < 1:
         raise BadInput(f"got {workers}", place="--workers", remedy="Give a whole number, at least 1")
@@ -90,7 +89,7 @@ def run_command(
     if parquet is not None:
         require_parquet(parquet)
     if report is not None:
-        from fairopt.bench.report.page import require_libraries
+        from fairopt.experiment.bench.page import require_libraries
 
         require_place(report, "--report")
         require_libraries()
@@ -98,7 +97,9 @@ def run_command(
     progress = bench_tables.ProgressPrinter(asked, records)
     interrupted = False
     with ExitStack() as stack:
-        file = None if json_ in (None, STDIN) else stack.enter_context(ResultsFile(json_, say))
+        file = None
+        if json_ not in (None, STDIN):
+            file = stack.enter_context(RecordsFile(json_, KINDS, say, place="--json"))
         if file is not None:
             records.extend(file.before)
             if file.before:
@@ -145,7 +146,7 @@ def report_command(
     titles = dict.fromkeys(Spec.parse(each.spec_text, "the results").title for each in environments(records).values())
     _write_report(records, output, title or " and ".join(titles) or "fairopt bench")
     if json_:
-        from fairopt.bench.report.tables import means_told
+        from fairopt.experiment.bench.tables import means_told
 
         print_json({"schema": SCHEMA, "written": [str(output)], "means": means_told(records)})
 
@@ -165,7 +166,7 @@ def figures_command(
     They stand between <!-- bench NAME: begin --> and <!-- bench NAME: end -->. NAME is goals (asked, measured, reached)
     or speed (ratios to others, and where they are faster).
     """
-    from fairopt.bench.report.figures import write_figures
+    from fairopt.experiment.bench.figures import write_figures
 
     records = _read(results)
     commands = dict.fromkeys(each.command for each in environments(records).values())
@@ -189,7 +190,7 @@ def export_command(
     Anybody's solver can be measured with them: the folder's README.md says how. What is there is kept, so that the same
     command goes on where it was interrupted.
     """
-    from fairopt.bench.export import Exported, Skipped, export
+    from fairopt.experiment.bench.export import Exported, Skipped, export
 
     if not 0 < time_limit < float("inf"):
         raise BadInput(f"got {time_limit:g}", place="--time-limit", remedy="Give seconds above 0")
@@ -237,10 +238,7 @@ def _read(results: list[Path]) -> list[Record]:
     """Return the records of all files, which must have at least one measurement."""
     records: list[Record] = []
     for path in results:
-        found = read_results(path)
-        records.extend(found.records)
-        if found.torn:
-            say(f"{path}: the last line was cut off, and is left out")
+        records.extend(read_results(path, say))
     if not measurements(records):
         raise BadInput(
             "there are no measurements", file=str(results[0]), remedy="`fairopt bench SPEC --json FILE` makes some"
@@ -249,7 +247,7 @@ def _read(results: list[Path]) -> list[Record]:
 
 
 def _write_report(records: list[Record], path: Path, title: str) -> None:
-    from fairopt.bench.report.page import write_report
+    from fairopt.experiment.bench.page import write_report
 
     with working(f"writing {path}"):
         write_report(records, path, title)

@@ -95,11 +95,11 @@ def frontier_command(
         found, interrupted = kept[-1], True
     found = replace(found, left_out=others)
     if out is not None:
-        from fairopt.plot import frontier as drawn  # here, so that a table begins sooner
+        from fairopt.experiment.plot import frontier as drawn  # here, so that a table begins sooner
 
         _draw(drawn(found), out)
     if html is not None:
-        from fairopt.frontier.page import write_page  # here, so that a table begins sooner
+        from fairopt.experiment.frontier_page import write_page  # here, so that a table begins sooner
 
         write_page(found, html, f"Frontier of {Path(str(market)).name}")
     if certificates is not None:

@@ -14,7 +14,6 @@ from typing import Any
 
 import typer
 
-from fairopt.bench.executors import place
 from fairopt.cli import study_tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
@@ -22,14 +21,14 @@ from fairopt.cli.listing import print_json
 from fairopt.cli.settings import mechanics_of, read_trace_on
 from fairopt.cli.tables import progress
 from fairopt.errors import BadInput
+from fairopt.experiment.runner import place
+from fairopt.experiment.studies.cells import PlayedCell, run_study
+from fairopt.experiment.studies.results import StudyResults
+from fairopt.experiment.studies.spec import MOST_SEEDS, Better, Costs, Player, Question, StudySpec
+from fairopt.experiment.studies.traces import Place, Source
 from fairopt.policy import Policy
 from fairopt.problem import exact
 from fairopt.simulation.mechanics import length_of
-from fairopt.studies.cells import PlayedCell
-from fairopt.studies.results import StudyResults
-from fairopt.studies.running import run_study
-from fairopt.studies.spec import MOST_SEEDS, Better, Costs, Player, Question, StudySpec
-from fairopt.studies.traces import Place, Source
 
 #: What is compared.
 QUESTIONS = (

@@ -11,9 +11,6 @@ from typing import Any
 
 import typer
 
-from fairopt.bench.executors import place
-from fairopt.bench.journal import RecordsFile, read_records
-from fairopt.bench.records import Environment, environments
 from fairopt.cli import study_tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.benching import say
@@ -22,11 +19,23 @@ from fairopt.cli.given import require_different
 from fairopt.cli.listing import print_json, show
 from fairopt.cli.tables import working
 from fairopt.errors import BadInput
+from fairopt.experiment.bench.records import environments
+from fairopt.experiment.journal import RecordsFile, read_records
+from fairopt.experiment.machine import Environment
+from fairopt.experiment.runner import place
+from fairopt.experiment.studies.cells import (
+    KINDS,
+    WHOLE,
+    CellStatus,
+    PlayedCell,
+    progress_text,
+    run_study,
+    shard_of,
+    tasks,
+)
+from fairopt.experiment.studies.results import StudyResults, require_whole
+from fairopt.experiment.studies.spec import StudySpec, studies
 from fairopt.problem.files.storage import require_place
-from fairopt.studies.cells import KINDS, CellStatus, PlayedCell, tasks
-from fairopt.studies.results import StudyResults, require_whole
-from fairopt.studies.running import Shard, progress_text, run_study
-from fairopt.studies.spec import StudySpec, studies
 
 #: Seconds between two lines that say how far a study is.
 BETWEEN = 5.0
@@ -45,12 +54,12 @@ def play(
     retry: bool,
 ) -> None:
     """Play what is missing of a study, and say what its cells tell; see `fairopt study run`."""
-    from fairopt.studies.page import require_libraries
+    from fairopt.experiment.studies.page import require_libraries
 
     go_on_unread()
     asked = StudySpec.read(spec)
-    part = Shard() if shard is None else Shard.parse(shard)
-    name = asked.name if shard is None else f"{asked.name}-{part.number}-of-{part.of}"
+    part = WHOLE if shard is None else shard_of(shard)
+    name = asked.name if shard is None else f"{asked.name}-{part.start + 1}-of-{part.step}"
     into = cells or Path(f"{name}.jsonl")
     page = Path(f"{name}.html") if page is None and shard is None else page
     written = {f"--table {each}": each for each in table or ()}
@@ -64,9 +73,9 @@ def play(
         records = [*file.before]
         finished = [each for each in records if isinstance(each, PlayedCell)]
         done = {each.key for each in finished if not (retry and each.status is CellStatus.FAILED)}
-        every = list(tasks(asked))
+        every = tasks(asked)
         _refuse_others(finished, asked.name, {each.cell.key for each in every}, into)
-        mine = part(every)
+        mine = every[part]
         todo = [each for each in mine if each.cell.key not in done]
         if len(todo) < len(mine):
             say(f"going on from {len(mine) - len(todo)} of {len(mine)} cells in {into}")
@@ -154,7 +163,7 @@ def _check_outputs(page: Path | None, table: Sequence[Path] | None) -> None:
 
 def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence[Path] | None) -> None:
     """Print what was found, write it, and leave with status 3 where cells failed."""
-    from fairopt.studies.page import write_page
+    from fairopt.experiment.studies.page import write_page
 
     for path in table or ():
         study_tables.write_table(results, path)
@@ -177,11 +186,9 @@ def _read(paths: Sequence[Path]) -> tuple[StudySpec, list[Any]]:
     records: list[Any] = []
     texts: list[str] = []
     for path in paths:
-        found = read_records(path, KINDS)
-        records.extend(found.records)
-        texts.append(_last_text(found.records))
-        if found.torn:
-            say(f"{path}: the last line was cut off, and is left out")
+        found = read_records(path, KINDS, say)
+        records.extend(found)
+        texts.append(_last_text(found))
     if not any(isinstance(each, PlayedCell) for each in records):
         raise BadInput("there are no cells", file=str(paths[0]), remedy="`fairopt study SPEC` writes them")
     for path, text in zip(paths, texts, strict=True):

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fairopt.bench.report.words import digits
 from fairopt.cli.parquet import Column, require_parquet, write_parquet
 from fairopt.cli.tables import say, table_of
+from fairopt.experiment.studies.playing import MEASURES
+from fairopt.experiment.studies.results import LABELS, StudyResults, shown
+from fairopt.experiment.words import digits
 from fairopt.problem.files.storage import naming, require_place, suffix_of, write_text
-from fairopt.studies.playing import MEASURES
-from fairopt.studies.results import LABELS, StudyResults, shown
 
 _TYPES = {"load": "float64", "seed": "int64"}
 #: The columns of a table of cells: name, Arrow type, meaning.

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from fairopt.bench.reading import shipped_in
 from fairopt.cli import completing
 from fairopt.cli.app import PLAIN, Once
 from fairopt.cli.benching import RunByDefault
@@ -26,9 +25,9 @@ Jobs = Annotated[
 
 
 def _shipped(_: object) -> dict[str, str]:
-    from fairopt.studies.spec import SHIPPED
+    from fairopt.experiment.studies.spec import StudySpec
 
-    return dict.fromkeys(shipped_in(SHIPPED), "")
+    return dict.fromkeys(StudySpec.shipped(), "")
 
 
 @app.command("run", cls=Once)

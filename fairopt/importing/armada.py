@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.armada_fields import FIELDS
-from fairopt.importing.armada_jobs import ArmadaJob, Classes, PriorityClass, Stock, details, gangs, not_negative
-from fairopt.importing.documents import found_in
-from fairopt.importing.fields import ObjectPart, Places, in_files
-from fairopt.importing.imported import Imported
+from fairopt.importing.armada_objects import FIELDS
+from fairopt.importing.documents import ObjectPart, found_in, in_files
+from fairopt.importing.imported import Imported, ImportedGang, Places, gangs_of, market_of
+from fairopt.importing.kubernetes import add, pod_requests
 from fairopt.importing.volcano import is_gpu
-from fairopt.problem import Entitlements, Market
+from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.storage import AnyPath, naming
-from fairopt.problem.numbers import shown
+from fairopt.problem.numbers import amount, shown
 
 #: The label that says which GPUs a node has.
 PRODUCT = "nvidia.com/gpu.product"
@@ -25,73 +23,9 @@ PRODUCT = "nvidia.com/gpu.product"
 POOL = "pool"
 #: What a job names no class gets, and what dominant shares are over. Source: config/scheduler/config.yaml.
 DEFAULT_CLASS, COUNTED = "armada-default", ("cpu", "memory")
-
-
-@dataclass
-class _Found:
-    """What the files hold."""
-
-    label: str
-    places: Places = field(default_factory=Places)
-    queues: dict[str, ObjectPart] = field(default_factory=dict)
-    jobs: dict[str, ArmadaJob] = field(default_factory=dict)
-    nodes: dict[str, ObjectPart] = field(default_factory=dict)
-    scheduling: ObjectPart = field(default_factory=lambda: ObjectPart("scheduling", {}))
-
-    def queue(self, part: ObjectPart) -> None:
-        """Take a Queue."""
-        _once(self.queues, part, "Queue", part.text("name"), part)
-        self.places.of("Queue", part.text("name"), part.value, FIELDS["Queue"])
-
-    def queue_list(self, part: ObjectPart) -> None:
-        """Take a QueueList."""
-        for each in part.parts("queues"):
-            self.queue(each)
-
-    def kept_jobs(self, part: ObjectPart) -> None:
-        """Take the answer to GetJobDetails."""
-        inner = part.part("jobDetails")
-        for key in inner.value:
-            each = inner.part(key)
-            job = details(each)
-            _once(self.jobs, each, "job", job.name, job)
-            self.places.of("job", job.name, each.value, FIELDS["job"])
-
-    def submitted(self, part: ObjectPart) -> None:
-        """Take a file of `armadactl submit`, or a JobSubmitRequest: its jobs wait."""
-        queue, found = part.text("queue"), [*part.parts("jobs"), *part.parts("jobRequestItems")]
-        for number, each in enumerate(found, start=1):
-            name = each.text("clientId") or f"{part.text('jobSetId') or queue}/{number}"
-            _once(self.jobs, each, "job", name, ArmadaJob(name, queue, each, "QUEUED", "", 0))
-            self.places.of("submitted job", name, each.value, FIELDS["submitted job"])
-
-    def config(self, part: ObjectPart) -> None:
-        """Take the scheduler's configuration."""
-        require(not self.scheduling.value, "a second one", part.place, "Give one configuration of the scheduler")
-        self.scheduling = part.part("scheduling")
-        self.places.of("scheduling", "scheduling", self.scheduling.value, FIELDS["scheduling"])
-
-    def values(self, part: ObjectPart) -> None:
-        """Take a Helm chart's values, which hold the configuration."""
-        self.config(part.part("applicationConfig"))
-
-    def node(self, part: ObjectPart) -> None:
-        """Take a node of Kubernetes."""
-        name = part.part("metadata").text("name")
-        _once(self.nodes, part, "Node", name, part)
-        self.places.of("Node", name, part.value, FIELDS["Node"])
-
-
-#: A document is known by its kind, or by a key that no other has.
-_KINDS: Mapping[str, Callable[[_Found, ObjectPart], None]] = {"Queue": _Found.queue, "Node": _Found.node}
-_KEYS: Mapping[str, Callable[[_Found, ObjectPart], None]] = {
-    "queues": _Found.queue_list,
-    "jobDetails": _Found.kept_jobs,
-    "jobs": _Found.submitted,
-    "jobRequestItems": _Found.submitted,
-    "scheduling": _Found.config,
-    "applicationConfig": _Found.values,
-}
+_GANG, _MEMBERS = "armadaproject.io/gangId", "armadaproject.io/gangCardinality"
+_WAITS, _RUNS = ("SUBMITTED", "QUEUED"), ("LEASED", "PENDING", "RUNNING")
+_NONE = Fraction(0)
 
 
 def read(*paths: AnyPath, label: str = PRODUCT) -> Imported:
@@ -110,154 +44,315 @@ def read(*paths: AnyPath, label: str = PRODUCT) -> Imported:
     internal/common/types/scheduling.go, internal/scheduler/scheduling/constraints/constraints.go (limits),
     internal/scheduler/jobdb/comparison.go (order), docs/scheduling_and_preempting_jobs.md.
     """
-    found = _Found(label)
+    places = Places()
+    found: dict[str, dict[str, Any]] = {kind: {} for kind in FIELDS}
     with in_files(paths):
         for path in paths:
             for place, value in found_in(path):
                 with naming(path, place):
-                    _take(found, ObjectPart(f"{path}: {place}", value))
-        return _imported(found)
+                    for kind, name, part, read_as in _objects(ObjectPart(f"{path}: {place}", value), places):
+                        kept = found["job" if kind == "submitted job" else kind]
+                        if not name or name in kept:
+                            got = f"{kind} {name!r} stands twice" if name else f"a {kind} without a name"
+                            raise BadInput(got, place=part.place, remedy="Give each object once, with its name")
+                        kept[name] = read_as
+                        places.of(kind, name, part.value, FIELDS[kind])
+        return _imported(found, label, places)
 
 
-def _take(found: _Found, part: ObjectPart) -> None:
+class ArmadaJob(NamedTuple):
+    """A job: its specification, its state, the node it runs on ("" for none known), and when it was submitted."""
+
+    name: str
+    queue: str
+    spec: ObjectPart
+    state: str
+    node: str
+    since: int
+
+
+def _objects(part: ObjectPart, places: Places) -> Iterator[tuple[str, str, ObjectPart, Any]]:
+    """Yield the objects in a document, by kind and name, and as what they are kept.
+
+    A document is known by its kind, or by a key that no other has.
+    """
     kind = part.text("kind")
-    takers = [_KINDS[kind]] if kind in _KINDS else [take for key, take in _KEYS.items() if key in part.value][:1]
-    if not takers:
+    key = next((key for key in _KEYS if key in part.value), "") if kind not in ("Queue", "Node") else ""
+    if kind == "Queue":
+        yield kind, part.text("name"), part, part
+    elif kind == "Node":
+        yield kind, part.part("metadata").text("name"), part, part
+    elif key == "queues":
+        yield from (("Queue", each.text("name"), each, each) for each in part.parts(key))
+    elif key == "jobDetails":
+        inner = part.part(key)
+        for each in map(inner.part, inner.value):
+            job = _details(each)
+            yield "job", job.name, each, job
+    elif key in ("jobs", "jobRequestItems"):  # a file of `armadactl submit`, or a JobSubmitRequest: its jobs wait
+        queue, items = part.text("queue"), [*part.parts("jobs"), *part.parts("jobRequestItems")]
+        for number, each in enumerate(items, start=1):
+            name = each.text("clientId") or f"{part.text('jobSetId') or queue}/{number}"
+            yield "submitted job", name, each, ArmadaJob(name, queue, each, "QUEUED", "", 0)
+    elif key:  # the scheduler's configuration, or a Helm chart's values, which hold it
+        own = (part.part(key) if key == "applicationConfig" else part).part("scheduling")
+        yield "scheduling", "scheduling", own, own
+    else:
         said = kind or ", ".join(map(str, list(part.value)[:3]))
-        found.places.note(f"object {said}", said, said, "not an object that is read")
-    for take in takers:
-        take(found, part)
+        places.note(f"object {said}", said, said, "not an object that is read")
 
 
-def _once(known: dict[str, Any], part: ObjectPart, kind: str, name: str, value: Any) -> None:
-    if not name or name in known:
-        got = f"{kind} {name!r} stands twice" if name else f"a {kind} without a name"
-        raise BadInput(got, place=part.place, remedy="Give each object once, with its name")
-    known[name] = value
+_KEYS = ("queues", "jobDetails", "jobs", "jobRequestItems", "scheduling", "applicationConfig")
 
 
-def _imported(found: _Found) -> Imported:
-    places = found.places
-    if not found.queues:
+def _details(part: ObjectPart) -> ArmadaJob:
+    """Return the job of a JobDetails, on the node of its latest run."""
+    runs = {run.text("runId"): run.text("node") for run in part.parts("jobRuns")}
+    node = runs.get(part.text("latestRunId"), list(runs.values())[-1] if runs else "")
+    since, state = part.seconds("submittedTs"), part.text("state", "UNKNOWN")
+    return ArmadaJob(part.text("jobId"), part.text("queue"), part.part("jobSpec"), state, node, since)
+
+
+def _imported(found: Mapping[str, Mapping[str, Any]], label: str, places: Places) -> Imported:
+    queues: Mapping[str, ObjectPart] = found["Queue"]
+    if not queues:
         remedy = "Give what armadactl get queue NAME prints, or the API's list of queues"
         raise BadInput("no Queue of armadaproject.io", place="the files", remedy=remedy)
-    users = tuple(found.queues)
-    stock, amounts = _stock(found)
-    classes = _classes(found.scheduling, places)
-    closed = [name for name, part in found.queues.items() if part.flag("cordoned", False)]
-    taken = gangs(list(found.jobs.values()), users, closed, stock, classes, places)
-    weights = {name: _weight(part) for name, part in found.queues.items()}
-    types = tuple(stock.types)
-    goods: dict[Good, object] = {Good(name, POOL): amounts[name] for name in stock.others}
-    entitlements = Entitlements.of(
-        users,
-        types,
-        goods=goods,
-        cap={name: _cap(part, classes, stock, amounts, places) for name, part in found.queues.items()},
+    scheduling = found["scheduling"].get("scheduling", ObjectPart("scheduling", {}))
+    stock = _stock(found["Node"], label, scheduling, places)
+    classes, default = _classes(scheduling, places), scheduling.text("defaultPriorityClassName", DEFAULT_CLASS)
+    closed = {name for name, part in queues.items() if part.flag("cordoned", False)}
+    jobs = (job for job in found["job"].values() if _takes_part(job, queues, closed, places))
+    gangs = list(_gangs(jobs, stock, classes, default, places))
+    weights = {name: _weight(part) for name, part in queues.items()}
+    owed = Entitlements.of(
+        tuple(queues),
+        tuple(stock.types),
+        goods={Good(name, POOL): stock.amounts[name] for name in stock.others},
+        cap={name: _cap(part, classes, stock, places) for name, part in queues.items()},
         borrow_weight=weights,
-        gangs=taken,
+        gangs=gangs_of(gangs, tuple(queues), tuple(stock.types), stock.others),
     )
-    width = len(types)
-    market = Market.of(
-        [[1] * width for _ in users],
-        [amounts[kind] for kind in types],
-        weight=[weights[name] for name in users],
-        users=users,
-        types=types,
-        least=[[0] * width for _ in users],
-        most=[[None] * width for _ in users],
-        entitlements=entitlements,
-    )
+    market = market_of(owed, [stock.amounts[kind] for kind in stock.types], weight=list(weights.values()))
     return Imported(market, places.unplaced)
+
+
+# -- what there is, and what queues may have -----------------------------------------------------------------------
+class Stock(NamedTuple):
+    """What there is: GPU types with the resource of each, other resources, how much of each, and each node's type."""
+
+    types: Mapping[str, str]
+    others: Sequence[str]
+    amounts: Mapping[str, Fraction]
+    type_of: Mapping[str, str]
+    label: str
 
 
 def _weight(part: ObjectPart) -> Fraction:
     """Return a queue's weight. Source: pkg/client/queue/priority_factor.go; one over it in scheduling_algo.go."""
-    place = f"{part.place}, priorityFactor"
-    factor = not_negative(part.value.get("priorityFactor", 1), place)
-    require(factor > 0, shown(part.value.get("priorityFactor")), place, "Give a number above 0")
+    factor = _number(part, "priorityFactor", 1)
+    place, given = f"{part.place}, priorityFactor", part.value.get("priorityFactor")
+    require(factor > 0, shown(given), place, "Give a number above 0")
     return 1 / factor
 
 
-def _stock(found: _Found) -> tuple[Stock, dict[str, Fraction]]:
-    """Return what is counted, and how much there is of each type and resource."""
+def _stock(nodes: Mapping[str, ObjectPart], label: str, scheduling: ObjectPart, places: Places) -> Stock:
     types: dict[str, str] = {}
     amounts: dict[str, Fraction] = {}
     type_of: dict[str, str] = {}
-    for name, node in found.nodes.items():
+    for name, node in nodes.items():
         there = node.part("status").amounts("allocatable")
-        gpus = [each for each, amount in there.items() if is_gpu(each) and amount > 0]
+        gpus = [each for each, count in there.items() if is_gpu(each) and count > 0]
         for each in gpus[1:]:
-            found.places.note("Node, status.allocatable", name, each, "a node has GPUs of one resource here")
+            places.note("Node, status.allocatable", name, each, "a node has GPUs of one resource here")
         if node.part("spec").flag("unschedulable", False):
-            found.places.note("Node, spec.unschedulable", name, "true", "it is counted all the same")
+            places.note("Node, spec.unschedulable", name, "true", "it is counted all the same")
         for each in gpus[:1]:
-            kind = node.part("metadata").part("labels").text(found.label) or each
+            kind = node.at("metadata.labels").text(label) or each
             if types.setdefault(kind, each) != each:
                 got, place = f"{each}, and {types[kind]} on another node", f"{node.place}, status, allocatable"
                 raise BadInput(f"{kind!r} are {got}", place=place, remedy="Give each GPU type one resource name")
             type_of[name] = kind
-            amounts[kind] = amounts.get(kind, Fraction(0)) + there[each]
-        for each, amount in there.items():
-            if not is_gpu(each):
-                amounts[each] = amounts.get(each, Fraction(0)) + amount
+            add(amounts, {kind: there[each]})
+        add(amounts, {each: count for each, count in there.items() if not is_gpu(each)})
     if not types:
-        got, remedy = (
-            ("no node has GPUs" if found.nodes else "no nodes"),
-            "Give kubectl get nodes -o json of all clusters",
-        )
-        raise BadInput(got, place="Node, status.allocatable", remedy=remedy)
-    wanted = found.scheduling.value.get("dominantResourceFairnessResourcesToConsider", list(COUNTED))
+        remedy = "Give kubectl get nodes -o json of all clusters"
+        raise BadInput("no node has GPUs" if nodes else "no nodes", place="Node, status.allocatable", remedy=remedy)
+    wanted = scheduling.value.get("dominantResourceFairnessResourcesToConsider", list(COUNTED))
     fits = isinstance(wanted, list) and all(isinstance(each, str) for each in wanted)
-    place = f"{found.scheduling.place}, dominantResourceFairnessResourcesToConsider"
+    place = f"{scheduling.place}, dominantResourceFairnessResourcesToConsider"
     require(fits, shown(wanted), place, "Give a list of names of resources")
     others = [each for each in dict.fromkeys(wanted) if each in amounts and each not in types]
-    return Stock(types, others, type_of, found.label), amounts
+    return Stock(types, others, amounts, type_of, label)
 
 
-def _classes(scheduling: ObjectPart, places: Places) -> Classes:
-    named = {}
+class PriorityClass(NamedTuple):
+    """A priority class: jobs of a higher priority may preempt; ``limits`` are parts of the pool for each queue."""
+
+    priority: int = 0
+    preemptible: bool = False
+    limits: Mapping[str, Fraction] = {}
+
+
+def _classes(scheduling: ObjectPart, places: Places) -> dict[str, PriorityClass]:
+    classes = {}
     given = scheduling.part("priorityClasses")
     for name in given.value:
         part = given.part(name)
         places.of("priority class", name, part.value, FIELDS["priority class"])
         limits = _fractions(part.part("maximumResourceFractionPerQueue"))
-        named[name] = PriorityClass(part.whole("priority", 0), part.flag("preemptible", False), limits)
-    return Classes(named, scheduling.text("defaultPriorityClassName", DEFAULT_CLASS))
+        classes[name] = PriorityClass(part.whole("priority", 0), part.flag("preemptible", False), limits)
+    return classes
 
 
 def _fractions(part: ObjectPart) -> dict[str, Fraction]:
-    return {name: not_negative(value, f"{part.place}, {name}") for name, value in part.value.items()}
+    return {name: _number(part, name) for name in part.value}
 
 
-def _cap(
-    part: ObjectPart, classes: Classes, stock: Stock, amounts: Mapping[str, Fraction], places: Places
-) -> dict[str, Fraction]:
+def _cap(part: ObjectPart, classes: Mapping[str, PriorityClass], stock: Stock, places: Places) -> dict[str, Fraction]:
     """Return the most that a queue may hold by column; what has no limit, or one of the whole pool, is left out.
 
     A queue's own limits for a class take the place of the class's. A limit of GPUs is one of all types together.
     """
     own, limits = part.part("resourceLimitsByPriorityClassName"), []
-    for name in dict.fromkeys((*classes.named, *own.value)):
+    for name in dict.fromkeys((*classes, *own.value)):
         given = own.part(name)
         if given.part("maximumResourceFractionByPool").value:
             places.note("Queue, maximumResourceFractionByPool", part.text("name"), name, "one pool is read")
-        of_class = classes.named.get(name, PriorityClass()).limits
+        of_class = classes.get(name, PriorityClass()).limits
         limits.append({**of_class, **_fractions(given.part("maximumResourceFraction"))})
     cap: dict[str, Fraction] = {}
     for resource in dict.fromkeys(name for each in limits for name in each):
-        least = sum((each.get(resource, Fraction(1)) for each in limits), Fraction(0))
+        least = sum((each.get(resource, Fraction(1)) for each in limits), _NONE)
         if least >= 1:
             continue
         if len(limits) > 1:
-            places.note(
-                "Queue, limits by priority class", part.text("name"), resource, "those of all classes are added up"
-            )
+            why = "those of all classes are added up"
+            places.note("Queue, limits by priority class", part.text("name"), resource, why)
         if resource in stock.others:
-            cap[str(Good(resource, POOL))] = least * amounts[resource]
-        kinds: Sequence[str] = [kind for kind, name in stock.types.items() if name == resource]
-        most = least * sum((amounts[kind] for kind in kinds), Fraction(0))
+            cap[str(Good(resource, POOL))] = least * stock.amounts[resource]
+        kinds = [kind for kind, name in stock.types.items() if name == resource]
+        most = least * sum((stock.amounts[kind] for kind in kinds), _NONE)
         if len(kinds) > 1:
             places.note("Queue, limit of GPUs", part.text("name"), most, "of all types together; it caps each of them")
-        cap |= {kind: min(most, amounts[kind]) for kind in kinds}
+        cap |= {kind: min(most, stock.amounts[kind]) for kind in kinds}
     return cap
+
+
+# -- jobs as gangs -------------------------------------------------------------------------------------------------
+def _takes_part(job: ArmadaJob, queues: Container[str], closed: Container[str], places: Places) -> bool:
+    """Say whether a job runs or waits, and note where it does not."""
+    if job.queue not in queues:
+        places.note("job, queue", job.name, job.queue, "no such queue is given")
+    elif job.state not in _WAITS + _RUNS:
+        places.note("job, state", job.name, job.state, "it neither waits nor runs")
+    elif job.state in _WAITS and job.queue in closed:
+        places.note("job, queue", job.name, job.queue, "the queue is cordoned: what waits in it does not start")
+    else:
+        return True
+    return False
+
+
+def _gangs(
+    jobs: Iterable[ArmadaJob], stock: Stock, classes: Mapping[str, PriorityClass], default: str, places: Places
+) -> Iterator[ImportedGang]:
+    """Yield the jobs as gangs: those with one gangId together, and each other alone.
+
+    Within a queue the class's priority counts first, then the job's own, the lowest first, then the time.
+    """
+    parts: dict[tuple[str, str, bool, tuple[str, ...]], list[tuple[ArmadaJob, ImportedGang]]] = {}
+    for job in jobs:
+        if (part := _part(job, stock, classes, default, places)) is not None:
+            gang, runs = job.spec.part("annotations").text(_GANG) or f"job {job.name}", part.on is not None
+            parts.setdefault((job.queue, gang, runs, (part.on,) if part.on else ()), []).append((job, part))
+    for (_, gang, _, _), members in parts.items():
+        _complete(gang, members, places)
+    first = [min(_place(job) for job, _ in row) for row in parts.values()]
+    order = {place: at for at, place in enumerate(sorted(set(first)))}
+    for ((_, _, runs, _), row), name, place in zip(parts.items(), _names(parts), first, strict=True):
+        other: dict[str, Fraction] = {}
+        for _, each in row:
+            add(other, each.other)  # type: ignore[arg-type]
+        yield row[0][1]._replace(
+            name=name,
+            gpus=sum(each.gpus for _, each in row),
+            allowed=None if runs else _allowed([each.allowed or () for _, each in row]),
+            other=other,
+            preemptible=all(each.preemptible for _, each in row),
+            since=order[place],
+        )
+
+
+def _place(job: ArmadaJob) -> tuple[Fraction, int]:
+    return _number(job.spec, "priority"), job.since or job.spec.seconds("created")
+
+
+def _names(parts: Mapping[tuple[str, str, bool, tuple[str, ...]], list[tuple[ArmadaJob, Any]]]) -> list[str]:
+    """Return a name for each gang: a job's own, or the gang's, with queue, state and type where it stands twice."""
+    short = [row[0][0].name if len(row) == 1 else gang for (_, gang, _, _), row in parts.items()]
+    twice = {name for name in short if short.count(name) > 1} if len(set(short)) < len(short) else set()
+    return [
+        " ".join([queue, name, "runs" if runs else "waits", *on]) if name in twice else name
+        for name, (queue, _, runs, on) in zip(short, parts, strict=True)
+    ]
+
+
+def _complete(gang: str, members: Sequence[tuple[ArmadaJob, ImportedGang]], places: Places) -> None:
+    """Note where a gang has fewer jobs than it says, or jobs that may not run on the same types."""
+    said = members[0][0].spec.part("annotations").text(_MEMBERS)
+    if said and said != str(len(members)):
+        got = f"{len(members)} of {said} jobs"
+        places.note(f"job, annotation {_MEMBERS}", gang, got, "the others are in another state, or not given")
+    allowed = [part.allowed or () for _, part in members]
+    if not set(allowed[0]).intersection(*allowed):
+        why = "a gang has GPUs of one type here: those of its first job"
+        places.note("job, types of a gang", gang, allowed[-1], why)
+
+
+def _allowed(members: Sequence[Iterable[str]]) -> list[str]:
+    """Return the types on which all jobs of a gang may run; where there is none, those of the first."""
+    return [kind for kind in members[0] if all(kind in each for each in members)] or list(members[0])
+
+
+def _part(
+    job: ArmadaJob, stock: Stock, classes: Mapping[str, PriorityClass], default: str, places: Places
+) -> ImportedGang | None:
+    """Return what a job takes, as a gang of its own; None where it has no place in the market."""
+    pod = [*job.spec.parts("podSpecs"), job.spec.part("podSpec")][0]
+    whole = job.spec.part("schedulingResourceRequirements").amounts("requests") or pod_requests(pod)
+    wanted = {name: count for name, count in whole.items() if count and name in stock.types.values()}
+    gpus = sum(wanted.values(), _NONE)
+    rounded = -(-gpus.numerator // gpus.denominator)
+    if gpus != rounded:
+        places.note("job, GPUs", job.name, gpus, f"taken as {rounded}")
+    runs = job.state in _RUNS
+    asked = {**job.spec.part("requiredNodeLabels").value, **pod.part("nodeSelector").value}.get(stock.label)
+    allowed = tuple(
+        kind for kind, name in stock.types.items() if name in (wanted or stock.types.values()) and asked in (None, kind)
+    )
+    if runs and job.node in stock.type_of:
+        allowed = (stock.type_of[job.node],)
+    if runs and not gpus:
+        allowed = allowed[:1] or tuple(stock.types)[:1]
+    if not allowed or (runs and len(allowed) > 1):
+        why = "the type that it runs on is not known: give the nodes and the runs" if allowed else "no node has it"
+        places.note("job, GPU type", job.name, asked or job.node or "none", why)
+        return None
+    called = pod.text("priorityClassName") or default
+    if called not in classes:
+        why = "no such class is given: priority 0, not preemptible"
+        places.note("job, podSpec.priorityClassName", job.name, called or "none", why)
+    tier, preemptible, _ = classes.get(called, PriorityClass())
+    _place(job)  # refuses what is no priority
+    other = {name: whole[name] for name in stock.others if whole.get(name)}
+    return ImportedGang(job.name, job.queue, rounded, allowed, allowed[0] if runs else None, other, tier, preemptible)
+
+
+def _number(part: ObjectPart, key: str, blank: int = 0) -> Fraction:
+    """Return the number there, which is not negative."""
+    found, place = part.value.get(key, blank), f"{part.place}, {key}"
+    try:
+        return amount(found, place)
+    except BadInput as error:
+        remedy = "Give a number that is not negative, such as 1 or 0.5"
+        raise BadInput(f"got {shown(found)}", place=place, remedy=remedy) from error

@@ -1,14 +1,92 @@
-"""A change of entitlements as the Queue objects that Armada takes."""
+"""Armada's objects: which fields are read, and a change of entitlements as the Queues that Armada takes.
+
+Source: armadaproject/armada at 207cc9e0: pkg/api/submit.proto (Queue, Job, JobSubmitRequestItem), pkg/api/job.proto
+(JobDetails, JobRunDetails), internal/common/types/scheduling.go (PriorityClass), internal/scheduler/configuration
+(SchedulingConfig); Kubernetes, core/v1 (Node, PodSpec).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput, NotCapable
+from fairopt.importing.imported import BOOKKEEPING, TAKEN, both_owed
+from fairopt.importing.kubernetes import NODE, fields, pod_fields
 from fairopt.problem import Market
+
+_PLACING = "where on the nodes a pod may run is known by GPU type only"
+_RATES = "how many jobs are started in a cycle or a second is not modelled"
+_POOLS = "one pool is read: all nodes together"
+_MARKET = "scheduling by price is not modelled"
+
+
+def _pod(before: str) -> dict[str, str]:
+    """Return the fields of a PodSpec."""
+    return (
+        pod_fields(before, _PLACING)
+        | fields(TAKEN, "priorityClassName nodeSelector", before)
+        | fields("how long a job runs is not known", "activeDeadlineSeconds", before)
+    )
+
+
+#: Of a job, as it is submitted (JobSubmitRequestItem) and as it is kept (Job).
+_SPEC = (
+    fields(TAKEN, "priority requiredNodeLabels schedulingResourceRequirements created")
+    | fields(TAKEN, "armadaproject.io/gangId armadaproject.io/gangCardinality", "annotations.")
+    | {
+        "annotations.armadaproject.io/gangNodeUniformityLabel": "how near a gang's nodes are is not modelled",
+        "annotations.armadaproject.io/pool": _POOLS,
+        "annotations.armadaproject.io/priceBand": _MARKET,
+        "annotations.armadaproject.io/failFast": BOOKKEEPING,
+    }
+    | _pod("podSpec.")
+    | _pod("podSpecs[].")
+    | fields("several schedulers are not modelled", "scheduler")
+    | fields(BOOKKEEPING, "id clientId jobSetId queue namespace labels owner queueOwnershipUserGroups")
+    | fields(BOOKKEEPING, "compressedQueueOwnershipUserGroups ingress services k8sIngress k8sService")
+)
+FIELDS: Mapping[str, Mapping[str, str]] = {
+    "Queue": fields(TAKEN, "apiVersion kind name priorityFactor cordoned resourceLimitsByPriorityClassName")
+    | fields(BOOKKEEPING, "permissions userOwners groupOwners labels labelsDeprecated retryPolicies")
+    | {"resourceLimits": "Armada ignores it"},
+    "submitted job": _SPEC | fields(BOOKKEEPING, "externalJobUri"),
+    "job": fields(TAKEN, "jobId queue state submittedTs latestRunId")
+    | fields(TAKEN, "runId jobId node state", "jobRuns[].")
+    | {f"jobSpec.{name}": why for name, why in _SPEC.items()}
+    | fields(BOOKKEEPING, "jobset namespace cancelTs cancelReason cancelUser lastTransitionTs")
+    | fields(BOOKKEEPING, "cluster leasedTs pendingTs startedTs finishedTs ingressAddresses", "jobRuns[]."),
+    "scheduling": fields(TAKEN, "priorityClasses defaultPriorityClassName dominantResourceFairnessResourcesToConsider")
+    | fields(_POOLS, "pools maximumResourceFractionToScheduleByPool")
+    | fields(
+        _RATES,
+        "maximumResourceFractionToSchedule maximumSchedulingRate maximumSchedulingBurst maximumPerQueueSchedulingRate "
+        "maximumPerQueueSchedulingBurst maxQueueLookback",
+    )
+    | {"protectedFractionOfFairShare": "who is above his fair share is not stopped by the importer"}
+    | fields(_MARKET, "experimentalIndicativePricing experimentalIndicativeShare")
+    | fields(
+        BOOKKEEPING,
+        "supportedResourceTypes disableScheduling disableIndependentPoolFailures maxSchedulingDuration "
+        "enableAssertions enablePreferLargeJobOrdering respectNodePodLimits nodeIdLabel priorityClassNameOverride "
+        "maxJobSchedulingContextsPerExecutor maxRetries retryPolicy indexedResources indexedNodeLabels indexedTaints "
+        "executorTimeout maxUnacknowledgedJobsPerExecutor executorUpdateFrequency wellKnownNodeTypes",
+    ),
+    "priority class": fields(TAKEN, "priority preemptible maximumResourceFractionPerQueue")
+    | {
+        "maximumResourceFractionPerQueueByPool": _POOLS,
+        "awayNodeTypes": "running on nodes of other kinds at a lower priority is not modelled",
+    },
+    "Node": {**NODE}
+    | {
+        "spec.taints": _PLACING,
+        "status.capacity": "what is allocatable counts",
+        "status.conditions": "a node counts whatever its conditions",
+    },
+}
 
 
 def emit(before: Market, after: Market) -> str:
@@ -23,10 +101,7 @@ def emit(before: Market, after: Market) -> str:
 
     Source: armadaproject/armada at 207cc9e0, pkg/api/submit.proto (Queue), pkg/client/resource.go, example/queue.yaml.
     """
-    old, new = before.entitlements, after.entitlements
-    if old is None or new is None or old.nodes != new.nodes or old.columns != new.columns:
-        remedy = "Import both from the same cluster's files, or change one of them"
-        raise BadInput("not the same queues and types", place="the markets", remedy=remedy)
+    old, new = both_owed(before, after, "queues and types")
     yaml = library("yaml", "Armada's objects", "import")
     lines, made = [], []
     for node, name in enumerate(new.nodes):

@@ -1,4 +1,4 @@
-"""Documents of other tools: JSON and YAML, from files that nobody vouches for, within stated limits.
+"""Documents of other tools: JSON and YAML, from files that nobody vouches for, within stated limits, as objects.
 
 A file of up to `SMALL` bytes is read at once, with the line of what is wrong; a larger one is streamed.
 """
@@ -6,19 +6,23 @@ A file of up to `SMALL` bytes is read at once, with the line of what is wrong; a
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
 from fairopt.discovery import library
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.storage import AnyPath, naming, read_text
-from fairopt.problem.numbers import MOST_DIGITS, shown
+from fairopt.problem.numbers import MOST_DIGITS, exact, shown
 
 #: The largest file that is read, unless a caller says otherwise, in bytes.
 LARGEST = 2 * 1024**3
@@ -30,14 +34,94 @@ DEEPEST = 100
 PACKED = 200
 
 
-class Document(NamedTuple):
-    """An object of a document, and its place in the file."""
+class ObjectPart(NamedTuple):
+    """An object of a document, or a part of one, and where it stands; errors of all: `BadInput` that names the place.
+
+    >>> ObjectPart("queue a", {"spec": {"weight": 2}}).part("spec").whole("weight", 1)
+    2
+    """
 
     place: str
     value: Mapping[str, Any]
 
+    def _at(self, key: str) -> str:
+        return f"{self.place}, {key}"
 
-def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Document]:
+    def _of(self, key: str, kind: type | tuple[type, ...], blank: Any, wanted: str) -> Any:
+        found = self.value.get(key)
+        if found is None:
+            return blank
+        fits = isinstance(found, kind) and (kind is bool or not isinstance(found, bool))
+        if not fits:
+            raise BadInput(f"got {shown(found)}", place=self._at(key), remedy=f"Give {wanted}")
+        return found
+
+    def part(self, key: str) -> ObjectPart:
+        """Return the object there, an empty one where there is none."""
+        return ObjectPart(self._at(key), self._of(key, Mapping, {}, "an object of keys and values"))
+
+    def at(self, path: str) -> ObjectPart:
+        """Return the object at a dotted path, such as "metadata.labels"."""
+        found = self
+        for key in path.split("."):
+            found = found.part(key)
+        return found
+
+    def parts(self, key: str) -> list[ObjectPart]:
+        """Return the objects in the list there."""
+        found = self._of(key, list, [], "a list of objects")
+        for number, each in enumerate(found, start=1):
+            if not isinstance(each, Mapping):
+                raise BadInput(f"got {shown(each)}", place=f"{self._at(key)} {number}", remedy="Give an object")
+        return [ObjectPart(f"{self._at(key)} {number}", each) for number, each in enumerate(found, start=1)]
+
+    def text(self, key: str, blank: str = "") -> str:
+        """Return the text there."""
+        found: str = self._of(key, str, blank, "text")
+        return found
+
+    def flag(self, key: str, blank: bool) -> bool:
+        """Return the truth value there."""
+        return bool(self._of(key, bool, blank, "true or false"))
+
+    def whole(self, key: str, blank: int, *, least: int = 0) -> int:
+        """Return the integer there, at least ``least``."""
+        found = int(self._of(key, int, blank, "an integer"))
+        require(least <= found < 2**63, shown(found), self._at(key), f"Give an integer from {least}")
+        return found
+
+    def amounts(self, key: str) -> dict[str, Fraction]:
+        """Return the quantities there by resource."""
+        found = {name: quantity(each, f"{self._at(key)}, {name}") for name, each in self.part(key).value.items()}
+        for name, each in found.items():
+            if each < 0:
+                remedy = "Give a quantity that is not negative"
+                raise BadInput(f"got {shown(each)}", place=f"{self._at(key)}, {name}", remedy=remedy)
+        return found
+
+    def seconds(self, key: str) -> int:
+        """Return the time there in seconds since 1970; 0 where there is none."""
+        found = self.text(key)
+        try:
+            return int(datetime.fromisoformat(found).replace(tzinfo=UTC).timestamp()) if found else 0
+        except (ValueError, OverflowError) as error:
+            remedy = "Give a time such as 2026-08-01T09:30:00Z"
+            raise BadInput(f"got {shown(found)}", place=self._at(key), remedy=remedy) from error
+
+
+@contextmanager
+def in_files(paths: Sequence[AnyPath]) -> Iterator[None]:
+    """Say in every `BadInput` that is raised inside which file it is about, where its place begins with one."""
+    try:
+        yield
+    except BadInput as error:
+        for path in paths:
+            if not error.file and error.place.startswith(f"{path}: "):
+                error.file, error.place = str(path), error.place.removeprefix(f"{path}: ")
+        raise
+
+
+def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[ObjectPart]:
     """Yield the objects of a .json, .yaml or .yml file: those in the ``items`` of lists, and all others.
 
     Numbers are ints and Decimals. Errors: `BadInput` that names the file, the place, and what to do: for what cannot be
@@ -60,7 +144,7 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[Document]:
                 yield from _streamed(stream)
 
 
-def json_documents(text: str) -> Iterator[Document]:
+def json_documents(text: str) -> Iterator[ObjectPart]:
     """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
     yield from _flat([("", bounded(parse_json(text)))])
 
@@ -110,7 +194,7 @@ def _size(path: Path) -> int:
         raise
 
 
-def _flat(documents: Any) -> Iterator[Document]:
+def _flat(documents: Any) -> Iterator[ObjectPart]:
     for place, value in documents:
         if not isinstance(value, Mapping):
             remedy = "Give an object of keys and values, as kubectl get -o json prints"
@@ -120,7 +204,7 @@ def _flat(documents: Any) -> Iterator[Document]:
             before = f"{place}, " if place else ""
             yield from _flat((f"{before}item {number}", item) for number, item in enumerate(items, start=1))
         else:
-            yield Document(place or "the top level", value)
+            yield ObjectPart(place or "the top level", value)
 
 
 def bounded(value: Any) -> Any:
@@ -138,7 +222,7 @@ def bounded(value: Any) -> Any:
     raise BadInput(f"more than {DEEPEST} levels", place="the file", remedy="Give what kubectl prints, which has fewer")
 
 
-def _streamed(stream: IO[bytes]) -> Iterator[Document]:
+def _streamed(stream: IO[bytes]) -> Iterator[ObjectPart]:
     """Yield the objects in the list ``items``, one at a time."""
     ijson = library("ijson", "a file of more than 50 MB", "import")
     number = 0
@@ -220,3 +304,29 @@ def _made(node: Any, yaml: Any) -> Any:
     if node.tag not in _TEXTS:
         raise BadInput(f"the tag {shown(node.tag)}", place=place, remedy="Leave it out")
     return said
+
+
+#: Quantities of Kubernetes: 1500m CPU cores, 64Gi bytes, 2e3.
+_FORM = re.compile(r"(?a)([+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40}))([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3})?")
+_TIMES: Mapping[str, Fraction] = MappingProxyType(
+    {"": Fraction(1), "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000)}
+    | {name: Fraction(1000) ** power for power, name in enumerate("kMGTPE", start=1)}
+    | {f"{name}i": Fraction(1024) ** power for power, name in enumerate("KMGTPE", start=1)}
+)
+
+
+def quantity(value: object, place: str) -> Fraction:
+    """Return a Kubernetes quantity as an exact number; negative ones too.
+
+    Errors: `BadInput` with the place for what is none. Source: Kubernetes, apimachinery/pkg/api/resource/quantity.go.
+
+    >>> print(quantity("1500m", "cpu"), quantity("2Ki", "memory"), quantity(8, "gpu"))
+    3/2 2048 8
+    """
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return exact(value, place)
+    found = _FORM.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise BadInput(f"got {shown(value)}", place=place, remedy="Give a quantity such as 8, 1500m or 64Gi")
+    number, suffix = Fraction(found[1].rstrip(".")), found[2] or ""
+    return number * (_TIMES[suffix] if suffix in _TIMES else Fraction(10) ** int(suffix[1:]))

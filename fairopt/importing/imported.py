@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
+from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.program import Number
 
@@ -37,6 +40,62 @@ class Imported(NamedTuple):
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({})
 
 
+class ImportedGang(NamedTuple):
+    """What a user of another tool asks for, as `Gangs` has it: it runs ``on`` a type, or waits for one ``allowed``."""
+
+    name: str
+    user: str
+    gpus: Number
+    allowed: Sequence[str] | None
+    on: str | None
+    other: Mapping[str, Number]
+    tier: int = 0
+    preemptible: bool = True
+    since: Number = 0
+
+
+def gangs_of(
+    rows: Sequence[ImportedGang], users: Sequence[str], types: Sequence[str], resources: Iterable[str]
+) -> Gangs:
+    """Return gangs, with what they take of ``resources`` beside GPUs."""
+    columns = {name: [getattr(row, name) for row in rows] for name in ImportedGang._fields}
+    other = {each: [row.other.get(each, Fraction(0)) for row in rows] for each in resources}
+    named = {name: columns[name] for name in ("allowed", "on", "tier", "preemptible", "since")}
+    return Gangs.of(
+        columns["user"], columns["gpus"], users=users, types=types, names=columns["name"], **named, other=other
+    )
+
+
+def market_of(
+    owed: Entitlements,
+    capacity: Iterable[Number],
+    *,
+    weight: Sequence[Number] | None = None,
+    own: Mapping[str, str] | None = None,
+) -> Market:
+    """Return a market in which no speedup is known: any positive ones, or 0 but on the type that is ``own`` a user."""
+    runs = [[own is None or own[user] == each for each in owed.types] for user in owed.users]
+    return Market.of(
+        [[int(each) for each in row] for row in runs],
+        list(capacity),
+        weight=weight,
+        users=owed.users,
+        types=owed.types,
+        least=[[0] * len(row) for row in runs],
+        most=[[None if each else 0 for each in row] for row in runs],
+        entitlements=owed,
+    )
+
+
+def both_owed(before: Market, after: Market, what: str) -> tuple[Entitlements, Entitlements]:
+    """Return the entitlements of two markets of the same users and columns; ``what`` is what messages call these."""
+    old, new = before.entitlements, after.entitlements
+    if old is None or new is None or old.nodes != new.nodes or old.columns != new.columns:
+        remedy = "Import both from the same cluster's files, or change one of them"
+        raise BadInput(f"not the same {what}", place="the markets", remedy=remedy)
+    return old, new
+
+
 def read_with(importer: Callable[..., Any], paths: Sequence[AnyPath]) -> Imported:
     """Return what an importer makes of files, as `Imported` even where it returns only a problem.
 
@@ -50,3 +109,80 @@ def read_with(importer: Callable[..., Any], paths: Sequence[AnyPath]) -> Importe
     with naming(", ".join(map(str, paths))):
         found = importer(*paths)
     return found if isinstance(found, Imported) else Imported(found)
+
+
+# -- what has no place ---------------------------------------------------------------------------------------------
+#: In a table of fields: the importer reads it.
+TAKEN = ""
+UNKNOWN = "no field that is known here"
+BOOKKEEPING = "says nothing about who gets what"
+COUNTED = "counts what the objects themselves say"
+#: Reasons that need no line for each field.
+MINOR = (BOOKKEEPING, COUNTED)
+
+
+class Places:
+    """Collects what has no place: one entry for each kind of it, with a count and the first value.
+
+    >>> places = Places()
+    >>> places.of("Queue", "a", {"spec": {"weight": 2, "type": "x"}}, {"spec.weight": TAKEN})
+    >>> print(*places.unplaced)
+    Queue, spec.type: 'x' ('a'): no field that is known here
+    """
+
+    def __init__(self) -> None:
+        self._above: dict[int, tuple[Mapping[str, str], set[str]]] = {}
+        self._seen: dict[tuple[str, str], list[Any]] = {}
+
+    def note(self, where: str, name: str, value: object, why: str) -> None:
+        """Remember that ``value`` of the object ``name`` has no place; ``where`` is the kind of place."""
+        first = self._seen.setdefault((where, why), [name, value, 0])
+        first[2] += 1
+
+    def of(self, kind: str, name: str, value: Mapping[str, Any], known: Mapping[str, str]) -> None:
+        """Note the fields that ``known`` does not call `TAKEN`: it says by dotted path why one has no place."""
+        if id(known) not in self._above:  # the table is kept too, so that no other has its id
+            self._above[id(known)] = known, {path[:at] for path in known for at, sign in enumerate(path) if sign == "."}
+        above = self._above[id(known)][1]
+        for path, found in _fields(value, above):
+            why = known.get(path, UNKNOWN)
+            if why:
+                self.note(f"{kind}, {path}", name, found, why)
+
+    @property
+    def unplaced(self) -> tuple[Unplaced, ...]:
+        """What was noted by kind of object and reason, in the order in which it was found; minor reasons last."""
+        grouped: dict[tuple[str, str], list[tuple[str, Any]]] = {}
+        for (where, why), seen in self._seen.items():
+            kind, _, field = where.partition(", ")
+            grouped.setdefault(("all objects" if why in MINOR else kind, why), []).append((field, seen))
+        minor_last = sorted(grouped.items(), key=lambda each: each[0][1] in MINOR)
+        return tuple(_entry(kind, why, list(dict(fields).items())) for (kind, why), fields in minor_last)
+
+
+def _entry(kind: str, why: str, fields: Sequence[tuple[str, Any]]) -> Unplaced:
+    """Return what is said of the fields of one kind of object that have no place for the same reason."""
+    names = ", ".join(field for field, _ in fields if field)
+    name, value, _ = fields[0][1]
+    more = sum(seen[2] for _, seen in fields) - 1
+    said = f"{_short(value)} ({name!r})" + (f" and {more} more" if more else "")
+    return Unplaced(f"{kind}, {names}" if names else kind, f"{len(fields)} fields" if why in MINOR else said, why)
+
+
+def _fields(value: Mapping[str, Any], above: Iterable[str]) -> Iterable[tuple[str, Any]]:
+    """Yield the fields by dotted path, down to those that are not in ``above``; "[]" stands for the items of a list."""
+    stack: list[tuple[str, Any]] = [("", value)]
+    while stack:
+        path, found = stack.pop()
+        if isinstance(found, Mapping) and (not path or path in above):
+            stack += [(f"{path}.{key}" if path else str(key), each) for key, each in reversed(list(found.items()))]
+        elif isinstance(found, list) and f"{path}[]" in above:
+            stack += [(f"{path}[]", each) for each in reversed(found)]
+        elif found not in (None, "", [], {}):
+            yield path, found
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    text = repr(text) if isinstance(value, str) else text
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import Document, found_in
-from fairopt.importing.fields import ObjectPart, Places
-from fairopt.importing.imported import Imported
-from fairopt.importing.kai_objects import DEFAULT_POOL, FIELDS, GPUS, POOL, PRODUCT, QUEUE_PRIORITY, SNAPSHOT, UNITS
-from fairopt.importing.kai_pods import PodGang, Workloads
-from fairopt.importing.kai_snapshot import snapshot
-from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.importing import kai_objects as kai
+from fairopt.importing.documents import ObjectPart, found_in, in_files
+from fairopt.importing.imported import Imported, ImportedGang, Places, gangs_of, market_of
+from fairopt.importing.kai_objects import FIELDS, GPUS, UNITS, VERSIONS
+from fairopt.importing.kubernetes import Objects, add, objects, pod_requests
+from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import exact, shown
 from fairopt.program import INFINITY
 
-#: A snapshot's lists, and the kinds of what is in them. Source: pkg/scheduler/plugins/snapshot/snapshot.go.
-_LISTS: Mapping[str, str] = {
-    "pods": "Pod",
-    "nodes": "Node",
-    "queues": "Queue",
-    "podGroups": "PodGroup",
-    "bindRequests": "BindRequest",
-    "priorityClasses": "PriorityClass",
-}
-_GROUPS: Mapping[str, str] = {"Queue": "scheduling.run.ai/v2", "PodGroup": "scheduling.run.ai/v2alpha2"}
+_NONE = Fraction(0)
+_AMOUNTS = dict.fromkeys(("quota", "limit", "overQuotaWeight"), "")
+#: Source: pkg/scheduler/scheduler_util/scheduler_utils.go, CheckNodeConditionPredicate.
+_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
+#: Pods with which KAI reserves and scales; they take no part. Source: pkg/scheduler/conf/global_config.go.
+_UTILITIES = ("kai-resource-reservation", "scaling-pod")
+_MIG = "nvidia.com/mig-"
+_Amounts = dict[str, Fraction]
 
 
 class _Queue(NamedTuple):
@@ -45,12 +42,12 @@ class _Queue(NamedTuple):
     weight: Fraction
 
 
-class _Node(NamedTuple):
-    """A node that is ready: its pool, its GPUs' product, and what there is of each resource."""
+class _Pod(NamedTuple):
+    """A pod that runs or waits; ``part`` says of a part of a GPU that it is one."""
 
-    pool: str
-    product: str
-    there: Mapping[str, Fraction]
+    runs: bool
+    takes: _Amounts
+    part: bool
 
 
 def read(*paths: AnyPath, product: bool = False) -> Imported:
@@ -67,213 +64,119 @@ def read(*paths: AnyPath, product: bool = False) -> Imported:
     Source: pkg/apis/scheduling/v2 and v2alpha2, pkg/scheduler/cache/cluster_info/cluster_info.go and
     pkg/scheduler/plugins/proportion/proportion.go at d5bc503a; docs/plugins/snapshot.md.
     """
-    cluster = _Cluster()
+    places, params = Places(), {"scheduler": "kai-scheduler", "pool": kai.POOL}
+    kinds = {kind: (VERSIONS[kind].rpartition("/")[0], known) for kind, known in FIELDS.items()}
+    with naming(", ".join(map(str, paths))), in_files(paths):
+        found = objects(_documents(paths, params, places), kinds, places)
+        for part in (*found["Queue"].values(), *found["PodGroup"].values()):
+            version = VERSIONS[part.text("kind")]
+            require(part.text("apiVersion") == version, part.text("apiVersion"), part.place, f"Give {version}")
+        return _imported(found, params["pool"], params["scheduler"], product, places)
+
+
+def _documents(
+    paths: Sequence[AnyPath], params: dict[str, str], places: Places
+) -> Iterator[tuple[AnyPath, ObjectPart]]:
+    """Yield objects, also those in a snapshot's lists, each with its version; ``params`` get what a snapshot says."""
     for path in paths:
-        with naming(path):
-            for document in snapshot(path) if Path(path).suffix.lower() == ".zip" else found_in(path):
-                cluster.take(document)
-    with naming(", ".join(map(str, paths))):
-        return cluster.imported(product)
+        for part in kai.snapshot(path) if Path(path).suffix.lower() == ".zip" else found_in(path):
+            if "rawObjects" not in part.value:
+                yield path, _versioned(part, part.text("kind"))
+                continue
+            given = part.part("schedulerParams")
+            params["scheduler"] = given.text("schedulerName", params["scheduler"])
+            params["pool"] = given.part("partitionParams").text("NodePoolLabelKey", params["pool"])
+            rest = {key: value for key, value in part.value.items() if key != "rawObjects"}
+            places.of("snapshot", "the scheduler's", rest, kai.SNAPSHOT)
+            if given.value and not given.flag("fullHierarchyFairness", False):
+                why = "this scheduler takes all queues with a parent for siblings; here the tree stays as it is written"
+                places.note("snapshot, schedulerParams.fullHierarchyFairness", "the scheduler's", "off", why)
+            raw = part.part("rawObjects")
+            for key in raw.value:
+                yield from ((path, _versioned(each, kai.LISTS.get(key, key))) for each in raw.parts(key))
 
 
-class _Cluster:
-    """What was read so far."""
-
-    def __init__(self) -> None:
-        self.places = Places()
-        self.pool = POOL
-        self.queues: dict[str, _Queue] = {}
-        self.nodes: dict[str, _Node] = {}
-        self.workloads = Workloads(self.places)
-        self.declared: dict[str, dict[str, dict[str, Fraction]]] = {}
-
-    # -- reading ---------------------------------------------------------------------------------------------------
-    def take(self, document: Document) -> None:
-        """Read one document: an object, or a snapshot with lists of them."""
-        place, value = document
-        if "rawObjects" not in value:
-            kind = ObjectPart(place, value).text("kind")
-            require(bool(kind), "no kind", place, "Give objects with apiVersion, kind and metadata")
-            self._object(kind, place, value)
-            return
-        whole = ObjectPart(place, value)
-        self._snapshot(whole)
-        for key, found in whole.part("rawObjects").value.items():
-            for each in whole.part("rawObjects").parts(key) if found is not None else ():
-                self._object(_LISTS.get(key, key), each.place, each.value)
-
-    def _snapshot(self, whole: ObjectPart) -> None:
-        params = whole.part("schedulerParams")
-        self.workloads.scheduler = params.text("schedulerName", self.workloads.scheduler)
-        self.pool = params.part("partitionParams").text("NodePoolLabelKey", self.pool)
-        rest = {key: value for key, value in whole.value.items() if key != "rawObjects"}
-        self.places.of("snapshot", "the scheduler's", rest, SNAPSHOT)
-        if params.value and not params.flag("fullHierarchyFairness", False):
-            why = "this scheduler takes all queues with a parent for siblings; here the tree stays as it is written"
-            self.places.note("snapshot, schedulerParams.fullHierarchyFairness", "the scheduler's", "off", why)
-
-    def _object(self, kind: str, place: str, value: Mapping[str, Any]) -> None:
-        name = ObjectPart(place, value).part("metadata").text("name")
-        version = ObjectPart(place, value).text("apiVersion")
-        if kind not in FIELDS or (version and not version.startswith(_GROUPS.get(kind, "").partition("/")[0])):
-            self.places.note(f"objects of kind {kind}{f', {version}' if version else ''}", name, name, "not looked at")
-            return
-        require(bool(name), "no name", f"{place}, metadata, name", "Give each object its name")
-        require(version in ("", _GROUPS.get(kind, version)), version, f"{kind} {name!r}", f"Give {_GROUPS.get(kind)}")
-        self.places.of(kind, name, value, FIELDS[kind])
-        reader = {"Queue": self._queue, "Node": self._node}.get(kind)
-        part = ObjectPart(f"{kind} {name!r}", value)
-        if reader is not None:
-            reader(name, part)
-        else:
-            self.workloads.take(kind, name, part)
-
-    def _queue(self, name: str, queue: ObjectPart) -> None:
-        require(name not in self.queues, shown(name), "Queue, metadata, name", "Give each queue once")
-        spec, metadata = queue.part("spec"), queue.part("metadata")
-        resources = spec.part("resources")
-        parts = {resource: resources.part(resource) for resource in UNITS}
-        weights = {each: _quantity(part, "overQuotaWeight", 1, least=0) for each, part in parts.items() if part.value}
-        weight = weights.get("gpu", Fraction(0))
-        for resource, own in weights.items():
-            if own != weight:
-                why = "a queue has one weight here, that of its GPUs"
-                self.places.note(f"Queue, spec.resources.{resource}.overQuotaWeight", name, str(own), why)
-        for key, part in parts.items():
-            self.places.of(f"Queue, spec.resources.{key}", name, part.value, _AMOUNTS)
-        self.queues[name] = _Queue(
-            name,
-            metadata.seconds("creationTimestamp"),
-            metadata.part("labels").text(self.pool) or DEFAULT_POOL,
-            spec.text("parentQueue"),
-            spec.whole("priority", QUEUE_PRIORITY, least=-(2**31)),
-            {each: _quantity(part, "quota", UNITS[each]) for each, part in parts.items()},
-            {each: _quantity(part, "limit", UNITS[each]) for each, part in parts.items()},
-            weight,
-        )
-        status = queue.part("status")
-        self.declared[name] = {
-            key: status.amounts(key) for key in ("allocated", "requested", "allocatedNonPreemptible")
-        }
-
-    def _node(self, name: str, node: ObjectPart) -> None:
-        require(name not in self.nodes, shown(name), "Node, metadata, name", "Give each node once")
-        labels, status = node.part("metadata").part("labels"), node.part("status")
-        there = status.amounts("allocatable")
-        gpus = sum((there.get(each, Fraction(0)) for each in GPUS), Fraction(0))
-        require(gpus.denominator == 1, str(gpus), f"{node.place}, status, allocatable, GPUs", "Give a whole number")
-        for resource, found in there.items():
-            if resource.startswith("nvidia.com/mig-") and found:
-                why = "slices of GPUs are not counted"
-                self.places.note(f"Node, status.allocatable, {resource}", name, str(found), why)
-        unready = node.part("spec").flag("unschedulable", False) or any(
-            each.text("status") != ("True" if each.text("type") == "Ready" else "False")
-            for each in status.parts("conditions")
-            if each.text("type") in _CONDITIONS
-        )
-        if unready:
-            self.places.note("Node", name, f"{gpus} GPUs", "it is not ready, and KAI does not count it")
-            there, gpus = {}, Fraction(0)
-        amounts = {each: there.get(each, Fraction(0)) for each in ("cpu", "memory")} | {"gpu": gpus}
-        self.nodes[name] = _Node(labels.text(self.pool) or DEFAULT_POOL, labels.text(PRODUCT), amounts)
-
-    # -- putting it together ---------------------------------------------------------------------------------------
-    def imported(self, product: bool) -> Imported:
-        """Return the market, what has no place in it, and what the queues' status says."""
-        there = self._there()
-        called = self._called(there, product)
-        queues = self._placed(called)
-        above = {queue.parent for queue in queues if queue.parent}
-        leaves = [queue for queue in queues if queue.name not in above]
-        if not leaves:
-            remedy = (
-                "Add what kubectl get queues.scheduling.run.ai -o json prints, and nodes with the label of their pool"
-            )
-            raise BadInput("no queue in a node pool that has GPUs", place="queues and nodes", remedy=remedy)
-        held, fixed, asked, gangs = self.workloads.of({queue.name: called[queue.pool] for queue in leaves})
-        types, users = tuple(called.values()), [queue.name for queue in leaves]
-        own = {queue.name: called[queue.pool] for queue in queues}
-        named = {queue.name: queue for queue in queues}
-        market = Market.of(
-            [[int(own[name] == each) for each in types] for name in users],
-            [there[pool]["gpu"] for pool in called],
-            users=users,
-            types=types,
-            least=[[0] * len(types)] * len(users),
-            most=[[None if own[name] == each else 0 for each in types] for name in users],
-            entitlements=Entitlements.of(
-                users,
-                types,
-                group={queue.name: queue.parent for queue in queues if queue.parent},
-                groups=[queue.name for queue in queues if queue.name in above],
-                goods={Good(each, called[pool]): there[pool][each] for pool in called for each in ("cpu", "memory")},
-                guarantee={name: _row(queue.quota, own[name]) for name, queue in named.items()},
-                cap={
-                    name: dict.fromkeys([*types, *(f"{r}:{t}" for t in types for r in ("cpu", "memory"))], 0)
-                    | _row(queue.limit, own[name])
-                    for name, queue in named.items()
-                },
-                borrow_weight={queue.name: queue.weight for queue in queues},
-                tier={queue.name: queue.tier for queue in queues},
-                held={name: _row(row, own[name]) for name, row in held.items()},
-                fixed={name: _row(row, own[name]) for name, row in fixed.items()},
-                gangs=_gangs(gangs, users, types, own),
-            ),
-        )
-        stated = {name: _stated(said, own[name]) for name, said in self.declared.items() if name in named}
-        requested = _requested(asked, self.workloads.sliced, {queue.name: queue.parent for queue in queues}, own)
-        return Imported(market, self.places.unplaced, {name: said for name, said in stated.items() if said}, requested)
-
-    def _there(self) -> dict[str, dict[str, Fraction]]:
-        """Return how much each pool has of each resource, without what pods of other schedulers take."""
-        there: dict[str, dict[str, Fraction]] = {}
-        for node in self.nodes.values():
-            pool = there.setdefault(node.pool, dict.fromkeys(UNITS, Fraction(0)))
-            for resource, found in node.there.items():
-                pool[resource] += found
-        for name, taken in self.workloads.others:
-            if name in self.nodes and any(self.nodes[name].there.values()):
-                pool = there[self.nodes[name].pool]
-                pool.update({each: max(Fraction(0), pool[each] - found) for each, found in taken.items()})
-        return there
-
-    def _called(self, there: Mapping[str, Mapping[str, Fraction]], product: bool) -> dict[str, str]:
-        """Return the pools that have GPUs, and what their type is called."""
-        called = {pool: pool for pool, amounts in there.items() if amounts["gpu"] > 0}
-        for pool in called if product else ():
-            names = {each.product for each in self.nodes.values() if each.pool == pool and each.there["gpu"]}
-            if len(names) != 1 or names & (set(called.values()) | {""}):
-                remedy = "Leave product out: KAI counts all GPUs of a pool alike"
-                raise BadInput(f"{len(names)} products: {sorted(names)}", place=f"node pool {pool!r}", remedy=remedy)
-            called[pool] = names.pop()
-        return called
-
-    def _placed(self, called: Mapping[str, str]) -> list[_Queue]:
-        """Return the queues that take part, the eldest first."""
-        kept = []
-        for queue in sorted(self.queues.values(), key=lambda each: (each.created, each.name)):
-            at: _Queue | None = queue
-            seen: set[str] = set()
-            while at is not None and at.parent and at.name not in seen:
-                seen.add(at.name)
-                at = self.queues.get(at.parent)
-            if at is None:
-                self.places.note(
-                    "Queue, spec.parentQueue", queue.name, queue.parent, "no such queue: KAI leaves it out"
-                )
-            elif queue.pool not in called:
-                self.places.note("Queue", queue.name, queue.pool, "its node pool has no GPUs that are ready")
-            elif queue.parent and self.queues[queue.parent].pool != queue.pool:
-                remedy = f"A queue and the one above it have the same label {POOL}"
-                raise BadInput(f"got {queue.pool!r}", place=f"Queue {queue.name!r}, node pool", remedy=remedy)
-            else:
-                kept.append(queue)
-        return kept
+def _versioned(part: ObjectPart, kind: str) -> ObjectPart:
+    """Return an object with its kind and version, which a snapshot leaves out."""
+    version = part.text("apiVersion") or VERSIONS.get(kind, "")
+    return ObjectPart(part.place, {**part.value, "kind": kind, "apiVersion": version})
 
 
-_AMOUNTS = dict.fromkeys(("quota", "limit", "overQuotaWeight"), "")
-#: Source: pkg/scheduler/scheduler_util/scheduler_utils.go, CheckNodeConditionPredicate.
-_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
+def _imported(found: Objects, label: str, scheduler: str, product: bool, places: Places) -> Imported:
+    nodes = {name: _node(name, part, places) for name, part in found["Node"].items()}
+    pool_of = {name: _pool(part, label) for name, part in found["Node"].items()}
+    product_of = {name: part.at("metadata.labels").text(kai.PRODUCT) for name, part in found["Node"].items()}
+    pods, others = _pods(found, scheduler, places)
+    there: dict[str, _Amounts] = {}
+    for name, amounts in nodes.items():
+        add(there.setdefault(pool_of[name], dict.fromkeys(UNITS, _NONE)), amounts)
+    for name, taken in others:
+        if any(nodes.get(name, {}).values()):
+            left = there[pool_of[name]]
+            left.update({each: max(_NONE, left[each] - amount) for each, amount in taken.items()})
+    called = {pool: pool for pool, amounts in there.items() if amounts["gpu"] > 0}
+    for pool in called if product else ():
+        products = {product_of[name] for name, at in pool_of.items() if at == pool and nodes[name]["gpu"]}
+        if len(products) != 1 or products & (set(called.values()) | {""}):
+            remedy = "Leave product out: KAI counts all GPUs of a pool alike"
+            raise BadInput(f"{len(products)} products: {sorted(products)}", place=f"node pool {pool!r}", remedy=remedy)
+        called[pool] = products.pop()
+    queues = _placed([_queue(name, part, label, places) for name, part in found["Queue"].items()], called, places)
+    parents = {queue.name: queue.parent for queue in queues}
+    users = [name for name in parents if name not in parents.values()]
+    if not users:
+        remedy = "Add what kubectl get queues.scheduling.run.ai -o json prints, and nodes with the label of their pool"
+        raise BadInput("no queue in a node pool that has GPUs", place="queues and nodes", remedy=remedy)
+    types, own = tuple(called.values()), {queue.name: called[queue.pool] for queue in queues}
+    tables, sliced, gangs = _workloads(found, pods, {user: own[user] for user in users}, places)
+    held, fixed = ({name: _row(row, own[name]) for name, row in tables[key].items()} for key in ("held", "fixed"))
+    nothing = dict.fromkeys([*types, *(f"{r}:{t}" for t in types for r in ("cpu", "memory"))], 0)
+    owed = Entitlements.of(
+        users,
+        types,
+        group={name: parent for name, parent in parents.items() if parent},
+        groups=[name for name in parents if name in parents.values()],
+        goods={Good(each, called[pool]): there[pool][each] for pool in called for each in ("cpu", "memory")},
+        guarantee={queue.name: _row(queue.quota, own[queue.name]) for queue in queues},
+        cap={queue.name: nothing | _row(queue.limit, own[queue.name]) for queue in queues},
+        borrow_weight={queue.name: queue.weight for queue in queues},
+        tier={queue.name: queue.tier for queue in queues},
+        held=held,
+        fixed=fixed,
+        gangs=gangs_of(gangs, users, types, ("cpu", "memory")),
+    )
+    market = market_of(owed, [there[pool]["gpu"] for pool in called], own=own)
+    stated = {name: _stated(part.part("status"), own[name]) for name, part in found["Queue"].items() if name in own}
+    declared = {name: said for name, said in stated.items() if said}
+    return Imported(market, places.unplaced, declared, _requested(tables["asked"], sliced, parents, own))
+
+
+# -- queues and nodes ----------------------------------------------------------------------------------------------
+def _pool(part: ObjectPart, label: str) -> str:
+    return part.at("metadata.labels").text(label) or kai.DEFAULT_POOL
+
+
+def _queue(name: str, queue: ObjectPart, label: str, places: Places) -> _Queue:
+    spec, resources = queue.part("spec"), queue.at("spec.resources")
+    parts = {resource: resources.part(resource) for resource in UNITS}
+    weights = {each: _quantity(part, "overQuotaWeight", 1, least=0) for each, part in parts.items() if part.value}
+    weight = weights.get("gpu", _NONE)
+    for resource, own in weights.items():
+        if own != weight:
+            why = "a queue has one weight here, that of its GPUs"
+            places.note(f"Queue, spec.resources.{resource}.overQuotaWeight", name, str(own), why)
+    for key, part in parts.items():
+        places.of(f"Queue, spec.resources.{key}", name, part.value, _AMOUNTS)
+    return _Queue(
+        name,
+        queue.part("metadata").seconds("creationTimestamp"),
+        _pool(queue, label),
+        spec.text("parentQueue"),
+        spec.whole("priority", kai.QUEUE_PRIORITY, least=-(2**31)),
+        {each: _quantity(part, "quota", UNITS[each]) for each, part in parts.items()},
+        {each: _quantity(part, "limit", UNITS[each]) for each, part in parts.items()},
+        weight,
+    )
 
 
 def _quantity(part: ObjectPart, key: str, unit: Fraction | int, *, least: int = -1) -> Any:
@@ -285,57 +188,202 @@ def _quantity(part: ObjectPart, key: str, unit: Fraction | int, *, least: int = 
     return INFINITY if found == -1 else found * unit
 
 
+def _node(name: str, node: ObjectPart, places: Places) -> _Amounts:
+    """Return what a node has of each resource: nothing where it is not ready."""
+    status = node.part("status")
+    there = status.amounts("allocatable")
+    gpus = sum((there.get(each, _NONE) for each in GPUS), _NONE)
+    require(gpus.denominator == 1, str(gpus), f"{node.place}, status, allocatable, GPUs", "Give a whole number")
+    for resource, found in there.items():
+        if resource.startswith(_MIG) and found:
+            why = "slices of GPUs are not counted"
+            places.note(f"Node, status.allocatable, {resource}", name, str(found), why)
+    unready = node.part("spec").flag("unschedulable", False) or any(
+        each.text("status") != ("True" if each.text("type") == "Ready" else "False")
+        for each in status.parts("conditions")
+        if each.text("type") in _CONDITIONS
+    )
+    if unready:
+        places.note("Node", name, f"{gpus} GPUs", "it is not ready, and KAI does not count it")
+        return dict.fromkeys(UNITS, _NONE)
+    return {each: there.get(each, _NONE) for each in ("cpu", "memory")} | {"gpu": gpus}
+
+
+def _placed(queues: Sequence[_Queue], called: Mapping[str, str], places: Places) -> list[_Queue]:
+    """Return the queues that take part, the eldest first."""
+    known, kept = {queue.name: queue for queue in queues}, []
+    for queue in sorted(queues, key=lambda each: (each.created, each.name)):
+        at: _Queue | None = queue
+        seen: set[str] = set()
+        while at is not None and at.parent and at.name not in seen:
+            seen.add(at.name)
+            at = known.get(at.parent)
+        if at is None:
+            places.note("Queue, spec.parentQueue", queue.name, queue.parent, "no such queue: KAI leaves it out")
+        elif queue.pool not in called:
+            places.note("Queue", queue.name, queue.pool, "its node pool has no GPUs that are ready")
+        elif queue.parent and known[queue.parent].pool != queue.pool:
+            remedy = f"A queue and the one above it have the same label {kai.POOL}"
+            raise BadInput(f"got {queue.pool!r}", place=f"Queue {queue.name!r}, node pool", remedy=remedy)
+        else:
+            kept.append(queue)
+    return kept
+
+
 def _row(amounts: Mapping[str, Any], own: str) -> dict[str, Any]:
     """Return amounts by the names of columns: of the type ``own``, and of its goods."""
     return {own if resource == "gpu" else f"{resource}:{own}": found for resource, found in amounts.items()}
 
 
-def _stated(status: Mapping[str, Mapping[str, Fraction]], own: str) -> dict[str, Fraction]:
+def _stated(status: ObjectPart, own: str) -> _Amounts:
     """Return what a queue's status says, by what it is and the name of the column."""
-    found: dict[str, Fraction] = {}
-    for key, amounts in status.items():
-        row = _row({"gpu" if each in GPUS else each: amount for each, amount in amounts.items()}, own)
-        found |= {f"{key} {column}": amount for column, amount in row.items()}
+    found: _Amounts = {}
+    for key in ("allocated", "requested", "allocatedNonPreemptible"):
+        amounts = {"gpu" if each in GPUS else each: amount for each, amount in status.amounts(key).items()}
+        found |= {f"{key} {column}": amount for column, amount in _row(amounts, own).items()}
     return found
 
 
 def _requested(
-    asked: Mapping[str, Mapping[str, Fraction]],
-    sliced: Collection[str],
-    parents: Mapping[str, str],
-    own: Mapping[str, str],
-) -> dict[str, dict[str, Fraction]]:
+    asked: Mapping[str, _Amounts], sliced: set[str], parents: Mapping[str, str], own: Mapping[str, str]
+) -> dict[str, _Amounts]:
     """Return what the pods of each queue and of those below it ask for, those that run and parts of GPUs too.
 
     GPUs are left out where some are ``sliced``.
     """
-    found: dict[str, dict[str, Fraction]] = {}
+    found: dict[str, _Amounts] = {}
     uncounted = set()
     for queue in parents:
         at = queue
         while at:
-            row = found.setdefault(at, {})
             if queue in sliced:
                 uncounted.add(at)
-            for column, amount in _row(asked.get(queue, dict.fromkeys(UNITS, Fraction(0))), own[queue]).items():
-                row[f"requested {column}"] = row.get(f"requested {column}", Fraction(0)) + amount
+            row = _row(asked.get(queue, dict.fromkeys(UNITS, _NONE)), own[queue])
+            add(found.setdefault(at, {}), {f"requested {column}": amount for column, amount in row.items()})
             at = parents.get(at, "")
     for queue in uncounted:
         del found[queue][f"requested {own[queue]}"]
     return found
 
 
-def _gangs(gangs: list[PodGang], users: list[str], types: tuple[str, ...], own: Mapping[str, str]) -> Gangs:
-    return Gangs.of(
-        [gang.group.queue for gang in gangs],
-        [gang.takes["gpu"] for gang in gangs],
-        users=users,
-        types=types,
-        names=[gang.name for gang in gangs],
-        allowed=[[own[gang.group.queue]] for gang in gangs],
-        on=[own[gang.group.queue] if gang.runs else None for gang in gangs],
-        tier=[gang.group.tier for gang in gangs],
-        preemptible=[gang.group.preemptible for gang in gangs],
-        since=[gang.group.created for gang in gangs],
-        other={each: [gang.takes[each] for gang in gangs] for each in ("cpu", "memory")},
-    )
+# -- pod groups and pods -------------------------------------------------------------------------------------------
+def _workloads(
+    found: Objects,
+    pods: Mapping[str, list[_Pod]],
+    types: Mapping[str, str],
+    places: Places,
+) -> tuple[dict[str, dict[str, _Amounts]], set[str], list[ImportedGang]]:
+    """Return what each queue holds, the part of it that is fixed, what is asked; queues with slices; and the gangs.
+
+    ``types`` are the GPU types by queue; what is of no such queue has no place. Of slices nobody says how many GPUs
+    they are.
+    """
+    tiers = {name: part.whole("value", 0, least=-(2**31)) for name, part in found["PriorityClass"].items()}
+    usual = [name for name, part in found["PriorityClass"].items() if part.flag("globalDefault", False)]
+    default = tiers[usual[-1]] if usual else kai.GANG_PRIORITY
+    tables: dict[str, dict[str, _Amounts]] = {"held": {}, "fixed": {}, "asked": {}}
+    sliced: set[str] = set()
+    gangs: list[ImportedGang] = []
+    for name, part in found["PodGroup"].items():
+        spec, chosen = part.part("spec"), part.part("spec").text("priorityClassName")
+        queue, tier = spec.text("queue"), tiers.get(chosen, default)
+        if chosen and chosen not in tiers:
+            why = f"no such PriorityClass in the files: KAI and fairopt take {default}"
+            places.note("PodGroup, spec.priorityClassName", name, chosen, why)
+        said, place = spec.text("preemptibility"), f"{part.place}, spec, preemptibility"
+        known = ("", "preemptible", "non-preemptible")
+        require(said in known, shown(said), place, "Give preemptible or non-preemptible")
+        preemptible = tier < kai.KEPT_FROM if not said else said == "preemptible"
+        first, created = spec.whole("minMember", 1), part.part("metadata").seconds("creationTimestamp")
+        if queue not in types:
+            why = "no queue without queues below it, in a node pool with GPUs, is called so"
+            places.note("PodGroup, spec.queue", name, queue, why)
+            continue
+        for pod in pods[name]:
+            if pod.part and not pod.takes["gpu"]:
+                sliced.add(queue)
+            for key in ("asked", *(("held", *(() if preemptible else ("fixed",))) if pod.runs else ())):
+                add(tables[key].setdefault(queue, {}), pod.takes)
+        for number, together in enumerate(_together(name, queue, pods[name], first, places)):
+            takes: _Amounts = {}
+            for pod in together:
+                add(takes, pod.takes)
+            called, kind = f"{name}+{number}" if number else name, types[queue]
+            on = kind if together[0].runs else None
+            gangs.append(ImportedGang(called, queue, takes["gpu"], [kind], on, takes, tier, preemptible, created))
+    return tables, sliced, gangs
+
+
+def _together(name: str, queue: str, pods: list[_Pod], first: int, places: Places) -> Iterator[list[_Pod]]:
+    """Yield the pods of each gang of a group: its first pods together, and each of the others by itself."""
+    for runs in (True, False):
+        some = [pod for pod in pods if pod.runs is runs]
+        start, rest = some[:first], some[first:]
+        first -= len(start)
+        for together in ([start] if start else []) + [[pod] for pod in rest]:
+            if any(pod.part for pod in together):
+                why = "a part of a GPU is no gang of whole GPUs; what runs counts in what its queue holds"
+                places.note("PodGroup with parts of GPUs", name, queue, why)
+            else:
+                yield together
+
+
+def _pods(found: Objects, scheduler: str, places: Places) -> tuple[dict[str, list[_Pod]], list[tuple[str, _Amounts]]]:
+    """Return the pods of each pod group that take part; and what others' pods take, with their nodes."""
+    bound: dict[str, str] = {}
+    for part in found["BindRequest"].values():
+        spec, metadata = part.part("spec"), part.part("metadata")
+        if part.part("status").text("phase") in ("", "Pending"):
+            space, pod = metadata.text("namespace"), spec.text("podName", metadata.text("name"))
+            bound["/".join(filter(None, (space, pod)))] = spec.text("selectedNode")
+    members: dict[str, list[_Pod]] = {name: [] for name in found["PodGroup"]}
+    others = []
+    for name, part in found["Pod"].items():
+        spec, metadata = part.part("spec"), part.part("metadata")
+        phase, group = part.part("status").text("phase", "Pending"), metadata.part("annotations").text("pod-group-name")
+        node = spec.text("nodeName") or bound.get(name, "")
+        takes, portion = _takes(name, part, places)
+        if phase not in ("Pending", "Running"):
+            places.note("Pod, status.phase", name, phase, "it takes nothing")
+        elif spec.text("schedulerName", "default-scheduler") != scheduler:
+            if node and metadata.part("labels").text("app") not in _UTILITIES:
+                others.append((node, takes))
+        elif metadata.text("deletionTimestamp"):
+            places.note("Pod, metadata.deletionTimestamp", name, "set", "it ends: KAI does not count it as held")
+        elif not node and spec.parts("schedulingGates"):
+            places.note("Pod, spec.schedulingGates", name, "set", "it may not start: KAI does not count it")
+        elif not group:
+            places.note("Pod", name, "no annotation pod-group-name", "of no queue")
+        elif (owner := "/".join(filter(None, (metadata.text("namespace"), group)))) not in members:
+            places.note("Pod, pod-group-name", name, group, "no such pod group")
+        else:
+            members[owner].append(_Pod(bool(node) or phase == "Running", takes, portion))
+    return members, others
+
+
+def _takes(name: str, pod: ObjectPart, places: Places) -> tuple[_Amounts, bool]:
+    """Return what a pod asks for, and whether it asks for a part of a GPU.
+
+    Source: pod_info.go, getPodResourceRequest and updatePodAdditionalFields.
+    """
+    notes, whole = pod.at("metadata.annotations"), pod_requests(pod.part("spec"), limits=False)
+    takes = {each: whole.get(each, _NONE) for each in ("cpu", "memory")}
+    takes["gpu"], portion = sum((whole.get(each, _NONE) for each in GPUS), _NONE), False
+    if notes.text("gpu-fraction"):
+        share = exact(notes.text("gpu-fraction"), f"{notes.place}, gpu-fraction")
+        require(0 < share <= 1, str(share), f"{notes.place}, gpu-fraction", "Give more than 0 and at most 1")
+        several = exact(notes.text("gpu-fraction-num-devices") or 1, f"{notes.place}, gpu-fraction-num-devices")
+        require(several > 0, str(several), f"{notes.place}, gpu-fraction-num-devices", "Give 1 or more")
+        takes["gpu"], portion = share * several, share < 1
+    if "gpu-memory" in notes.value:
+        portion = True
+        why = "how much of a GPU that is depends on the node"
+        places.note("Pod, annotation gpu-memory", name, notes.text("gpu-memory"), why)
+    for resource, found in whole.items():
+        if resource.startswith(_MIG):
+            portion = True
+            places.note(f"Pod, {resource}", name, str(found), "slices of GPUs are not counted")
+        elif resource not in (*GPUS, "cpu", "memory"):
+            places.note(f"Pod, {resource}", name, str(found), "a resource that no queue counts")
+    require(portion or takes["gpu"].denominator == 1, str(takes["gpu"]), f"{pod.place}, GPUs", "Give whole GPUs")
+    return takes, portion

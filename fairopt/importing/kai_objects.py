@@ -1,16 +1,20 @@
-"""KAI Scheduler's objects: which fields are read, and queues written as the scheduler takes them."""
+"""KAI Scheduler's objects: which fields are read, the zip of its snapshots, and queues written as it takes them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import IO, Any
 
+from fairopt.discovery import library
 from fairopt.errors import BadInput
-from fairopt.importing.fields import BOOKKEEPING, OBJECT, TAKEN
+from fairopt.importing.documents import DEEPEST, SMALL, ObjectPart, bounded, json_documents, opened_zip
+from fairopt.importing.imported import BOOKKEEPING, TAKEN, both_owed
+from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, pod_fields
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import TOP
+from fairopt.problem.files.storage import AnyPath
 from fairopt.program import INFINITY
 
 #: A queue's resources: what a Queue counts in one unit is so many of ours (GPUs, cores, bytes).
@@ -24,96 +28,68 @@ PRODUCT = "nvidia.com/gpu.product"
 #: What counts as a GPU. Source: pkg/scheduler/api/resource_info, GPUResourceName and amdGpuResourceName.
 GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 
-_CONTAINER = (
-    "name image command args env envFrom ports volumeMounts volumeDevices imagePullPolicy securityContext "
-    "resources.limits resources.claims livenessProbe readinessProbe startupProbe lifecycle resizePolicy stdin "
-    "stdinOnce tty workingDir terminationMessagePath terminationMessagePolicy"
-)
 _WHERE = "where a gang may run is known by node pool only"
 _TIME = "how long a gang runs before it may be stopped is not modelled"
-_TOPOLOGY = "how near to each other its pods must be is not modelled"
-_STATE = "what the scheduler thought when it was written"
-
-
-_OBJECT = dict(OBJECT)
-
-
-def _fields(why: str, names: str, before: str = "") -> dict[str, str]:
-    return {f"{before}{name}": why for name in names.split()}
-
-
+_DEVICES = "GPUs of dynamic resource allocation are not counted"
+_MOVES = "moving gangs between nodes is not modelled"
 #: What is read of the objects, and why the rest is not. Sources: pkg/apis/scheduling/v2/queue_types.go, resources.go,
 #: status.go; v2alpha2/podgroup_types.go; v1alpha2/bindrequest_types.go; Kubernetes' core/v1 and scheduling/v1.
 FIELDS: Mapping[str, Mapping[str, str]] = {
-    "Queue": _OBJECT
-    | _fields(TAKEN, "metadata.creationTimestamp spec.parentQueue spec.priority")
-    | _fields(TAKEN, "gpu cpu memory", "spec.resources.")
-    | _fields(TAKEN, "status.allocated status.requested status.allocatedNonPreemptible")
-    | _fields(BOOKKEEPING, "spec.displayName status.childQueues")
-    | _fields(_TIME, "spec.preemptMinRuntime spec.reclaimMinRuntime")
-    | {"status.conditions": _STATE},
-    "PodGroup": _OBJECT
-    | _fields(TAKEN, "metadata.creationTimestamp spec.queue spec.minMember spec.priorityClassName spec.preemptibility")
-    | _fields("parts of a gang that start on their own are not modelled", "spec.minSubGroup spec.subGroups")
-    | _fields(_TIME, "spec.preemptionDelay spec.stalenessGracePeriod")
-    | _fields(BOOKKEEPING, "spec.markUnschedulable spec.schedulingBackoff")
-    | _fields(_STATE, "conditions schedulingConditions resourcesStatus", "status.")
-    | {"spec.topologyConstraint": _TOPOLOGY},
-    "Pod": _OBJECT
-    | _fields(TAKEN, "metadata.creationTimestamp metadata.deletionTimestamp spec.nodeName spec.schedulerName")
-    | _fields(TAKEN, "spec.schedulingGates spec.overhead status.phase")
-    | _fields(TAKEN, "spec.containers[].resources.requests spec.initContainers[].resources.requests")
-    | _fields(TAKEN, "spec.initContainers[].restartPolicy")
-    | _fields(_WHERE, "nodeSelector affinity tolerations topologySpreadConstraints runtimeClassName", "spec.")
-    | _fields("GPUs of dynamic resource allocation are not counted", "spec.resourceClaims")
-    | _fields("the pod group's priority counts", "spec.priority spec.priorityClassName spec.preemptionPolicy")
-    | {"spec.resources": "resources of a whole pod are not counted"}
-    | _fields(BOOKKEEPING, f"restartPolicy {_CONTAINER}", "spec.containers[].")
-    | _fields(BOOKKEEPING, _CONTAINER, "spec.initContainers[].")
-    | _fields(
+    "Queue": {**OBJECT}
+    | fields(TAKEN, "metadata.creationTimestamp spec.parentQueue spec.priority")
+    | fields(TAKEN, "gpu cpu memory", "spec.resources.")
+    | fields(TAKEN, "status.allocated status.requested status.allocatedNonPreemptible")
+    | fields(BOOKKEEPING, "spec.displayName status.childQueues")
+    | fields(_TIME, "spec.preemptMinRuntime spec.reclaimMinRuntime")
+    | {"status.conditions": "what the scheduler thought when it was written"},
+    "PodGroup": {**OBJECT}
+    | fields(TAKEN, "metadata.creationTimestamp spec.queue spec.minMember spec.priorityClassName spec.preemptibility")
+    | fields("parts of a gang that start on their own are not modelled", "spec.minSubGroup spec.subGroups")
+    | fields(_TIME, "spec.preemptionDelay spec.stalenessGracePeriod")
+    | fields(BOOKKEEPING, "spec.markUnschedulable spec.schedulingBackoff")
+    | fields("what the scheduler thought when it was written", "conditions schedulingConditions", "status.")
+    | {"status.resourcesStatus": "what the scheduler thought when it was written"}
+    | {"spec.topologyConstraint": "how near to each other its pods must be is not modelled"},
+    "Pod": {**OBJECT}
+    | pod_fields("spec.", _WHERE)
+    | fields(TAKEN, "metadata.creationTimestamp metadata.deletionTimestamp spec.nodeName spec.schedulerName")
+    | fields(TAKEN, "spec.schedulingGates status.phase")
+    | fields(_DEVICES, "spec.resourceClaims")
+    | fields(
         BOOKKEEPING,
-        "volumes restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds dnsPolicy dnsConfig "
-        "serviceAccountName serviceAccount automountServiceAccountToken securityContext imagePullSecrets hostname "
-        "hostNetwork hostPID hostIPC hostUsers subdomain hostAliases shareProcessNamespace enableServiceLinks "
-        "ephemeralContainers readinessGates os setHostnameAsFQDN",
+        "containers[].resources.claims initContainers[].resources.claims containers[].resources.limits "
+        "initContainers[].resources.limits containers[].restartPolicy",
         "spec.",
     )
-    | _fields(
+    | fields("the pod group's priority counts", "spec.priority spec.priorityClassName spec.preemptionPolicy")
+    | {"spec.resources": "resources of a whole pod are not counted", "spec.activeDeadlineSeconds": BOOKKEEPING}
+    | fields(
         BOOKKEEPING,
         "conditions message reason nominatedNodeName hostIP hostIPs podIP podIPs startTime containerStatuses "
         "initContainerStatuses ephemeralContainerStatuses qosClass resize resourceClaimStatuses observedGeneration",
         "status.",
     ),
-    "Node": _OBJECT
-    | _fields(TAKEN, "spec.unschedulable status.conditions status.allocatable")
-    | _fields(_WHERE, "spec.taints")
-    | _fields(BOOKKEEPING, "podCIDR podCIDRs providerID configSource externalID", "spec.")
-    | _fields(
-        BOOKKEEPING,
-        "addresses capacity config daemonEndpoints declaredFeatures features images nodeInfo phase runtimeHandlers "
-        "volumesAttached volumesInUse",
-        "status.",
-    ),
-    "PriorityClass": _OBJECT
-    | _fields(TAKEN, "value globalDefault")
-    | _fields(BOOKKEEPING, "description")
+    "Node": {**NODE} | {"spec.taints": _WHERE, "status.conditions": TAKEN},
     # whom a pod may stop is the queue's matter in KAI
-    | _fields(BOOKKEEPING, "preemptionPolicy"),
-    "BindRequest": _OBJECT
-    | _fields(TAKEN, "spec.podName spec.selectedNode status.phase")
-    | _fields("a pod that is being bound holds what it asks for", "receivedResourceType receivedGPU", "spec.")
-    | _fields(BOOKKEEPING, "selectedGPUGroups predictedNUMAZones backoffLimit", "spec.")
-    | _fields(
-        "GPUs of dynamic resource allocation are not counted",
-        "resourceClaimAllocations extendedResourceClaimAllocation",
-        "spec.",
-    )
-    | _fields(BOOKKEEPING, "reason failedAttempts", "status."),
+    "PriorityClass": {**OBJECT}
+    | fields(TAKEN, "value globalDefault")
+    | fields(BOOKKEEPING, "description preemptionPolicy"),
+    "BindRequest": {**OBJECT}
+    | fields(TAKEN, "spec.podName spec.selectedNode status.phase")
+    | fields("a pod that is being bound holds what it asks for", "receivedResourceType receivedGPU", "spec.")
+    | fields(BOOKKEEPING, "selectedGPUGroups predictedNUMAZones backoffLimit", "spec.")
+    | fields(_DEVICES, "spec.resourceClaimAllocations spec.extendedResourceClaimAllocation")
+    | fields(BOOKKEEPING, "reason failedAttempts", "status."),
+}
+#: The API version of each kind that is read.
+VERSIONS: Mapping[str, str] = {
+    **{"Queue": "scheduling.run.ai/v2", "PodGroup": "scheduling.run.ai/v2alpha2", "Pod": "v1", "Node": "v1"},
+    **{"BindRequest": "scheduling.run.ai/v1alpha2", "PriorityClass": "scheduling.k8s.io/v1"},
 }
 #: The same of a snapshot's other parts. Source: pkg/scheduler/conf/scheduler_conf.go.
 SNAPSHOT: Mapping[str, str] = (
-    _fields(TAKEN, "schedulerName partitionParams fullHierarchyFairness", "schedulerParams.")
-    | _fields(
+    fields(TAKEN, "schedulerName partitionParams fullHierarchyFairness", "schedulerParams.")
+    | fields(
         BOOKKEEPING,
         "numOfStatusRecordingWorkers schedulePeriod detailedFitErrors updatePodEvictionCondition queueLabelKey "
         "useSchedulingSignatures scheduleCSIStorage stuckInReleasingThreshold",
@@ -126,13 +102,22 @@ SNAPSHOT: Mapping[str, str] = (
         "config.tiers[].plugins[].name": BOOKKEEPING,
         "config.tiers[].plugins[].arguments": "give the rule kValue as k, relcaimerSaturationMultiplier as saturation",
         "config.usageDBConfig": "past usage is not in a snapshot; the rule takes it from the market's entitlements",
-        "schedulerParams.allowConsolidatingReclaim": "moving gangs between nodes is not modelled",
-        "schedulerParams.maxNumberConsolidationPreemptees": "moving gangs between nodes is not modelled",
+        "schedulerParams.allowConsolidatingReclaim": _MOVES,
+        "schedulerParams.maxNumberConsolidationPreemptees": _MOVES,
         "schedulerParams.restrictSchedulingNodes": "all nodes that are ready count",
         "schedulerParams.globalDefaultStalenessGracePeriod": _TIME,
         "discovery": BOOKKEEPING,
     }
 )
+#: A snapshot's lists, and the kinds of what is in them. Source: pkg/scheduler/plugins/snapshot/snapshot.go.
+LISTS: Mapping[str, str] = {
+    "pods": "Pod",
+    "nodes": "Node",
+    "queues": "Queue",
+    "podGroups": "PodGroup",
+    "bindRequests": "BindRequest",
+    "priorityClasses": "PriorityClass",
+}
 
 
 def emit(before: Market, after: Market) -> str:
@@ -144,16 +129,13 @@ def emit(before: Market, after: Market) -> str:
 
     Source: pkg/apis/scheduling/v2/queue_types.go, resources.go.
     """
-    old, new = before.entitlements, after.entitlements
-    if old is None or new is None or old.nodes != new.nodes or old.columns != new.columns:
-        remedy = "Import both from the same cluster's files, or change one of them"
-        raise BadInput("not the same queues and types", place="the markets", remedy=remedy)
+    _, new = both_owed(before, after, "queues and types")
     items = []
     for node, name in enumerate(new.nodes):
         objects = [_queue(market, node, name) for market in (before, after)]
         if objects[0] != objects[1]:
             items.append(objects[1])
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
+    return apply_list(items)
 
 
 def _queue(market: Market, node: int, name: str) -> dict[str, Any]:
@@ -190,3 +172,70 @@ def _number(value: Any, unit: Fraction) -> int | float:
         return -1
     found = Fraction(value) / unit
     return int(found) if found.denominator == 1 else float(found)
+
+
+# -- the zip that KAI answers to /get-snapshot, piece by piece where it is large
+#: What is yielded as one piece: an object in a list, or another part of the snapshot.
+_PIECE = re.compile(r"rawObjects\.(\w+)\.item|config|schedulerParams|discovery")
+#: Values in one object of a large snapshot; a node's or a pod's are some hundreds.
+LONGEST = 1_000_000
+
+
+def snapshot(path: AnyPath) -> Iterator[ObjectPart]:
+    """Yield a snapshot, or its pieces, each as a snapshot that has nothing else.
+
+    Errors: `BadInput` for what is no zip file, unpacks to too much, or has no snapshot.json.
+    """
+    with opened_zip(path) as (packed, entries):
+        chosen = [entry for entry in entries if entry.filename.rpartition("/")[2] == "snapshot.json"] or entries
+        if len(chosen) != 1:
+            remedy = "Give the zip that /get-snapshot answers, with snapshot.json in it"
+            raise BadInput(f"{len(chosen)} files and no snapshot.json", place="the zip file", remedy=remedy)
+        with packed.open(chosen[0]) as stream:
+            found = (
+                _pieces(stream) if chosen[0].file_size > SMALL else json_documents(_text(stream, chosen[0].filename))
+            )
+            yield from (ObjectPart(f"{chosen[0].filename}, {place}", value) for place, value in found)
+
+
+def _text(stream: IO[bytes], name: str) -> str:
+    try:
+        return stream.read(SMALL + 1).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"no UTF-8: {error}", place=name, remedy="The zip file is damaged") from error
+
+
+def _pieces(stream: IO[bytes]) -> Iterator[ObjectPart]:
+    ijson = library("ijson", "a snapshot of more than 50 MB", "import")
+    builder: Any = None
+    whole, number, count = "", 0, 0
+    try:
+        for prefix, event, value in ijson.parse(stream):
+            if prefix.count(".") > DEEPEST:
+                remedy = "Give what the scheduler answers, which has fewer"
+                raise BadInput(f"more than {DEEPEST} levels", place=f"object {number}", remedy=remedy)
+            if builder is None and event == "start_map" and _PIECE.fullmatch(prefix):
+                builder, whole, number, count = ijson.ObjectBuilder(), prefix, number + 1, 0
+            if builder is not None:
+                builder.event(event, value)
+                count += 1
+                if count > LONGEST:
+                    remedy = "Give what the scheduler answers, in which none is as large"
+                    raise BadInput(
+                        f"more than {LONGEST} values in one object", place=f"{whole} {number}", remedy=remedy
+                    )
+                if (prefix, event) == (whole, "end_map"):
+                    yield ObjectPart(f"{whole} {number}", _alone(whole, bounded(builder.value)))
+                    builder = None
+    except (ijson.JSONError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(
+            f"not JSON: {error}", place=f"after object {number}", remedy="Correct the syntax there"
+        ) from error
+    if not number:
+        raise BadInput("no rawObjects", place="the top level", remedy="Give what /get-snapshot answers")
+
+
+def _alone(prefix: str, value: Any) -> dict[str, Any]:
+    """Return a snapshot that has only one piece."""
+    found = re.match(r"rawObjects\.(\w+)", prefix)
+    return {"rawObjects": {found[1]: [value]}} if found else {prefix: value, "rawObjects": {}}

@@ -1,20 +1,121 @@
-"""Changed entitlements as Kueue's objects, for ``kubectl apply --server-side``."""
+"""Kueue's objects: which fields are read, and changed entitlements as objects for ``kubectl apply --server-side``.
+
+Source: kubernetes-sigs/kueue ff69552e, apis/kueue/v1beta2 and v1beta1, *_types.go; v1alpha1 Cohort of 9ea5869c;
+Kubernetes, api/core/v1/types.go (PodSpec, Node).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput, NotCapable
-from fairopt.numbers import in_full
+from fairopt.importing.imported import BOOKKEEPING, TAKEN
+from fairopt.importing.kubernetes import NODE, OBJECT, fields, pod_fields, written_quantity
 from fairopt.problem.entitled_rows import TOP, own_part
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.market import Market
 from fairopt.program import INFINITY, Array
 
-VERSION = "kueue.x-k8s.io/v1beta2"
+GROUP = "kueue.x-k8s.io"
+VERSION = f"{GROUP}/v1beta2"
+_STATUS = "the cluster's own report, which does not change who is owed what"
+_PLACING = "where pods lie inside a flavor: quotas are counted by flavor"
+_CHECKS = "admission checks are not modelled: every quota reservation counts as admitted"
+_INSIDE = "order among the LocalQueues of one ClusterQueue: they are one user here"
+_GATES = "gates are not modelled: every workload may preempt as its ClusterQueue may"
+_DEVICES = "devices by dynamic resource allocation are not counted"
+
+
+def _option(name: str) -> str:
+    return f"the policy kueue has it as its option {name}, for all ClusterQueues alike"
+
+
+_QUOTAS = (
+    {**OBJECT}
+    | fields(TAKEN, "coveredResources flavors[].name", "spec.resourceGroups[].")
+    | fields(TAKEN, "name nominalQuota borrowingLimit lendingLimit", "spec.resourceGroups[].flavors[].resources[].")
+    | fields(TAKEN, "spec.fairSharing.weight status.fairSharing.weightedShare")
+)
+_AFS = "status.fairSharing.admissionFairSharingStatus."
+_POD = "spec.podSets[].template.spec."
+#: By the kind of the object.
+KINDS: Mapping[str, Mapping[str, str]] = {
+    "ClusterQueue": _QUOTAS
+    | fields(TAKEN, "cohort cohortName stopPolicy", "spec.")
+    | fields(TAKEN, "pendingWorkloads reservingWorkloads admittedWorkloads", "status.")
+    | fields(TAKEN, "name resources[].name resources[].total resources[].borrowed", "status.flavorsUsage[].")
+    | fields(TAKEN, "name resources[].name resources[].total resources[].borrowed", "status.flavorsReservation[].")
+    | fields(_STATUS, "conditions pendingWorkloadsStatus", "status.")
+    | fields(_CHECKS, "admissionChecks admissionChecksStrategy.admissionChecks", "spec.")
+    | {
+        "spec.queueingStrategy": _option("queueing"),
+        "spec.namespaceSelector": "namespaces are not in the file: pending workloads are taken as selected",
+        "spec.flavorFungibility.whenCanBorrow": _option("when_can_borrow"),
+        "spec.flavorFungibility.whenCanPreempt": _option("when_can_preempt"),
+        "spec.flavorFungibility.preference": _option("preference"),
+        "spec.preemption.reclaimWithinCohort": _option("reclaim_within_cohort"),
+        "spec.preemption.withinClusterQueue": _option("within_cluster_queue"),
+        "spec.preemption.borrowWithinCohort.policy": _option("borrow_within_cohort"),
+        "spec.preemption.borrowWithinCohort.maxPriorityThreshold": _option("max_priority_threshold"),
+        "spec.admissionScope.admissionMode": _INSIDE,
+        "spec.concurrentAdmissionPolicy": "running variants of one workload on several flavors is not modelled",
+    }
+    | fields(_INSIDE, "consumedResources lastUpdate", _AFS),
+    "Cohort": _QUOTAS | fields(TAKEN, "spec.parent spec.parentName"),
+    "LocalQueue": {**OBJECT}
+    | fields(TAKEN, "spec.clusterQueue spec.stopPolicy")
+    | fields(_INSIDE, "spec.fairSharing.weight status.fairSharing.weightedShare")
+    | {_AFS + "consumedResources": TAKEN, _AFS + "lastUpdate": "the decayed usage is taken as of now"}
+    | fields(BOOKKEEPING, "conditions pendingWorkloads reservingWorkloads admittedWorkloads", "status.")
+    | fields(BOOKKEEPING, "flavorsReservation flavorsUsage flavorUsage flavors", "status."),
+    "ResourceFlavor": {**OBJECT, "spec.nodeLabels": TAKEN, "spec.topologyName": _PLACING}
+    | fields(TAKEN, "key value effect", "spec.nodeTaints[].")
+    | fields(TAKEN, "key operator value effect", "spec.tolerations[].")
+    | fields(BOOKKEEPING, "spec.nodeTaints[].timeAdded spec.tolerations[].tolerationSeconds"),
+    "Workload": {**OBJECT, "metadata.creationTimestamp": TAKEN}
+    | fields(TAKEN, "queueName priority active podSets[].name podSets[].count", "spec.")
+    | fields("the number in spec.priority is what counts", "Ref Name Source", "spec.priorityClass")
+    | {
+        "spec.maximumExecutionTimeSeconds": "when a workload ends is not asked",
+        "spec.preemptionGates": _GATES,
+        "spec.podSets[].minCount": "partial admission is not modelled: a gang has all of its pods",
+        "spec.podSets[].topologyRequest": _PLACING,
+        "spec.podSets[].template.metadata": BOOKKEEPING,
+    }
+    | {
+        name: why
+        for name, why in pod_fields(_POD, BOOKKEEPING).items()
+        if name not in (_POD + "affinity", _POD + "tolerations")
+    }
+    | fields(_DEVICES, "resourceClaims containers[].resources.claims initContainers[].resources.claims", _POD)
+    | fields(TAKEN, "nodeSelector resources.requests resources.limits", _POD)
+    | fields(TAKEN, "requiredDuringSchedulingIgnoredDuringExecution", _POD + "affinity.nodeAffinity.")
+    | fields(TAKEN, "key operator value effect", _POD + "tolerations[].")
+    | fields(BOOKKEEPING, "tolerations[].tolerationSeconds affinity.podAffinity affinity.podAntiAffinity", _POD)
+    | fields(BOOKKEEPING, "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution", _POD)
+    | fields(BOOKKEEPING, "activeDeadlineSeconds nodeName priorityClassName priority preemptionPolicy", _POD)
+    | fields(BOOKKEEPING, "schedulingGates workloadRef", _POD)
+    | fields(TAKEN, "type status", "status.conditions[].")
+    | fields(BOOKKEEPING, "reason message lastTransitionTime observedGeneration", "status.conditions[].")
+    | fields(TAKEN, "clusterQueue podSetAssignments[].name podSetAssignments[].flavors", "status.admission.")
+    | fields(TAKEN, "resourceUsage count", "status.admission.podSetAssignments[].")
+    | fields(_PLACING, "topologyAssignment delayedTopologyRequest", "status.admission.podSetAssignments[].")
+    | fields(TAKEN, "resourceRequests[].name resourceRequests[].resources", "status.")
+    | fields(TAKEN, "reclaimablePods[].name reclaimablePods[].count", "status.")
+    | fields("other clusters are not in the file", "status.nominatedClusterNames status.clusterName")
+    | {
+        "status.admissionChecks": _CHECKS,
+        "status.requeueState": "waiting before it is queued again is not modelled",
+        "status.preemptionGates": _GATES,
+        "status.unhealthyNodes": _PLACING,
+    }
+    | fields(_STATUS, "accumulatedPastExecutionTimeSeconds accumulatedPastExexcutionTimeSeconds", "status.")
+    | {"status.schedulingStats": _STATUS},
+    "Node": {**NODE, "metadata.labels": TAKEN, "spec.taints": BOOKKEEPING},
+}
 
 
 def emit(before: Market, after: Market, resource: str = "nvidia.com/gpu") -> str:
@@ -88,7 +189,7 @@ def _object(owed: Entitlements, node: int, own: Array, resource: str) -> dict[st
     spec: dict[str, Any] = {}
     if parent != TOP:
         spec["cohortName" if user else "parentName"] = _called(owed.nodes[parent])
-    spec["fairSharing"] = {"weight": _number(owed.borrow_weight[node])}
+    spec["fairSharing"] = {"weight": written_quantity(owed.borrow_weight[node])}
     spec["resourceGroups"] = list(_groups(owed, node, own, resource))
     kind = "ClusterQueue" if user else "Cohort"
     return {"apiVersion": VERSION, "kind": kind, "metadata": {"name": name if user else _called(name)}, "spec": spec}
@@ -122,13 +223,6 @@ def _groups(owed: Entitlements, node: int, own: Array, resource: str) -> Iterabl
 def _quota(owed: Entitlements, node: int, at: int | None, name: str, own: Any) -> dict[str, Any]:
     if at is None:
         return {"name": name, "nominalQuota": "0", "borrowingLimit": "0"}
-    quota = {"name": name, "nominalQuota": _number(own[at])}
+    quota = {"name": name, "nominalQuota": written_quantity(own[at])}
     limits = {"borrowingLimit": _limit(owed, node, at), "lendingLimit": _lending(owed, node, at)}
-    return quota | {key: _number(limit) for key, limit in limits.items() if limit is not None}
-
-
-def _number(value: Fraction) -> str:
-    """Return a quantity: whole, or in thousandths. Errors: `NotCapable` for what neither can say."""
-    if value == INFINITY or value < 0 or (value * 1000).denominator != 1:
-        raise NotCapable(f"a quota of {value} is no quantity: Kueue's are multiples of 1/1000")
-    return in_full(value) if value.denominator == 1 else f"{in_full(value * 1000)}m"
+    return quota | {key: written_quantity(limit) for key, limit in limits.items() if limit is not None}

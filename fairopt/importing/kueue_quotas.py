@@ -1,4 +1,4 @@
-"""Quotas of Kueue's ClusterQueues and Cohorts, and what their status declares."""
+"""Quotas of Kueue's ClusterQueues and Cohorts: which flavors are GPU types, and what their status declares."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.fields import ObjectPart
-from fairopt.importing.quantities import quantity
+from fairopt.importing.documents import ObjectPart, quantity
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.numbers import shown
 
@@ -62,24 +61,23 @@ def read_owner(part: ObjectPart) -> QuotaOwner:
                 remedy = "List it in coveredResources of its group"
                 require(known, shown(good.resource), f"{own.place}, name", remedy)
                 keys = ("nominalQuota", "borrowingLimit", "lendingLimit")
-                nominal, *limits = (counted(good.resource, _quantity(own, key)) for key in keys)
+                nominal, *limits = (in_units(good.resource, _quantity(own, key)) for key in keys)
                 quotas[good] = Quota(nominal or Fraction(0), *limits)
-    declared: dict[str, Any] = {}
-    share = status.part("fairSharing").value.get("weightedShare")
-    if share is not None:
-        declared["weightedShare"] = status.part("fairSharing").whole("weightedShare", 0)
-    for key in ("pendingWorkloads", "reservingWorkloads", "admittedWorkloads"):
-        if key in status.value:
-            declared[key] = status.whole(key, 0)
+    sharing = status.part("fairSharing")
+    declared: dict[str, Any] = {
+        key: part.whole(key, 0)
+        for part, key in [(sharing, "weightedShare")] * (sharing.value.get("weightedShare") is not None)
+        + [(status, f"{each}Workloads") for each in ("pending", "reserving", "admitted")]
+        if key in part.value
+    }
     reserved: dict[Good, Fraction] = {}
     for key in ("flavorsUsage", "flavorsReservation"):
         for flavor in status.parts(key):
             for own in flavor.parts("resources"):
                 good = Good(_named(own), _named(flavor))
-                total = _quantity(own, "total") or Fraction(0)
-                declared[f"{key} {good} total"] = total
-                declared[f"{key} {good} borrowed"] = _quantity(own, "borrowed") or Fraction(0)
-                reserved[good] = total
+                reserved[good] = _quantity(own, "total") or Fraction(0)
+                declared |= {f"{key} {good} total": reserved[good]}
+                declared |= {f"{key} {good} borrowed": _quantity(own, "borrowed") or Fraction(0)}
     weight = _quantity(spec.part("fairSharing"), "weight")
     policy = spec.text("stopPolicy", "None")
     return QuotaOwner(
@@ -108,12 +106,12 @@ def _quantity(part: ObjectPart, key: str) -> Fraction | None:
     return number
 
 
-def counted(resource: str, amount: Fraction | None) -> Fraction | None:
+def in_units(resource: str, amount: Fraction | None) -> Fraction | None:
     """Return an amount as Kueue counts it: CPU in thousandths, all else in whole units, rounded up.
 
     Source: Kueue, pkg/resources/requests.go, ResourceValue; Kubernetes, Quantity.Value, which rounds up.
 
-    >>> print(counted("nvidia.com/gpu", Fraction("1.5")), counted("cpu", Fraction("1.5")))
+    >>> print(in_units("nvidia.com/gpu", Fraction("1.5")), in_units("cpu", Fraction("1.5")))
     2 3/2
     """
     unit = 1000 if resource == "cpu" else 1

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.fields import ObjectPart
-from fairopt.importing.kueue_quotas import counted
+from fairopt.importing.documents import ObjectPart
+from fairopt.importing.imported import ImportedGang, Places
+from fairopt.importing.kubernetes import add, pod_requests
+from fairopt.importing.kueue_quotas import FlavorColumns, QuotaOwner, in_units
+from fairopt.numbers import in_full
+from fairopt.problem.entitled_rows import Good
 from fairopt.problem.numbers import MOST_GPUS, shown
 
 Amounts = dict[str, Fraction]
-
-
-class Flavor(NamedTuple):
-    """A ResourceFlavor: the labels and taints of its nodes, and what it tolerates itself."""
-
-    labels: Mapping[str, Any]
-    taints: Sequence[Mapping[str, Any]]
-    tolerations: Sequence[Mapping[str, Any]]
+#: Which workloads count: those with quota, and of them those that were let run.
+_RESERVING, _ADMITTED = (("reservingWorkloads", "flavorsReservation"), ("admittedWorkloads", "flavorsUsage"))
 
 
 class PodSet(NamedTuple):
@@ -31,33 +29,12 @@ class PodSet(NamedTuple):
     flavors: Mapping[str, str]
     pod: ObjectPart
 
-    def fits(self, flavor: Flavor) -> bool:
-        """Return whether the pods may run on nodes of a flavor.
-
-        Source: flavorassigner.go, checkFlavorForPodSets and flavorSelector: only labels that the flavor has count.
-        """
-        tolerated = [*(each.value for each in self.pod.parts("tolerations")), *flavor.tolerations]
-        hard = [taint for taint in flavor.taints if taint.get("effect") in ("NoSchedule", "NoExecute")]
-        if not all(any(_tolerates(each, taint) for each in tolerated) for taint in hard):
-            return False
-        selector = self.pod.part("nodeSelector").value
-        if any(flavor.labels.get(key) != value for key, value in selector.items() if key in flavor.labels):
-            return False
-        required = self.pod.part("affinity").part("nodeAffinity").part("requiredDuringSchedulingIgnoredDuringExecution")
-        terms = []
-        for term in required.parts("nodeSelectorTerms"):
-            about = [each for each in term.parts("matchExpressions") if each.text("key") in flavor.labels]
-            if not about:
-                return True  # such a term matches every node
-            terms.append(about)
-        return not terms or any(all(_matches(each, flavor.labels) for each in term) for term in terms)
-
 
 class ReadWorkload(NamedTuple):
     """A Workload: whose it is, what it takes and where it is; ``let_run``: no admission check holds it any more."""
 
     name: str
-    local_queue: tuple[str, str]
+    local_queue: str
     admitted: str
     priority: int
     since: int
@@ -65,23 +42,43 @@ class ReadWorkload(NamedTuple):
     let_run: bool = True
 
 
-def read_workload(part: ObjectPart) -> ReadWorkload | str:
-    """Return a Workload, or why it neither runs nor waits. Errors: `BadInput` that names the place."""
-    metadata, spec, status = part.part("metadata"), part.part("spec"), part.part("status")
-    if any(each.text("type") == "Finished" and each.text("status") == "True" for each in status.parts("conditions")):
-        return "it is finished"
-    admission = status.part("admission")
-    assigned = {each.text("name", "main"): each for each in admission.parts("podSetAssignments")}
-    admitted = admission.text("clusterQueue")
-    if not admitted and not spec.flag("active", True):
-        return "it is deactivated, and not queued"
+# -- reading -------------------------------------------------------------------------------------------------------
+def read_workloads(found: Mapping[str, ObjectPart], places: Places) -> list[ReadWorkload]:
+    """Return the Workloads that run or wait; others are noted. Errors: `BadInput` that names the place."""
+    works = []
+    for name, part in found.items():
+        spec, status = part.part("spec"), part.part("status")
+        conditions = {each.text("type"): each.text("status") for each in status.parts("conditions")}
+        admitted = status.part("admission").text("clusterQueue")
+        if conditions.get("Finished") == "True":
+            places.note("Workload", name, "not taken over", "it is finished")
+        elif not admitted and not spec.flag("active", True):
+            places.note("Workload", name, "not taken over", "it is deactivated, and not queued")
+        else:
+            space, queue = part.part("metadata").text("namespace"), spec.text("queueName")
+            works.append(
+                ReadWorkload(
+                    name,
+                    f"{space}/{queue}".lstrip("/"),
+                    admitted,
+                    spec.whole("priority", 0, least=-(2**31)),
+                    part.part("metadata").seconds("creationTimestamp"),
+                    tuple(_pod_sets(spec, status, admitted)),
+                    conditions.get("Admitted", "True") == "True",
+                )
+            )
+    return works
+
+
+def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[PodSet]:
+    assigned = {each.text("name", "main"): each for each in status.part("admission").parts("podSetAssignments")}
     done = {each.text("name", "main"): each.whole("count", 0) for each in status.parts("reclaimablePods")}
     told = {each.text("name", "main"): each.amounts("resources") for each in status.parts("resourceRequests")}
-    found = []
     for each in spec.parts("podSets"):
         name, count = each.text("name", "main"), each.whole("count", 1)
         left = max(0, count - done.get(name, 0))
-        pod = each.part("template").part("spec")
+        pod = each.at("template.spec")
+        flavors: Mapping[str, Any] = {}
         if admitted:
             # pkg/workload/workload.go, totalRequestsFromAdmission: pods that are done give their part back
             own = assigned.get(name, ObjectPart(each.place, {}))
@@ -90,67 +87,168 @@ def read_workload(part: ObjectPart) -> ReadWorkload | str:
             for resource, flavor in flavors.items():
                 require(isinstance(flavor, str), shown(flavor), f"{own.place}, flavors, {resource}", "Give a name")
         elif name in told:
-            amounts, flavors, count = told[name], {}, left
+            amounts, count = told[name], left
         else:
-            takes = {key: counted(key, value) or Fraction(0) for key, value in _pod_requests(pod).items()}
-            amounts, flavors = {key: value * left for key, value in takes.items()}, {}
-            amounts["pods"] = Fraction(left)
-            count = left
+            takes = pod_requests(pod)
+            own = pod.part("resources")  # of the whole pod
+            takes |= own.amounts("limits") | own.amounts("requests")
+            amounts = {key: (in_units(key, value) or Fraction(0)) * left for key, value in takes.items()}
+            amounts["pods"], count = Fraction(left), left
         if left < count:
             amounts = {resource: amount / count * left for resource, amount in amounts.items()}
-        found.append(PodSet(name, amounts, flavors, pod))
-    namespace = metadata.text("namespace")
-    return ReadWorkload(
-        f"{namespace}/{metadata.text('name')}".lstrip("/"),
-        (namespace, spec.text("queueName")),
-        admitted,
-        spec.whole("priority", 0, least=-(2**31)),
-        metadata.seconds("creationTimestamp"),
-        tuple(found),
-        all(each.text("status") == "True" for each in status.parts("conditions") if each.text("type") == "Admitted"),
-    )
+        yield PodSet(name, amounts, flavors, pod)
 
 
-def _pod_requests(pod: ObjectPart) -> Amounts:
-    """Return what one pod takes: its containers together, or its largest init container, and its overhead.
+def counted(
+    queues: Mapping[str, QuotaOwner], works: Sequence[ReadWorkload], local: Mapping[str, tuple[str, str]]
+) -> dict[str, Amounts]:
+    """Return by ClusterQueue how many workloads wait, have quota and were let run, and what those take by flavor.
 
-    Source: Kubernetes, component-helpers/resource/helpers.go, PodRequests; a limit stands in for a missing request.
+    ``local``: the ClusterQueue of each LocalQueue, first. Source: kubernetes-sigs/kueue ff69552e,
+    pkg/cache/scheduler/clusterqueue.go, getUsage: without a Cohort nothing is borrowed.
     """
-    total: Amounts = {}
-    for each in pod.parts("containers"):
-        _add(total, _requests(each))
-    peak: Amounts = {}
-    beside: Amounts = {}
-    for each in pod.parts("initContainers"):
-        own = _requests(each)
-        if each.text("restartPolicy") == "Always":  # it runs on beside the containers
-            _add(beside, own)
-            own = {}
-        for resource in {*own, *beside}:
-            at_once = own.get(resource, Fraction(0)) + beside.get(resource, Fraction(0))
-            peak[resource] = max(peak.get(resource, Fraction(0)), at_once)
-    _add(total, beside)
-    total = {key: max(total.get(key, Fraction(0)), peak.get(key, Fraction(0))) for key in (*total, *peak)}
-    total |= _requests(pod)
-    _add(total, pod.amounts("overhead"))
-    return total
+    found: dict[str, Amounts] = {
+        name: dict.fromkeys(owner.declared.keys() - {"weightedShare"}, Fraction(0)) for name, owner in queues.items()
+    }
+    for work in works:
+        if not work.admitted:
+            add(found.get(local.get(work.local_queue, ("", ""))[0], {}), {"pendingWorkloads": Fraction(1)})
+        row = found.get(work.admitted, {})
+        for count, usage in (_RESERVING, _ADMITTED)[: (1 + work.let_run) if work.admitted else 0]:
+            add(row, {count: Fraction(1)})
+            for pods in work.pod_sets:
+                for resource, flavor in pods.flavors.items():
+                    amount = pods.amounts.get(resource, Fraction(0))
+                    add(row, {f"{usage} {Good(resource, flavor)} total": amount})
+    for name, owner in queues.items():
+        for good, quota in owner.quotas.items():
+            for _, usage in (_RESERVING, _ADMITTED):
+                total = found[name].get(f"{usage} {good} total", Fraction(0))
+                beyond = max(Fraction(0), total - quota.nominal) if owner.parent else Fraction(0)
+                found[name][f"{usage} {good} borrowed"] = beyond
+    return found
 
 
-def _requests(part: ObjectPart) -> Amounts:
-    own = part.part("resources")
-    return own.amounts("limits") | own.amounts("requests")
+# -- gangs ---------------------------------------------------------------------------------------------------------
+def gangs_in(
+    works: Sequence[ReadWorkload], queues: Mapping[str, QuotaOwner], local: Mapping[str, tuple[str, str]],
+    flavors: Mapping[str, ObjectPart], columns: FlavorColumns, places: Places,
+) -> list[ImportedGang]:  # fmt: skip
+    """Return the gangs of Workloads whose ClusterQueues are in the files; what waits in a stopped queue is noted."""
+    gangs: list[ImportedGang] = []
+    for work in works:
+        waits_for, stopped = local.get(work.local_queue, ("", ""))
+        queue = queues.get(work.admitted or waits_for)
+        if not work.admitted and not waits_for:
+            asked = work.local_queue.rpartition("/")[2]
+            places.note("Workload, spec.queueName", work.name, asked, "its LocalQueue is not in the file")
+        elif queue is None:
+            places.note("Workload", work.name, work.admitted or waits_for, "its ClusterQueue is not in the file")
+        elif not work.admitted and (queue.stopped or stopped != "None"):
+            why = "its queue is stopped: it does not wait"
+            places.note("Workload, stopPolicy", work.name, queue.stopped or stopped, why)
+        else:
+            gangs += _of_work(work, queue, flavors, columns, places)
+    return gangs
 
 
-def _add(total: Amounts, more: Amounts) -> None:
-    for resource, amount in more.items():
-        total[resource] = total.get(resource, Fraction(0)) + amount
+def _of_work(
+    work: ReadWorkload,
+    queue: QuotaOwner,
+    flavors: Mapping[str, ObjectPart],
+    columns: FlavorColumns,
+    places: Places,
+) -> Iterator[ImportedGang]:
+    """Yield the gangs of a Workload: one where a single type can hold all of its GPUs, else one for each pod set."""
+    parts: list[tuple[str, int, tuple[str, ...], Amounts]] = []
+    for pods in work.pod_sets:
+        asked = [each for each in columns.resources if pods.amounts.get(each)]
+        other = {each: amount for each, amount in pods.amounts.items() if amount and each not in columns.resources}
+        for each in other:
+            if each not in columns.counted and each != "pods":
+                places.note(f"Workload, {each}", work.name, in_full(other[each]), "no quota counts this resource")
+        if not asked:
+            parts.append((pods.name, 0, _types_for(pods, work, queue, None, flavors, columns), other))
+        for number, each in enumerate(asked):
+            gpus = _whole(pods.amounts[each], f"Workload {work.name}, pod set {pods.name}, {each}")
+            allowed = _types_for(pods, work, queue, each, flavors, columns)
+            parts.append((pods.name, gpus, allowed, {} if number else other))
+        _counted_elsewhere(pods, columns, work, places)
+    common = set(columns.types).intersection(*(allowed for _, _, allowed, _ in parts))
+    if parts and common:
+        total: Amounts = {}
+        for _, _, _, other in parts:
+            add(total, other)
+        gpus = sum(gpus for _, gpus, _, _ in parts)
+        parts = [("", gpus, tuple(each for each in columns.types if each in common), total)]
+    elif len(parts) > 1 and not work.admitted:
+        why = "pod sets on several flavors start apart here, not together"
+        places.note("Workload, spec.podSets", work.name, "apart", why)
+    for number, (name, gpus, allowed, other) in enumerate(parts):
+        if not allowed:
+            where = "flavors of its ClusterQueue" if not work.admitted else "an unknown flavor"
+            places.note("Workload, flavors", work.name, where, "no flavor with quotas fits its pods, so it is left out")
+            continue
+        again = "" if name not in [each[0] for each in parts[:number]] else f"/{number + 1}"
+        called, on = f"{work.name}/{name}{again}" if name else work.name, allowed[0] if work.admitted else None
+        yield ImportedGang(called, queue.name, gpus, allowed, on, other, work.priority, since=work.since)
+
+
+def _types_for(
+    pods: PodSet, work: ReadWorkload, queue: QuotaOwner, resource: str | None, flavors: Mapping[str, ObjectPart],
+    columns: FlavorColumns,
+) -> tuple[str, ...]:  # fmt: skip
+    """Return the types where a pod set runs, or may run; all of them where it takes none of what is shared."""
+    if work.admitted:
+        if resource is not None:
+            own = columns.type_of.get(Good(resource, pods.flavors.get(resource, "")))
+            return () if own is None else (own,)
+        used = set(pods.flavors.values())
+        return tuple(kind for good, kind in columns.type_of.items() if good.flavor in used) or columns.types
+    listed = [good for good in queue.quotas if good in columns.type_of and resource in (None, good.resource)]
+    fits = [good for good in listed if good.flavor not in flavors or _fits(pods.pod, flavors[good.flavor])]
+    own_types = {columns.type_of[good] for good in fits}
+    allowed = tuple(each for each in columns.types if each in own_types)
+    return allowed or (columns.types if resource is None else ())
+
+
+def _counted_elsewhere(pods: PodSet, columns: FlavorColumns, work: ReadWorkload, places: Places) -> None:
+    types = {columns.type_of.get(Good(each, pods.flavors.get(each, ""))) for each in columns.resources} - {None}
+    for resource, flavor in pods.flavors.items():
+        good = columns.good_of.get(Good(resource, flavor))
+        beside = any(Good(resource, kind or "") in columns.goods for kind in types)
+        if good is not None and good.flavor not in types and beside:
+            places.note(f"Workload, flavor of {resource}", work.name, flavor, "here it is counted where the GPUs are")
+
+
+def _fits(pod: ObjectPart, flavor: ObjectPart) -> bool:
+    """Return whether pods may run on nodes of a flavor.
+
+    Source: flavorassigner.go, checkFlavorForPodSets and flavorSelector: only labels that the flavor has count.
+    """
+    spec = flavor.part("spec")
+    labels, tolerated = spec.part("nodeLabels").value, [*pod.parts("tolerations"), *spec.parts("tolerations")]
+    taints = [
+        each.value for each in spec.parts("nodeTaints") if each.value.get("effect") in ("NoSchedule", "NoExecute")
+    ]
+    if not all(any(_tolerates(each.value, taint) for each in tolerated) for taint in taints):
+        return False
+    selector = pod.part("nodeSelector").value
+    if any(labels.get(key) != value for key, value in selector.items() if key in labels):
+        return False
+    terms = []
+    required = pod.at("affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")
+    for term in required.parts("nodeSelectorTerms"):
+        about = [each for each in term.parts("matchExpressions") if each.text("key") in labels]
+        if not about:
+            return True  # such a term matches every node
+        terms.append(about)
+    return not terms or any(all(_matches(each, labels) for each in term) for term in terms)
 
 
 def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
     """Source: Kubernetes, component-helpers/scheduling/corev1/helpers.go."""
-    if toleration.get("effect") not in (None, "", taint.get("effect")):
-        return False
-    if toleration.get("key") not in (None, "", taint.get("key")):
+    if any(toleration.get(key) not in (None, "", taint.get(key)) for key in ("effect", "key")):
         return False
     return toleration.get("operator") == "Exists" or toleration.get("value") == taint.get("value")
 
@@ -172,7 +270,7 @@ def _matches(expression: ObjectPart, labels: Mapping[str, Any]) -> bool:
     return known[operator]
 
 
-def whole_gpus(amount: Fraction, place: str) -> int:
+def _whole(amount: Fraction, place: str) -> int:
     """Return a number of GPUs. Errors: `BadInput` for parts of one, and for absurdly many."""
     if amount.denominator != 1 or amount > MOST_GPUS:
         remedy = f"A gang takes whole units, at most {MOST_GPUS}; resource= names another resource to share"

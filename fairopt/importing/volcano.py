@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
-from fairopt.importing.documents import found_in
-from fairopt.importing.fields import OBJECT, ObjectPart, Places, in_files
-from fairopt.importing.imported import Imported
-from fairopt.importing.volcano_fields import FIELDS, KINDS
-from fairopt.importing.volcano_jobs import Columns, called, gangs, phases
-from fairopt.problem import Entitlements, Market
+from fairopt.importing.documents import ObjectPart, in_files
+from fairopt.importing.imported import Imported, ImportedGang, Places, gangs_of, market_of
+from fairopt.importing.kubernetes import Objects, add, documents, named, objects, pod_requests
+from fairopt.importing.volcano_objects import CLUSTER, KINDS, ROOT
+from fairopt.problem import Entitlements, Gangs
 from fairopt.problem.entitled_rows import Good
-from fairopt.problem.files.storage import AnyPath, naming
+from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import exact, shown
 
-#: The flavor of what is not counted by GPU type: CPU and memory of the whole cluster.
-CLUSTER = "cluster"
-#: The queue above all others, which Volcano makes itself.
-ROOT = "root"
 _HIERARCHY, _WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
 _VENDORS = (
     *("nvidia.com", "amd.com", "gpu.intel.com", "habana.ai", "huawei.com", "cambricon.com", "iluvatar.ai"),
@@ -30,6 +25,8 @@ _VENDORS = (
 _PARTS = ("memory", "mem", "cores", "core", "percentage")
 _NONE = Fraction(0)
 _COUNTS = ("pending", "inqueue", "running", "unknown", "completed")
+_WAITS, _RUNS = ("Pending", "Inqueue"), ("Running", "Unknown")
+_Amounts = Mapping[str, Fraction]
 
 
 def read(*paths: AnyPath, resource: str | None = None) -> Imported:
@@ -44,13 +41,12 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
     PodGroup) and batch/v1alpha1/job.go (Job); pkg/scheduler/framework/session.go, the total is what all nodes have.
     """
     with in_files(paths):
-        return _read(paths, resource)
+        places = Places()
+        return _imported(objects(documents(paths), KINDS, places), resource, places)
 
 
-def _read(paths: Sequence[AnyPath], resource: str | None) -> Imported:
-    places = Places()
-    found = _objects(paths, places)
-    queues = {part.part("metadata").text("name"): part for part in found["Queue"]}
+def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
+    queues = found["Queue"]
     if not queues:
         remedy = "Give what kubectl get queues.scheduling.volcano.sh,podgroups,nodes -A -o json prints"
         raise BadInput("no Queue of scheduling.volcano.sh", place="the files", remedy=remedy)
@@ -60,16 +56,18 @@ def _read(paths: Sequence[AnyPath], resource: str | None) -> Imported:
     users = tuple(name for name in queues if name not in groups and name != ROOT)
     if not users:
         raise BadInput(f"no queue but {ROOT!r}", place="the files", remedy="Give its leaf queues too")
-    taken = gangs(found, queues, users, columns, places)
+    gangs = _gangs(found, users, columns, places)
     rows = {name: _row(part, columns, places) for name, part in queues.items() if name in users or name in groups}
     if ROOT in rows:
-        inside = [row for name, row in rows.items() if above.get(name) == ROOT]
-        owed, reserve = _total([row.owed for row in inside]), _total([row.reserve for row in inside])
-        rows[ROOT] = rows[ROOT]._replace(owed=owed, reserve=reserve)  # whatever it says: checkHierarchicalQueue
+        owed_in, reserved_in = dict[str, Fraction](), dict[str, Fraction]()
+        for row in (row for name, row in rows.items() if above.get(name) == ROOT):
+            add(owed_in, row.owed)
+            add(reserved_in, row.reserve)
+        rows[ROOT] = rows[ROOT]._replace(owed=owed_in, reserve=reserved_in)  # whatever it says: checkHierarchicalQueue
     weights |= {name: Fraction(row.weight) for name, row in rows.items() if name not in weights}
     goods: dict[Good, object] = {Good(name, CLUSTER): columns.stock[name] for name in columns.others}
-    running = Entitlements.of(users, columns.types, goods=goods, gangs=taken)
-    entitlements = Entitlements.of(
+    running = Entitlements.of(users, columns.types, goods=goods, gangs=gangs)
+    owed = Entitlements.of(
         users,
         columns.types,
         group=above,
@@ -84,21 +82,29 @@ def _read(paths: Sequence[AnyPath], resource: str | None) -> Imported:
             name: _held(name, rows[name], dict(zip(running.columns, running.held[at], strict=True)), places)
             for at, name in enumerate(users)
         },
-        gangs=taken,
+        gangs=gangs,
     )
-    width = len(columns.types)
-    market = Market.of(
-        [[1] * width for _ in users],
-        [columns.stock[name] for name in columns.types],
-        weight=[weights[name] for name in users],
-        users=users,
-        types=columns.types,
-        least=[[0] * width for _ in users],
-        most=[[None] * width for _ in users],
-        entitlements=entitlements,
-    )
+    market = market_of(owed, [columns.stock[name] for name in columns.types], weight=[weights[name] for name in users])
     declared = {name: row.declared for name, row in rows.items()}
-    return Imported(market, places.unplaced, declared, _counted(phases(found), declared))
+    return Imported(market, places.unplaced, declared, _counted(found["PodGroup"], declared))
+
+
+# -- queues --------------------------------------------------------------------------------------------------------
+class Columns(NamedTuple):
+    """What is counted: GPU types by resource name, other resources, and how much the cluster has of each."""
+
+    types: tuple[str, ...]
+    others: tuple[str, ...]
+    stock: _Amounts
+
+    def has(self, resource: str) -> bool:
+        """Say whether a resource is counted."""
+        return resource in self.types or resource in self.others
+
+    def row(self, amounts: _Amounts) -> dict[str, Fraction]:
+        """Return amounts by the names of columns; what is no column is left out."""
+        goods = {each: str(Good(each, CLUSTER)) for each in self.others}
+        return {goods.get(each, each): amount for each, amount in amounts.items() if self.has(each)}
 
 
 class _Row(NamedTuple):
@@ -119,49 +125,36 @@ def _row(part: ObjectPart, columns: Columns, places: Places) -> _Row:
     cap, held = spec.amounts("capability"), status.amounts("allocated")
     for each in {**deserved, **reserve, **cap}:
         if not columns.has(each):
-            places.note(f"Queue, quota of {each}", called(part), each, "no node has it")
+            places.note(f"Queue, quota of {each}", named(part), each, "no node has it")
     owed = {each: max(deserved.get(each, _NONE), reserve.get(each, _NONE)) for each in {**deserved, **reserve}}
     counts = {each: status.whole(each, 0) for each in _COUNTS}  # a status leaves numbers of 0 out
-    counts = counts if any(counts.values()) else {}
-    allocated = _named(held, columns)
+    allocated = columns.row(held)
     return _Row(
-        _named(owed, columns),
-        _named(cap, columns),
-        _named(reserve, columns),
+        columns.row(owed),
+        columns.row(cap),
+        columns.row(reserve),
         allocated,
         spec.whole("weight", 1) or 1,
         spec.whole("priority", 0),
-        counts | ({f"status.allocated {each}": amount for each, amount in allocated.items()}),
+        (counts if any(counts.values()) else {}) | {f"status.allocated {each}": of for each, of in allocated.items()},
     )
 
 
-def _counted(
-    phases: Sequence[tuple[str, str]], declared: Mapping[str, Mapping[str, Any]]
-) -> dict[str, dict[str, Fraction]]:
+def _counted(groups: Mapping[str, ObjectPart], declared: Mapping[str, Any]) -> dict[str, dict[str, Fraction]]:
     """Return how many pod groups each queue has in each phase; nothing where the files have none.
 
     Completed ones are deleted with their jobs, so that a file need not have all that were counted. Source: Volcano
     ed72c7c8, pkg/controllers/queue/queue_controller_action.go, syncQueue.
     """
-    found = {name: dict.fromkeys(_COUNTS[:-1], Fraction(0)) for name in declared if phases}
-    for queue, phase in phases:
+    found = {name: dict.fromkeys(_COUNTS[:-1], _NONE) for name in declared if groups}
+    for part in groups.values():
+        queue, phase = _where(part, None)
         if phase.lower() in found.get(queue, ()):
             found[queue][phase.lower()] += 1
     return found
 
 
-def _total(each: Sequence[Mapping[str, Fraction]]) -> dict[str, Fraction]:
-    """Return amounts added up by column."""
-    return {column: sum((row.get(column, _NONE) for row in each), _NONE) for row in each for column in row}
-
-
-def _named(amounts: Mapping[str, Fraction], columns: Columns) -> dict[str, Fraction]:
-    """Return amounts by the names of columns; what is no column is left out."""
-    goods = {each: str(Good(each, CLUSTER)) for each in columns.others}
-    return {goods.get(each, each): amount for each, amount in amounts.items() if columns.has(each)}
-
-
-def _held(name: str, row: _Row, running: Mapping[str, Fraction], places: Places) -> dict[str, Fraction]:
+def _held(name: str, row: _Row, running: _Amounts, places: Places) -> dict[str, Fraction]:
     """Return what a queue holds: what its status says, and at least what its running gangs take."""
     for column, runs in running.items():
         said = row.held.get(column, _NONE)
@@ -171,42 +164,19 @@ def _held(name: str, row: _Row, running: Mapping[str, Fraction], places: Places)
     return {column: max(runs, row.held.get(column, _NONE)) for column, runs in running.items()}
 
 
-def _objects(paths: Sequence[AnyPath], places: Places) -> dict[str, list[ObjectPart]]:
-    """Return the objects of the kinds that are read; others are noted."""
-    found: dict[str, list[ObjectPart]] = {kind: [] for _, kind in KINDS}
-    seen = set()
-    for path in paths:
-        for place, value in found_in(path):
-            with naming(path, place):
-                part = ObjectPart(place, value)
-                kind, api, name = part.text("kind"), part.text("apiVersion"), called(part)
-                if (api.rpartition("/")[0], kind) not in KINDS:
-                    places.note(f"{kind or 'an object without a kind'} ({api})", name, name, "not a kind that is read")
-                    continue
-                if not name or (kind, name) in seen:
-                    got = f"{kind} {name!r} stands twice" if name else "an object without a name"
-                    raise BadInput(got, place=place, remedy="Give each object once, as kubectl prints it")
-                seen.add((kind, name))
-                places.of(kind, name, value, {**OBJECT, **FIELDS[kind]})
-                found[kind].append(ObjectPart(f"{path}: {kind} {name!r}", value))
-    return found
-
-
 def is_gpu(resource: str) -> bool:
     """Say whether an extended resource counts GPUs or the like, and not their memory or cores."""
     domain, _, name = resource.rpartition("/")
     return bool(domain) and (domain in _VENDORS or "gpu" in resource) and not name.endswith(_PARTS)
 
 
-def _columns(found: Mapping[str, Sequence[ObjectPart]], resource: str | None, places: Places) -> Columns:
+def _columns(found: Objects, resource: str | None, places: Places) -> Columns:
     stock: dict[str, Fraction] = {}
-    for node in found["Node"]:
-        name = called(node)
-        for each, amount in node.part("status").amounts("allocatable").items():
-            stock[each] = stock.get(each, _NONE) + amount
+    for name, node in found["Node"].items():
+        add(stock, node.part("status").amounts("allocatable"))
         if node.part("spec").flag("unschedulable", False):
             places.note("Node, spec.unschedulable", name, "true", "Volcano counts such a node in the total too")
-        if product := node.part("metadata").part("labels").text("nvidia.com/gpu.product"):
+        if product := node.at("metadata.labels").text("nvidia.com/gpu.product"):
             why = "Volcano counts by resource name, which does not tell products apart"
             places.note("Node, label nvidia.com/gpu.product", name, product, why)
     types = tuple(each for each in stock if (each == resource if resource else is_gpu(each)) and stock[each] > 0)
@@ -218,12 +188,12 @@ def _columns(found: Mapping[str, Sequence[ObjectPart]], resource: str | None, pl
         else:
             got, remedy = "no node has GPUs", "Say which resource is shared: resource='cpu'"
         raise BadInput(got, place="Node, status.allocatable", remedy=remedy)
-    quotas = [part.part("spec").part(key).value for part in found["Queue"] for key in ("deserved", "capability")]
-    named = dict.fromkeys(["cpu", "memory", *(each for quota in quotas for each in quota)])
-    others = tuple(each for each in named if each in stock and each not in types)
-    columns = Columns(types, others, stock)
+    specs = [part.part("spec") for part in found["Queue"].values()]
+    quotas = [spec.part(key).value for spec in specs for key in ("deserved", "capability")]
+    asked = dict.fromkeys(["cpu", "memory", *(each for quota in quotas for each in quota)])
+    columns = Columns(types, tuple(each for each in asked if each in stock and each not in types), stock)
     if uncounted := [each for each in stock if not columns.has(each)]:
-        places.note("Node, status.allocatable", called(found["Node"][0]), ", ".join(uncounted), "no queue has a quota")
+        places.note("Node, status.allocatable", next(iter(found["Node"])), ", ".join(uncounted), "no queue has a quota")
     return columns
 
 
@@ -232,7 +202,7 @@ def _tree(queues: Mapping[str, ObjectPart]) -> tuple[dict[str, str], dict[str, F
     above: dict[str, str] = {}
     weights: dict[str, Fraction] = {}
     for name, part in queues.items():
-        notes, over = part.part("metadata").part("annotations"), part.part("spec").text("parent")
+        notes, over = part.at("metadata.annotations"), part.part("spec").text("parent")
         path = notes.text(_HIERARCHY).split("/")
         place = f"{part.place}, annotation {_HIERARCHY}"
         if len(path) > 1:
@@ -263,3 +233,108 @@ def _weight(text: str, place: str) -> Fraction:
         return max(exact(text, place), Fraction(1))
     except BadInput as error:
         raise BadInput(f"got {shown(text)}", place=place, remedy="Give weights such as 1/2/8") from error
+
+
+# -- pod groups and jobs as gangs ----------------------------------------------------------------------------------
+def _gangs(found: Objects, users: Sequence[str], columns: Columns, places: Places) -> Gangs:
+    """Return the gangs of pod groups, and of jobs that have none yet.
+
+    A pod group's ``minResources`` start together; where it says none, its job's pods do.
+    """
+    classes = {name: part.whole("value", 0, least=-(2**31)) for name, part in found["PriorityClass"].items()}
+    rows: list[ImportedGang] = []
+    for part, job in _pod_groups(found):
+        kind, name, spec = part.text("kind"), named(part), part.part("spec")
+        queue, phase = _where(part, job)
+        if phase not in _WAITS + _RUNS:
+            places.note(f"{kind}, phase {phase}", name, phase, "it neither waits nor runs")
+            continue
+        if queue not in users:
+            places.note(f"{kind}, spec.queue", name, queue, "no such leaf queue is given; Volcano skips it")
+            continue
+        over = found["Queue"][queue]
+        opened = over.part("status").text("state", "Open")
+        if opened != "Open" and phase in _WAITS:
+            places.note(f"{kind}, spec.queue", name, queue, f"the queue is {opened}, and starts nothing")
+            continue
+        whole, takes = _of_job(job) if job is not None else ({}, {})
+        if spec.value.get("minResources") is not None:
+            takes = spec.amounts("minResources")
+        for each in columns.types:
+            if (more := whole.get(each, _NONE) - takes.get(each, _NONE)) > 0:
+                why = "pods beyond the gang's minimum start one by one, and are not asked for here"
+                places.note(f"{kind}, elastic pods", name, f"{more} {each}", why)
+        klass = spec.text("priorityClassName")
+        if klass and klass not in classes:
+            places.note(f"{kind}, spec.priorityClassName", name, klass, "no such PriorityClass is given; taken as 0")
+        can = part.at("metadata.annotations").text("volcano.sh/preemptable", "true") != "false"
+        can = over.part("spec").flag("reclaimable", True) and can
+        since, runs = part.part("metadata").seconds("creationTimestamp"), phase in _RUNS
+        for gang, gpus, of, other in _by_type(name, takes, columns, places):
+            on = (of or columns.types[0]) if runs else None
+            allowed = None if of is None else [of]
+            rows.append(ImportedGang(gang, queue, gpus, allowed, on, other, classes.get(klass, 0), can, since))
+    return gangs_of(rows, users, columns.types, columns.others)
+
+
+def _where(part: ObjectPart, job: ObjectPart | None) -> tuple[str, str]:
+    """Return the queue and the phase of a pod group, or of a job that is taken for one."""
+    state = part.at("status.state") if part is job else part.part("status")
+    return part.part("spec").text("queue", "default"), state.text("phase", "Pending")
+
+
+def _pod_groups(found: Objects) -> Iterator[tuple[ObjectPart, ObjectPart | None]]:
+    """Yield each pod group with its job, and each job without a pod group with itself."""
+    owned = set()
+    for part in found["PodGroup"].values():
+        metadata = part.part("metadata")
+        owners = [each.text("name") for each in metadata.parts("ownerReferences") if each.text("kind") == "Job"]
+        job = "/".join(filter(None, (metadata.text("namespace"), *owners[:1])))
+        owned.add(job)
+        yield part, found["Job"].get(job)
+    yield from ((part, part) for name, part in found["Job"].items() if name not in owned)
+
+
+def _by_type(
+    name: str, takes: _Amounts, columns: Columns, places: Places
+) -> Iterator[tuple[str, int, str | None, _Amounts]]:
+    """Yield what a gang takes, a gang for each GPU type in it; the first has all of the other resources."""
+    for each, amount in takes.items():
+        if not columns.has(each) and amount > 0:
+            why = "no queue has a quota of it" if each in columns.stock else "no node has it"
+            places.note(f"minResources of {each}", name, amount, why)
+    of = {each: takes[each] for each in columns.types if takes.get(each)}
+    if len(of) > 1:
+        places.note("minResources", name, ", ".join(of), "a gang has GPUs of one type here; it is split")
+    other: _Amounts = {each: takes[each] for each in columns.others if each in takes}
+    for each, amount in of.items():
+        whole = -(-amount.numerator // amount.denominator)
+        if whole != amount:
+            places.note(f"minResources of {each}", name, amount, f"taken as {whole}")
+        yield (f"{name} [{each}]" if len(of) > 1 else name), whole, each, other
+        other = {}
+    if not of:
+        yield name, 0, None, other
+
+
+def _of_job(job: ObjectPart) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+    """Return what all pods of a job take, and what those take that must start together.
+
+    Source: pkg/controllers/job/job_controller_util.go, CalcPGMinResources: the minimum of each task in turn, then more
+    pods of the tasks in turn, up to the job's minimum. Tasks are in the order given; Volcano sorts them by priority.
+    """
+    tasks = [(task, task.whole("replicas", 1)) for task in job.part("spec").parts("tasks")]
+    left = job.part("spec").whole("minAvailable", 0) or sum(replicas for _, replicas in tasks)
+    first = []
+    for task, replicas in tasks:
+        first.append(min(task.whole("minAvailable", replicas), replicas, left))
+        left -= first[-1]
+    whole: dict[str, Fraction] = {}
+    least: dict[str, Fraction] = {}
+    for (task, replicas), start in zip(tasks, first, strict=True):
+        more = min(replicas - start, left)
+        left -= more
+        takes = pod_requests(task.at("template.spec"))
+        add(whole, takes, replicas)
+        add(least, takes, start + more)
+    return whole, least

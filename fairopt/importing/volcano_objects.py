@@ -1,18 +1,77 @@
-"""A change of entitlements as the Queue objects that Volcano takes."""
+"""Volcano's objects: which fields are read, and a change of entitlements as the Queues that Volcano takes.
+
+Source: volcano-sh/volcano at ed72c7c8, the types of scheduling/v1beta1/types.go and batch/v1alpha1/job.go; Kubernetes,
+core/v1 (Node, PodTemplate) and scheduling/v1 (PriorityClass).
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput, NotCapable
-from fairopt.importing.volcano import CLUSTER, ROOT
-from fairopt.numbers import in_full
+from fairopt.importing.imported import BOOKKEEPING, COUNTED, TAKEN, both_owed
+from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, pod_fields, written_quantity
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY
+
+#: The flavor of what is not counted by GPU type: CPU and memory of the whole cluster.
+CLUSTER = "cluster"
+#: The queue above all others, which Volcano makes itself.
+ROOT = "root"
+_PLACING = "where on the nodes a pod may run is not modelled"
+_TOPOLOGY = "how near each other the GPUs of a gang must be is not modelled"
+_POD = "spec.tasks[].template.spec."
+FIELDS: Mapping[str, Mapping[str, str]] = {
+    "Queue": {**OBJECT}
+    | fields(TAKEN, "weight capability deserved guarantee.resource parent priority reclaimable", "spec.")
+    | fields(TAKEN, "allocated state pending inqueue running unknown completed", "status.")
+    | {
+        "spec.affinity": _PLACING,
+        "spec.dequeueStrategy": "that a gang which does not fit stops those behind it (fifo) is not modelled",
+        "spec.extendClusters": "other clusters are not modelled",
+        "spec.type": "kinds of queues are not modelled",
+        "status.reservation": "which nodes are locked for a queue is not modelled",
+    },
+    "PodGroup": {**OBJECT}
+    | fields(TAKEN, "spec.queue spec.minResources spec.priorityClassName status.phase")
+    | fields("the gang is counted in GPUs", "spec.minMember spec.minTaskMember")
+    | fields(_TOPOLOGY, "spec.networkTopology spec.subGroupPolicy")
+    | {"status.conditions": "what the scheduler last said of it"}
+    | fields(COUNTED, "running succeeded failed", "status."),
+    "Job": {**OBJECT}
+    | pod_fields(_POD, _PLACING)
+    | fields("the job's class counts", "priorityClassName priority preemptionPolicy", _POD)
+    | fields(BOOKKEEPING, "template.metadata name policies maxRetry", "spec.tasks[].")
+    | fields(TAKEN, "queue priorityClassName minAvailable tasks[].replicas tasks[].minAvailable", "spec.")
+    | fields(BOOKKEEPING, "schedulerName volumes policies plugins maxRetry ttlSecondsAfterFinished", "spec.")
+    | fields("limits in time are not modelled", "runningEstimate", "spec.")
+    | fields(_TOPOLOGY, "networkTopology tasks[].topologyPolicy tasks[].partitionPolicy", "spec.")
+    | {
+        "spec.minSuccess": "when a job is done does not matter here",
+        "spec.tasks[].dependsOn": "a task that waits for another is taken as asked for now",
+        "status.state.phase": TAKEN,
+    }
+    | fields(BOOKKEEPING, "state.reason state.message state.lastTransitionTime version retryCount", "status.")
+    | fields(BOOKKEEPING, "runningDuration controlledResources conditions", "status.")
+    | fields(COUNTED, "minAvailable taskStatusCount pending running succeeded failed terminating unknown", "status."),
+    "Node": {**NODE}
+    | {
+        "spec.taints": _PLACING,
+        "status.capacity": "Volcano counts what is allocatable",
+        "status.conditions": "Volcano counts a node in the total whatever its conditions are",
+    },
+    "PriorityClass": {**OBJECT, "value": TAKEN, "description": BOOKKEEPING}
+    | {
+        "globalDefault": "pod groups without a class have priority 0 here",
+        "preemptionPolicy": "whether its pods may take others' places is not modelled",
+    },
+}
+_GROUPS = {"Job": "batch.volcano.sh", "PriorityClass": "scheduling.k8s.io", "Node": ""}
+#: The API group of each kind that is read, and its fields.
+KINDS = {kind: (_GROUPS.get(kind, "scheduling.volcano.sh"), known) for kind, known in FIELDS.items()}
 
 
 def emit(before: Market, after: Market) -> str:
@@ -26,25 +85,16 @@ def emit(before: Market, after: Market) -> str:
 
     Source: volcano-sh/volcano at ed72c7c8, staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1/types.go.
     """
-    old, new = before.entitlements, after.entitlements
-    if old is None or new is None or old.nodes != new.nodes or old.columns != new.columns:
-        remedy = "Import both from the same cluster's files, or change one of them"
-        raise BadInput("not the same queues and resources", place="the markets", remedy=remedy)
+    old, new = both_owed(before, after, "queues and resources")
     items = []
     for node, name in enumerate(new.nodes):
         was, now = (_spec(owed, node) for owed in (old, new))
         if was != now:
             spec = now | {key: _merged(was[key], now[key]) for key in ("deserved", "capability")}
             spec["guarantee"] = {"resource": _merged(was["guarantee"]["resource"], now["guarantee"]["resource"])}
-            items.append(
-                {
-                    "apiVersion": "scheduling.volcano.sh/v1beta1",
-                    "kind": "Queue",
-                    "metadata": {"name": name},
-                    "spec": spec,
-                }
-            )
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
+            head = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
+            items.append(head | {"spec": spec})
+    return apply_list(items)
 
 
 def _merged(was: dict[str, str], now: dict[str, str]) -> dict[str, str | None]:
@@ -71,11 +121,4 @@ def _amounts(owed: Entitlements, row: Iterable[Any], *, most: bool = False) -> d
     """Return quantities by resource: what is guaranteed, or with ``most`` what there is a limit of."""
     names = [column.removesuffix(f":{CLUSTER}") for column in owed.columns]
     pairs = zip(names, row, strict=True)
-    return {name: _quantity(amount) for name, amount in pairs if (amount != INFINITY if most else amount > 0)}
-
-
-def _quantity(amount: Any) -> str:
-    exact = Fraction(amount)
-    if (exact * 1000).denominator != 1:
-        raise NotCapable(f"{exact} is no quantity: those are multiples of 1/1000")
-    return in_full(exact) if exact.denominator == 1 else f"{in_full(exact * 1000)}m"
+    return {name: written_quantity(amount) for name, amount in pairs if (amount != INFINITY if most else amount > 0)}

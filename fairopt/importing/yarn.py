@@ -8,19 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import found_in
-from fairopt.importing.fields import ObjectPart, Places, in_files
-from fairopt.importing.imported import Imported
-from fairopt.importing.yarn_config import PREFIX, ROOT, YarnQueue, effective, properties, queues
-from fairopt.importing.yarn_fields import METRICS, QUEUE
-from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.importing.documents import ObjectPart, found_in, in_files
+from fairopt.importing.imported import Imported, ImportedGang, Places, gangs_of, market_of
+from fairopt.importing.yarn_config import YarnQueue, effective, queues
+from fairopt.importing.yarn_objects import DEFAULT, GPU, METRICS, PREFIX, QUEUE, ROOT, properties
+from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import exact, shown
 
-GPU = "yarn.io/gpu"
-#: What the partition without a label is called.
-DEFAULT = "default"
 #: More containers of one GPU than this are taken for a mistake.
 MOST_CONTAINERS = 200_000
 #: Stands for all partitions together, of which the metrics speak.
@@ -125,8 +121,7 @@ def _market(
             rows[what][path] = _row({label: both[at][path] for label, both in amounts.items()}, resource)
     for path in users:
         _limit(path, rows, found, given, said.get(path), places)
-    gangs = _containers(users, said, tuple(stock), types, resource, places)
-    width = len(types)
+    gangs = _containers(users, said, stock, resource, places)
     entitlements = Entitlements.of(
         users,
         types,
@@ -141,20 +136,12 @@ def _market(
             for path in users
             if path in said
         },
-        gangs=gangs,
+        gangs=gangs_of(gangs, users, types, dict.fromkeys(each for row in gangs for each in row.other)),
     )
     for path in said:
         if path not in found:
             places.note("queue", path, path, "it is not in the configuration")
-    market = Market.of(
-        [[1] * width for _ in users],
-        [total[resource] for total in stock.values()],
-        users=users,
-        types=types,
-        least=[[0] * width for _ in users],
-        most=[[None] * width for _ in users],
-        entitlements=entitlements,
-    )
+    market = market_of(entitlements, [total[resource] for total in stock.values()])
     declared = {path: usage.declared for path, usage in said.items() if path in found}
     default = "Default" in given.get(f"{PREFIX}resource-calculator", "")
     used = {path: said[path].used for path in users if path in said}
@@ -227,43 +214,29 @@ def _tier(queue: YarnQueue, usage: Usage | None) -> int:
 
 
 def _containers(
-    users: Sequence[str], said: Mapping[str, Usage], labels: Sequence[str], types: Sequence[str], resource: str,
-    places: Places,
-) -> Gangs:  # fmt: skip
+    users: Sequence[str], said: Mapping[str, Usage], stock: Mapping[str, Any], resource: str, places: Places
+) -> list[ImportedGang]:
     """Return a gang of one for each GPU that is used or pending: containers start and end one by one."""
-    rows: list[tuple[str, str, str, str | None, bool, Mapping[str, Fraction]]] = []
-    for path in users:
-        if path not in said:
-            continue
-        for label, name in zip(labels, types, strict=True):
-            for what, runs, by_label in (("used", True, said[path].used), ("pending", False, said[path].pending)):
-                amounts = by_label.get(label, {})
-                count = int(amounts.get(resource, _NOTHING))
-                if amounts.get(resource, _NOTHING) != count:
-                    places.note(f"{what} {resource}", path, amounts[resource], f"taken as {count}")
-                if len(rows) + count > MOST_CONTAINERS:
-                    remedy = f"Share something of which there is less: resource={GPU!r}"
-                    raise BadInput(
-                        f"more than {MOST_CONTAINERS} containers of one", place=f"{path}, {what}", remedy=remedy
-                    )
-                other = {each: amount / count for each, amount in amounts.items() if each != resource and count}
-                kept = said[path].kept
-                rows += [
-                    (f"{path} {name} {what} {at}", path, name, name if runs else None, not kept, other)
-                    for at in range(1, count + 1)
-                ]
-    others = dict.fromkeys(each for *_, other in rows for each in other)
-    return Gangs.of(
-        [row[1] for row in rows],
-        [1] * len(rows),
-        users=users,
-        types=types,
-        names=[row[0] for row in rows],
-        allowed=[[row[2]] for row in rows],
-        on=[row[3] for row in rows],
-        preemptible=[row[4] for row in rows],
-        other={each: [row[5].get(each, _NOTHING) for row in rows] for each in others},
-    )
+    rows: list[ImportedGang] = []
+    asked = [(path, label, what) for path in users if path in said for label in stock for what in ("used", "pending")]
+    for path, label, what in asked:
+        usage, name = said[path], label or DEFAULT
+        amounts = (usage.used if what == "used" else usage.pending).get(label, {})
+        count = int(amounts.get(resource, _NOTHING))
+        if amounts.get(resource, _NOTHING) != count:
+            places.note(f"{what} {resource}", path, amounts[resource], f"taken as {count}")
+        if len(rows) + count > MOST_CONTAINERS:
+            remedy = f"Share something of which there is less: resource={GPU!r}"
+            raise BadInput(f"more than {MOST_CONTAINERS} containers of one", place=f"{path}, {what}", remedy=remedy)
+        other = {each: amount / count for each, amount in amounts.items() if each != resource and count}
+        on = name if what == "used" else None
+        rows += [
+            ImportedGang(
+                f"{path} {name} {what} {at + 1}", path, 1, [name], on, other, 0, not usage.kept, len(rows) + at
+            )
+            for at in range(count)
+        ]
+    return rows
 
 
 def _answer(path: AnyPath, said: dict[str, Usage], totals: dict[str, Mapping[str, Fraction]], places: Places) -> None:

@@ -5,23 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import NamedTuple
-from xml.parsers import expat
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import SMALL
-from fairopt.importing.fields import UNKNOWN, Places
-from fairopt.importing.quantities import quantity
-from fairopt.importing.yarn_fields import PROPERTIES, SCHEDULER
+from fairopt.importing.documents import quantity
+from fairopt.importing.imported import UNKNOWN, Places
+from fairopt.importing.yarn_objects import PREFIX, PROPERTIES, ROOT, SCHEDULER
 from fairopt.problem.entitled_rows import DEEPEST
-from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import exact, shown
 
-PREFIX = "yarn.scheduler.capacity."
-ROOT = "root"
-#: A configuration has three levels of elements.
-_LEVELS = 10
 _VECTOR = re.compile(r"\[([^\[\]]*)\]")
 _HUNDRED, _NOTHING = Fraction(100), Fraction(0)
 _ACCESS = "accessible-node-labels"
@@ -41,69 +33,6 @@ class YarnQueue(NamedTuple):
     children: tuple[str, ...]
     own: Mapping[str, str]
     place: str
-
-
-def properties(path: AnyPath) -> dict[str, str]:
-    """Return the properties of a Hadoop configuration file.
-
-    Errors: `BadInput` with the line for what is no such file, and for document types and entities, which none needs.
-    """
-    with naming(path):
-        size = Path(path).stat().st_size if Path(path).is_file() else 0
-        require(size <= SMALL, f"{size} bytes", "the file", f"Give a file of at most {SMALL} bytes")
-        return _Reader().read(read_text(path))
-
-
-class _Reader:
-    """Reads the elements of one file."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, str] = {}
-        self._inside: list[str] = []
-        self._text: dict[str, str] = {}
-        self._parser = expat.ParserCreate("utf-8")  # whatever the file says that it was before
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
-        self._parser.StartDoctypeDeclHandler = self._refuse
-        self._parser.EntityDeclHandler = self._refuse
-
-    def read(self, text: str) -> dict[str, str]:
-        try:
-            self._parser.Parse(text.encode(), True)
-        except expat.ExpatError as error:
-            remedy = "Give the capacity-scheduler.xml as it is"
-            raise BadInput(f"not XML: {expat.ErrorString(error.code)}", place=self._line(), remedy=remedy) from error
-        return self._found
-
-    def _line(self) -> str:
-        return f"line {self._parser.CurrentLineNumber}"
-
-    def _refuse(self, *_: object) -> None:
-        remedy = "Take it out, and write what its entities stand for"
-        raise BadInput("a document type", place=self._line(), remedy=remedy)
-
-    def _start(self, name: str, attributes: object) -> None:
-        self._inside.append(name)
-        known = (["configuration"], ["configuration", "property"])
-        if len(self._inside) > _LEVELS or (len(self._inside) < 3 and self._inside != known[len(self._inside) - 1]):
-            got = f"the element {shown(name)}"
-            raise BadInput(got, place=self._line(), remedy="Give a <configuration> of <property> elements only")
-        if len(self._inside) == 2:
-            self._text = {}
-
-    def _characters(self, text: str) -> None:
-        if len(self._inside) == 3:
-            self._text[self._inside[2]] = self._text.get(self._inside[2], "") + text
-
-    def _end(self, name: str) -> None:
-        self._inside.pop()
-        if len(self._inside) == 1:
-            key = self._text.get("name", "").strip()
-            if not key or key in self._found:
-                got = f"the property {shown(key)} stands twice" if key else "a property without a name"
-                raise BadInput(got, place=self._line(), remedy="Give each property once, with its name")
-            self._found[key] = self._text.get("value", "").strip()
 
 
 def queues(given: Mapping[str, str], file: str, places: Places) -> dict[str, YarnQueue]:

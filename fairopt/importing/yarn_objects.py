@@ -1,21 +1,213 @@
-"""A change of entitlements as the properties that YARN's capacity scheduler takes."""
+"""YARN's properties and answers: which are read, the XML that they are in, and a change of entitlements as properties.
+
+Source: Hadoop's CapacityScheduler.md and CapacitySchedulerConfiguration.java; CapacitySchedulerQueueInfo.java,
+CapacitySchedulerLeafQueueInfo.java and ClusterMetricsInfo.java of the ResourceManager's webapp/dao.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 from xml.sax.saxutils import escape
 
 import numpy as np
 
-from fairopt.errors import BadInput, NotCapable
-from fairopt.importing.yarn import DEFAULT, GPU
-from fairopt.importing.yarn_config import PREFIX, ROOT
+from fairopt.errors import BadInput, NotCapable, require
+from fairopt.importing.documents import SMALL
+from fairopt.importing.imported import BOOKKEEPING, COUNTED, TAKEN, both_owed
+from fairopt.importing.kubernetes import fields
 from fairopt.problem import Entitlements, Market
+from fairopt.problem.files.storage import AnyPath, naming, read_text
+from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY
 
+PREFIX, ROOT, GPU = "yarn.scheduler.capacity.", "root", "yarn.io/gpu"
+#: What the partition without a label is called.
+DEFAULT = "default"
+#: A configuration has three levels of elements.
+_LEVELS = 10
+_APPS = "how many applications may be there at once is not modelled"
+_MASTERS = "what application masters may take is not modelled"
+_SIZES = "how large one container may be is not modelled"
+_PLACING = "which queue an application goes to is read from where it is"
+_MADE = "queues that are made later are not there yet"
+_WITHIN = "the order of applications and users within a queue is not modelled"
+_PACE = "how containers are assigned to nodes is not modelled"
 
+#: Of a queue, after its path.
+PROPERTIES: Mapping[str, str] = (
+    fields(
+        TAKEN,
+        "queues capacity maximum-capacity accessible-node-labels state priority "
+        "accessible-node-labels.<label>.capacity accessible-node-labels.<label>.maximum-capacity "
+        "disable_preemption user-limit-factor",
+    )
+    | fields(COUNTED, "default-node-label-expression")
+    | fields(
+        _WITHIN,
+        "minimum-user-limit-percent ordering-policy user-settings.<user>.weight "
+        "ordering-policy.fair.enable-size-based-weight intra-queue-preemption.disable_preemption "
+        "default-application-priority maximum-application-lifetime default-application-lifetime",
+    )
+    | fields(BOOKKEEPING, "acl_submit_applications acl_administer_queue acl_application_max_priority")
+    | fields(_APPS, "maximum-applications max-parallel-apps config.")
+    | fields(_MASTERS, "maximum-am-resource-percent accessible-node-labels.<label>.maximum-am-resource-percent")
+    | fields(_SIZES, "maximum-allocation-mb maximum-allocation-vcores maximum-allocation")
+    | fields(_MADE, "auto-create-child-queue.enabled auto-queue-creation-v2.enabled reservable")
+)
+#: Of the scheduler, after "yarn.scheduler.capacity.".
+SCHEDULER: Mapping[str, str] = (
+    fields(TAKEN, "user-limit-factor resource-calculator")
+    | fields(
+        _WITHIN, "minimum-user-limit-percent application.fail-fast per-node-heartbeat.multiple-assignments-enabled"
+    )
+    | fields(_APPS, "maximum-applications max-parallel-apps user.max-parallel-apps user.<user>.max-parallel-apps")
+    | fields(_MASTERS, "maximum-am-resource-percent")
+    | fields(
+        _PLACING,
+        "queue-mappings queue-mappings-override.enable workflow-priority-mappings mapping-rule-format "
+        "mapping-rule-json workflow-priority-mappings-override.enable",
+    )
+    | fields(
+        _PACE,
+        "node-locality-delay rack-locality-additional-delay schedule-asynchronously.enable "
+        "per-node-heartbeat.maximum-offswitch-assignments "
+        "per-node-heartbeat.maximum-container-assignments",
+    )
+    | fields(BOOKKEEPING, "legacy-queue-mode.enabled configuration.store.class")
+)
+
+_OF_PARTITION = (
+    fields(
+        TAKEN,
+        "partitionName absoluteCapacity absoluteMaxCapacity absoluteUsedCapacity effectiveMinResource "
+        "effectiveMaxResource",
+    )
+    | fields(
+        COUNTED,
+        "capacity usedCapacity maxCapacity weight normalizedWeight configuredMinResource "
+        "configuredMaxResource queueCapacityVectorInfo",
+    )
+    | fields(_MASTERS, "maxAMLimitPercentage")
+)
+_USAGE = fields(TAKEN, "partitionName used pending") | fields(_MASTERS, "amUsed amLimit userAmLimit")
+#: Of a queue in the answer of ws/v1/cluster/scheduler.
+QUEUE: Mapping[str, str] = (
+    fields(TAKEN, "queueName queuePath queuePriority preemptionDisabled userLimitFactor users")
+    | {f"capacities.queueCapacitiesByPartition[].{name}": why for name, why in _OF_PARTITION.items()}
+    | {f"resources.resourceUsagesByPartition[].{name}": why for name, why in _USAGE.items()}
+    | {"resources.resourceUsagesByPartition[].reserved": "GPUs reserved for a container that does not fit yet are free"}
+    | fields(
+        COUNTED,
+        "absoluteCapacity absoluteMaxCapacity absoluteUsedCapacity capacity usedCapacity maxCapacity "
+        "weight normalizedWeight isAbsoluteResource mode queueType resourcesUsed minEffectiveCapacity "
+        "maxEffectiveCapacity numApplications numActiveApplications numPendingApplications numContainers "
+        "allocatedContainers reservedContainers pendingContainers nodeLabels queueCapacityVectorInfo "
+        "state userLimit",
+    )
+    | fields(_APPS, "maxApplications maxApplicationsPerUser maxParallelApps")
+    | fields(_MASTERS, "AMResourceLimit usedAMResource userAMResourceLimit configuredMaxAMResourceLimit")
+    | fields(_SIZES, "maximumAllocation")
+    | fields(
+        _WITHIN,
+        "orderingPolicyInfo defaultPriority intraQueuePreemptionDisabled maxApplicationLifetime "
+        "defaultApplicationLifetime defaultNodeLabelExpression",
+    )
+    | fields(
+        _MADE,
+        "autoCreateChildQueueEnabled leafQueueTemplate autoCreationEligibility isAutoCreatedLeafQueue "
+        "autoQueueTemplateProperties autoQueueParentTemplateProperties autoQueueLeafTemplateProperties",
+    )
+    | fields(BOOKKEEPING, "type queueAcls hideReservationQueues creationMethod health schedulerName")
+)
+#: Of clusterMetrics in the answer of ws/v1/cluster/metrics.
+METRICS: Mapping[str, str] = (
+    fields(TAKEN, "totalMB totalVirtualCores totalClusterResourcesAcrossPartition")
+    | fields(
+        COUNTED,
+        "allocatedMB allocatedVirtualCores availableMB availableVirtualCores pendingMB "
+        "pendingVirtualCores reservedMB reservedVirtualCores containersAllocated containersPending "
+        "containersReserved totalUsedResourcesAcrossPartition totalReservedResourcesAcrossPartition "
+        "totalAllocatedContainersAcrossPartition utilizedMBPercent utilizedVirtualCoresPercent "
+        "crossPartitionMetricsAvailable",
+    )
+    | fields(
+        BOOKKEEPING,
+        "appsSubmitted appsCompleted appsPending appsRunning appsFailed appsKilled totalNodes activeNodes "
+        "lostNodes unhealthyNodes decommissioningNodes decommissionedNodes rebootedNodes shutdownNodes "
+        "rmSchedulerBusyPercent containerAssignedPerSecond rmEventQueueSize schedulerEventQueueSize",
+    )
+)
+
+
+# -- files
+def properties(path: AnyPath) -> dict[str, str]:
+    """Return the properties of a Hadoop configuration file.
+
+    Errors: `BadInput` with the line for what is no such file, and for document types and entities, which none needs.
+    """
+    with naming(path):
+        size = Path(path).stat().st_size if Path(path).is_file() else 0
+        require(size <= SMALL, f"{size} bytes", "the file", f"Give a file of at most {SMALL} bytes")
+        return _Reader().read(read_text(path))
+
+
+class _Reader:
+    """Reads the elements of one file."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, str] = {}
+        self._inside: list[str] = []
+        self._text: dict[str, str] = {}
+        self._parser = expat.ParserCreate("utf-8")  # whatever the file says that it was before
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.StartDoctypeDeclHandler = self._refuse
+        self._parser.EntityDeclHandler = self._refuse
+
+    def read(self, text: str) -> dict[str, str]:
+        try:
+            self._parser.Parse(text.encode(), True)
+        except expat.ExpatError as error:
+            remedy = "Give the capacity-scheduler.xml as it is"
+            raise BadInput(f"not XML: {expat.ErrorString(error.code)}", place=self._line(), remedy=remedy) from error
+        return self._found
+
+    def _line(self) -> str:
+        return f"line {self._parser.CurrentLineNumber}"
+
+    def _refuse(self, *_: object) -> None:
+        remedy = "Take it out, and write what its entities stand for"
+        raise BadInput("a document type", place=self._line(), remedy=remedy)
+
+    def _start(self, name: str, attributes: object) -> None:
+        self._inside.append(name)
+        known = (["configuration"], ["configuration", "property"])
+        if len(self._inside) > _LEVELS or (len(self._inside) < 3 and self._inside != known[len(self._inside) - 1]):
+            got = f"the element {shown(name)}"
+            raise BadInput(got, place=self._line(), remedy="Give a <configuration> of <property> elements only")
+        if len(self._inside) == 2:
+            self._text = {}
+
+    def _characters(self, text: str) -> None:
+        if len(self._inside) == 3:
+            self._text[self._inside[2]] = self._text.get(self._inside[2], "") + text
+
+    def _end(self, name: str) -> None:
+        self._inside.pop()
+        if len(self._inside) == 1:
+            key = self._text.get("name", "").strip()
+            if not key or key in self._found:
+                got = f"the property {shown(key)} stands twice" if key else "a property without a name"
+                raise BadInput(got, place=self._line(), remedy="Give each property once, with its name")
+            self._found[key] = self._text.get("value", "").strip()
+
+
+# -- changes
 def emit(before: Market, after: Market) -> str:
     """Return the properties of capacity-scheduler.xml that change, as a configuration, to replace those of their names.
 
@@ -28,10 +220,7 @@ def emit(before: Market, after: Market) -> str:
 
     Source: Hadoop's CapacityScheduler.md, Configuring Resource Allocation; NodeLabel.md.
     """
-    old, new = before.entitlements, after.entitlements
-    if old is None or new is None or old.nodes != new.nodes or old.columns != new.columns:
-        remedy = "Import both from the same cluster's files, or change one of them"
-        raise BadInput("not the same queues and partitions", place="the markets", remedy=remedy)
+    old, new = both_owed(before, after, "queues and partitions")
     lines = [line for node in range(len(new.nodes)) for line in _comments(old, new, node)]
     for node, path in enumerate(new.nodes):
         for what, key in (("guarantee", "capacity"), ("cap", "maximum-capacity")):

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from fairopt.experiment.studies.playing import Observed
+from fairopt.experiment.studies.results import StudyResults
+from fairopt.experiment.studies.spec import StudySetting
+from fairopt.experiment.studies.statistics import Estimate, PairedResult, compare_drawn
 from fairopt.ledger import PrintedAndFound, Ruling
 from fairopt.proofs.ledger.studying import between, intervals
 from fairopt.proofs.ledger.wording import listed
-from fairopt.studies.playing import Observed
-from fairopt.studies.results import StudyResults
-from fairopt.studies.spec import StudySetting
-from fairopt.studies.statistics import Estimate, PairedResult, compare_drawn
 
 #: A number of a run; None where it has none.
 Outcome = Callable[[Observed], float | None]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fairopt.bench.report.words import digits
+from fairopt.experiment.studies.results import StudyResults
+from fairopt.experiment.studies.spec import StudySetting
+from fairopt.experiment.studies.statistics import Estimate, mean_of
+from fairopt.experiment.words import digits
 from fairopt.ledger import PrintedAndFound
 from fairopt.proofs.ledger.cases import RatioCase, parts
 from fairopt.proofs.ledger.studying import between, intervals, ratio
-from fairopt.studies.results import StudyResults
-from fairopt.studies.spec import StudySetting
-from fairopt.studies.statistics import Estimate, mean_of
 
 #: Measures by what tables call the reading.
 Readings = Mapping[str, str]

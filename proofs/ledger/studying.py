@@ -17,19 +17,18 @@ from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 
-from fairopt.bench.executors import place
-from fairopt.bench.journal import RecordsFile
-from fairopt.bench.records import environments
-from fairopt.bench.report.words import digits
 from fairopt.errors import BadInput
+from fairopt.experiment.bench.records import environments
+from fairopt.experiment.journal import RecordsFile
+from fairopt.experiment.runner import place
+from fairopt.experiment.studies.cells import KINDS, PlayedCell, progress_text, run_study, tasks
+from fairopt.experiment.studies.results import StudyResults
+from fairopt.experiment.studies.spec import StudySetting, StudySpec
+from fairopt.experiment.studies.statistics import Estimate, PairedResult, compare_drawn, compare_resampled
+from fairopt.experiment.words import digits
 from fairopt.ledger import Finding, read_package
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.rewrite import PACKAGE, rewritten
-from fairopt.studies.cells import KINDS, PlayedCell, tasks
-from fairopt.studies.results import StudyResults
-from fairopt.studies.running import progress_text, run_study
-from fairopt.studies.spec import StudySetting, StudySpec
-from fairopt.studies.statistics import Estimate, PairedResult, compare_drawn, compare_resampled
 
 #: Seeds of the quick form.
 FEW = 2

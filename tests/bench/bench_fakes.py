@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.discovery import policy
+from fairopt.errors import NotSolved, OutOfTime
+from fairopt.experiment.bench import Contender
 from fairopt.policy import decide
 
 
@@ -97,8 +98,8 @@ class Polite(_Fake):
     name = "polite"
 
     def solve(self, built: Any) -> Any:
-        """Raise `TimedOut`."""
-        raise TimedOut("the solver said: time limit reached")
+        """Raise `OutOfTime`."""
+        raise OutOfTime("the solver said: time limit reached")
 
 
 @dataclass
@@ -121,8 +122,8 @@ class Failing(_Fake):
     name = "failing"
 
     def solve(self, built: Any) -> Any:
-        """Raise `NoAnswer`."""
-        raise NoAnswer("the solver said: numerical trouble")
+        """Raise `NotSolved`."""
+        raise NotSolved("the solver said: numerical trouble")
 
 
 class Buggy(_Fake):
@@ -172,7 +173,7 @@ class Absent(_Fake):
 
     def solve(self, built: Any) -> Any:
         """Never called."""
-        raise NoAnswer("it must not come to this")
+        raise NotSolved("it must not come to this")
 
 
 class Leaving(Sound):

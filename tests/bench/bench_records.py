@@ -7,16 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.bench.records import (
-    Clock,
-    Environment,
-    InstanceKey,
-    Judged,
-    Measurement,
-    MeasurementStatus,
-    Record,
-    Stages,
-)
+from fairopt.experiment.bench.kinds import InstanceKey, Judgement
+from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record, Stages
+from fairopt.experiment.machine import Clock, Environment
 
 SPEC = """
 schema = 1
@@ -70,7 +63,7 @@ def measurement(
         seconds=seconds,
         peak_bytes=90_000_000,
         base_bytes=80_000_000,
-        judgement=Judged(1e-12, 1e-10, 1.0),
+        judgement=Judgement(True, 1e-12, 1e-10, 1.0),
         reference_job=Clock(0.1, 0.1),
         environment=env.digest,
         time_limit=10.0,

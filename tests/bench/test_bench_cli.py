@@ -15,21 +15,23 @@ import bench_records
 import pytest
 from bench_records import environment
 
-from fairopt.bench.files import COLUMNS, ResultsFile, rows
-from fairopt.bench.journal import line_of
-from fairopt.bench.records import (
-    Clock,
-    Judged,
+from fairopt.cli import main
+from fairopt.cli.parquet import write_parquet
+from fairopt.errors import BadInput
+from fairopt.experiment.bench import Judgement
+from fairopt.experiment.bench.records import (
+    COLUMNS,
+    KINDS,
     Measurement,
     MeasurementStatus,
     Stages,
     measurements,
     read_results,
     record_of,
+    rows,
 )
-from fairopt.cli import main
-from fairopt.cli.parquet import write_parquet
-from fairopt.errors import BadInput
+from fairopt.experiment.journal import RecordsFile, line_of
+from fairopt.experiment.machine import Clock
 
 SPEC = """
 schema = 1
@@ -64,7 +66,7 @@ def measurement(**changes: Any) -> Measurement:
     made: dict[str, Any] = {
         "settings": {"delay": 0.5},
         "seconds": Stages(Clock(0.5, 0.25), Clock(1.0, 1.0)),
-        "judgement": Judged(0.0, float("nan"), 1.5, "checked"),
+        "judgement": Judgement(True, 0.0, float("nan"), 1.5, "checked"),
         **changes,
     }
     return bench_records.measurement(environment(), **made)
@@ -108,21 +110,21 @@ def test_a_torn_last_line_is_dropped_and_a_whole_one_without_its_end_is_kept(tmp
     path, said = tmp_path / "results.jsonl", list[str]()
     whole = line_of(environment()) + "\n" + line_of(measurement()) + "\n"
     path.write_text(whole + line_of(measurement(repeat=1))[:-30])
-    with ResultsFile(path, said.append) as file:
+    with RecordsFile(path, KINDS, said.append, place="--json") as file:
         assert len(measurements(file.before)) == 1
         file.add(measurement(repeat=1))
     assert "cut off" in said[0]
     assert path.read_text() == whole + line_of(measurement(repeat=1)) + "\n"
     path.write_text(whole + line_of(measurement(repeat=1)))
-    with ResultsFile(path, said.append) as file:
+    with RecordsFile(path, KINDS, said.append, place="--json") as file:
         file.add(measurement(repeat=2))
-    assert [each.repeat for each in measurements(read_results(path).records)] == [0, 1, 2]
+    assert [each.repeat for each in measurements(read_results(path))] == [0, 1, 2]
     assert len(said) == 1
 
 
 def test_two_runs_cannot_write_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "results.jsonl"
-    with ResultsFile(path, print), pytest.raises(BadInput, match="another run is writing"), ResultsFile(path, print):
+    one, other = (RecordsFile(tmp_path / "results.jsonl", KINDS, print, place="--json") for _ in range(2))
+    with one, pytest.raises(BadInput, match="another run is writing"), other:
         pass
 
 
@@ -154,7 +156,7 @@ def test_a_run_writes_lines_to_the_file_only_and_goes_on_from_them(
     assert said.out == ""
     assert "numerical trouble" in said.err
     found = read_results(results)
-    assert [record.kind for record in found.records] == ["environment", *["measurement"] * 2]
+    assert [record.kind for record in found] == ["environment", *["measurement"] * 2]
     kept = results.read_text()
     # cut off in the middle of the last line: that one is measured again
     results.write_text(kept[:-40])
@@ -162,7 +164,7 @@ def test_a_run_writes_lines_to_the_file_only_and_goes_on_from_them(
     said = capsys.readouterr()
     assert "cut off" in said.err
     assert "going on from 1 measurements" in said.err
-    assert len(measurements(read_results(results).records)) == 2
+    assert len(measurements(read_results(results))) == 2
     assert command("run", spec, "--json", results, monkeypatch=monkeypatch) == 0
     assert "nothing is left" in capsys.readouterr().err
     assert command("report", results, "-o", tmp_path / "page.html", monkeypatch=monkeypatch) == 0
@@ -199,11 +201,11 @@ def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_goes_on(tmp_p
     assert out == ""
     assert first.returncode == (130 if how is signal.SIGINT else -signal.SIGKILL)
     assert ("interrupted after" in said) == (how is signal.SIGINT)
-    before = measurements(read_results(results).records)
+    before = measurements(read_results(results))
     assert len(before) == 1
     again = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
     assert f"going on from {len(before)}" in again.stderr
-    after = measurements(read_results(results).records)
+    after = measurements(read_results(results))
     assert len({(each.instance.digest, each.repeat) for each in after}) == len(after) == 2
     assert after[: len(before)] == before
 
@@ -262,6 +264,11 @@ def test_an_export_says_what_it_writes_and_a_task_without_a_program_is_refused(
     assert command("export", spec, "--out", tmp_path / "none", monkeypatch=monkeypatch) == 3
     assert "logarithms" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
+
+
+def test_no_test_reads_the_folder_that_it_was_started_from(pytestconfig: pytest.Config) -> None:
+    assert Path.cwd() not in (pytestconfig.invocation_params.dir, pytestconfig.rootpath)
+    assert not [*Path.cwd().iterdir()]
 
 
 def test_list_says_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

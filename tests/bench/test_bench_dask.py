@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from fairopt.bench.files import ResultsFile
-from fairopt.bench.records import MeasurementStatus, environments, measurements, read_results
-from fairopt.bench.run import run_spec
-from fairopt.bench.spec import Spec
+from fairopt.experiment.bench.records import KINDS, MeasurementStatus, environments, measurements, read_results
+from fairopt.experiment.bench.run import run_spec
+from fairopt.experiment.bench.spec import Spec
+from fairopt.experiment.journal import RecordsFile
 
 SPEC = """
 schema = 1
@@ -44,17 +44,17 @@ def client() -> Iterator[Any]:
 @pytest.mark.slow  # that a worker may be killed is tested on a study
 def test_a_run_on_a_cluster_is_stopped_half_way_and_gone_on_with(client: Any, tmp_path: Path) -> None:
     spec, path = Spec.parse(SPEC), tmp_path / "results.jsonl"
-    with ResultsFile(path, print) as file:
+    with RecordsFile(path, KINDS, print, place="--json") as file:
         for record in run_spec(spec, client.get_executor(pure=False), concurrent=2):
             file.add(record)
-            if len(measurements(read_results(path).records)) == 2:  # on the disk as it comes
+            if len(measurements(read_results(path))) == 2:  # on the disk as it comes
                 break
-    before = measurements(read_results(path).records)
+    before = measurements(read_results(path))
     assert len(before) == 2
-    with ResultsFile(path, print) as file:
+    with RecordsFile(path, KINDS, print, place="--json") as file:
         for record in run_spec(spec, client.get_executor(pure=False), concurrent=2, before=file.before):
             file.add(record)
-    found = read_results(path).records
+    found = read_results(path)
     made = measurements(found)
     assert made[:2] == before
     assert len({(each.instance.digest, each.repeat) for each in made}) == len(made) == 4
@@ -77,4 +77,4 @@ def test_the_command_takes_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(SystemExit) as left:
         main()
     assert not left.value.code
-    assert [each.status for each in measurements(read_results(results).records)] == [MeasurementStatus.SOLVED] * 2
+    assert [each.status for each in measurements(read_results(results))] == [MeasurementStatus.SOLVED] * 2

@@ -21,10 +21,10 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.highs import as_written, holds, write, written_digits
 from fairopt.backends.silent_highs import SilentHighs
 from fairopt.backends.solution import Solution, Status
-from fairopt.bench import kinds
-from fairopt.bench.export import Exported, Skipped, export
-from fairopt.bench.spec import Spec
 from fairopt.errors import BadInput, NotCapable
+from fairopt.experiment.bench import kinds
+from fairopt.experiment.bench.export import Exported, Skipped, export
+from fairopt.experiment.bench.spec import Spec
 from fairopt.program import Formulation, between
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from fairopt import allocate, discovery
-from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.benchmarks.instances.fft_rounds import FftRounds
 from fairopt.benchmarks.instances.posted_prices import PostedPriceBatches
 from fairopt.benchmarks.peers import (
@@ -39,7 +38,8 @@ from fairopt.benchmarks.peers import (
 from fairopt.benchmarks.peers.plain import Peer, SharedGpus
 from fairopt.benchmarks.tasks.fft_round import FftRound
 from fairopt.benchmarks.tasks.posted_prices import PostedPrices
-from fairopt.errors import BadInput, NotCapable, NotInstalled
+from fairopt.errors import BadInput, NotCapable, NotInstalled, NotSolved, OutOfTime
+from fairopt.experiment.bench import Contender
 from fairopt.problem import Market
 
 NEAR = 1e-5
@@ -205,12 +205,12 @@ def large(users: int) -> Market:
     ids=lambda contender: contender.name,
 )
 def test_a_time_limit_is_passed_on_and_told(contender: Contender) -> None:
-    with pytest.raises(TimedOut):
+    with pytest.raises(OutOfTime):
         here(contender, "oef-cooperative", large(70), limit=0.01)
 
 
 def test_rounds_share_one_time_limit() -> None:
-    with pytest.raises(TimedOut):
+    with pytest.raises(OutOfTime):
         here(highs_direct.HighsRounds(), "water-filling", large(500), limit=0.01)
 
 
@@ -225,7 +225,7 @@ def test_or_tools_time_limits_and_assignments() -> None:
         (cp_sat, "fft-round", long.problem, 0.05),
         (cp_sat, "fft-round", instance.problem, 60.0),
     )
-    assert [type(error) for error in stopped] == [TimedOut] * 3
+    assert [type(error) for error in stopped] == [OutOfTime] * 3
     assert FftRound().judge(instance, type_of, FftRound().reference(instance)).accepted
 
 
@@ -276,15 +276,15 @@ def test_dede_is_stopped_at_its_time_limit(tmp_path: Path) -> None:
     sleeper = tmp_path / "python"
     sleeper.write_text("#!/bin/sh\necho ready\nexec sleep 60\n")
     sleeper.chmod(0o755)
-    with pytest.raises(TimedOut):
+    with pytest.raises(OutOfTime):
         here(dede.Dede(python=str(sleeper)), "nash-welfare", MARKETS["weights"], limit=0.1)
     sleeper.write_text("#!/bin/sh\necho ready\nread request\nexit 3\n")
-    with pytest.raises(NoAnswer, match="status 3"):
+    with pytest.raises(NotSolved, match="status 3"):
         here(dede.Dede(python=str(sleeper)), "nash-welfare", MARKETS["weights"])
 
 
 def test_an_option_that_highs_does_not_have_is_told() -> None:
-    with pytest.raises(NoAnswer, match="refuses 'no such solver' for its option solver"):
+    with pytest.raises(NotSolved, match="refuses 'no such solver' for its option solver"):
         here(highs_direct.HighsDirect(solver="no such solver"), "max-min", MARKETS["weights"])
 
 
@@ -303,7 +303,7 @@ def test_an_answer_that_its_solver_calls_inaccurate_is_left_to_the_judge() -> No
     built = cvxpy_programs.Compiled(written, None, chain, None, {})
     assert cvxpy_ecos.CvxpyEcos().solve(built).tolist() == [[1.0, 0.0], [0.0, 1.0]]
     chain.status = "infeasible_inaccurate"
-    with pytest.raises(NoAnswer, match="infeasible_inaccurate"):
+    with pytest.raises(NotSolved, match="infeasible_inaccurate"):
         cvxpy_ecos.CvxpyEcos().solve(built)
 
 
@@ -313,7 +313,7 @@ def test_a_program_without_a_point_gives_no_values() -> None:
     for contender in (highs_direct.HighsDirect(), cvxpy_ecos.CvxpyEcos(), cvxpy_clarabel.CvxpyClarabel(), scip.Scip()):
         if contender.missing() is None:
             built = contender.build("oef-cooperative", infeasible, time_limit=9.0, threads=1)
-            with pytest.raises(NoAnswer):
+            with pytest.raises(NotSolved):
                 contender.solve(built)
 
 
@@ -378,7 +378,7 @@ def test_packing_is_the_printed_one_and_the_judge_sees_what_is_not() -> None:
         assert not task.judge(instance, wrong, reference).accepted
     nothing = {**answers[0], "schedules": [], "admissions": [], "payments": [], "bases": []}
     assert not task.judge(instance, nothing, reference).accepted
-    with pytest.raises(TimedOut):
+    with pytest.raises(OutOfTime):
         here(posted_prices.FairoptPacking(), task.name, instance.problem, limit=0.0)
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
-from fairopt.bench.records import Environment, Measurement, MeasurementStatus, Record, measurements
-from fairopt.bench.run import Here, run_spec
-from fairopt.bench.spec import Spec
 from fairopt.errors import BadInput, NotCapable, NotSolved
+from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record, measurements
+from fairopt.experiment.bench.run import run_spec
+from fairopt.experiment.bench.spec import Spec
+from fairopt.experiment.machine import Environment
 
 FAKES = "bench_fakes"
 
@@ -69,7 +70,7 @@ def test_a_sound_answer_is_timed_in_stages_and_judged() -> None:
         ("Overbooking", MeasurementStatus.WRONG, "capacity"),
         ("Content", MeasurementStatus.WRONG, "proven by the dual values"),
         ("Polite", MeasurementStatus.TIMEOUT, "the solver said: time limit reached"),
-        ("Failing", MeasurementStatus.ERROR, "NoAnswer: the solver said: numerical trouble"),
+        ("Failing", MeasurementStatus.ERROR, "NotSolved: the solver said: numerical trouble"),
         pytest.param("Buggy", MeasurementStatus.ERROR, "ZeroDivisionError", marks=pytest.mark.slow),
         pytest.param(
             "Quitting", MeasurementStatus.ERROR, "status 7 in solve: quitting: no licence", marks=pytest.mark.slow
@@ -94,24 +95,24 @@ def test_who_ends_is_noticed_also_where_it_leaves_a_process_that_holds_the_pipe(
 
 
 def test_messages_are_kept_short_and_can_be_written(tmp_path: Path) -> None:
-    from fairopt.bench.files import ResultsFile
-    from fairopt.bench.records import read_results
+    from fairopt.experiment.bench.records import KINDS, read_results
+    from fairopt.experiment.journal import RecordsFile
 
-    with ResultsFile(tmp_path / "results.jsonl", print) as file:
+    with RecordsFile(tmp_path / "results.jsonl", KINDS, print, place="--json") as file:
         for record in run_spec(specification("Babbling")):
             file.add(record)
-    [found] = measurements(read_results(tmp_path / "results.jsonl").records)
+    [found] = measurements(read_results(tmp_path / "results.jsonl"))
     assert found.status is MeasurementStatus.ERROR
     assert found.message.startswith("ValueError: ?<b>xxx")
     assert len(found.message) < 3000
 
 
 def test_who_is_ended_by_the_system_ran_out_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairopt.bench import memory
-    from fairopt.bench.measure import run_child
+    from fairopt.experiment import machine
+    from fairopt.experiment.bench.measure import run_child
 
     counted = iter([4, 5])
-    monkeypatch.setattr(memory, "kills", lambda: next(counted))
+    monkeypatch.setattr(machine, "kills", lambda: next(counted))
 
     class Killed:
         def __init__(self, *words: object, **options: object) -> None:
@@ -215,19 +216,19 @@ def test_neither_another_label_nor_another_specification_passes_for_the_same() -
 def test_what_was_measured_at_another_commit_is_kept_and_told() -> None:
     from dataclasses import replace
 
-    from fairopt.bench.machine import Provenance
+    from fairopt.experiment.machine import Environment
 
     spec, heard = specification("Failing", Failing="largest = 1"), list[str]()
-    provenance = Provenance.of(spec.source, [], ["test"])
-    records = list(run_spec(spec, provenance=replace(provenance, commit="old")))
-    assert measured(spec, before=records, provenance=replace(provenance, commit="new"), say=heard.append) == []
+    here = Environment.starting(spec.source, [], ["test"])
+    records = list(run_spec(spec, environment=replace(here, commit="old")))
+    assert measured(spec, before=records, environment=replace(here, commit="new"), say=heard.append) == []
     assert heard == ["1 of 1 measurements that are kept were made at another commit"]
 
 
 def test_a_folder_inside_a_checkout_of_something_else_has_no_commit(tmp_path: Path) -> None:
     import subprocess
 
-    from fairopt.bench.machine import checkout
+    from fairopt.experiment.machine import checkout
 
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run([*git, "init", "-q"], check=True)
@@ -272,17 +273,18 @@ def test_a_pool_of_processes_does() -> None:
     assert found.status is MeasurementStatus.SOLVED, found.message
 
 
-class Broken(Here):
+class Broken(Executor):
     """An executor whose worker dies at the third job."""
 
     count = 0
 
     def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
         self.count += 1
-        if self.count < 3:
-            return super().submit(fn, *args, **kwargs)
         future: Future[object] = Future()
-        future.set_exception(BrokenProcessPool("a worker was killed"))
+        if self.count < 3:
+            future.set_result(fn(*args, **kwargs))
+        else:
+            future.set_exception(BrokenProcessPool("a worker was killed"))
         return future
 
 
@@ -303,7 +305,7 @@ def test_a_child_ends_when_whoever_measures_is_killed(tmp_path: Path) -> None:
     import sys
 
     code = (
-        "import fairopt.bench.run as r, sys; from fairopt.bench.spec import Spec; "
+        "import fairopt.experiment.bench.run as r, sys; from fairopt.experiment.bench.spec import Spec; "
         "list(r.run_spec(Spec.parse(open(sys.argv[1]).read())))"
     )
     spec = specification("Sleeping", top="time_limit = 300")
@@ -312,7 +314,7 @@ def test_a_child_ends_when_whoever_measures_is_killed(tmp_path: Path) -> None:
     child = 0
     for _ in range(600):
         children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
-        found = [pid for pid in children if b"fairopt.bench.child" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        found = [pid for pid in children if b"bench.child" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         if found:
             child = int(found[0])
             break
@@ -331,7 +333,7 @@ def test_a_child_ends_when_whoever_measures_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_system_that_cannot_stop_groups_of_processes_is_told(monkeypatch, tmp_path):
-    from fairopt.bench.measure import run_child
+    from fairopt.experiment.bench.measure import run_child
 
     monkeypatch.delattr("os.killpg")
     with pytest.raises(NotCapable, match="Linux and macOS"):

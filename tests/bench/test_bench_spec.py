@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairopt.bench import configuring
-from fairopt.bench.spec import Spec, Statistic, shipped
 from fairopt.errors import BadInput
+from fairopt.experiment.bench import kinds
+from fairopt.experiment.bench.spec import Spec, Statistic
 
 GOOD = """
 schema = 1
@@ -61,7 +61,7 @@ def test_a_specification_says_what_it_says(tmp_path: Path) -> None:
     assert not goal.chooses("any", 4, {"types": 3})
     assert not goal.chooses("any", 8, {"types": 4})
     first = spec.contenders[0]
-    assert configuring.contender(first.contender, first.settings).delay == 1.0  # type: ignore[attr-defined]
+    assert kinds.contender(first.contender, first.settings).delay == 1.0  # type: ignore[attr-defined]
 
 
 def test_a_specification_may_have_no_goals(tmp_path: Path) -> None:
@@ -118,12 +118,12 @@ def test_mistakes_are_named_with_their_place_and_a_remedy(tmp_path: Path, old: s
 def test_what_is_no_file_and_no_name_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(BadInput, match="no such file"):
         Spec.read("nowhere/spec.toml")
-    name = next(iter(shipped()))
+    name = next(iter(Spec.shipped()))
     with pytest.raises(BadInput, match=f"Did you mean '{name}'"):
         Spec.read(name + "x")
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", Spec.shipped())
 def test_every_specification_that_comes_with_fairopt_can_be_read(name: str) -> None:
     spec = Spec.read(name)
     assert spec.name == name

@@ -13,10 +13,9 @@ import pytest
 
 from fairopt import allocate, discovery
 from fairopt.backends.exact import Exact
-from fairopt.bench import configuring
-from fairopt.bench.kinds import Instance, Task
 from fairopt.benchmarks.tasks.shares import Duals, fair
 from fairopt.errors import BadInput
+from fairopt.experiment.bench import Instance, Task, kinds
 from fairopt.policy import decide
 from fairopt.problem import Market
 
@@ -26,11 +25,11 @@ Floats = Any
 
 
 def drawn(family: str, seed: int, **parameters: object) -> Instance:
-    return configuring.family(family).draw(seed, parameters)
+    return kinds.family(family).draw(seed, parameters)
 
 
 def task_of(name: str) -> Task:
-    return configuring.task(name)
+    return kinds.task(name)
 
 
 def answer(name: str, market: Market) -> Floats:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from bench_records import environment, measurement
 
-from fairopt.bench.journal import line_of, record_in
-from fairopt.bench.records import KINDS
 from fairopt.errors import BadInput
+from fairopt.experiment.bench.records import KINDS
+from fairopt.experiment.journal import line_of, record_in
 
 
 @pytest.mark.parametrize("kind", ["[1]", "{}", "null", '"other"'])

@@ -92,7 +92,7 @@ def options(command: Any) -> set[str]:
     return own.union({"--help"}, *(options(each) for each in below))
 
 
-@pytest.mark.parametrize("name", ["fairopt.policy.Policy.decide", "fairopt.bench", "fairopt.compare"])
+@pytest.mark.parametrize("name", ["fairopt.policy.Policy.decide", "fairopt.experiment.bench", "fairopt.compare"])
 def test_a_name_that_is_there_is_found(name: str) -> None:
     assert is_there(name)
 

@@ -14,8 +14,8 @@ import pytest
 
 from fairopt import Market, frontier
 from fairopt.errors import BadInput, NotSolved
+from fairopt.experiment.frontier_page import page, write_page
 from fairopt.frontier import Frontier
-from fairopt.frontier.page import page, write_page
 from fairopt.program import number_text
 
 pytest.importorskip("jinja2", reason="needs the extra bench")

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
 from fairopt.importing import documents
-from fairopt.importing.documents import found_in, yaml_documents, zipped
-from fairopt.importing.quantities import quantity
+from fairopt.importing.documents import found_in, quantity, yaml_documents, zipped
 
 
 def _read(folder: Path, name: str, text: str) -> list[tuple[str, object]]:

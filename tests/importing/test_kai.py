@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
-from fairopt.importing import kai_snapshot
-from fairopt.importing.fields import OBJECT
+from fairopt.importing import kai_objects
 from fairopt.importing.imported import Imported
 from fairopt.importing.kai import read
 from fairopt.importing.kai_objects import FIELDS, emit
+from fairopt.importing.kubernetes import OBJECT
 from fairopt.program import INFINITY
 
 SAMPLES = Path(__file__).parents[2] / "fairopt" / "datasets" / "clusters" / "kai"
@@ -106,7 +106,7 @@ def test_a_snapshot_is_the_same_in_its_zip(tmp_path: Path) -> None:
 def test_a_large_snapshot_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same market, and the same words but for where a list stands."""
     text = SNAPSHOT.read_text(encoding="utf-8")
-    monkeypatch.setattr(kai_snapshot, "SMALL", 1000)
+    monkeypatch.setattr(kai_objects, "SMALL", 1000)
     found, plain = read(zip_of(tmp_path, text)), read(SNAPSHOT)
     assert found.problem == plain.problem
     assert {each.value for each in found.unplaced} == {each.value for each in plain.unplaced}
@@ -165,8 +165,8 @@ def test_quota_and_limit_by_what_is_said(tmp_path: Path, resources: Any, owed: A
         ([NODE, queue("a", gpu={"quota": -2})], "Queue 'a', spec, resources, gpu, quota: got -2. Give a number"),
         ([NODE, queue("a", gpu={"quota": "lots"})], "Queue 'a', spec, resources, gpu, quota"),
         ([NODE, queue("a", gpu=8)], "Queue 'a', spec, resources, gpu: got 8"),
-        ([NODE, queue("a"), queue("a")], "Give each queue once"),
-        ([NODE, NODE, queue("a")], "Give each node once"),
+        ([NODE, queue("a"), queue("a")], "Give each object once"),
+        ([NODE, NODE, queue("a")], "Give each object once"),
         ([NODE], "no queue in a node pool that has GPUs"),
         ([queue("a")], "no queue in a node pool that has GPUs"),
         ([NODE, queue("a") | {"apiVersion": "scheduling.run.ai/v1"}], "Give scheduling.run.ai/v2"),
@@ -186,7 +186,7 @@ def test_another_schedulers_queue_is_not_taken_for_kais(tmp_path: Path) -> None:
     other = queue("v") | {"apiVersion": "scheduling.volcano.sh/v1beta1"}
     found = read(saved(tmp_path, NODE, queue("a", gpu={"limit": -1}), other))
     assert found.problem.users == ("a",)
-    assert "not looked at" in said(found, "objects of kind Queue, scheduling.volcano.sh/v1beta1")
+    assert "not an object that is read" in said(found, "kind Queue")
 
 
 def test_bombs_are_refused(tmp_path: Path) -> None:

@@ -17,10 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
-from fairopt.importing.fields import BOOKKEEPING
+from fairopt.importing.imported import BOOKKEEPING
 from fairopt.importing.kueue import read
-from fairopt.importing.kueue_fields import KINDS
-from fairopt.importing.kueue_objects import emit
+from fairopt.importing.kueue_objects import KINDS, emit
 from fairopt.problem import Entitlements, Market
 from fairopt.program import INFINITY
 from fairopt.testing.data_suites import Import, importer_suite
@@ -171,10 +170,10 @@ def test_without_workloads_the_status_says_what_is_held(tmp_path: Path) -> None:
     [
         ([], "no ClusterQueue"),
         ([queue("a", ("x", "cpu", {"nominalQuota": 4}))], "looks like GPUs.*quotas of cpu"),
-        ([queue("a", ("x", GPU, {"nominalQuota": -4}))], r"ClusterQueue a, .*nominalQuota: got -4"),
-        ([queue("a", ("x", GPU, {"nominalQuota": "4 GPUs"}))], "ClusterQueue a, .*4 GPUs.*Give a quantity"),
-        ([queue("a", ("x", GPU, {"nominalQuota": 4}))] * 2, "ClusterQueue a: it stands twice"),
-        ([queue("a", ("x", GPU, {"nominalQuota": 4}), cohortName=7)], "ClusterQueue a, spec, cohortName: got 7"),
+        ([queue("a", ("x", GPU, {"nominalQuota": -4}))], r"ClusterQueue 'a', .*nominalQuota: got -4"),
+        ([queue("a", ("x", GPU, {"nominalQuota": "4 GPUs"}))], "ClusterQueue 'a', .*4 GPUs.*Give a quantity"),
+        ([queue("a", ("x", GPU, {"nominalQuota": 4}))] * 2, "ClusterQueue 'a' stands twice"),
+        ([queue("a", ("x", GPU, {"nominalQuota": 4}), cohortName=7)], "ClusterQueue 'a', spec, cohortName: got 7"),
     ],
 )
 def test_refusals_name_the_file_the_object_and_the_remedy(tmp_path: Path, items: list[Any], said: str) -> None:

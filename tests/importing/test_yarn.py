@@ -16,9 +16,7 @@ from mutations import CHANGES, STRANGE, Spot, answered_or_refused, mutated, spot
 from fairopt.audit.settings import read_setting, with_settings
 from fairopt.errors import BadInput, NotCapable
 from fairopt.importing import yarn
-from fairopt.importing.yarn_config import PREFIX, properties
-from fairopt.importing.yarn_fields import METRICS, PROPERTIES, QUEUE, SCHEDULER
-from fairopt.importing.yarn_objects import emit
+from fairopt.importing.yarn_objects import METRICS, PREFIX, PROPERTIES, QUEUE, SCHEDULER, emit, properties
 from fairopt.problem import Market
 
 SAMPLES = Path(str(files("fairopt.datasets") / "clusters" / "yarn"))

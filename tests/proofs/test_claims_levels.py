@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from fairopt.experiment.studies.statistics import Estimate
 from fairopt.proofs.ledger.levels import FoundShare, PrintedShare, percentages
-from fairopt.studies.statistics import Estimate
 
 
 def level(value: float, low: float, high: float, load: str) -> FoundShare:

@@ -12,13 +12,13 @@ import pytest
 from fairopt import History, run
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.errors import BadInput
+from fairopt.experiment.studies import observe
+from fairopt.experiment.studies.statistics import compare_drawn
 from fairopt.ledger import Entry, Figure, Finding, Measure, PrintedAndFound, Ruling, read_package
 from fairopt.proofs.ledger import studying
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, held_alike, parts, ruling
 from fairopt.proofs.ledger.rewrite import FOLDER, PACKAGE, with_finding
 from fairopt.simulation.gpu_time import Ideal, finish_time_fairness
-from fairopt.studies import observe
-from fairopt.studies.statistics import compare_drawn
 
 SPEC = """
 schema = 1

@@ -40,9 +40,9 @@ from fairopt.properties.misreports.kinds import WEIGHT, kind_of
 from fairopt.simulation import run as run_with
 
 #: Where functions are looked for, and what is in an annotation of one that takes such a thing.
-PACKAGES = ("", "audit", "bench.kinds", "compare", "discovery", "evidence", "frontier")
-PACKAGES += ("metrics", "plot", "policy", "properties", "properties.misreports.bounds")
-PACKAGES += ("properties.misreports.incentives", "properties.misreports.kinds", "simulation", "studies", "workloads")
+PACKAGES = ("", "audit", "compare", "discovery", "evidence", "experiment.bench", "experiment.plot")
+PACKAGES += ("experiment.studies", "frontier", "policy", "properties", "properties.misreports.bounds")
+PACKAGES += ("properties.misreports.incentives", "properties.misreports.kinds", "simulation", "workloads")
 TAKEN = re.compile(
     r"\b(Any)?(Policy|Property|AllocationProperty|Solver|Chosen|Goal|Relaxed|MisreportKind|Formulated)\b"
 )
@@ -109,7 +109,7 @@ ASKED: dict[str, list[Asked]] = {
     ],
     "fairopt.properties.misreports.bounds.at_most": [(lambda it: at_most(it, MARKET, DECIDED), MaxMin)],
     "fairopt.properties.misreports.kinds.kind_of": [(lambda it: kind_of(it, MARKET).name, WEIGHT)],
-    "fairopt.plot.allocations.misreport": [
+    "fairopt.experiment.plot.allocations.misreport": [
         (lambda it: len(plot.misreport(it, MARKET, 0, "T1", [1, 2]).axes), MaxMin),
         (lambda it: len(plot.misreport("max-min", MARKET, 0, "T1", [1, 2], it).axes), Highs),
     ],

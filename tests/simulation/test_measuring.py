@@ -11,6 +11,7 @@ import pytest
 from plain_rounds import Referee
 
 from fairopt.errors import BadInput
+from fairopt.experiment.studies.playing import observe
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.sia.sia import Sia
 from fairopt.policy import Policy
@@ -22,7 +23,6 @@ from fairopt.simulation.measures import Measures, Measuring, Spread, measure
 from fairopt.simulation.recording import header, write_record
 from fairopt.simulation.replay import read_record
 from fairopt.simulation.whole_rounds import WholeRounds
-from fairopt.studies.playing import observe
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.round_suite import Lender
 

@@ -30,4 +30,4 @@ def study(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Calla
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the pictures of pages, which take most of the time of a small study, where nobody looks at them."""
-    monkeypatch.setattr("fairopt.studies.page._svg", lambda draw, title: "")
+    monkeypatch.setattr("fairopt.experiment.studies.page._svg", lambda draw, title: "")

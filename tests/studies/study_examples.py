@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.bench.journal import read_records
 from fairopt.errors import NotSolved
+from fairopt.experiment.journal import read_records
+from fairopt.experiment.studies.cells import KINDS, PlayedCell
 from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Trace
-from fairopt.studies.cells import KINDS, PlayedCell
 from fairopt.workloads import Workload
 
 SPEC = """
@@ -73,7 +73,7 @@ def study_process(folder: Path, *options: Any) -> subprocess.CompletedProcess[st
 
 def cells_of(path: Path) -> list[PlayedCell]:
     """Return the cells of a file."""
-    return [each for each in read_records(path, KINDS).records if isinstance(each, PlayedCell)]
+    return [each for each in read_records(path, KINDS) if isinstance(each, PlayedCell)]
 
 
 def without_times(cells: list[PlayedCell]) -> list[Any]:

@@ -16,9 +16,9 @@ from ran_command import Ran
 from study_examples import cells_of, spec_file, spec_text, study_process
 
 from fairopt.errors import BadInput
-from fairopt.studies.page import page
-from fairopt.studies.results import StudyResults
-from fairopt.studies.spec import StudySpec
+from fairopt.experiment.studies.page import page
+from fairopt.experiment.studies.results import StudyResults
+from fairopt.experiment.studies.spec import StudySpec
 
 
 @pytest.fixture(scope="module")

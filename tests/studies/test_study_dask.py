@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from study_examples import KillsItsWorkerOnce, spec_text, without_times
 
-from fairopt.studies import running
-from fairopt.studies.cells import CellStatus, PlayedCell, tasks
-from fairopt.studies.running import run_study
-from fairopt.studies.spec import StudySpec
+from fairopt.experiment.studies import cells
+from fairopt.experiment.studies.cells import CellStatus, PlayedCell, run_study, tasks
+from fairopt.experiment.studies.spec import StudySpec
 
 # what Dask itself leaves open on the way out is no concern of ours
 pytestmark = pytest.mark.filterwarnings("default")
@@ -25,7 +24,7 @@ def test_a_worker_that_is_killed_costs_nothing(tmp_path: Path, monkeypatch: pyte
     spec = StudySpec.parse(spec_text(tmp_path))
     calm = [each for each in run_study(spec) if isinstance(each, PlayedCell)]
     given = [replace(each, policy=KillsItsWorkerOnce()) if each.cell.policy == "srtf" else each for each in tasks(spec)]
-    monkeypatch.setattr(running, "tasks", lambda _: given)
+    monkeypatch.setattr(cells, "tasks", lambda _: given)
     workers = {"n_workers": 2, "processes": True, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(**workers) as cluster, distributed.Client(cluster) as client:
         before = {each["pid"] for each in client.run(_process).values()}

@@ -14,10 +14,9 @@ import pytest
 from ran_command import Ran
 from study_examples import cells_of, spec_file, spec_text, study_process, without_times, words
 
-from fairopt.studies.cells import CellStatus, PlayedCell, code_version, tasks
-from fairopt.studies.results import StudyResults, require_whole
-from fairopt.studies.running import Shard, progress_text, run_study
-from fairopt.studies.spec import StudySpec
+from fairopt.experiment.studies.cells import CellStatus, PlayedCell, code_version, progress_text, run_study, tasks
+from fairopt.experiment.studies.results import StudyResults, require_whole
+from fairopt.experiment.studies.spec import StudySpec
 
 
 def played(spec: StudySpec) -> list[object]:
@@ -56,7 +55,7 @@ def test_the_key_is_of_the_content_and_labels_do_not_matter(tmp_path: Path) -> N
     assert len(keys(options.replace("by_start = true", "")) & before) >= 6
     trace = tmp_path / "trace.csv"
     trace.write_text(trace.read_text().replace("j0,a,0,1,60", "j0,a,0,1,61"))
-    from fairopt.studies import traces
+    from fairopt.experiment.studies import traces
 
     traces._digest.cache_clear()
     assert not keys(text) & before
@@ -97,10 +96,10 @@ def test_a_failed_cell_is_kept_and_stops_no_other(tmp_path: Path) -> None:
     given = [
         replace(each, policy=BreaksAfterRounds()) if each.cell.policy == "breaks" else each for each in tasks(spec)
     ]
-    from fairopt.bench.machine import Provenance
-    from fairopt.studies.running import play_cell
+    from fairopt.experiment.machine import Environment
+    from fairopt.experiment.studies.cells import play_cell
 
-    where = Provenance.of(spec.source, ())
+    where = Environment.starting(spec.source, ())
     found = StudyResults(spec, [play_cell(each, where)[0] for each in given])
     assert len(found.failed) == 6
     assert {each.message for each in found.failed} == {"numerical trouble"}
@@ -135,7 +134,7 @@ def test_shards_are_a_study_and_a_merge_misses_nothing(tmp_path: Path, study: Ca
 
 def test_the_shards_that_are_missing_are_named(tmp_path: Path) -> None:
     spec = StudySpec.parse(spec_text(tmp_path))
-    kept = [each for n in (1, 3) for each in run_study(spec, shard=Shard(n, 3))]
+    kept = [each for n in (1, 3) for each in run_study(spec, shard=slice(n - 1, None, 3))]
     with pytest.raises(ValueError, match=r"4 cells are missing, in shards 2/3; the first is tiresias"):
         require_whole(StudyResults(spec, kept), 3)
 

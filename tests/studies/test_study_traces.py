@@ -11,10 +11,10 @@ from study_examples import spec_text
 
 from fairopt.datasets import philly_trace
 from fairopt.errors import BadInput
+from fairopt.experiment.studies.playing import play
+from fairopt.experiment.studies.traces import EstimationError, Place, Source, compress, drawn, resample
 from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.simulation import Mechanics
-from fairopt.studies.playing import play
-from fairopt.studies.traces import EstimationError, Place, Source, compress, drawn, resample
 from fairopt.workloads import ErrorForm
 
 
@@ -56,7 +56,9 @@ def test_a_generator_is_named_and_draws_by_seed() -> None:
         Source("even", generator="study_examples:Evenly", parameters={"job": 7}).check()
 
 
-@pytest.mark.parametrize("name", ["subprocess:run", "fairopt.deadline:time_limit", "fairopt.studies.traces:Place"])
+@pytest.mark.parametrize(
+    "name", ["subprocess:run", "fairopt.deadline:time_limit", "fairopt.experiment.studies.spec:Player"]
+)
 def test_what_is_no_generator_is_not_made(name: str) -> None:
     """A specification may name any class; one of another kind is refused before its fields are taken from the file."""
     with pytest.raises(BadInput, match="is no generator"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairopt.experiment.studies.playing import play
+from fairopt.experiment.studies.tenant_cases import CASES, HOUR, UnfairCases, tenant_loss
 from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.simulation import Mechanics
-from fairopt.studies.playing import play
-from fairopt.studies.tenant_cases import CASES, HOUR, UnfairCases, tenant_loss
 
 
 def test_a_case_is_a_tenant_to_whom_something_is_due_at_a_full_hour() -> None:

@@ -21,10 +21,11 @@ from changed import changed_bytes, changed_values
 from trials import Ending, Fault, Kind
 
 from fairopt import allocate, discovery
-from fairopt.bench.spec import Spec
 from fairopt.certificates.certificate import read_certificate
 from fairopt.datasets import dataset_path, oef_example
 from fairopt.errors import BadInput
+from fairopt.experiment.bench.spec import Spec
+from fairopt.experiment.studies.spec import StudySpec
 from fairopt.importing.imported import read_with
 from fairopt.problem import Market, read_market, write_market
 from fairopt.problem.files.allocation import allocation_from, read_allocation
@@ -32,7 +33,6 @@ from fairopt.problem.files.batch import read_batch, write_batch
 from fairopt.problem.files.cluster import read_cluster, write_cluster
 from fairopt.problem.files.trace import read_trace, write_trace
 from fairopt.simulation.replay import read_record
-from fairopt.studies.spec import StudySpec
 from fairopt.testing.samples import entitled_markets, sample_markets
 
 DATA = Path(dataset_path("SOURCES.md")).parent

@@ -10,11 +10,11 @@ from typing import Any
 from inputs import Reader, attempt, prepared
 from trials import Kind
 
-from fairopt.bench.journal import Kinds, line_of, read_records
-from fairopt.bench.records import KINDS as MEASURED
-from fairopt.studies.cells import KINDS as PLAYED
-from fairopt.studies.cells import CellStatus, PlayedCell
-from fairopt.studies.playing import Observed
+from fairopt.experiment.bench.records import KINDS as MEASURED
+from fairopt.experiment.journal import Kinds, line_of, read_records
+from fairopt.experiment.studies.cells import KINDS as PLAYED
+from fairopt.experiment.studies.cells import CellStatus, PlayedCell
+from fairopt.experiment.studies.playing import Observed
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
 from bench_records import environment, made_up
@@ -43,7 +43,7 @@ def written(records: list[Any]) -> bytes:
 
 def read(kinds: Kinds, path: Path) -> list[Any]:
     """Return the whole records of a journal."""
-    return read_records(path, kinds).records
+    return read_records(path, kinds)
 
 
 def write(records: list[Any], path: Path) -> None:

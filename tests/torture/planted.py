@@ -89,7 +89,7 @@ PLANTED = [
     Planted("fairopt/simulation/replay.py", "        except (KeyError, TypeError, ValueError, AttributeError) as error:\n", "        except KeyError as error:\n", "read record"),
     Planted("fairopt/problem/files/storage.py", "def naming(file: AnyPath = \"\", place: str = \"\", of: type[BadInput] = BadInput) -> Iterator[None]:", "def naming(file: AnyPath = \"\", place: str = \"\", of: type[BadInput] = BadInput) -> Iterator[None]:\n    yield\n    return\n", "read trace"),
     Planted("fairopt/certificates/certificate.py", "    except (ValueError, RecursionError) as error:\n", "    except OSError as error:\n", "read certificate"),
-    Planted("fairopt/importing/fields.py", "except (ValueError, OverflowError) as error:", "except OverflowError as error:", "read import kueue"),
+    Planted("fairopt/importing/documents.py", "except (ValueError, OverflowError) as error:", "except OverflowError as error:", "read import kueue"),
     Planted("fairopt/problem/frames.py", "return table, listed_names(users, \"users\"), listed_names(types, \"types\")", "return table, users, types", "call Market.of"),
     # what a decision in floats and an exact one share: formulations, rules, what a market says
     Planted("models/baselines/max_efficiency.py", "p.maximize((problem.speedup * share).sum(),", "p.maximize((problem.speedup * share * problem.weight[:, None]).sum(),", _HARD),
@@ -121,7 +121,7 @@ PLANTED = [
     Planted("fairopt/problem/files/market.py", "weight * share, limit)", "weight, limit)", _DEFINED),
     Planted("fairopt/problem/files/market.py", "share = part / sum(parts)", "share = 1 / Fraction(len(parts))", _DEFINED),
     Planted("models/gavel/water_filling.py", "self._rates(decision.market.as_(Fraction), levels)", "self._rates(decision.market, levels)", _HARD),
-    Planted("fairopt/importing/quantities.py", "f\"{name}i\": Fraction(1024) ** power", "f\"{name}i\": Fraction(1000) ** power", _UNITS),
+    Planted("fairopt/importing/documents.py", "f\"{name}i\": Fraction(1024) ** power", "f\"{name}i\": Fraction(1000) ** power", _UNITS),
 ]  # fmt: skip
 PLANTED = [each for each in PLANTED if each.kind]
 

@@ -291,14 +291,14 @@ def _cells(folder: Path) -> list[Any]:
 
 
 def _measured(folder: Path) -> list[Any]:
-    from fairopt.bench.journal import read_records
-    from fairopt.bench.records import KINDS as RECORDS
-    from fairopt.bench.records import Measurement
+    from fairopt.experiment.bench.records import KINDS as RECORDS
+    from fairopt.experiment.bench.records import Measurement
+    from fairopt.experiment.journal import read_records
 
     path = folder / "small.jsonl"
     if not path.exists() or not path.stat().st_size:
         return []
-    found = [each for each in read_records(path, RECORDS).records if isinstance(each, Measurement)]
+    found = [each for each in read_records(path, RECORDS) if isinstance(each, Measurement)]
     return [(each.instance, each.contender, str(each.status)) for each in found]
 
 
@@ -331,8 +331,8 @@ def loaded() -> None:
     """Import what commands import, and have them read their entry points, before the first child."""
     for name in (
         "fairopt.models",
-        "fairopt.studies.page",
-        "fairopt.bench.run",
+        "fairopt.experiment.studies.page",
+        "fairopt.experiment.bench.run",
         "fairopt.compare",
         "pandas",
         "scipy.stats",

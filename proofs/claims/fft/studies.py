@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from fairopt.experiment.studies.playing import Observed
+from fairopt.experiment.studies.results import StudyResults
+from fairopt.experiment.studies.statistics import mean_of
 from fairopt.ledger import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.cases import (
     Outcome,
@@ -22,9 +25,6 @@ from fairopt.proofs.ledger.cases import (
 )
 from fairopt.proofs.ledger.studying import WHOLE, Extent, between, ends, intervals, results_of
 from fairopt.proofs.ledger.wording import listed
-from fairopt.studies.playing import Observed
-from fairopt.studies.results import StudyResults
-from fairopt.studies.statistics import mean_of
 
 #: The studies: traces 1, 2 and 9 at several loads; what else is open, at a load of 1; wrong lengths.
 TRACES, OPEN, ERRORS = "fft-traces", "fft-open", "fft-errors"

@@ -15,17 +15,17 @@ from math import ceil
 
 import numpy as np
 
-from fairopt.bench.report.words import digits
+from fairopt.experiment.studies.results import StudyResults
+from fairopt.experiment.studies.spec import StudySetting
+from fairopt.experiment.studies.statistics import Estimate, mean_of
+from fairopt.experiment.studies.traces import EstimationError, drawn
+from fairopt.experiment.words import digits
 from fairopt.ledger import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, parts, readings, ruling
 from fairopt.proofs.ledger.levels import FoundShare, PrintedShare, Readings, cases, levels, percentages
 from fairopt.proofs.ledger.studying import WHOLE, Extent, ends, results_of
 from fairopt.proofs.ledger.wording import listed, percent
 from fairopt.simulation.gpu_time import LOSS
-from fairopt.studies.results import StudyResults
-from fairopt.studies.spec import StudySetting
-from fairopt.studies.statistics import Estimate, mean_of
-from fairopt.studies.traces import EstimationError, drawn
 
 #: The studies: rivals in intervals of 60 s, leases in those, both in the paper's of 10 s, Themis with wrong lengths.
 FAIRNESS, LEASES, INTERVALS, ESTIMATES = "astraea-fairness", "astraea-leases", "astraea-intervals", "astraea-estimates"

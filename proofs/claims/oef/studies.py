@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairopt.experiment.studies.results import StudyResults
 from fairopt.ledger import Finding, PrintedAndFound
 from fairopt.proofs.ledger.cases import PrintedRatio, parts, ruling
 from fairopt.proofs.ledger.levels import Readings, cases, levels
 from fairopt.proofs.ledger.studying import WHOLE, Extent, between, ends, results_of
 from fairopt.proofs.ledger.wording import listed
-from fairopt.studies.results import StudyResults
 
 STUDY, OWN = "oef-tenants", "OEF"
 TIME: Readings = {"mean": "jct_mean"}

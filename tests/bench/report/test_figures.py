@@ -11,25 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from fairopt.bench.journal import line_of
-from fairopt.bench.records import (
-    Clock,
-    Environment,
-    InstanceKey,
-    Judged,
-    Measurement,
-    MeasurementStatus,
-    Record,
-    Stages,
-    measurements,
-    record_of,
-)
-from fairopt.bench.report.figures import put_into, write_figures
-from fairopt.bench.report.page import report
-from fairopt.bench.spec import Spec, shipped
 from fairopt.cli import main
 from fairopt.discovery import policy
 from fairopt.errors import BadInput
+from fairopt.experiment.bench.figures import put_into, write_figures
+from fairopt.experiment.bench.kinds import InstanceKey, Judgement
+from fairopt.experiment.bench.page import report
+from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record, Stages, measurements, record_of
+from fairopt.experiment.bench.spec import Spec
+from fairopt.experiment.journal import line_of
+from fairopt.experiment.machine import Clock, Environment
 from fairopt.policy import decide
 
 ROOT = Path(__file__).parents[3]
@@ -94,7 +85,7 @@ def records() -> list[Record]:
             seconds=Stages(Clock(0.0, 0.0), Clock(seconds, seconds)) if seconds is not None else Stages(),
             peak_bytes=1,
             base_bytes=1,
-            judgement=Judged(0.0, 1e-12, 1.0) if done else None,
+            judgement=Judgement(True, 0.0, 1e-12, 1.0) if done else None,
             reference_job=None,
             started="2026-01-02T03:04:05",
             environment=env.digest,
@@ -192,7 +183,7 @@ def test_our_documents_have_a_place_for_them(file: str, name: str) -> None:
 
 # -- the specifications -----------------------------------------------------------------------------------------------
 def test_each_task_has_a_quick_specification_and_a_full_one_with_the_same_goals() -> None:
-    specs = {name: Spec.parse(text) for name, text in shipped().items()}
+    specs = {name: Spec.parse(text) for name, text in Spec.shipped().items()}
     full = {name: spec for name, spec in specs.items() if f"quick-{name}" in specs}
     assert full.pop("rounds").task == "rounds"  # it needs a trace of one's own, so that `make` leaves it out
     assert len(full) == 7
@@ -206,9 +197,9 @@ def test_each_task_has_a_quick_specification_and_a_full_one_with_the_same_goals(
         assert quick.goals
 
 
-@pytest.mark.parametrize("name", [name for name, text in sorted(shipped().items()) if Spec.parse(text).goals])
+@pytest.mark.parametrize("name", [name for name, text in sorted(Spec.shipped().items()) if Spec.parse(text).goals])
 def test_every_goal_chooses_an_instance_that_its_contenders_answer(name: str) -> None:
-    spec = Spec.parse(shipped()[name])
+    spec = Spec.parse(Spec.shipped()[name])
     largest = {each.label: each.largest for each in spec.contenders}
     for goal in spec.goals:
         chosen = [
@@ -227,7 +218,7 @@ def test_every_goal_chooses_an_instance_that_its_contenders_answer(name: str) ->
 def test_the_number_of_offers_in_the_goal_of_posted_prices_is_right() -> None:
     from fairopt.datasets.astraea_workload import astraea_workload
 
-    [goal] = Spec.parse(shipped()["quick-posted-prices"]).goals
+    [goal] = Spec.parse(Spec.shipped()["quick-posted-prices"]).goals
     plan = decide(policy("posted-prices"), astraea_workload(jobs=100, servers=100, seed=1))
     assert f"{len(plan.admissions):,} offers" in goal.text
     assert goal.limit == pytest.approx(0.005 * len(plan.admissions))

@@ -14,18 +14,14 @@ from bench_records import CONTENDERS, SPEC, environment, failed, made_up, measur
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairopt.bench.records import (
-    Clock,
-    Judged,
-    MeasurementStatus,
-    Record,
-    Stages,
-    measurements,
-)
-from fairopt.bench.report.goals import outcomes
-from fairopt.bench.report.page import UNWRITABLE, report, write_report
-from fairopt.bench.report.studies import Study, studies, to_answer
 from fairopt.errors import BadInput
+from fairopt.experiment.bench import Judgement
+from fairopt.experiment.bench.goals import outcomes
+from fairopt.experiment.bench.page import report, write_report
+from fairopt.experiment.bench.records import MeasurementStatus, Record, Stages, measurements
+from fairopt.experiment.bench.results import Study, studies, to_answer
+from fairopt.experiment.machine import Clock
+from fairopt.experiment.page import UNWRITABLE
 
 
 class Reader(HTMLParser):
@@ -334,5 +330,5 @@ class TestMalformed:
         records: list[Record] = [env]
         for each in (size, 10 * size + 3, 10**7):
             records += [measurement(env, size=each, seconds=seconds, peak_bytes=None, reference_job=Clock(0.0, 0.0))]
-            records += [measurement(env, "other", size=each, judgement=Judged(*[float("nan")] * 3), reference_job=None)]
+            records += [measurement(env, "other", size=each, judgement=Judgement(), reference_job=None)]
         assert not Reader(report(records)).open

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairopt.bench.report.pictures import LONGEST, shortened, spread
-from fairopt.bench.report.words import bytes_text, digits, seconds_text
+from fairopt.experiment.bench.pictures import LONGEST, shortened, spread
+from fairopt.experiment.words import bytes_text, digits, seconds_text
 
 
 class TestWords:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairopt.bench.report import statistics
 from fairopt.errors import BadInput
+from fairopt.experiment import statistics
 
 times = st.floats(1e-6, 1e6)
 #: Times of (contenders, instances) with their flags, ties being likely.

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from fairopt.bench.journal import line_of
-from fairopt.bench.records import Environment, Measurement, MeasurementStatus, Record, record_of
-from fairopt.bench.report.page import report
-from fairopt.bench.report.tables import means_told
+from fairopt.experiment.bench.page import report
+from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record, record_of
+from fairopt.experiment.bench.tables import means_told
+from fairopt.experiment.journal import line_of
+from fairopt.experiment.machine import Environment
 
 SPEC = """
 schema = 1

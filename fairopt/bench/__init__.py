@@ -1,1 +1,0 @@
-"""The benchmark harness: instances, contenders and tasks as objects; runs that verify before they time; reports."""

@@ -1,0 +1,159 @@
+"""The process of a measurement: it draws the instance, lets the contender answer, and reports what that took.
+
+`measure` starts it, stops it at the limits, reads its stages on a pipe, and judges the answer's file.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+import numpy as np
+
+from fairopt.codec import decode
+from fairopt.errors import BadInput, NotInstalled, OutOfTime
+from fairopt.experiment import machine
+from fairopt.experiment.bench import kinds
+from fairopt.experiment.bench.kinds import Contender, Task
+from fairopt.experiment.bench.records import MeasurementStatus, Trial
+from fairopt.problem.numbers import shown
+
+T = TypeVar("T")
+#: The keys that stand for an array, with its number, and for a dictionary, with its pairs.
+_ARRAY, _ITEMS = "array", "items"
+
+
+def main(folder: Path, pipe: TextIO) -> None:
+    """Do the trial in ``folder``/job.json; write a line as each stage begins and one at the end, with what is known."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    trial = decode(Trial, json.loads((folder / "job.json").read_text()))
+    found: dict[str, Any] = {"status": MeasurementStatus.SOLVED.value, "message": "", "seconds": {}}
+
+    def say(stage: str) -> None:
+        pipe.write(json.dumps({"stage": stage, **found}) + "\n")
+        pipe.flush()
+
+    def failed(status: MeasurementStatus, message: object) -> None:
+        found.update(status=status.value, message=str(message))
+
+    try:
+        _measure(trial, folder, found, say)
+    except OutOfTime as error:
+        failed(MeasurementStatus.TIMEOUT, error)
+    except MemoryError as error:
+        failed(MeasurementStatus.MEMORY, error)
+    except NotInstalled as error:
+        failed(MeasurementStatus.MISSING, error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a contender raises is kept as how it ended
+        traceback.print_exc()  # into the log, whose end is kept
+        failed(MeasurementStatus.ERROR, f"{type(error).__name__}: {error}")
+    # the peak is taken twice: before the answer was written, and since then
+    found["peak_bytes"] = max(found.get("peak_bytes", 0), machine.peak(os.getpid()))
+    say("ended")
+
+
+def _measure(trial: Trial, folder: Path, found: dict[str, Any], say: Callable[[str], None]) -> None:
+    def timed(stage: str, do: Callable[[], T]) -> T:
+        say(stage)
+        began = machine.now()
+        made = do()
+        found["seconds"][stage] = asdict(machine.since(began))
+        return made
+
+    say("setup")
+    contender = kinds.contender(trial.contender, trial.settings)
+    if (reason := contender.missing()) is not None:
+        raise NotInstalled(reason)
+    found["libraries"] = machine.versions(contender.libraries)
+    task = kinds.task(trial.task)
+    instance = kinds.drawn(trial.instance)
+    prepared = contender.prepare(task.name, instance.problem)
+    del instance  # only what the contender holds on to is counted
+    limits: dict[str, Any] = {"time_limit": trial.time_limit, "threads": trial.threads}
+    found["message"] = _warmed_up(contender, task, limits)
+    found["reference_job"] = asdict(machine.reference_job())
+    gc.collect()
+    machine.forget_peak()
+    found["base_bytes"] = machine.resident(os.getpid())
+    built = timed("build", lambda: contender.build(task.name, prepared, **limits))
+    answer = timed("solve", lambda: contender.solve(built))
+    say("answer")
+    found["peak_bytes"] = machine.peak(os.getpid())
+    write_answer(answer, folder)  # before "certify", which might change it
+    machine.forget_peak()
+    if contender.certifies:
+        gc.collect()
+        timed("certify", lambda: contender.certify(built, answer))
+
+
+def _warmed_up(contender: Contender, task: Task, limits: Mapping[str, Any]) -> str:
+    """Let the contender answer a tiny problem, untimed; return what went wrong, which does not end the measurement."""
+    if (tiny := task.warm_up()) is None:
+        return ""
+    try:
+        built = contender.build(task.name, contender.prepare(task.name, tiny), **limits)
+        answer = contender.solve(built)
+        if contender.certifies:
+            contender.certify(built, answer)
+    except Exception as error:  # noqa: BLE001 - the message goes with the measurement
+        return f"warming up failed: {error!r}"
+    return ""
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()  # until the parent has ended, which closes it
+    os._exit(1)
+
+
+# -- answers as files, on their way to the judge: data only, nothing that could be executed ----------------------------
+def write_answer(answer: Any, folder: Path) -> None:
+    """Write an answer of arrays, numbers, strings, None, and lists, tuples and dictionaries of these.
+
+    Errors: `BadInput` for anything else; an array of objects is none of these.
+    """
+    arrays: list[Any] = []
+    (folder / "answer.json").write_text(json.dumps(_put(answer, arrays)))
+    np.savez(folder / "answer.npz", **{str(number): array for number, array in enumerate(arrays)})
+
+
+def read_answer(folder: Path) -> Any:
+    """Return what `write_answer` wrote; tuples come out as lists."""
+    with np.load(folder / "answer.npz", allow_pickle=False) as arrays:
+
+        def taken(found: dict[str, Any]) -> Any:
+            return arrays[str(found[_ARRAY])] if _ARRAY in found else dict(found[_ITEMS])
+
+        return json.loads((folder / "answer.json").read_text(), object_hook=taken)
+
+
+def _put(value: Any, arrays: list[Any]) -> Any:
+    if isinstance(value, np.ndarray):
+        if value.dtype == object:
+            raise BadInput("an array of objects is no answer that can be judged", remedy="Return an array of floats")
+        arrays.append(value)
+        return {_ARRAY: len(arrays) - 1}
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_put(each, arrays) for each in value]
+    if isinstance(value, Mapping):
+        return {_ITEMS: [[_put(key, arrays), _put(each, arrays)] for key, each in value.items()]}
+    remedy = "Return arrays, numbers, strings, and lists and dictionaries of these"
+    raise BadInput(f"got {shown(value)} of type {type(value).__name__}", place="the answer", remedy=remedy)
+
+
+if __name__ == "__main__":
+    with os.fdopen(int(sys.argv[2]), "w") as to_parent:
+        main(Path(sys.argv[1]), to_parent)
+    sys.stdout.flush()
+    os._exit(0)  # all is written; some libraries crash as they are unloaded, or wait for threads

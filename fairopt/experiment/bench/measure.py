@@ -1,0 +1,227 @@
+"""One measurement: a job that can be sent to any process, done in a process of its own, judged, and written down.
+
+That process is started with pinned threads, watched, and stopped hard at its limits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
+
+from fairopt.codec import decode, encode
+from fairopt.errors import NotCapable
+from fairopt.experiment import machine
+from fairopt.experiment.bench import kinds
+from fairopt.experiment.bench.child import read_answer
+from fairopt.experiment.bench.kinds import InstanceKey, Judgement
+from fairopt.experiment.bench.records import PASSING, Measurement, MeasurementStatus, Stages, Trial
+from fairopt.experiment.machine import Clock, Environment, pinned, writable
+
+#: Characters of a message that are kept.
+MESSAGE = 2000
+#: Seconds between two looks at the memory of the process.
+LOOK = 0.02
+#: How long after its limit a contender is killed, which until then may stop by itself: a part of it, and at least.
+GRACE, LEAST_GRACE = 0.1, 1.0
+#: Seconds for what is not timed: imports, drawing the instance, warming up; and writing the answer down.
+SETUP = 900.0
+_TAIL = 400
+
+
+def reference(task: str, key: InstanceKey) -> Any:
+    """Return what answers of this instance are compared with."""
+    return kinds.task(task).reference(kinds.drawn(key))
+
+
+def measure(trial: Trial, run: Environment, compared: Any = None, skipped: str = "") -> tuple[Measurement, Environment]:
+    """Do a trial in another process, judge the answer in this one, and return what is written down of it.
+
+    ``run`` is the environment that the run was started in, ``compared`` what the task compares answers with. What is
+    ``skipped`` is only noted, with the reason.
+    """
+    here = run.here(trial.threads)
+    started = datetime.now(UTC).isoformat(timespec="milliseconds")
+    ended, judgement = Ending(MeasurementStatus.SKIPPED, skipped), None
+    if not skipped:
+        with TemporaryDirectory(prefix="fairopt-bench-") as name:
+            folder = Path(name)
+            (folder / "job.json").write_text(json.dumps(encode(trial)))
+            ended = run_child(
+                folder, time_limit=trial.time_limit, memory_limit=trial.memory_limit, threads=trial.threads
+            )
+            if ended.status is MeasurementStatus.SOLVED:
+                ended, judgement = _judged(trial, folder, ended, compared)
+    reported = ended.reported
+    return Measurement(
+        **vars(trial),
+        libraries=reported.get("libraries", {}),
+        status=ended.status,
+        message=_short(ended.message),
+        seconds=decode(Stages, reported.get("seconds", {}), "seconds"),
+        peak_bytes=None if ended.status in PASSING else ended.peak_bytes or None,
+        base_bytes=reported.get("base_bytes"),
+        judgement=judgement,
+        reference_job=decode(Clock | None, reported.get("reference_job"), "reference_job"),
+        started=started,
+        environment=here.digest,
+    ), here
+
+
+def _judged(trial: Trial, folder: Path, ended: Ending, compared: Any) -> tuple[Ending, Judgement | None]:
+    try:
+        found = kinds.task(trial.task).judge(kinds.drawn(trial.instance), read_answer(folder), compared)
+        judgement = Judgement(
+            accepted=bool(found.accepted),
+            violation=float(found.violation),
+            gap=float(found.gap),
+            objective=float(found.objective),
+            note=_short(found.note),
+            proven=bool(found.proven),
+        )
+    except Exception as error:  # noqa: BLE001 - a failing judge must neither end the run nor accept the answer
+        return replace(ended, status=MeasurementStatus.ERROR, message=f"judging failed: {error!r}"), None
+    taken = sum(ended.reported["seconds"][stage]["wall"] for stage in ("build", "solve"))
+    status, message = MeasurementStatus.SOLVED, ended.message
+    if not found.proven:
+        status, message = MeasurementStatus.ERROR, f"nothing proves how good the answer is: {found.note}"
+    elif not found.accepted:
+        status, message = MeasurementStatus.WRONG, found.note
+    elif taken > trial.time_limit:
+        message = f"answered after {taken:.3g} s; the limit is {trial.time_limit:g} s"
+        status = MeasurementStatus.TIMEOUT
+    return replace(ended, status=status, message=message), judgement
+
+
+def _short(message: str) -> str:
+    return writable(message if len(message) <= MESSAGE else message[:MESSAGE] + " ...")
+
+
+# -- the process of a measurement, from outside ------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended; SOLVED means that it wrote an answer. ``reported`` is the last line that it sent."""
+
+    status: MeasurementStatus
+    message: str = ""
+    peak_bytes: int = 0
+    reported: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, threads: int) -> Ending:
+    """Run the job in ``folder`` and return how it ended; the process and all that it started are then gone.
+
+    The time limit holds for build and solve together, and again for certify. Errors: `NotCapable` on systems that do
+    not stop groups of processes as POSIX does.
+    """
+    if not hasattr(os, "killpg"):
+        raise NotCapable("measuring needs processes that are limited and stopped as on Linux and macOS; run it there")
+    reading, writing = os.pipe()
+    kills = machine.kills()
+    with (folder / "log.txt").open("wb") as log, os.fdopen(reading, "rb", buffering=0) as pipe:
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "fairopt.experiment.bench.child", str(folder), str(writing)],
+                stdin=subprocess.PIPE,  # closed when this process ends, and the child then ends too
+                stdout=log,
+                stderr=log,
+                pass_fds=(writing,),
+                env={**os.environ, **pinned(threads)},
+                start_new_session=True,  # Ctrl-C reaches this process only, which then stops the child
+            )
+        finally:
+            os.close(writing)
+        watch = _Watch(child, time_limit, memory_limit)
+        try:
+            ended = watch.until_ended(pipe)
+        finally:
+            # also after an answer: processes that a contender left behind would disturb the next measurement
+            _kill(child)
+    if ended is not None:
+        return ended
+    tail = (folder / "log.txt").read_bytes()[-_TAIL:].decode(errors="replace").strip()
+    message = f"{_how(child.returncode)} in {watch.stage}{': ' if tail else ''}{tail}"
+    ran_out = child.returncode == -signal.SIGKILL and machine.kills() > kills
+    return Ending(MeasurementStatus.MEMORY if ran_out else MeasurementStatus.ERROR, message, watch.peak, watch.reported)
+
+
+class _Watch:
+    """Watches a process while it runs: what it reports, its memory and its time."""
+
+    def __init__(self, child: subprocess.Popen[bytes], time_limit: float, memory_limit: int | None) -> None:
+        self.child, self.time_limit, self.memory_limit = child, time_limit, memory_limit
+        self.stage, self.peak, self.used = "setup", 0, 0.0
+        self.began = monotonic()
+        self.reported: Mapping[str, Any] = {}
+
+    def until_ended(self, pipe: Any) -> Ending | None:
+        """Return how it ended, None where it ended without a report."""
+        text = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            while True:
+                # asked first, so that what was sent before the end is still read
+                gone = self.child.poll() is not None
+                if selector.select(LOOK):
+                    read = os.read(pipe.fileno(), 1 << 16)
+                    if not read:
+                        return None
+                    *lines, text = (text + read).split(b"\n")
+                    for line in lines:
+                        if (ended := self._read(json.loads(line))) is not None:
+                            return ended
+                elif gone:  # a process that it left behind holds the pipe open
+                    return None
+                if (over := self._over()) is not None:
+                    return over
+
+    def _read(self, data: Mapping[str, Any]) -> Ending | None:
+        self.reported = data
+        if data["stage"] == "ended":
+            return Ending(MeasurementStatus(data["status"]), data["message"], max(self.peak, data["peak_bytes"]), data)
+        # solve has what build left of the limit; certify has a limit of its own
+        self.used = monotonic() - self.began if data["stage"] == "solve" else 0.0
+        self.stage, self.began = data["stage"], monotonic()
+        return None
+
+    def _over(self) -> Ending | None:
+        timed = self.stage in ("build", "solve", "certify")
+        now = machine.resident(self.child.pid)
+        if timed:
+            self.peak = max(self.peak, now)
+        if self.memory_limit is not None and now > self.memory_limit:
+            text = f"{now:,} bytes in {self.stage}; the limit is {self.memory_limit:,}"
+            return Ending(MeasurementStatus.MEMORY, text, max(self.peak, now), self.reported)
+        limit = self.time_limit + max(LEAST_GRACE, GRACE * self.time_limit) if timed else SETUP
+        passed = self.used + monotonic() - self.began
+        if passed > limit:
+            allowed = f"the limit is {self.time_limit:g} s" if timed else f"{SETUP:g} s are allowed"
+            status = MeasurementStatus.TIMEOUT if timed else MeasurementStatus.ERROR
+            return Ending(status, f"stopped in {self.stage} after {passed:.3g} s; {allowed}", self.peak, self.reported)
+        return None
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):  # all processes have ended
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    if child.stdin is not None:
+        child.stdin.close()
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"the process ended with status {code}"
+    hint = ", as the system does where memory runs out," if -code == signal.SIGKILL else ""
+    return f"the process was ended by {signal.Signals(-code).name}{hint}"

@@ -1,0 +1,169 @@
+"""The page of a benchmark: HTML that needs no other file, made from the records alone.
+
+The same records give the same bytes. Every number of a table leads to its measurements, which stand at the end of the
+page with their numbers among the records; these name the instance by hash and the environment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from fairopt.discovery import library
+from fairopt.errors import BadInput
+from fairopt.experiment import words
+from fairopt.experiment.bench import tables
+from fairopt.experiment.bench.goals import outcomes
+from fairopt.experiment.bench.kinds import InstanceKey
+from fairopt.experiment.bench.pictures import Picture, Points, Style, growth_picture, profile_picture
+from fairopt.experiment.bench.records import WORDS, MeasurementStatus, Record
+from fairopt.experiment.bench.results import Study, studies, to_answer
+from fairopt.experiment.machine import Environment
+from fairopt.experiment.page import rendered
+from fairopt.experiment.statistics import SAMPLES, Growth, fit, profiles
+from fairopt.problem.files.storage import naming, write_text
+
+
+def write_report(
+    records: Iterable[Record], path: str | PathLike[str], title: str = "Benchmark", *, baseline: str | None = None
+) -> None:
+    """Write the page of measurements and their environments to ``path``.
+
+    ``baseline`` is the contender, as tables call it, that others are compared with; by default the first that a goal
+    of the specification names, else the one that solved most.
+
+    Errors: `BadInput` if nothing was measured, for a measurement that cannot be (place "record 3"), and for an unknown
+    baseline and for the place; `NotInstalled` without Jinja2 or SciPy.
+    """
+    with naming(path):
+        write_text(path, report(records, title, baseline=baseline))
+
+
+def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str | None = None) -> str:
+    """Return the page; the rest as `write_report`."""
+    found = studies(records)
+    names = list(dict.fromkeys(name for study in found for name in study.contenders))
+    if baseline is not None and baseline not in names:
+        remedy = f"Measured were {', '.join(names)}"
+        raise BadInput(f"there is no contender {baseline!r}", place="baseline", remedy=remedy)
+    styles = {name: Style(number) for number, name in enumerate(names)}
+    return rendered(
+        "page.html",
+        __package__,
+        "a report",
+        {
+            "seconds": words.seconds_text,
+            "bytes": words.bytes_text,
+            "factor": words.factor_text,
+            "part": words.part_text,
+            "power": words.power_text,
+            "tiny": words.tiny_text,
+            "count": words.count,
+            "thousands": words.thousands,
+            "settings": words.settings_text,
+            "versions": words.versions_text,
+            "status": WORDS.__getitem__,
+            "libraries": tables.libraries,
+        },
+        NOTHING=words.NOTHING,
+        samples=SAMPLES,
+        what=_what,
+        outcomes=outcomes,
+        size_cells=tables.size_cells,
+        means=tables.means,
+        unsolved=tables.unsolved,
+        title=title,
+        summary=_summary(found),
+        studies=found,
+        baselines=[study.baseline(baseline) for study in found],
+        steadiness=list(tables.steadiness(found)),
+        environments=list(_environments(found)),
+        profile=partial(_profile, styles=styles),
+        growths=partial(_growths, styles=styles),
+    )
+
+
+def require_libraries() -> None:
+    """Refuse a page that could not be made. Errors: `NotInstalled` without Jinja2 or SciPy."""
+    library("jinja2", "a report")
+    library("scipy.stats", "a report")
+
+
+def _summary(found: Sequence[Study]) -> dict[str, Any]:
+    rows = [row.measured for study in found for row in study.rows]
+    statuses = Counter(row.status for row in rows)
+    ended = ", ".join(f"{statuses[each]:,} {WORDS[each]}" for each in MeasurementStatus if statuses[each])
+    contenders = words.count(len({name for study in found for name in study.contenders}), "contender")
+    instances = words.count(len({(key.name, key.digest) for study in found for key in study.instances}), "instance")
+    begun = sorted(row.started for row in rows)
+    return {
+        "measured": f"{words.count(len(rows), 'measurement')} ({ended}) of {contenders} on {instances}",
+        "first": begun[0],
+        "last": begun[-1],
+        "machines": list(dict.fromkeys(study.machine for study in found)),
+    }
+
+
+def _environments(found: Iterable[Study]) -> Iterator[tuple[Environment, str]]:
+    """Yield each environment, with the digest of an earlier one of the same specification, or ""."""
+    first: dict[str, str] = {}
+    for each in {each.digest: each for study in found for each in study.environments}.values():
+        same = first.setdefault(each.spec_text, each.digest)
+        yield each, "" if same == each.digest else same
+
+
+def _what(study: Study) -> str:
+    rows = [row.measured for row in study.rows]
+    memory = max((row.memory_limit for row in rows if row.memory_limit is not None), default=None)
+    at_once = max(row.concurrent for row in rows)
+    parts = [
+        f"Task {study.task} (specification {study.name})",
+        words.count(len(study.contenders), "contender"),
+        words.count(len(study.instances), "instance"),
+        f"up to {words.count(max(len(cell.rows) for cell in study.cells.values()), 'repeat')}",
+        "no time limit recorded" if study.limit is None else f"time limit {words.seconds_text(study.limit)}",
+        "no memory limit" if memory is None else f"memory limit {words.bytes_text(memory)}",
+        f"{words.count(max(row.threads for row in rows), 'thread')} a contender",
+        "one measurement at a time" if at_once == 1 else f"up to {at_once} measurements at once, which slow each other",
+    ]
+    return "; ".join(parts) + f". On {study.machine}."
+
+
+def _profile(study: Study, styles: Mapping[str, Style]) -> Picture:
+    seconds = np.array([study.seconds(name, to_answer) for name in study.present])
+    solved = np.array([study.solved(name) for name in study.present])
+    named = dict(zip(study.present, profiles(seconds, solved), strict=True))
+    return profile_picture(named, styles, f"{study.anchor}p", f"Performance profile of {study.title}")
+
+
+def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[dict[str, Any]]:
+    """Yield for each group of more than one size a picture, and what was fitted or why nothing could be."""
+    by_group: dict[str, list[InstanceKey]] = {}
+    for (group, _), of in study.columns.items():
+        by_group.setdefault(group, []).extend(each for each in of if each.size > 0)
+    for number, (group, of) in enumerate(by_group.items()):
+        series = [each for name in study.present if (each := _points(study, name, of)).solved or each.failed]
+        if len({each.size for each in of}) < 2 or not series:
+            continue
+        fitted = {each.name: _fitted(each) for each in series}
+        title = f"Time over size on {group}, {study.title}"
+        picture = growth_picture(series, fitted, styles, study.limit, f"{study.anchor}g{number}", title)
+        yield {"name": group, "picture": picture, "fitted": fitted}
+
+
+def _points(study: Study, name: str, of: Sequence[InstanceKey]) -> Points:
+    cells = [(float(each.size), study.cell(name, each)) for each in of]
+    solved = sorted((size, cell.median(to_answer)) for size, cell in cells if cell.solved)
+    return Points(name, tuple(solved), tuple(sorted({size for size, cell in cells if cell.rows and not cell.solved})))
+
+
+def _fitted(points: Points) -> Growth | BadInput:
+    try:
+        return fit([size for size, _ in points.solved], [seconds for _, seconds in points.solved])
+    except BadInput as error:  # too few sizes: the table says so
+        return error

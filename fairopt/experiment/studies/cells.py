@@ -1,0 +1,255 @@
+"""The cells of a study's grid: what each plays, its key, what is kept of it, and playing them.
+
+A file of cells (``*.jsonl``) holds an environment's line and a line for each cell that ended. Its key is the hash of
+all that decides the outcome: policy and options, trace, cluster, load, error, mechanics, seed, length, window, and the
+version of the code. A cell whose key is in the file is not played again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Collection, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter
+from typing import Any, ClassVar
+
+import fairopt
+from fairopt.codec import encode
+from fairopt.errors import BadInput, FairoptError
+from fairopt.experiment.machine import Environment
+from fairopt.experiment.runner import failed, side_by_side
+from fairopt.experiment.studies.playing import Observed, play
+from fairopt.experiment.studies.spec import Player, StudySetting, StudySpec
+from fairopt.experiment.studies.traces import drawn, origin
+from fairopt.policy import Policy
+
+#: Libraries whose versions an environment has, beside fairopt and NumPy.
+LIBRARIES = ("highspy", "scipy")
+#: The shard of a study that is not cut into parts.
+WHOLE = slice(None)
+#: Folders and modules of fairopt that no outcome depends on.
+ASIDE = (
+    *("benchmarks", "certificates", "cli", "compare", "experiment/bench", "experiment/plot", "proofs", "properties"),
+    "testing",
+)
+
+
+class CellStatus(Enum):
+    """How a cell ended."""
+
+    PLAYED = "played"
+    FAILED = "failed"  # an error; the others go on
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellKey:
+    """Where a cell stands in the grid, by labels, and the hash of its inputs."""
+
+    study: str
+    policy: str
+    trace: str
+    cluster: str
+    load: float | None
+    error: str
+    mechanics: str
+    seed: int
+    key: str
+
+    @property
+    def setting(self) -> tuple[Any, ...]:
+        """What all policies play alike, without the seed."""
+        return self.trace, self.cluster, self.load, self.error, self.mechanics
+
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        load = "" if self.load is None else f"load {self.load:g}"
+        parts = (self.policy, self.trace, self.cluster, load, self.error, self.mechanics)
+        return ", ".join([*(part for part in parts if part), f"seed {self.seed}"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayedCell(CellKey):
+    """A cell that ended. ``seconds`` are wall time, ``environment`` the digest of where it was played."""
+
+    kind: ClassVar[str] = "cell"
+
+    status: CellStatus
+    message: str = ""
+    observed: Observed | None = None
+    seconds: float = 0.0
+    started: str = ""
+    environment: str = ""
+
+
+#: The classes of what a file of cells holds.
+KINDS = (Environment, PlayedCell)
+
+
+@dataclass(frozen=True)
+class CellTask:
+    """A cell that is to be played, with all that a worker needs: it can be pickled."""
+
+    cell: CellKey
+    policy: Policy
+    setting: StudySetting
+    spec: StudySpec = field(repr=False)
+    detailed: bool = False
+
+
+def tasks(spec: StudySpec) -> list[CellTask]:
+    """Return the cells of a study; the policies change fastest, so that they share a trace."""
+    return [*_tasks(spec)]
+
+
+def _tasks(spec: StudySpec) -> Iterator[CellTask]:
+    made = [(player, player.made()) for player in spec.policies]
+    for setting in spec.settings():
+        for seed in spec.seeds:
+            for player, policy in made:
+                names = setting.names
+                cell = CellKey(
+                    study=spec.name,
+                    policy=player.label,
+                    trace=names["trace"],
+                    cluster=names["cluster"],
+                    load=setting.load,
+                    error=names["error"],
+                    mechanics=names["mechanics"],
+                    seed=seed,
+                    key=_key(spec, setting, player, policy, seed),
+                )
+                yield CellTask(cell, policy, setting, spec, detailed=seed == spec.seeds[0])
+
+
+def _key(spec: StudySpec, setting: StudySetting, player: Player, policy: Policy, seed: int) -> str:
+    inputs = [
+        [player.policy, dict(player.options), origin(type(policy).__module__)],
+        setting.source.content(),
+        setting.place.content(),
+        [setting.load, seed, spec.length, spec.rounds, seed == spec.seeds[0]],
+        encode(spec.window),
+        # labels do not matter
+        [value for name, value in encode(setting.error).items() if name != "label"],
+        [value for name, value in encode(setting.costs).items() if name != "label"],
+        code_version(),
+    ]
+    return sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def code_version() -> str:
+    """Return the hash of the parts of fairopt that decide what is played and measured."""
+    top = Path(fairopt.__file__).parent
+    found = sha256()
+    for folder, folders, files in os.walk(top, followlinks=True):
+        inside = Path(folder).relative_to(top)
+        folders[:] = sorted(each for each in folders if each != "__pycache__" and str(inside / each) not in ASIDE)
+        for name in sorted(files):
+            if name.endswith((".py", ".csv", ".gz", ".toml")):
+                found.update(str(inside / name).encode())
+                found.update((Path(folder) / name).read_bytes())
+    return found.hexdigest()
+
+
+# -- playing them ------------------------------------------------------------------------------------------------------
+def shard_of(text: str, place: str = "--shard") -> slice:
+    """Return the shard of a text i/n: every n-th cell, beginning with the i-th. Errors: `BadInput`.
+
+    >>> list("abcdefg"[shard_of("2/3")])
+    ['b', 'e']
+    """
+    number, slash, of = text.partition("/")
+    if slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of):
+        return slice(int(number) - 1, None, int(of))
+    raise BadInput(f"got {text!r}", place=place, remedy="Write i/n, such as 1/8, with i from 1 to n")
+
+
+def run_study(
+    spec: StudySpec,
+    executor: Executor | None = None,
+    *,
+    concurrent: int = 1,
+    done: Collection[str] = (),
+    known: Collection[str] = (),
+    shard: slice = WHOLE,
+) -> Iterator[Environment | PlayedCell]:
+    """Play the cells of a study whose keys are not ``done``; yield each when it ends, after its environment's record.
+
+    ``executor`` plays them, this process if None, ``concurrent`` at once; ``shard`` is a part of the `tasks`. ``known``
+    are digests of environments that need not be yielded again. A cell that fails is yielded with its error. Errors:
+    `NotSolved` where an executor broke.
+    """
+    todo = [each for each in tasks(spec)[shard] if each.cell.key not in done]
+    where, told = Environment.starting(spec.source, LIBRARIES), {*known}
+    jobs = ((task.cell, play_cell, (task, where)) for task in todo)
+    for cell, future in side_by_side(jobs, executor, concurrent):
+        played, machine = _outcome(future, cell, where)
+        if machine.digest not in told:
+            told.add(machine.digest)
+            yield machine
+        yield played
+
+
+def play_cell(task: CellTask, where: Environment) -> tuple[PlayedCell, Environment]:
+    """Play a cell in this process, and return it as it ended; an error of any kind is one of the ways to end."""
+    machine = where.here(threads=1)
+    began, started = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    found: dict[str, Any] = {"status": CellStatus.PLAYED}
+    setting, spec = task.setting, task.spec
+    try:
+        trace = drawn(setting.source, setting.place, setting.load, setting.error, task.cell.seed)
+        found["observed"] = play(
+            task.policy,
+            trace,
+            setting.place.made(),
+            length=spec.length,
+            mechanics=setting.costs.made(),
+            rounds=spec.rounds,
+            rows=spec.window.rows(len(trace.jobs)),
+            detailed=task.detailed,
+        )
+    except FairoptError as error:
+        found |= {"status": CellStatus.FAILED, "message": str(error)}
+    except Exception as error:  # noqa: BLE001 - whatever a policy raises is kept as how the cell ended
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        message = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
+        found |= {"status": CellStatus.FAILED, "message": message}
+    taken: dict[str, Any] = {"seconds": perf_counter() - began, "started": started, "environment": machine.digest}
+    return PlayedCell(**vars(task.cell), **found, **taken), machine
+
+
+def _outcome(
+    future: Future[tuple[PlayedCell, Environment]], cell: CellKey, where: Environment
+) -> tuple[PlayedCell, Environment]:
+    try:
+        return future.result()
+    except BrokenExecutor as error:  # the whole pool: which cell it was, nobody knows
+        raise failed(f"a worker ended while {cell.called} or another cell was played", error) from error
+    except Exception as error:  # noqa: BLE001 - a cluster gave up on this cell; the others go on
+        machine = where.here(threads=1)
+        lost: dict[str, Any] = {"status": CellStatus.FAILED, "message": f"its worker was lost: {error!r}"}
+        return PlayedCell(**vars(cell), **lost, environment=machine.digest), machine
+
+
+def progress_text(done: int, total: int, failures: int, seconds: float, fresh: int) -> str:
+    """Return how far a study is, and how long the rest will take at the pace of the ``fresh`` cells in ``seconds``."""
+    left = seconds / fresh * (total - done) if fresh else float("nan")
+    failed = f"{failures} failed" if failures else ""
+    parts = [f"{done} of {total} cells", failed, f"{_time(left)} left" if fresh and done < total else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def _time(seconds: float) -> str:
+    hours, rest = divmod(round(seconds), 3600)
+    if hours:
+        return f"{hours} h {rest // 60:02d} min"
+    return f"{rest // 60} min {rest % 60:02d} s" if rest >= 60 else f"{rest} s"

@@ -1,0 +1,157 @@
+"""Objects of Kubernetes, which most schedulers' are: which fields they have, and what pods ask for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from fairopt.errors import BadInput, NotCapable
+from fairopt.importing.documents import ObjectPart, found_in
+from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places
+from fairopt.numbers import in_full
+from fairopt.problem.files.storage import AnyPath, naming
+from fairopt.program import INFINITY
+
+
+def fields(why: str, names: str, before: str = "") -> dict[str, str]:
+    """Return a table of fields, by dotted path: why each of the names after ``before`` has no place, or `TAKEN`."""
+    return {f"{before}{name}": why for name in names.split()}
+
+
+#: Of every object. Source: apimachinery/pkg/apis/meta/v1/types.go, TypeMeta and ObjectMeta.
+OBJECT: Mapping[str, str] = fields(TAKEN, "apiVersion kind metadata.name metadata.namespace") | fields(
+    BOOKKEEPING,
+    "annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation "
+    "labels managedFields ownerReferences resourceVersion selfLink uid",
+    "metadata.",
+)
+#: Of nodes. Source: api/core/v1/types.go.
+NODE: Mapping[str, str] = (
+    {**OBJECT}
+    | fields(TAKEN, "spec.unschedulable status.allocatable")
+    | fields(BOOKKEEPING, "podCIDR podCIDRs providerID configSource externalID", "spec.")
+    | fields(
+        BOOKKEEPING,
+        "addresses capacity conditions config daemonEndpoints declaredFeatures features images nodeInfo phase "
+        "runtimeHandlers volumesAttached volumesInUse",
+        "status.",
+    )
+)
+_CONTAINER = (
+    "name image command args workingDir ports envFrom env volumeMounts volumeDevices livenessProbe readinessProbe "
+    "startupProbe lifecycle terminationMessagePath terminationMessagePolicy imagePullPolicy securityContext stdin "
+    "stdinOnce tty resizePolicy restartPolicyRules"
+)
+_POD = (
+    "volumes ephemeralContainers restartPolicy terminationGracePeriodSeconds dnsPolicy dnsConfig serviceAccountName "
+    "serviceAccount automountServiceAccountToken hostNetwork hostPID hostIPC hostUsers hostname hostnameOverride "
+    "subdomain hostAliases shareProcessNamespace securityContext imagePullSecrets enableServiceLinks readinessGates os "
+    "setHostnameAsFQDN schedulerName"
+)
+
+
+def pod_fields(before: str, placing: str) -> dict[str, str]:
+    """Return the fields of a PodSpec at ``before``; ``placing`` says why it does not matter where pods are to run."""
+    return (
+        fields(TAKEN, "overhead", before)
+        | fields(placing, "nodeSelector affinity tolerations topologySpreadConstraints runtimeClassName", before)
+        | fields(BOOKKEEPING, _POD, before)
+        | {
+            path: why
+            for kind in ("containers", "initContainers")
+            for why, names in ((TAKEN, "resources.requests resources.limits restartPolicy"), (BOOKKEEPING, _CONTAINER))
+            for path, why in fields(why, names, f"{before}{kind}[].").items()
+        }
+    )
+
+
+def named(part: ObjectPart) -> str:
+    """Return the name of an object, after its namespace where it has one."""
+    metadata = part.part("metadata")
+    return "/".join(filter(None, (metadata.text("namespace"), metadata.text("name"))))
+
+
+def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]:
+    """Return what one pod takes: its containers together, or its largest init container, and its overhead.
+
+    ``limits`` stand in for requests that are missing. Source: component-helpers/resource/helpers.go, PodRequests.
+    """
+
+    def asked(container: ObjectPart) -> dict[str, Fraction]:
+        given = container.part("resources")
+        return (given.amounts("limits") if limits else {}) | given.amounts("requests")
+
+    total: dict[str, Fraction] = {}
+    for each in pod.parts("containers"):
+        add(total, asked(each))
+    peak: dict[str, Fraction] = {}
+    beside: dict[str, Fraction] = {}
+    for each in pod.parts("initContainers"):
+        own = asked(each)
+        if each.text("restartPolicy") == "Always":  # it runs on beside the containers
+            add(beside, own)
+            own = {}
+        for name in {*own, *beside}:
+            at_once = own.get(name, Fraction(0)) + beside.get(name, Fraction(0))
+            peak[name] = max(peak.get(name, Fraction(0)), at_once)
+    add(total, beside)
+    total = {name: max(total.get(name, Fraction(0)), peak.get(name, Fraction(0))) for name in (*total, *peak)}
+    add(total, pod.amounts("overhead"))
+    return total
+
+
+def add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int = 1) -> None:
+    """Add amounts to others, each ``times``."""
+    for name, amount in more.items():
+        total[name] = total.get(name, Fraction(0)) + amount * times
+
+
+def documents(paths: Iterable[AnyPath]) -> Iterable[tuple[AnyPath, ObjectPart]]:
+    """Yield the objects in files that kubectl wrote, each with its file."""
+    return ((path, part) for path in paths for part in found_in(path))
+
+
+#: Objects by kind and name.
+Objects: TypeAlias = Mapping[str, Mapping[str, ObjectPart]]
+
+
+def objects(
+    found: Iterable[tuple[AnyPath, ObjectPart]], kinds: Mapping[str, tuple[str, Mapping[str, str]]], places: Places
+) -> dict[str, dict[str, ObjectPart]]:
+    """Return objects by kind and name; those of other kinds, and fields that are not read, have no place.
+
+    ``kinds``: the API group of each kind that is read, and its fields. Errors: `BadInput` for an object without a kind
+    or a name, and for one that stands twice.
+    """
+    known: dict[str, dict[str, ObjectPart]] = {kind: {} for kind in kinds}
+    for path, part in found:
+        with naming(path, part.place):
+            kind, version, name = part.text("kind"), part.text("apiVersion"), named(part)
+            if not kind:
+                raise BadInput("no kind", place=part.place, remedy="Give objects as kubectl get -o json prints them")
+            group, fields = kinds.get(kind, ("none", {}))
+            if version.rpartition("/")[0] != group:
+                places.note(f"kind {kind}", name, version or "no apiVersion", "not an object that is read")
+                continue
+            if not part.part("metadata").text("name") or name in known[kind]:
+                got = f"{kind} {name!r} stands twice" if name else "an object without a name"
+                raise BadInput(
+                    got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it"
+                )
+            places.of(kind, name, part.value, fields)
+            known[kind][name] = ObjectPart(f"{path}: {kind} {name!r}", part.value)
+    return known
+
+
+def apply_list(items: Sequence[object]) -> str:
+    """Return objects as JSON that ``kubectl apply --server-side -f`` takes."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
+
+
+def written_quantity(amount: Any) -> str:
+    """Return a quantity: whole, or in thousandths. Errors: `NotCapable` for what neither can say."""
+    if amount == INFINITY or amount < 0 or (exact := Fraction(amount) * 1000).denominator != 1:
+        raise NotCapable(f"{amount} is no quantity: those are multiples of 1/1000 from 0")
+    return in_full(exact / 1000) if exact % 1000 == 0 else f"{in_full(exact)}m"
