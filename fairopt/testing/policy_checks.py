@@ -29,7 +29,7 @@ Known = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class PolicySamples:
     """What a suite asks of policies: on which problems, what they make of these, and who judges that.
 
     ``some(policy)`` is a problem on which it decides; ``tried(policy, claim)`` are problems on which a claim must hold,
@@ -67,7 +67,7 @@ def says_what_it_is(policy: Policy) -> None:
 
 
 @requires("claims")
-def claims_hold(policy: Policy, given: Asked) -> None:
+def claims_hold(policy: Policy, given: PolicySamples) -> None:
     """Guards against claims that are taken over from a paper and do not hold: they do on generated problems."""
     for claim in policy.checkable_claims:
         for problem, outcome in given.tried(policy, claim) if claim.refuted_by is None else ():
@@ -77,7 +77,7 @@ def claims_hold(policy: Policy, given: Asked) -> None:
 
 
 @requires("refuted claims")
-def refuted_claims_stay_refuted(policy: Policy, given: Asked) -> None:
+def refuted_claims_stay_refuted(policy: Policy, given: PolicySamples) -> None:
     """Guards against counterexamples that a change of the policy made meaningless."""
     for claim in policy.checkable_claims:
         if claim.refuted_by is not None:
@@ -86,7 +86,7 @@ def refuted_claims_stay_refuted(policy: Policy, given: Asked) -> None:
             assert verdict.answer is Answer.FAILS, f"{claim.source} was refuted, and now: {verdict}"
 
 
-def keeps_time_limits(policy: Policy, given: Asked) -> None:
+def keeps_time_limits(policy: Policy, given: PolicySamples) -> None:
     """Guards against options that are refused, and against a solver that is another, where there is a limit."""
     problem, status = given.some(policy), None
     try:
@@ -110,7 +110,7 @@ def check_written_down(policy: Policy) -> None:
 def suite_of(
     title: str,
     module: str,
-    given: Asked,
+    given: PolicySamples,
     expected_failures: Known | None,
     declared: Callable[[Policy], Iterable[Any]] = lambda policy: (),
 ) -> Suite[Policy]:

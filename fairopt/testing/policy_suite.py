@@ -35,7 +35,7 @@ from fairopt.program import Array, Number, number_text, objects
 from fairopt.proofs.verify import verify
 from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty
 from fairopt.testing.counted_steps import CountedSteps
-from fairopt.testing.policy_checks import AGREE, Asked, Known, check_agreement, solvers, suite_of
+from fairopt.testing.policy_checks import AGREE, Known, PolicySamples, check_agreement, solvers, suite_of
 from fairopt.testing.samples import guaranteed_market, only, sample_markets, stated
 from fairopt.testing.suite import Suite, requires
 
@@ -63,7 +63,7 @@ def policy_suite(expected_failures: Known | None = None, *, searches: int = 4) -
         for market in sample_markets(count, seed=13, weights=False, zeros=not claim.assumes, ties=False):
             yield market, _decided(policy, market)
 
-    given = Asked(
+    given = PolicySamples(
         some=lambda policy: next(sample_markets(1, seed=20)),
         tried=tried,
         decided=_decided,
@@ -223,7 +223,7 @@ def backends_agree(policy: Policy) -> None:
 
 
 @requires("entitlements")
-def keeps_what_is_heeded(policy: Policy, given: Asked) -> None:
+def keeps_what_is_heeded(policy: Policy, given: PolicySamples) -> None:
     """Guards against floors and caps, of users and in the tree, that are kept nearly or only by one solver."""
     able, kept = list(capable(policy)), 0
     for number in range(6):
@@ -298,7 +298,7 @@ def examples_hold_exactly(policy: Policy) -> None:
                 assert np.array_equal(right, value), f"{example.source}: should be {right}, is {value}"
 
 
-def evidence_is_accepted(policy: Policy, given: Asked) -> None:
+def evidence_is_accepted(policy: Policy, given: PolicySamples) -> None:
     """Guards against certificates that `proofs/verify.py` rejects, and against ones that are about other shares."""
     searched = [property_(name) for name in ("sharing_incentive", "pareto_efficiency", "strategy_proofness")]
     for market in sample_markets(2, seed=18, users=(2, 3), types=(2, 3), ties=False):

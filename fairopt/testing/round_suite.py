@@ -30,8 +30,8 @@ from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
 from fairopt.simulation.record import snapshot_from, snapshot_text
 from fairopt.testing.policy_checks import (
-    Asked,
     Known,
+    PolicySamples,
     answers,
     backwards,
     check_agreement,
@@ -68,7 +68,7 @@ def round_suite(judge: Judge, *, settings: int = 20, expected_failures: Known | 
     def tried(policy: Policy, claim: Claim) -> Iterator[tuple[Setting, History]]:
         return ((play.setting, play.history()) for play in given.outcomes(policy))
 
-    given = Asked(
+    given = PolicySamples(
         some=lambda policy: next(_steps(policy, given)).queue,
         tried=tried,
         sampled=lambda policy: (fold(policy, each) for each in sample_settings(settings, seed=1)),
@@ -129,11 +129,11 @@ def installed() -> list[Policy]:
     return policies(Queue)
 
 
-def _steps(policy: Policy, given: Asked) -> Iterator[Step]:
+def _steps(policy: Policy, given: PolicySamples) -> Iterator[Step]:
     return (step for play in given.outcomes(policy) for step in play.steps)
 
 
-def _judged(given: Asked, text: str, setting: Setting, tolerance: Fraction = Fraction(0)) -> None:
+def _judged(given: PolicySamples, text: str, setting: Setting, tolerance: Fraction = Fraction(0)) -> None:
     violations, _ = given.judge(text, tolerance)
     assert not violations, f"{setting.cluster!r}, {setting.trace!r}: {violations[:3]}"
 
@@ -143,13 +143,13 @@ def can_be_written_down(policy: Policy) -> None:
     check_written_down(policy)
 
 
-def every_round_is_possible(policy: Policy, given: Asked) -> None:
+def every_round_is_possible(policy: Policy, given: PolicySamples) -> None:
     """Guards against torn gangs, overbooked or broken hosts, wrong types, broken leases and wrong records."""
     for play in given.outcomes(policy):
         _judged(given, play.text(), play.setting)
 
 
-def every_round_is_possible_in_floats(policy: Policy, given: Asked) -> None:
+def every_round_is_possible_in_floats(policy: Policy, given: PolicySamples) -> None:
     """Guards against arithmetic that works in Fractions only."""
     for setting in sample_settings(max(1, given.count // 4), seed=2):
         play = fold(policy, setting.as_(float))
@@ -157,7 +157,7 @@ def every_round_is_possible_in_floats(policy: Policy, given: Asked) -> None:
         _judged(given, play.text(), setting, NEAR)
 
 
-def everybody_is_done_in_the_end(policy: Policy, given: Asked) -> None:
+def everybody_is_done_in_the_end(policy: Policy, given: PolicySamples) -> None:
     """Guards against endless starvation, and against jobs that are forgotten."""
     for number, play in enumerate(given.outcomes(policy)):
         done = {job for step in play.steps for job in step.record.completed}
@@ -167,14 +167,14 @@ def everybody_is_done_in_the_end(policy: Policy, given: Asked) -> None:
         assert not left, f"setting {number}: {left} are neither done nor reported"
 
 
-def run_is_a_fold_of_decide(policy: Policy, given: Asked) -> None:
+def run_is_a_fold_of_decide(policy: Policy, given: PolicySamples) -> None:
     """Guards against state kept in the object, unseeded randomness, and a loop that carries more than the state."""
     for play in given.outcomes(policy)[:6]:
         rounds = played(policy, play.setting, rounds=MOST_ROUNDS)
         _same_records([step.record for step in play.steps], list(rounds))
 
 
-def a_run_stopped_and_resumed_is_the_same(policy: Policy, given: Asked) -> None:
+def a_run_stopped_and_resumed_is_the_same(policy: Policy, given: PolicySamples) -> None:
     """Guards against states that lose something when they are written down, at any boundary of rounds."""
     for play in given.outcomes(policy)[:3]:
         for before, then in pairwise(play.steps):
@@ -182,7 +182,7 @@ def a_run_stopped_and_resumed_is_the_same(policy: Policy, given: Asked) -> None:
             _same_records([then.record], list(played(copy.deepcopy(policy), play.setting, rounds=1, after=read)))
 
 
-def a_schedule_stands_as_long_as_it_says(policy: Policy, given: Asked) -> None:
+def a_schedule_stands_as_long_as_it_says(policy: Policy, given: PolicySamples) -> None:
     """Guards against a `stands` that is too late: a run that asks no sooner is the one that asks each round."""
     for number, setting in enumerate(sample_settings(max(2, given.count // 4), seed=8)):
         check_engine(policy, setting.as_(float) if number % 2 else setting)
@@ -191,7 +191,7 @@ def a_schedule_stands_as_long_as_it_says(policy: Policy, given: Asked) -> None:
         check_engine(policy, setting, replace(first[-1].record.after, state=None, started=False))
 
 
-def leaves_the_queue_and_the_state_alone(policy: Policy, given: Asked) -> None:
+def leaves_the_queue_and_the_state_alone(policy: Policy, given: PolicySamples) -> None:
     """Guards against policies that write into what they are given."""
     for play in given.outcomes(policy)[:3]:
         state: Any = None
@@ -204,7 +204,7 @@ def leaves_the_queue_and_the_state_alone(policy: Policy, given: Asked) -> None:
             state = schedule.state
 
 
-def keeps_leases_that_it_did_not_give(policy: Policy, given: Asked) -> None:
+def keeps_leases_that_it_did_not_give(policy: Policy, given: PolicySamples) -> None:
     """Guards against policies that expect only their own leases, or none, and fail in the middle of a run."""
     met = 0
     for number, setting in enumerate(sample_settings(max(3, given.count // 4), seed=3, jobs=(8, 20))):
@@ -237,7 +237,7 @@ def copes_where_nobody_can_run(policy: Policy) -> None:
             encode(state)
 
 
-def forgets_who_is_done(policy: Policy, given: Asked) -> None:
+def forgets_who_is_done(policy: Policy, given: PolicySamples) -> None:
     """Guards against states that grow with every job that was ever present."""
     for play in given.outcomes(policy)[:6]:
         for step in play.steps:
@@ -261,7 +261,7 @@ def backends_agree(policy: Policy) -> None:
 
 
 @requires(Trait.SAME_IN_FLOATS)
-def floats_place_like_fractions(policy: Policy, given: Asked) -> None:
+def floats_place_like_fractions(policy: Policy, given: PolicySamples) -> None:
     """Guards against rules that are right in one number type only."""
     for setting in sample_settings(max(2, given.count // 4), seed=6, ties=False):
         exactly, nearly = (fold(policy, each) for each in (setting, setting.as_(float)))
@@ -270,7 +270,7 @@ def floats_place_like_fractions(policy: Policy, given: Asked) -> None:
 
 
 @requires(Trait.WORK_CONSERVING)
-def no_gpu_is_idle_for_which_somebody_waits(policy: Policy, given: Asked) -> None:
+def no_gpu_is_idle_for_which_somebody_waits(policy: Policy, given: PolicySamples) -> None:
     """Guards against GPUs left idle although a whole gang that waits would fit on them."""
     for step in _steps(policy, given):
         left = step.queue.free(step.schedule.placements)
@@ -282,7 +282,7 @@ def no_gpu_is_idle_for_which_somebody_waits(policy: Policy, given: Asked) -> Non
 
 
 @requires(Trait.ONE_TYPE)
-def gangs_lie_on_one_type(policy: Policy, given: Asked) -> None:
+def gangs_lie_on_one_type(policy: Policy, given: PolicySamples) -> None:
     """Guards against gangs whose slowest type slows down the others."""
     for step in _steps(policy, given):
         for row, spots in step.schedule.placements.items():
@@ -290,7 +290,7 @@ def gangs_lie_on_one_type(policy: Policy, given: Asked) -> None:
 
 
 @requires(Trait.RUNS_TO_COMPLETION)
-def nobody_who_runs_is_stopped(policy: Policy, given: Asked) -> None:
+def nobody_who_runs_is_stopped(policy: Policy, given: PolicySamples) -> None:
     """Guards against preemption by a policy that promises none."""
     for step in _steps(policy, given):
         for row in np.flatnonzero(step.queue.running).tolist():
@@ -299,7 +299,7 @@ def nobody_who_runs_is_stopped(policy: Policy, given: Asked) -> None:
 
 
 @requires(Trait.EVENTS)
-def lengths_of_rounds_do_not_matter(policy: Policy, given: Asked) -> None:
+def lengths_of_rounds_do_not_matter(policy: Policy, given: PolicySamples) -> None:
     """Guards against policies that continuous time would play otherwise than short rounds."""
     for play in given.outcomes(policy):
         state: Any = None
@@ -313,7 +313,7 @@ def lengths_of_rounds_do_not_matter(policy: Policy, given: Asked) -> None:
 
 
 @requires(Trait.NAMELESS)
-def names_do_not_matter(policy: Policy, given: Asked) -> None:
+def names_do_not_matter(policy: Policy, given: PolicySamples) -> None:
     """Guards against choices by alphabet, and by the order of a set of names."""
     for play in given.outcomes(policy)[:4]:
         other = fold(policy, _renamed(play.setting))

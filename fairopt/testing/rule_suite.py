@@ -22,7 +22,7 @@ from fairopt.policy import Allocation, DecisionReason, Policy, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.gangs import PENDING
 from fairopt.program import Number
-from fairopt.testing.policy_checks import Asked, Known, suite_of
+from fairopt.testing.policy_checks import Known, PolicySamples, suite_of
 from fairopt.testing.samples import entitled_markets, only, stated
 from fairopt.testing.suite import Suite, requires
 
@@ -35,7 +35,7 @@ def rule_suite(expected_failures: Known | None = None) -> Suite[Policy]:
     >>> [each.name for each in rule_suite().checks][:2]
     ['says what it is', 'claims hold']
     """
-    given = Asked(
+    given = PolicySamples(
         some=lambda policy: next(_decisions(policy, 40))[0],
         tried=lambda policy, claim: _decisions(policy, 12, seed=13),
     )

@@ -24,8 +24,8 @@ from fairopt.schedules.document import document
 from fairopt.testing.batch_samples import sample_batches
 from fairopt.testing.policy_checks import (
     AGREE,
-    Asked,
     Known,
+    PolicySamples,
     answers,
     backwards,
     check_agreement,
@@ -56,7 +56,7 @@ def schedule_suite(judge: Judge, *, batches: int = 12, expected_failures: Known 
     def tried(policy: Policy, claim: Claim) -> Iterator[tuple[Batch, Plan]]:
         return ((plan.batch, plan) for plan in given.outcomes(policy))
 
-    given = Asked(
+    given = PolicySamples(
         some=lambda policy: next(sample_batches(1, seed=1)),
         tried=tried,
         sampled=lambda policy: (decided(policy, batch) for batch in sample_batches(batches, seed=1)),
@@ -71,7 +71,7 @@ def installed() -> list[Policy]:
     return policies(Batch)
 
 
-def _judged(given: Asked, plan: Plan) -> None:
+def _judged(given: PolicySamples, plan: Plan) -> None:
     violations, _ = given.judge(json.dumps(document(plan)))
     assert not violations, f"{plan.batch!r}: {violations[:3]}"
 
@@ -81,13 +81,13 @@ def can_be_written_down(policy: Policy) -> None:
     check_written_down(policy)
 
 
-def every_plan_is_possible(policy: Policy, given: Asked) -> None:
+def every_plan_is_possible(policy: Policy, given: PolicySamples) -> None:
     """Guards against overbooked servers, too few slots, wrong types, and prices and payments that do not follow."""
     for plan in given.outcomes(policy):
         _judged(given, plan)
 
 
-def every_job_runs_once_or_not_at_all(policy: Policy, given: Asked) -> None:
+def every_job_runs_once_or_not_at_all(policy: Policy, given: PolicySamples) -> None:
     """Guards against jobs that are lost from sight or run twice, and plans of another batch."""
     for batch, plan in zip(sample_batches(given.count, seed=1), given.outcomes(policy), strict=True):
         assert plan.policy == policy.name
@@ -105,13 +105,13 @@ def leaves_the_batch_alone(policy: Policy) -> None:
         check_unchanged(batch, before, "batch")
 
 
-def decides_the_same_twice(policy: Policy, given: Asked) -> None:
+def decides_the_same_twice(policy: Policy, given: PolicySamples) -> None:
     """Guards against unseeded randomness and against state kept in the object."""
     for batch, first in zip(sample_batches(given.count, seed=1), given.outcomes(policy), strict=True):
         assert _decided(first) == _decided(decide(policy, batch)), f"{batch!r}"
 
 
-def copes_where_nobody_can_run(policy: Policy, given: Asked) -> None:
+def copes_where_nobody_can_run(policy: Policy, given: PolicySamples) -> None:
     """Guards against divisions by zero and programs without variables where no job is there, or worth it."""
     for batch in sample_batches(3, seed=3):
         worthless = replace(batch.jobs, utility=(Linear(Fraction(0), Fraction(0)),) * len(batch.jobs))
@@ -119,7 +119,7 @@ def copes_where_nobody_can_run(policy: Policy, given: Asked) -> None:
             _judged(given, decided(policy, each))
 
 
-def what_is_paid_is_received(policy: Policy, given: Asked) -> None:
+def what_is_paid_is_received(policy: Policy, given: PolicySamples) -> None:
     """Guards against money that comes from nowhere, or is lost."""
     for plan in given.outcomes(policy):
         verdict = property_("budget_balance").judge(policy, plan.batch, plan)
@@ -139,7 +139,7 @@ def backends_agree(policy: Policy) -> None:
 
 
 @requires(Trait.NAMELESS)
-def names_do_not_matter(policy: Policy, given: Asked) -> None:
+def names_do_not_matter(policy: Policy, given: PolicySamples) -> None:
     """Guards against choices by alphabet, and by the order of a set of names."""
     for batch, plan in zip(sample_batches(given.count, seed=1), given.outcomes(policy), strict=True):
         other = decided(policy, _renamed(batch))
