@@ -172,4 +172,4 @@ def float_agrees_with_fraction(policy: Policy) -> None:
 
 
 def _slack(found: Allocation) -> Number:
-    return 0 if found.exact else 1e-6 * (1 + float(np.abs(found.shares).max()))
+    return found.arithmetic.tolerance(1e-6) * (1 + float(np.abs(found.shares).max()))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from fractions import Fraction
 
 from fairopt.errors import BadInput
+from fairopt.numbers import arithmetic
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.numbers import exact
 from fairopt.program import Number
@@ -37,7 +37,7 @@ def load_of(trace: Trace, cluster: Cluster, *, over: object = None, counted: Cou
     if over is None and not jobs.arrival[-1] > jobs.arrival[0]:
         remedy = "Say over which time the load is meant"
         raise BadInput("all jobs arrive at once, so that the load has no bounds", place="trace", remedy=remedy)
-    number: type = Fraction if jobs.exact else float
+    number = jobs.arithmetic.number
     span = jobs.arrival[-1] - jobs.arrival[0] if over is None else number(exact(over, "over"))
     needed: Number = gpu_time(jobs.gpus.tolist(), jobs.work.tolist(), jobs.throughput.tolist(), cluster, counted)
     load: Number = needed / (int(cluster.gpus.sum()) * span)
@@ -64,4 +64,4 @@ def _speed(row: Sequence[Number], capacity: Sequence[int], counted: Counted) -> 
     if counted is Counted.FASTEST:
         return max(row)
     total = sum(each * there for each, there in zip(row, capacity, strict=True))
-    return total / Fraction(sum(capacity)) if isinstance(total, Fraction) else total / sum(capacity)
+    return total / arithmetic(total)(sum(capacity))  # type: ignore[no-any-return]

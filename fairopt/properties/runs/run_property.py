@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from typing import ClassVar
 
 from fairopt.errors import BadInput
@@ -82,7 +81,7 @@ def scripted(
 
     Errors: `BadInput` where rounds are told in which nobody is left; `BrokenSchedule`.
     """
-    number = Fraction if trace.jobs.exact else float
+    number = trace.jobs.arithmetic.number
     snapshot, rounds = begin(cluster.as_(number), number), list[Round]()
     for told in plan:
         coming = next_queue(snapshot, trace, cluster.as_(number), number(length))
