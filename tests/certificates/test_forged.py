@@ -12,7 +12,7 @@ from certificate_kinds.entitlements import OWED, of
 from certificate_kinds.examples import PAIR, Json, certificate, extreme, market, optimality, prices
 from certificate_kinds.programs import LIE, SAYS_6, of_others
 
-from fairopt.proofs.verifier.decisions import GRAIN
+from fairopt.proofs.verifier.nash import GRAIN
 from fairopt.proofs.verify import Rejected, verify
 
 # -- a tree of oef-efficient -------------------------------------------------------------------------------------------
