@@ -26,20 +26,20 @@ class Oracle:
     """What answers, exactly, how good a linear goal can be: ``aim`` adds what is maximised."""
 
     def __init__(self, market: Market, relaxed: Relaxed, aim: Aim, face: EfficientFace | None) -> None:
-        self._program = program_of(market, relaxed, aim, face)
+        self.program = program_of(market, relaxed, aim, face)
 
     def at(self, epsilon: Fraction) -> tuple[CurvePoint, UpperLine]:
         """Return a point at ``epsilon``, and a line above all points of the curve."""
-        x, line = exactly(self._program, epsilon)
-        return point_of(self._program, x, epsilon, Fraction(self._program.value(x))), line
+        x, line = exactly(self.program, epsilon)
+        return point_of(self.program, x, epsilon, Fraction(self.program.value(x))), line
 
     def level(self) -> UpperLine:
         """Return a line without slope above all points: the best where the property does not matter."""
-        return exactly(self._program, None)[1]
+        return exactly(self.program, None)[1]
 
     def least(self) -> Fraction:
         """Return the least epsilon at which there is a point; it is 0 but on an efficient face."""
-        return least_epsilon(self._program)
+        return least_epsilon(self.program)
 
 
 class Welfare(ABC):
