@@ -12,8 +12,8 @@ from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.bounds import DualBound, lower_bound, upper_bound
 from fairopt.methods.envy_free.nearly_alike import SPREAD, SpreadUsers
 from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
-from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum, envy_free_optimum
-from fairopt.methods.envy_free.restricted_lp import RestrictedStart
+from fairopt.methods.envy_free.relaxation import envy_free_optimum
+from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum, RestrictedStart
 from fairopt.methods.envy_free.smoothed_dual import smoothed_multipliers
 from fairopt.methods.grouping import shared_out
 from fairopt.methods.result import SharesResult, StageClock
