@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
-class Reached(Protocol):
+class Evaluation(Protocol):
     """At ``epsilon`` the function is at least ``value``."""
 
     @property
@@ -28,7 +28,7 @@ class Reached(Protocol):
         """What is reached."""
 
 
-class Above(Protocol):
+class UpperLine(Protocol):
     """The function is nowhere above ``constant`` + ``slope`` times epsilon."""
 
     @property
@@ -40,24 +40,24 @@ class Above(Protocol):
         """The rise."""
 
 
-P = TypeVar("P", bound=Reached)
-A = TypeVar("A", bound=Above)
+P = TypeVar("P", bound=Evaluation)
+A = TypeVar("A", bound=UpperLine)
 #: Answers are asked for at numbers with denominators up to this, where the function is not piecewise linear.
 ROUND = 1000
 
 
-def height(line: Above, epsilon: Fraction) -> Fraction:
+def height(line: UpperLine, epsilon: Fraction) -> Fraction:
     """Return the line's height at ``epsilon``."""
     return line.constant + line.slope * epsilon
 
 
-def gap(line: Above, left: Reached, right: Reached | None) -> Fraction:
+def gap(line: UpperLine, left: Evaluation, right: Evaluation | None) -> Fraction:
     """Return how far a line is above the points at most, from one to the next; where that is None, to infinity."""
     ends = [height(line, left.epsilon) - left.value]
     return max(ends + ([] if right is None else [height(line, right.epsilon) - right.value]))
 
 
-class _Span(NamedTuple, Generic[P, A]):
+class _Interval(NamedTuple, Generic[P, A]):
     """From a point to the next, None at infinity, with the line that came with each."""
 
     left: P
@@ -90,17 +90,24 @@ def sandwich(
     ``start`` is the answer at the left end, ``level`` a line without slope that the function reaches. With ``near`` 0
     the function must be piecewise linear and ``ask`` exact.
     """
-    spans = [_Span(*start, None, level)]
+    intervals = [_Interval(*start, None, level)]
     while True:
-        unknown = [(far, at, span) for span in spans if (far := span.gap()) > near and (at := span.crossing())]
+        unknown = [
+            (far, at, interval)
+            for interval in intervals
+            if (far := interval.gap()) > near and (at := interval.crossing())
+        ]
         if not unknown:
             return
-        _, at, span = max(unknown, key=lambda each: each[0])
-        spans.remove(span)
+        _, at, interval = max(unknown, key=lambda each: each[0])
+        intervals.remove(interval)
         rounded = at.limit_denominator(ROUND) if near else at
-        point, line = ask(rounded if span.holds(rounded) else at)
+        point, line = ask(rounded if interval.holds(rounded) else at)
         yield point, line
-        spans += [_Span(span.left, span.falls, point, line), _Span(point, line, span.right, span.rises)]
+        intervals += [
+            _Interval(interval.left, interval.falls, point, line),
+            _Interval(point, line, interval.right, interval.rises),
+        ]
 
 
 def corners(points: Sequence[P]) -> list[P]:
@@ -116,11 +123,11 @@ def corners(points: Sequence[P]) -> list[P]:
     return kept
 
 
-def _slope(left: Reached, right: Reached) -> Fraction:
+def _slope(left: Evaluation, right: Evaluation) -> Fraction:
     return (right.value - left.value) / (right.epsilon - left.epsilon)
 
 
-def covering(points: Sequence[Reached], lines: Sequence[A]) -> list[A]:
-    """Return the line nearest above for each span from a point to the next, and for what comes after the last."""
+def covering(points: Sequence[Evaluation], lines: Sequence[A]) -> list[A]:
+    """Return the line nearest above for each interval from a point to the next, and for what comes after the last."""
     level = min((line for line in lines if line.slope <= 0), key=lambda line: line.constant)
     return [min(lines, key=lambda line, ends=ends: gap(line, *ends)) for ends in pairwise(points)] + [level]  # type: ignore[misc]

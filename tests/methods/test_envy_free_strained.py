@@ -15,7 +15,7 @@ from fairopt.methods.envy_free import nearly_alike
 from fairopt.methods.envy_free.bounds import lower_bound
 from fairopt.methods.envy_free.nearly_alike import SpreadUsers
 from fairopt.methods.envy_free.problem import MergedUsers
-from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum
+from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum
 from fairopt.methods.grouping import shared_out, sums
 from fairopt.models import CooperativeOEF
 from fairopt.models.oef.cooperative import MOST_USERS

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum
+from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum
 from fairopt.methods.grouping import alike_rows
 from fairopt.program import Array
 

@@ -12,7 +12,7 @@ an allocation of real numbers, and its total is the lower bound.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -34,18 +34,38 @@ MIXED = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class DualBound:
-    """No total is above ``bound``: ``prices`` (k,), ``demand_duals`` (n,) and ``multipliers`` (l, i, y) prove it."""
+class Proof:
+    """No total is above ``bound``: ``prices`` (k,), ``demand_duals`` (n,) and ``multipliers`` (l, i, y) prove it.
+
+    What users hold per weight, ``held`` (n, k), reaches the total ``lower``, with a part ``mixed`` of strict bundles.
+    """
 
     bound: float
     prices: Array
     demand_duals: Array
     multipliers: tuple[Array, Array, Array]
+    lower: float = 0.0
+    mixed: float = 1.0
+    held: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def gap(self) -> float:
+        """The distance of the two as a part of the bound."""
+        return (self.bound - self.lower) / self.bound if self.bound > 0 else 0.0
+
+    def better(self, other: Proof | None) -> Proof:
+        """Return the larger total of two with the lesser bound."""
+        if other is None:
+            return self
+        most, least = (self, other) if self.lower >= other.lower else (other, self)
+        if not least.bound < most.bound:
+            return most
+        return replace(least, lower=most.lower, mixed=most.mixed, held=most.held)
 
 
 def upper_bound(
     users: MergedUsers, multipliers: tuple[Array, Array, Array], prices: Array, demand_duals: Array
-) -> DualBound:
+) -> Proof:
     """Return a bound on the largest total throughput without envy.
 
     ``multipliers`` are (l, i, y): y >= 0 for "s_l . b_l >= s_l . b_i" with bundles per weight; ``demand_duals`` (n,) >=
@@ -86,7 +106,7 @@ def _pays(users: MergedUsers, multipliers: tuple[Array, Array, Array]) -> Array:
 
 def _least(
     users: MergedUsers, pays: Array, prices: Array, demand_duals: Array, multipliers: tuple[Array, Array, Array]
-) -> DualBound:
+) -> Proof:
     """Return the least of the bounds that raise prices or demand duals to what is paid."""
     limited = users.demand < INFINITY
     found = [_bound(users, pays, (pays - demand_duals[:, None]).max(axis=0))]
@@ -95,7 +115,7 @@ def _least(
         least = (pays - np.where(raised, INFINITY, demand_duals)[:, None]).max(axis=0)
         found.append(_bound(users, pays, np.maximum(prices, least)))
     # NaN means no bound
-    return DualBound(*min(found, key=lambda each: INFINITY if math.isnan(each[0]) else each[0]), multipliers)
+    return Proof(*min(found, key=lambda each: INFINITY if math.isnan(each[0]) else each[0]), multipliers)
 
 
 def _bound(users: MergedUsers, pays: Array, prices: Array) -> tuple[float, Array, Array]:

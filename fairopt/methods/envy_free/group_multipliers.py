@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.methods.envy_free.restricted_lp import RestrictedOptimum, Users
+from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum, Users
 from fairopt.methods.incremental_lp import (
     BASIC,
     LOWER,
@@ -73,13 +73,13 @@ class GroupMultipliers:
     excess: Array
 
 
-def high_price(found: RestrictedOptimum) -> float:
+def high_price(found: EnvyFreeOptimum) -> float:
     """Return the largest price, but at least the one that all types have where all are as dear: all may be free."""
     return max(float(found.prices.max()), 1 / len(found.prices))
 
 
 def group_multipliers(
-    users: Users, single_type: Array, j: int, found: RestrictedOptimum, given: Array, near: tuple[Array, Array]
+    users: Users, single_type: Array, j: int, found: EnvyFreeOptimum, given: Array, near: tuple[Array, Array]
 ) -> GroupMultipliers:
     """Return the multipliers within group ``j``; ``given`` (n,) are each user's in ``found``, ``near`` likely pairs."""
     members = np.flatnonzero(single_type == j)

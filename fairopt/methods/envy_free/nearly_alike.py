@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum
+from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum
 from fairopt.methods.grouping import evened_out
 from fairopt.program import Array
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.methods.envy_free.alike_types import AlikeTypes
-from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum
-from fairopt.methods.envy_free.restricted_lp import EnvyRows, KeyedBasis, RestrictedStart
+from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum, EnvyRows, KeyedBasis, RestrictedStart
 from fairopt.methods.grouping import alike_rows, evened_out, identical_rows, shared_out, sums
 from fairopt.program import INFINITY, Array
 

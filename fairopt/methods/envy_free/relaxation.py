@@ -17,7 +17,7 @@ import numpy as np
 
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.group_multipliers import ZERO, GroupMultipliers, group_multipliers, high_price
-from fairopt.methods.envy_free.restricted_lp import RestrictedLP, RestrictedOptimum, RestrictedStart, Users
+from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum, RestrictedLP, RestrictedStart, Users
 from fairopt.program import INFINITY, Array
 
 #: At most so many members leave their groups at once: far from the end more would leave than must.
@@ -31,17 +31,6 @@ MANY_FREE, HIGHER = 600, 1e-5
 LAST = 3
 #: Pairs of users (giver, taker), by type, that carried multipliers within its group.
 Pairs = dict[int, tuple[Array, Array]]
-
-
-@dataclass(frozen=True, eq=False)
-class EnvyFreeOptimum(RestrictedOptimum):
-    """The optimum of the whole program, in the units of the caller; ``end``: where a restricted program ended, or None.
-
-    ``bundle`` (c, k): what is held per weight, ``holds`` (n,): which of these is whose; ``envied`` are users.
-    """
-
-    end: RestrictedStart | None
-    effort: Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +95,13 @@ def envy_free_optimum(
     users, units = in_parts(value, gain, capacity, weight, limit)
     k = len(capacity)
     program, near = RestrictedLP(users, start), dict.fromkeys(range(k), (start.givers, start.takers))
-    relaxed, first, progress = True, list[int](), _Progress()
+    relaxed, first = True, list[int]()
     known, told = dict[int, GroupMultipliers](), list[EnvyFreeOptimum]()
     try:
         while relaxed:
             found = program.solve()
             told = told or [_of_all(program, units, found, known, near)]
-            relaxed, groups = _relax(program, found, near, first, progress)
+            relaxed, groups = _relax(program, found, near, first)
             near |= {j: (each.envious, each.envied) for j, each in groups.items()}
             first = [j for j, each in groups.items() if len(each.leaving)]
             known |= groups  # those of other groups are old, and still bound something
@@ -126,7 +115,7 @@ def envy_free_optimum(
 def _of_all(
     program: RestrictedLP,
     units: ScaledUnits,
-    found: RestrictedOptimum,
+    found: EnvyFreeOptimum,
     groups: Mapping[int, GroupMultipliers],
     near: Pairs,
 ) -> EnvyFreeOptimum:
@@ -155,28 +144,22 @@ def _of_all(
     )
 
 
-@dataclass(eq=False)
-class _Progress:
-    """The ``total`` of the last restricted program, and the one, or the first, when users last went ``back``."""
+def _rises(program: RestrictedLP, found: EnvyFreeOptimum) -> bool:
+    """Return whether the total is higher than the last, and remember it."""
+    higher = found.total > program.total * (1 + RISES)
+    program.total, program.back = found.total, program.back or found.total
+    return higher
 
-    total: float = 0.0
-    back: float = 0.0
 
-    def rises(self, found: RestrictedOptimum) -> bool:
-        """Return whether the total is higher than the last, and remember it."""
-        higher = found.total > self.total * (1 + RISES)
-        self.total, self.back = found.total, self.back or found.total
-        return higher
-
-    def put_back(self, program: RestrictedLP, found: RestrictedOptimum, stay: Array) -> None:
-        """Put users back, but for those who ``stay`` (n,); not again before the total is higher, so that this ends."""
-        if (program.single_type < 0).sum() > MANY_FREE and found.total > self.back * (1 + HIGHER):
-            self.back = found.total
-            program.put_back(found, stay)
+def _put_back(program: RestrictedLP, found: EnvyFreeOptimum, stay: Array) -> None:
+    """Put users back, but for those who ``stay`` (n,); not again before the total is higher, so that this ends."""
+    if (program.single_type < 0).sum() > MANY_FREE and found.total > program.back * (1 + HIGHER):
+        program.back = found.total
+        program.put_back(found, stay)
 
 
 def _relax(
-    program: RestrictedLP, found: RestrictedOptimum, near: Pairs, first: Sequence[int], progress: _Progress
+    program: RestrictedLP, found: EnvyFreeOptimum, near: Pairs, first: Sequence[int]
 ) -> tuple[bool, dict[int, GroupMultipliers]]:
     """Return whether the restriction had to be relaxed, and the multipliers within the groups that were looked at.
 
@@ -185,10 +168,10 @@ def _relax(
     users, single_type = program.users, program.single_type
     n, k = users.value.shape
     own = np.bincount(found.envious, found.envy, minlength=n)
-    rises, gaining = progress.rises(found), _allow_gainful_types(program, found, own)
+    rises, gaining = _rises(program, found), _allow_gainful_types(program, found, own)
     over = _free_over_demand(program, found)
     if over or (gaining.any() and (rises or gaining.sum() < MANY_GAIN)):
-        progress.put_back(program, found, gaining)
+        _put_back(program, found, gaining)
         return True, {}
     groups = dict[int, GroupMultipliers]()
     there = np.bincount(single_type[single_type >= 0], minlength=k) > 0
@@ -202,7 +185,7 @@ def _relax(
     excess = np.concatenate([each.excess for each in leaving]) if leaving else np.zeros(0)
     now = np.argsort(np.argsort(-excess, kind="stable"), kind="stable") < MOST_FREED
     if leaving:
-        progress.put_back(program, found, gaining)
+        _put_back(program, found, gaining)
     goes = np.split(now, np.cumsum([len(each.leaving) for each in leaving])[:-1])
     for each, go in zip(leaving, goes, strict=False):
         may_hold = each.takes[go] & (users.value[each.leaving[go]] > 0)
@@ -210,7 +193,7 @@ def _relax(
     return bool(leaving) or bool(gaining.any()), groups
 
 
-def _allow_gainful_types(program: RestrictedLP, found: RestrictedOptimum, own: Array) -> Array:
+def _allow_gainful_types(program: RestrictedLP, found: EnvyFreeOptimum, own: Array) -> Array:
     """Allow free users the types that they would gain from; return who these users are (n,)."""
     users = program.users
     n, k = users.value.shape
@@ -224,7 +207,7 @@ def _allow_gainful_types(program: RestrictedLP, found: RestrictedOptimum, own: A
     return np.asarray(helps.any(axis=1))
 
 
-def _free_over_demand(program: RestrictedLP, found: RestrictedOptimum) -> bool:
+def _free_over_demand(program: RestrictedLP, found: EnvyFreeOptimum) -> bool:
     """Free members of groups whose demand is less than what the group holds; return whether there were any."""
     users = program.users
     gpus = (found.bundle[found.holds] * users.size).sum(axis=1)

@@ -14,7 +14,8 @@ table of bundles is what holder h holds; the variable (h, j) is how much of type
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -52,27 +53,6 @@ class Users:
     weight: Array
     limit: Array
     size: Array
-
-
-@dataclass(frozen=True, eq=False)
-class RestrictedOptimum:
-    """An optimum of a restricted program: ``bundle`` (k + n, k) by holder, ``holds`` (n,) whose bundle each user has.
-
-    Duals: ``prices`` (k,), ``demand_duals`` (n,), ``envy`` (q,) of "user ``envious`` does not envy holder ``envied``".
-    """
-
-    bundle: Array
-    holds: Array
-    prices: Array
-    demand_duals: Array
-    envious: Array
-    envied: Array
-    envy: Array
-
-    @property
-    def total(self) -> float:
-        """The objective, by its duals."""
-        return float(self.prices.sum() + self.demand_duals.sum())
 
 
 class EnvyRows(NamedTuple):
@@ -118,8 +98,36 @@ class RestrictedStart:
         return cls(single_type, may_hold, EnvyRows(none, none, none.astype(bool)), none, none, dual=dual)
 
 
+@dataclass(frozen=True, eq=False)
+class EnvyFreeOptimum:
+    """An optimum of a restricted program, or of the whole: ``bundle`` (c, k) per weight, ``holds`` (n,) whose is which.
+
+    Duals: ``prices`` (k,), ``demand_duals`` (n,), ``envy`` (q,) of "user ``envious`` does not envy ``envied``". In a
+    restricted program the bundles are those of the k + n holders, which are ``envied``; in the whole, in the units of
+    the caller, users are. ``end`` is where the restricted program of a whole ended.
+    """
+
+    bundle: Array
+    holds: Array
+    prices: Array
+    demand_duals: Array
+    envious: Array
+    envied: Array
+    envy: Array
+    end: RestrictedStart | None = None
+    effort: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """The objective, by its duals."""
+        return float(self.prices.sum() + self.demand_duals.sum())
+
+
 class RestrictedLP:
-    """The restricted program, solved and relaxed in turns; ``single_type``, ``may_hold``: as in `RestrictedStart`."""
+    """The restricted program, solved and relaxed in turns; ``single_type``, ``may_hold``: as in `RestrictedStart`.
+
+    ``total`` is that of the program solved last, ``back`` the one, or the first, when users last went back to groups.
+    """
 
     def __init__(self, users: Users, start: RestrictedStart) -> None:
         self.users, self.types = users, len(users.size)
@@ -127,6 +135,7 @@ class RestrictedLP:
         self.rows = start.rows
         self._basis, self._dual = start.basis, start.dual
         self.rounds = self.iterations = 0
+        self.total = self.back = 0.0
         self._set_known()
 
     def as_start(self, givers: Array, takers: Array) -> RestrictedStart:
@@ -151,7 +160,7 @@ class RestrictedLP:
         of_freed = self.single_type[envied] < 0
         self._add(envious[of_freed], k + envied[of_freed])
 
-    def put_back(self, found: RestrictedOptimum, stay: Array) -> None:
+    def put_back(self, found: EnvyFreeOptimum, stay: Array) -> None:
         """Return to the groups the free users without a demand that hold what a group holds in ``found``.
 
         Where the mask ``stay`` (n,) says so, users stay free. The optimum remains one of the smaller program.
@@ -181,7 +190,7 @@ class RestrictedLP:
         self._keep(kept)
 
     # -- solving -------------------------------------------------------------------------------------------------------
-    def solve(self) -> RestrictedOptimum:
+    def solve(self) -> EnvyFreeOptimum:
         """Return the optimum; rows are added until nobody envies anybody."""
         n, k = self.users.value.shape
         groups = np.bincount(self.single_type[self.single_type >= 0], minlength=k) > 0
@@ -216,7 +225,7 @@ class RestrictedLP:
         demand_duals[limited] = found.dual[k:first]
         envy = np.maximum(-found.dual[first:], 0.0)
         self._remember(program, exists, limited)
-        return RestrictedOptimum(bundle, holds, found.dual[:k], demand_duals, rows.envious, rows.envied, envy)
+        return EnvyFreeOptimum(bundle, holds, found.dual[:k], demand_duals, rows.envious, rows.envied, envy)
 
     def _crowded(self, exists: Array) -> bool:
         """Return whether most rows do not bind, so that steps take longer than they must."""

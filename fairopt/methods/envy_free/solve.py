@@ -9,11 +9,11 @@ import numpy as np
 
 from fairopt.deadline import left
 from fairopt.errors import OutOfTime
-from fairopt.methods.envy_free.bounds import DualBound, lower_bound, upper_bound
+from fairopt.methods.envy_free.bounds import Proof, lower_bound, upper_bound
 from fairopt.methods.envy_free.nearly_alike import SPREAD, SpreadUsers
 from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
-from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum, envy_free_optimum
-from fairopt.methods.envy_free.restricted_lp import RestrictedStart
+from fairopt.methods.envy_free.relaxation import envy_free_optimum
+from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum, RestrictedStart
 from fairopt.methods.envy_free.smoothed_dual import smoothed_multipliers
 from fairopt.methods.grouping import shared_out
 from fairopt.methods.result import SharesResult, StageClock
@@ -45,7 +45,7 @@ class EnvyFreeResult(SharesResult):
     bundle: Array
     warm_start: EnvyFreeWarmStart | None = field(repr=False)
     _users: MergedUsers = field(repr=False)
-    _proof: DualBound = field(repr=False)
+    _proof: Proof = field(repr=False)
 
     def multipliers(self) -> tuple[Array, Array, Array]:
         """Return who envies, who is envied, and y >= 0 for "s_l . b_l >= s_l . b_i", in bundles per weight."""
@@ -99,44 +99,32 @@ def envy_free_shares(
         clock.lap("solve")
         for found in known:
             if len(found.bundle) * len(merged.weight) <= SOON:
-                proven = _better(_proven(merged, found), proven)
+                proven = _proven(merged, found).better(proven)
         if proven is not None and proven.gap > LOOSE:
-            proven = _bounded(merged, proven)
+            # any multipliers are valid: those that take a moment
+            none = np.zeros(len(merged.capacity)), np.zeros(len(merged.weight))
+            proven = proven.better(upper_bound(merged, smoothed_multipliers(merged), *none))
     assert proven is not None
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
     bundle[:, merged.types] = proven.held[merged.group]
-    prices[merged.types] = proven.dual.prices
-    of_all = merged.kinds.together(proven.dual.prices * merged.capacity)
+    prices[merged.types] = proven.prices
+    of_all = merged.kinds.together(proven.prices * merged.capacity)
     clock.lap("certify")
     return EnvyFreeResult(
         # bundles that were almost the same are one; what a user cannot run on is of no use to it
         shares=np.where(speedup > 0, bundle * weight[:, None], 0.0),
         bundle=bundle,
         lower=proven.lower,
-        upper=max(proven.lower, proven.dual.bound),
+        upper=max(proven.lower, proven.bound),
         ended=ended,
         prices=prices,
-        demand_duals=proven.dual.demand_duals[merged.group],
+        demand_duals=proven.demand_duals[merged.group],
         effort={**found.effort, "groups": float(len(merged.weights)), "mixed": proven.mixed},
         seconds=clock.stages,
         warm_start=None if found.end is None else EnvyFreeWarmStart(instance, found.end, of_all),
         _users=merged,
-        _proof=proven.dual,
+        _proof=proven,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Proven:
-    """What an optimum in floats proves: the bound, the total ``lower`` that ``held`` reaches, what is ``mixed`` in."""
-
-    dual: DualBound
-    lower: float
-    mixed: float
-    held: Array
-
-    @property
-    def gap(self) -> float:
-        return (self.dual.bound - self.lower) / self.dual.bound if self.dual.bound > 0 else 0.0
 
 
 def _candidates(
@@ -176,20 +164,8 @@ def _all_the_same(merged: MergedUsers) -> EnvyFreeOptimum:
     return EnvyFreeOptimum(bundle, holds, np.zeros(len(there)), np.zeros(n), *nothing, np.zeros(0), end=None, effort={})
 
 
-def _better(one: _Proven, other: _Proven | None) -> _Proven:
-    """Return the larger total of two with the lesser bound."""
-    most, least = (one, other or one) if other is None or one.lower >= other.lower else (other, one)
-    return replace(most, dual=least.dual) if least.dual.bound < most.dual.bound else most
-
-
-def _bounded(merged: MergedUsers, proven: _Proven) -> _Proven:
-    """Return what is proven with the bound of multipliers that take a moment, where that is less; any are valid."""
-    n, k = merged.speedup.shape
-    dual = upper_bound(merged, smoothed_multipliers(merged), np.zeros(k), np.zeros(n))
-    return replace(proven, dual=dual) if dual.bound < proven.dual.bound else proven
-
-
-def _proven(merged: MergedUsers, found: EnvyFreeOptimum) -> _Proven:
+def _proven(merged: MergedUsers, found: EnvyFreeOptimum) -> Proof:
     found = merged.kinds.apart(found)
     dual = upper_bound(merged, merged.multipliers(found), found.prices, found.demand_duals[merged.merged])
-    return _Proven(dual, *lower_bound(merged, found.bundle, found.holds[merged.merged]))
+    lower, mixed, held = lower_bound(merged, found.bundle, found.holds[merged.merged])
+    return replace(dual, lower=lower, mixed=mixed, held=held)

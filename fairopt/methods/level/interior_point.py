@@ -26,12 +26,16 @@ ROUGH, FINE = 1e-4, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Prices (k,), a level and ``shares`` (k, n) near the optimum, after ``steps``."""
+    """Prices (k,), a level and ``shares`` (k, n) near the optimum, or at it, after ``steps``.
+
+    At a vertex it is the ``only`` optimum where all users would pay clearly more for what they do not have.
+    """
 
     prices: Array
     level: float
     shares: Array
     steps: int
+    only: bool = False
 
 
 def interior(

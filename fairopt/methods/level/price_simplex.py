@@ -13,10 +13,9 @@ Source: Dantzig and Van Slyke, Generalized upper bounding techniques, 1967, for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from fairopt.methods.level.interior_point import Guess
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import Array
 
@@ -38,27 +37,13 @@ LEAST = 1e-300
 Amount = Array | float
 
 
-@dataclass(frozen=True, eq=False)
-class PriceVertex:
-    """``prices`` (k,), the ``level`` and ``shares`` (k, n) at an optimal vertex, found in so many ``steps``.
-
-    It is the ``only`` optimum where all users would pay clearly more for what they do not have.
-    """
-
-    prices: Array
-    level: float
-    shares: Array
-    steps: int
-    only: bool
-
-
 def bound(problem: LevelProblem, prices: Array) -> float:
     """Return a level that none is above, but for rounding, by positive ``prices`` (k,)."""
     value = (problem.need * prices[:, None]).min(axis=0)
     return float((prices @ problem.capacity - problem.floor @ value) / (problem.rate @ value))
 
 
-def price_vertex(problem: LevelProblem, prices: Array, held: Amount = 0.0, rising: Amount = 0.0) -> PriceVertex | None:
+def price_vertex(problem: LevelProblem, prices: Array, held: Amount = 0.0, rising: Amount = 0.0) -> Guess | None:
     """Return an optimum without demands, from positive ``prices`` (k,) near it; others hold ``held + rising * level``.
 
     None where steps lead nowhere: users tie, or numbers are far apart.
@@ -160,7 +145,7 @@ class _Basis:
         dear = self._dear(prices)[:, :-1]
         return bool((dear > CLEARLY * prices[:, None])[self.speed[:, :-1] > 0].all())
 
-    def settle(self, most: int, inverse: Array | None = None) -> PriceVertex | None:
+    def settle(self, most: int, inverse: Array | None = None) -> Guess | None:
         """Step until nothing is negative, at most ``most`` times for each type; None where that leads nowhere.
 
         ``inverse`` is that of the basis at first, where it is known.
@@ -177,7 +162,7 @@ class _Basis:
                 self._exchange(user, amounts)
             elif column is None:
                 prices, shares = np.maximum(inverse[0], 0.0), self._shares(amounts.tolist(), own)
-                return PriceVertex(prices, float(amounts[0]), shares, steps, self._is_only(prices))
+                return Guess(prices, float(amounts[0]), shares, steps, self._is_only(prices))
             elif not self._step(column, inverse[0], inverse[column] if amounts[column] < 0 else -inverse[column]):
                 break
         return None

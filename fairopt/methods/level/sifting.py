@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairopt.methods.level.box import Raised, nearest
-from fairopt.methods.level.price_simplex import CLEARLY, PriceVertex, price_vertex
+from fairopt.methods.level.interior_point import Guess
+from fairopt.methods.level.price_simplex import CLEARLY, price_vertex
 from fairopt.methods.level.problem import BestResponse, LevelProblem, choose, floored
 from fairopt.methods.level.smoothing import PricePath, smoothed_prices
 from fairopt.program import Array
@@ -80,7 +81,7 @@ def sifted(problem: LevelProblem, smoothed: Array) -> Sifted | None:
 
 
 def _told(
-    problem: LevelProblem, at: PriceVertex, smoothed: Array, steps: int, choice: BestResponse | None, active: Array
+    problem: LevelProblem, at: Guess, smoothed: Array, steps: int, choice: BestResponse | None, active: Array
 ) -> Sifted:
     """Return the optimum with these ``active`` users if it is the only one, and prices where users do not tie."""
     if at.only:
