@@ -14,11 +14,11 @@ from typing import Any
 
 import typer
 
-from fairopt.cli import study_tables
 from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.listing import print_json
 from fairopt.cli.settings import mechanics_of, read_trace_on
+from fairopt.cli.study_cells import print_results
 from fairopt.cli.tables import progress
 from fairopt.errors import BadInput
 from fairopt.experiment.runner import place
@@ -74,6 +74,6 @@ def seeded(file: Path, policies: Sequence[Policy], given: Mapping[str, Any], jso
     if json_:
         print_json({"schema": SCHEMA, **found.as_json()})
     else:
-        study_tables.results(found)
+        print_results(found)
     if found.failed:
         raise typer.Exit(Exit.NOT_SOLVED)
