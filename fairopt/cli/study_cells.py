@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
-from types import MappingProxyType
 from typing import Any
 
 import typer
 
-from fairopt.cli import tables
-from fairopt.cli.as_json import SCHEMA
+from fairopt.cli import study_tables
 from fairopt.cli.benching import say
 from fairopt.cli.exits import Exit, go_on_unread
 from fairopt.cli.given import require_different
 from fairopt.cli.listing import print_json, show
-from fairopt.cli.parquet import Column, require_parquet, write_parquet
-from fairopt.cli.tables import table_of, working
+from fairopt.cli.tables import working
 from fairopt.errors import BadInput
 from fairopt.experiment.bench.records import environments
 from fairopt.experiment.journal import RecordsFile, read_records
@@ -37,11 +32,10 @@ from fairopt.experiment.studies.cells import (
     shard_of,
     tasks,
 )
-from fairopt.experiment.studies.playing import MEASURES
-from fairopt.experiment.studies.results import LABELS, StudyResults, require_whole, shown
+from fairopt.experiment.studies.results import StudyResults, require_whole
 from fairopt.experiment.studies.spec import StudySpec, studies
-from fairopt.experiment.words import digits
-from fairopt.problem.files.storage import naming, require_place, suffix_of, write_text
+from fairopt.problem.files.storage import require_place
+from fairopt.report import VERSION
 
 #: Seconds between two lines that say how far a study is.
 BETWEEN = 5.0
@@ -134,7 +128,7 @@ def merge(cells: Sequence[Path], output: Path, *, json_: bool) -> None:
             file.add(record)
     say(f"wrote {output}: {len(results.cells)} cells")
     if json_:
-        print_json({"schema": SCHEMA, "written": [str(output)], "cells": len(results.cells)})
+        print_json({"schema": VERSION, "written": [str(output)], "cells": len(results.cells)})
 
 
 def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | None, *, json_: bool) -> None:
@@ -145,14 +139,14 @@ def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | Non
 
 def say_studies(*, json_: bool) -> None:
     """List the studies that come with fairopt."""
-    listed = [{"schema": SCHEMA, "name": name, "title": title} for name, title in studies()]
-    show(json_, listed, lambda: print_studies(listed))
+    listed = [{"schema": VERSION, "name": name, "title": title} for name, title in studies()]
+    show(json_, listed, lambda: study_tables.listing(listed))
 
 
 def _check_outputs(page: Path | None, table: Sequence[Path] | None) -> None:
     require_place(page, "--page")
     for path in table or ():
-        require_table(path)
+        study_tables.require_table(path)
 
 
 def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence[Path] | None) -> None:
@@ -160,16 +154,16 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
     from fairopt.experiment.studies.page import write_page
 
     for path in table or ():
-        write_table(results, path)
+        study_tables.write_table(results, path)
         say(f"wrote {path}")
     if page is not None:
         with working(f"writing {page}"):
             write_page(results, page)
         say(f"wrote {page}")
     if json_:
-        print_json({"schema": SCHEMA, **results.as_json()})
+        print_json({"schema": VERSION, **results.as_json()})
     else:
-        print_results(results)
+        study_tables.results(results)
     if results.failed:
         say(f"{len(results.failed)} cells failed; --retry plays them once more")
         raise typer.Exit(Exit.NOT_SOLVED)
@@ -204,97 +198,3 @@ def _refuse_others(cells: Iterable[PlayedCell], study: str, keys: Container[str]
         if each.study != study and each.key not in keys:
             problem = f"{file} holds cells of the study {each.study!r}, and this is {study!r}"
             raise BadInput(problem, place="--cells", remedy="Name another file")
-
-
-# -- tables, for people and as files of CSV, Parquet and LaTeX ---------------------------------------------------------
-_TYPES = {"load": "float64", "seed": "int64"}
-#: The columns of a table of cells: name, Arrow type, meaning.
-COLUMNS: tuple[Column, ...] = (
-    *((name, _TYPES.get(name, "string"), f"{name} of the cell") for name in LABELS),
-    ("status", "string", "played or failed"),
-    *((name, "float64", unit or "ratio") for name, unit in MEASURES.items()),
-)
-
-
-def print_results(found: StudyResults) -> None:
-    """Print the means of each setting, every pair with who is better, and notes."""
-    measures = list(dict.fromkeys(each.measure for each in found.spec.compare))
-    for setting in found.settings:
-        means = {(each.policy, each.measure): shown(each.estimate) for each in found.means if each.setting == setting}
-        table = table_of("policy", *measures)
-        for policy in found.policies:
-            table.add_row(policy, *(means.get((policy, measure), "-") for measure in measures))
-        tables.say(f"{found.called(setting)}: means of {len(found.spec.seeds)} seeds, with 95% intervals")
-        tables.say(table)
-    for question in found.spec.compare:
-        tables.say(f"{question.measure}, {question.better.value} is better:")
-        table = table_of("setting", "verdict", "p (Holm)", "seeds")
-        for pair in found.pairs:
-            if pair.question == question:
-                where = found.called(pair.setting)
-                table.add_row(where, pair.verdict, digits(pair.result.adjusted), str(pair.result.pairs))
-        tables.say(table)
-    for note in found.notes:
-        tables.say(f"{note}.")
-
-
-def print_studies(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Print the studies that there are."""
-    table = table_of("name", "title")
-    for row in rows:
-        table.add_row(row["name"], row["title"])
-    tables.say(table)
-
-
-def require_table(path: Path) -> None:
-    """Refuse, before anything is played, a table that cannot be written."""
-    require_place(path, "--table")
-    with naming(path):
-        if suffix_of(path, _WRITERS) == ".parquet":
-            require_parquet(path, "--table")
-
-
-def write_table(found: StudyResults, path: Path) -> None:
-    """Write the cells as a table, in the format of the file's suffix."""
-    with naming(path):
-        _WRITERS[suffix_of(path, _WRITERS)](found, path)
-
-
-def _csv(found: StudyResults, path: Path) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [name for name, _, _ in COLUMNS], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(found.rows())
-    write_text(path, text.getvalue())
-
-
-def _latex(found: StudyResults, path: Path) -> None:
-    """Write the table of means, as a paper prints it, and not every cell."""
-    measures = list(dict.fromkeys(each.measure for each in found.spec.compare))
-    means = {(each.setting, each.policy, each.measure): each.estimate for each in found.means}
-    lines = [_row(["setting", "policy", *measures]), "\\midrule"]
-    for setting in found.settings:
-        for policy in found.policies:
-            cells = [means.get((setting, policy, measure)) for measure in measures]
-            lines.append(
-                _row([found.called(setting), policy, *("--" if each is None else shown(each) for each in cells)])
-            )
-    begin = f"\\begin{{tabular}}{{ll{'r' * len(measures)}}}"
-    write_text(path, "\n".join([begin, "\\toprule", *lines, "\\bottomrule", "\\end{tabular}"]) + "\n")
-
-
-def _row(cells: Sequence[str]) -> str:
-    return " & ".join(_escaped(each) for each in cells) + " \\\\"
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"\\{letter}" if letter in "&%$#_{}" else letter for letter in text.replace("\\", "/"))
-
-
-_WRITERS: Mapping[str, Callable[[StudyResults, Path], Any]] = MappingProxyType(
-    {
-        ".csv": _csv,
-        ".tex": _latex,
-        ".parquet": lambda found, path: write_parquet(found.rows(), COLUMNS, path, "--table"),
-    }
-)

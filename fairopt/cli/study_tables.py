@@ -1,0 +1,149 @@
+"""Studies as tables: for people, and as files of CSV, Parquet and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from fairopt.cli.parquet import Column, require_parquet, write_parquet
+from fairopt.cli.tables import say, table_of
+from fairopt.experiment.studies.playing import MEASURES
+from fairopt.experiment.studies.results import LABELS, StudyResults, shown
+from fairopt.experiment.words import digits
+from fairopt.problem.files.storage import naming, require_place, suffix_of, write_text
+from fairopt.report import SCHEMA_KEY, Key, ResultForm, keys_of, listed
+
+_TYPES = {"load": "float64", "seed": "int64"}
+#: The columns of a table of cells: name, Arrow type, meaning.
+COLUMNS: tuple[Column, ...] = (
+    *((name, _TYPES.get(name, "string"), f"{name} of the cell") for name in LABELS),
+    ("status", "string", "played or failed"),
+    *((name, "float64", unit or "ratio") for name, unit in MEASURES.items()),
+)
+
+
+_SETTING = keys_of(str, "trace cluster load error mechanics", "The label.")
+_ENDS = ResultForm("A number and its interval.", *keys_of(float | None, "value low high", "Or null."))
+_MEAN = ResultForm(
+    "A policy in a setting.",
+    *_SETTING,
+    *keys_of(str, "policy measure", "The name."),
+    *keys_of(float | None, "value low high", "The mean over seeds, and its interval."),
+    Key("seeds", int, "How many runs it is of."),
+)
+_PAIR = ResultForm(
+    "Two policies in a setting.",
+    *_SETTING,
+    *keys_of(str, "measure better than", "What is compared, who is better, than whom."),
+    Key("sure", bool, "Whether the family of comparisons allows to say so."),
+    *keys_of(_ENDS, "factor difference", "By how much; null where it is not known."),
+    *keys_of(float | None, "p p_holm", "The p-value, alone and among all comparisons."),
+    Key("seeds", int, "How many pairs of runs."),
+    Key("verdict", str, "The same in words."),
+)
+STUDY = ResultForm(
+    "Who is better, by how much, and how sure.",
+    SCHEMA_KEY,
+    Key("study", str, "Its name."),
+    *keys_of(int, "cells missing", "Cells that ended, and those that were not played."),
+    Key("failed", listed(dict), "Cells that ended with an error, and the error."),
+    Key("notes", list[str], "What a reader must know before the numbers."),
+    Key("means", listed(_MEAN), "Of each measure that is compared."),
+    Key("pairs", listed(_PAIR), "Every pair, one family of comparisons."),
+    name="study",
+)
+MERGED = ResultForm(
+    "A file of all cells.",
+    SCHEMA_KEY,
+    Key("written", list[str], "The file."),
+    Key("cells", int, "How many it holds."),
+)
+LISTED = ResultForm("A study.", SCHEMA_KEY, Key("name", str, "The name."), Key("title", str, "What it is about."))
+
+
+def results(found: StudyResults) -> None:
+    """Print the means of each setting, every pair with who is better, and notes."""
+    measures = list(dict.fromkeys(each.measure for each in found.spec.compare))
+    for setting in found.settings:
+        means = {(each.policy, each.measure): shown(each.estimate) for each in found.means if each.setting == setting}
+        table = table_of("policy", *measures)
+        for policy in found.policies:
+            table.add_row(policy, *(means.get((policy, measure), "-") for measure in measures))
+        say(f"{found.called(setting)}: means of {len(found.spec.seeds)} seeds, with 95% intervals")
+        say(table)
+    for question in found.spec.compare:
+        say(f"{question.measure}, {question.better.value} is better:")
+        table = table_of("setting", "verdict", "p (Holm)", "seeds")
+        for pair in found.pairs:
+            if pair.question == question:
+                where = found.called(pair.setting)
+                table.add_row(where, pair.verdict, digits(pair.result.adjusted), str(pair.result.pairs))
+        say(table)
+    for note in found.notes:
+        say(f"{note}.")
+
+
+def listing(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print the studies that there are."""
+    table = table_of("name", "title")
+    for row in rows:
+        table.add_row(row["name"], row["title"])
+    say(table)
+
+
+def require_table(path: Path) -> None:
+    """Refuse, before anything is played, a table that cannot be written."""
+    require_place(path, "--table")
+    with naming(path):
+        if suffix_of(path, _WRITERS) == ".parquet":
+            require_parquet(path, "--table")
+
+
+def write_table(found: StudyResults, path: Path) -> None:
+    """Write the cells as a table, in the format of the file's suffix."""
+    with naming(path):
+        _WRITERS[suffix_of(path, _WRITERS)](found, path)
+
+
+def _csv(found: StudyResults, path: Path) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [name for name, _, _ in COLUMNS], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found.rows())
+    write_text(path, text.getvalue())
+
+
+def _latex(found: StudyResults, path: Path) -> None:
+    """Write the table of means, as a paper prints it, and not every cell."""
+    measures = list(dict.fromkeys(each.measure for each in found.spec.compare))
+    means = {(each.setting, each.policy, each.measure): each.estimate for each in found.means}
+    lines = [_row(["setting", "policy", *measures]), "\\midrule"]
+    for setting in found.settings:
+        for policy in found.policies:
+            cells = [means.get((setting, policy, measure)) for measure in measures]
+            lines.append(
+                _row([found.called(setting), policy, *("--" if each is None else shown(each) for each in cells)])
+            )
+    begin = f"\\begin{{tabular}}{{ll{'r' * len(measures)}}}"
+    write_text(path, "\n".join([begin, "\\toprule", *lines, "\\bottomrule", "\\end{tabular}"]) + "\n")
+
+
+def _row(cells: Sequence[str]) -> str:
+    return " & ".join(_escaped(each) for each in cells) + " \\\\"
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in "&%$#_{}" else letter for letter in text.replace("\\", "/"))
+
+
+_WRITERS: Mapping[str, Callable[[StudyResults, Path], Any]] = MappingProxyType(
+    {
+        ".csv": _csv,
+        ".tex": _latex,
+        ".parquet": lambda found, path: write_parquet(found.rows(), COLUMNS, path, "--table"),
+    }
+)
