@@ -19,6 +19,7 @@ from fairopt.by_name import allocate
 from fairopt.discovery import policies
 from fairopt.errors import BadInput, NotCapable
 from fairopt.policy import Allocation, Claim, DecisionReason, Policy, Trait
+from fairopt.policy.decide import exact_or_floats
 from fairopt.problem import Entitled, Market
 from fairopt.problem.gangs import PENDING
 from fairopt.program import Number
@@ -62,7 +63,7 @@ class RuleChecks(PolicyChecks):
     def _decisions(self, policy: Policy, count: int, seed: int = 0) -> Iterator[tuple[Market, Allocation]]:
         for market in _markets(policy, count, seed):
             with suppress(BadInput, NotCapable):  # guarantees that contradict caps, or that a rule cannot say
-                yield market, allocate(policy, market, exact=Trait.EXACT in policy.traits)
+                yield market, (exact_or_floats if Trait.EXACT in policy.traits else allocate)(policy, market)
 
     def _some(self, policy: Policy) -> Market:
         return next(self._decisions(policy, 40))[0]
@@ -122,7 +123,7 @@ class RuleChecks(PolicyChecks):
     def decides_the_same_twice(self, policy: Policy) -> None:
         """Guards against unseeded randomness, and against state kept in the object."""
         for market, found in self._decisions(policy, 10, seed=4):
-            again = allocate(policy, market, exact=found.exact)
+            again = exact_or_floats(policy, market)
             assert np.array_equal(again.shares, found.shares)
 
     @requires("grounds")

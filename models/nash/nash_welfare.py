@@ -152,7 +152,9 @@ class NashWelfare(Policy):
         begun = perf_counter()
         assert draft is not None
         assert draft.solution is not None
-        solution = draft.solution if arithmetic(shares).exact else _proven(market, shares, equilibrium, draft.solution)
+        solution = draft.solution
+        if draft.error or not market.exact:
+            solution = _proven(problem.as_(float), cast(shares, float), equilibrium, solution)
         certifying += perf_counter() - begun
         return replace(
             draft,

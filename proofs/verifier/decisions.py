@@ -79,7 +79,7 @@ def levels(data: Entry) -> Decision:
     """Water filling: in each round the least ratio is the largest possible, and duals show who is held down.
 
     A dual that is not zero says that the user's row is tight at every optimum of the round. Ratios rise alike
-    from 0; or, where rates are told, as fast as these from what they were, and are then without weights.
+    from 0; or, where rates are told, as fast as these, and are then to what a unit of weight is worth.
     """
     told = data.fields("market allocation rounds", "normaliser owed rates")
     market = read_whole(told["market"])
@@ -93,8 +93,9 @@ def levels(data: Entry) -> Decision:
     rated = told["rates"].value is not None
     by = told["normaliser"]
     named = "own-partition" if by.value is None else by.choice(NORMALISERS)
-    counted = replace(market, weight=[ONE] * len(users)) if rated else market
-    fair = [NORMALISERS[named](counted, i) for i in users]
+    fair = [NORMALISERS[named](market, i) for i in users]
+    if rated:  # for each unit of weight: the rates have the weights
+        fair = [fair[i] * market.weights / len(users) / market.weight[i] for i in users]
     rounds, had, fixed = told["rounds"].items(), [ZERO] * len(users), set[int]()
     rates = [row.numbers(len(users)) for row in told["rates"].items(len(rounds))] if rated else []
     notes += [f"the rates are, in each round, {table_shown(rates)}"] if rates else []
