@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -23,6 +22,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import answers_in_floats
 from fairopt.deadline import left, remaining, time_limit
 from fairopt.errors import BadInput, NotCapable, NotSolved, OutOfTime, require_returned, type_of
+from fairopt.numbers import RATIONALS
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
 from fairopt.policy.plan import Plan
@@ -173,6 +173,8 @@ def decide(
     >>> decide(MaxMin(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True).utilities.tolist()
     [Fraction(5, 3), Fraction(10, 3)]
     """
+    if how.get("exact") and isinstance(problem, Market):
+        problem = problem.as_(RATIONALS)  # floats are binary numbers, and these have an optimum
     decision: Decision = _decided(policy, problem, solver, state, **how)
     if how.get("exact") and isinstance(decision, Allocation) and not decision.arithmetic.exact:
         remedy = "ask for one in floats, without exact and without a certificate"
@@ -362,7 +364,7 @@ def exactly(policy: Policy, market: Market) -> Allocation:
     >>> exactly(CooperativeOEF(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).objective
     Fraction(21, 4)
     """
-    decision = decide(policy, market.as_(Fraction), exact=True)
+    decision = decide(policy, market, exact=True)
     if not decision.exact:
         raise NotCapable(f"{policy.name} has no exact allocation on this market")
     return decision

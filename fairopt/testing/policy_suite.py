@@ -224,7 +224,7 @@ class ShareChecks(PolicyChecks):
                 raise
             kept += 1
             floors, held = floors_of(market), stated(market).total(found.shares)
-            room = found.arithmetic.tolerance(AGREE) * float(market.capacity.sum())
+            room = found.arithmetic.tolerance(AGREE * float(market.capacity.sum()))
             for less, more, what in (
                 (floors.floor, held, "less than a floor"),
                 (held, floors.cap, "more than a cap"),

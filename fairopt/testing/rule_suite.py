@@ -166,4 +166,4 @@ class RuleChecks(PolicyChecks):
 
 
 def _slack(found: Allocation) -> Number:
-    return found.arithmetic.tolerance(1e-6) * (1 + float(np.abs(found.shares).max()))
+    return found.arithmetic.tolerance(1e-6 * (1 + float(np.abs(found.shares).max())))

@@ -359,6 +359,7 @@ def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
 def _proven(market: Market, shares: Array, equilibrium: Equilibrium, solution: Solution) -> Solution:
     """Return the solution with bounds on the optimum, from prices and demand duals of an equilibrium in floats."""
     prices, demand_duals = cast(equilibrium.prices, float), equilibrium.demand_duals
+    demand_duals = None if demand_duals is None else cast(demand_duals, float)
     bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, demand_duals)
     duals = {"capacity": prices} if demand_duals is None else {"capacity": prices, "demand": demand_duals}
     effort = {GAP_PER_WEIGHT: bound.gap}
