@@ -37,6 +37,7 @@ from fairopt.compare import AllocationRow
 from fairopt.discovery import AnyPolicy, AnyProperty, policy_of, properties_of
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.methods.gang_assignment import GangAssignment, GangResult, prove_gangs
+from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Formulated
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
@@ -144,7 +145,7 @@ def certify_misreport(policy: AnyPolicy, market: Market, witness: Misreport) -> 
     policy = policy_of(policy, Market)
     market = replace(market, least=None, most=None)  # the gain is that at the speedups that are stated
     user = market.index(witness.user)
-    if witness.report.dtype != object:
+    if not arithmetic(witness.report).exact:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
     truth, after = (exact_or_none(policy, each) for each in (market, market.misreport(user, witness.report)))
     if truth is None or after is None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,9 +197,29 @@ def has_infinity(array: Array) -> bool:
     return array.dtype.kind == "f" and bool(np.isinf(array).any())
 
 
+def integers_or_floats(array: Array) -> bool:
+    """Whether an array holds numbers as NumPy does, not truth values or objects."""
+    return array.dtype.kind in "iuf"
+
+
+def whole_numbers(array: Array) -> bool:
+    """Whether an array holds whole numbers, as integers or as floats."""
+    return array.dtype.kind in "iu" or (array.dtype.kind == "f" and bool((array == np.floor(array)).all()))
+
+
 def is_finite(value: Number) -> bool:
     """Whether a bound of a program in rationals is a number: infinite ones are float infinities."""
     return type(value) is Fraction or value not in BOUNDLESS  # to compare a Fraction with infinity takes longer
+
+
+def is_number(value: object) -> TypeGuard[Number]:
+    """Whether a value is a number of either kind."""
+    return isinstance(value, NUMBERS)
+
+
+def is_rational(value: object) -> TypeGuard[Fraction]:
+    """Whether a value is a Fraction; who writes values of all kinds asks it, since a Fraction is written otherwise."""
+    return isinstance(value, Fraction)
 
 
 def whole_as_int(value: Number) -> Number:

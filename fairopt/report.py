@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from fairopt.errors import NotInstalled
-from fairopt.numbers import in_full, short_text
+from fairopt.numbers import in_full, is_number, is_rational, short_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -155,7 +155,7 @@ def plain(value: Any, *, exact: bool = False) -> Any:
     """
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist(), exact=exact)
-    if isinstance(value, Fraction):
+    if is_rational(value):
         return in_full(value) if exact else float(value)
     if isinstance(value, float):
         return value if isfinite(value) else None
@@ -216,7 +216,7 @@ class Tabular(ABC):
             raise NotInstalled("to_frame needs pandas: pip install 'fairopt[tables]'") from error
         kind, rows, columns = self._table()
         plain = {
-            name: [float(each) if isinstance(each, Fraction) and not exact else each for each in values]
+            name: [float(each) if is_rational(each) and not exact else each for each in values]
             for name, values in columns.items()
         }
         return DataFrame(plain, index=Index(rows, name=kind))
@@ -280,6 +280,6 @@ def _is_text(value: object) -> bool:
 def _cell(value: object, tag: str, *, left: bool = False) -> str:
     if value is None or isinstance(value, bool):
         value = "" if value is None else "yes" if value else "no"
-    shown = short_text(value) if isinstance(value, int | float | Fraction) else escape(str(value))
+    shown = short_text(value) if is_number(value) else escape(str(value))
     style = ' style="text-align: left"' if left else ""
     return f"<{tag}{style}>{shown}</{tag}>"

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from fairopt.benchmarks.tasks.posted_prices import as_answer
-from fairopt.errors import OutOfTime
+from fairopt.errors import NotSolved, OutOfTime
 from fairopt.experiment.bench import Contender
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking
@@ -53,9 +53,12 @@ class _Packing(Contender):
         return _Asked(prepared, _Limited(self.search()), time_limit)
 
     def solve(self, built: _Asked) -> dict[str, Any]:
-        """Decide on the batch."""
+        """Decide on the batch. Errors: `OutOfTime`."""
         built.search.ends = perf_counter() + built.time_limit
-        return as_answer(decide(PostedPricePacking(search=built.search), built.batch))
+        try:
+            return as_answer(decide(PostedPricePacking(search=built.search), built.batch))
+        except NotSolved as error:  # the policy's way to say that a limit was reached
+            raise OutOfTime(str(error)) from error
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import isclose
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import alternative
+from fairopt.numbers import is_number
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Number
@@ -34,7 +34,7 @@ class DeclaredValue:
     @property
     def differs(self) -> bool:
         """Whether both are known and are not alike."""
-        if self.computed is None or not isinstance(self.stated, int | float | Fraction):
+        if self.computed is None or not is_number(self.stated):
             return False
         stated, computed = float(self.stated), float(self.computed)  # infinity among them
         return stated != computed and not isclose(stated, computed, rel_tol=PRINTED)
@@ -56,7 +56,7 @@ class DeclaredValue:
 
 def _text(value: Any) -> str:
     """Return a number with at most six digits, and anything else as it is."""
-    return f"{float(value):.6g}" if isinstance(value, int | float | Fraction) else str(value)
+    return f"{float(value):.6g}" if is_number(value) else str(value)
 
 
 def compared(

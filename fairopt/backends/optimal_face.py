@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends.solution import Solution
+from fairopt.numbers import arithmetic
 from fairopt.program import INFINITY, Array, Block, Program, Rows, Sense
 
 #: A float dual below this part of the largest one counts as zero. HiGHS solves to 1e-7, and a true dual that small
@@ -57,7 +58,7 @@ def with_optimum(program: Program, solution: Solution) -> Program:
 def _held(lower: Array, upper: Array, value: Array, dual: Array) -> tuple[Array, Array]:
     """Return the bounds, both at the one nearer to ``value`` where the dual is not zero."""
     size = np.abs(dual)
-    zero = 0 if dual.dtype == object else ZERO_DUAL * max(1e-3, size.max(initial=0.0))
+    zero = 0 if arithmetic(dual).exact else ZERO_DUAL * max(1e-3, size.max(initial=0.0))
     held = np.asarray(size > zero, dtype=bool)
     nearer = np.where(np.abs(value - lower) <= np.abs(value - upper), lower, upper)
     return np.where(held, nearer, lower), np.where(held, nearer, upper)

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotSolved
+from fairopt.numbers import arithmetic
 from fairopt.program import Array, Number, Program, number_text
 
 
@@ -191,7 +192,7 @@ def without_noise(shares: Array, capacity: Array) -> Array:
     >>> without_noise(np.array([[1.0, 1e-17], [1.0 + 1e-12, -1e-17]]), np.array([2.0, 0.0])).sum(axis=0) <= [2, 0]
     array([ True,  True])
     """
-    if shares.dtype == object:
+    if arithmetic(shares).exact:
         return shares
     shares = np.maximum(shares, 0.0)
     booked, there = shares.sum(axis=0), capacity.astype(float)
@@ -202,4 +203,4 @@ def without_noise(shares: Array, capacity: Array) -> Array:
 
 def not_negative(shares: Array) -> Array:
     """Return shares with a float solver's tiny negatives set to zero; exact ones have none."""
-    return shares if shares.dtype == object else np.maximum(shares, 0.0)
+    return shares if arithmetic(shares).exact else np.maximum(shares, 0.0)

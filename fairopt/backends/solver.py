@@ -11,7 +11,6 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -23,6 +22,7 @@ from fairopt.backends.trust import asked, refuse_unsure, refuse_wide, trusted, w
 from fairopt.deadline import left
 from fairopt.deadline import time_limit as within
 from fairopt.errors import BadInput, NotCapable, NotInstalled, OutOfTime
+from fairopt.numbers import NUMBERS, arithmetic
 from fairopt.program import INFINITY, Number, Program
 
 _log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class Options:
     def __post_init__(self) -> None:
         for option, value in self.given().items():
             whole, least = option in _WHOLE, _WHOLE.get(option, 0.0)
-            number = isinstance(value, int if whole else int | float | Fraction) and not isinstance(value, bool)
+            number = isinstance(value, int if whole else NUMBERS) and not isinstance(value, bool)
             if not number or not least <= value < (MOST if whole else INFINITY):
                 kind = f"a whole number below {MOST}" if whole else "a finite number"
                 raise BadInput(f"got {value!r}", place=option.value, remedy=f"Give {kind} that is at least {least}")
@@ -173,7 +173,7 @@ class Backend(ABC):
         told: list[Solution] = []
         try:
             with within(limit):
-                ordinary = scaled(program.as_(float)) if self.number is float else None
+                ordinary = None if arithmetic(self.number).exact else scaled(program.as_(float))
                 asked = program.as_(self.number) if ordinary is None else ordinary.program
                 ended = self.endable and wanted(self.endable * len(asked.rows.value))
                 found = solved(self, asked, options, told) if ended else self._solve(asked, options)
@@ -257,6 +257,16 @@ class ProgramMethod(Method, ABC):
     def certify(self, policy: Any, decision: Any) -> Any:
         """Return exact evidence for a decision of this method; errors: `NotCapable`, also by default."""
         raise NotCapable(f"a decision of {policy.name} by {self.name} is in floats, and floats prove nothing")
+
+
+def answers_in_floats(solver: Solver | Method) -> bool:
+    """Whether a solver answers in floats, whatever the numbers of the problem.
+
+    >>> from fairopt.backends import Highs
+    >>> answers_in_floats(Highs())
+    True
+    """
+    return solver.number is not None and not arithmetic(solver.number).exact
 
 
 def _afresh(solver: Solver, options: Options, program: Program) -> Solution:

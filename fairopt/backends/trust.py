@@ -17,7 +17,7 @@ import numpy as np
 from fairopt.backends.scaling import held_at_zero
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.errors import FairoptError, NotSolved, require_returned
-from fairopt.numbers import at_in_pieces, in_pieces, number_text
+from fairopt.numbers import arithmetic, at_in_pieces, in_pieces, number_text
 from fairopt.program import INFINITY, ROUNDING, Array, Program, Sense
 
 #: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
@@ -53,7 +53,7 @@ def refuse_broken(program: Program, solution: Solution) -> Array:
     activity = rows.activity(x)
     excess = np.maximum(rows.lower - activity, activity - rows.upper)
     outside = np.maximum(program.lower - x, x - program.upper)
-    if x.dtype != object:
+    if not arithmetic(x).exact:
         held = np.abs(x)[np.abs(x) > NOISE * np.abs(x).max(initial=0.0)]
         size = float(np.exp(np.log(held).mean())) if len(held) else 1.0
         terms, largest = np.zeros(len(rows)), np.zeros(len(rows))
@@ -96,7 +96,7 @@ def well_formed(program: Program, solution: Solution, method: str = "solve") -> 
         if not isinstance(values, np.ndarray) or values.shape != (length,):
             shape = getattr(values, "shape", None) or type(values).__name__
             wrong = f"its {name} has shape {shape}, where the program needs {(length,)}"
-        elif values.dtype != object and not np.isfinite(values.astype(float)).all():
+        elif not arithmetic(values).exact and not np.isfinite(values.astype(float)).all():
             wrong = f"its {name} has entries that are no finite numbers"
     if not wrong and solution.status is Status.OPTIMAL and solution.x is None:
         wrong = "it says optimal, and gives no point"
@@ -150,7 +150,7 @@ def _contradict(program: Program, multipliers: Array) -> bool:
 def _at_bounds(rate: Array, above: Array, below: Array) -> Array:
     """Return each rate that is not 0 times the bound that goes with its sign; a single infinity where one has none."""
     used = np.flatnonzero(rate)
-    bound = _toward(rate[used] > 0, above[used], below[used], exact=rate.dtype == object)
+    bound = _toward(rate[used] > 0, above[used], below[used], exact=arithmetic(rate).exact)
     if (np.abs(bound) == INFINITY).any():
         return np.array([INFINITY])
     return np.asarray(rate[used] * bound)
@@ -174,7 +174,7 @@ def refuse_unconfirmed(program: Program, solution: Solution, activity: Array) ->
     """
     x = solution.point
     gap, size = _gap(program, x, np.asarray(solution.dual), activity)
-    part = 0 if x.dtype == object else UNCONFIRMED if program.logarithms is None else BY_TANGENT
+    part = 0 if arithmetic(x).exact else UNCONFIRMED if program.logarithms is None else BY_TANGENT
     if not gap <= part * size:
         linear = program.logarithms is None
         remedy = "decide with the exact backend" if linear else "give weights and speedups that are less far apart"
@@ -255,7 +255,7 @@ def _gap(program: Program, x: Array, dual: Array, activity: Array) -> tuple[Any,
     reduced = program.reduced_cost(x, dual)
     reach: Any = INFINITY
     wide = np.full(len(rows), INFINITY)
-    if x.dtype != object:
+    if not arithmetic(x).exact:
         reach = _size(program, x)
         wide = np.zeros(len(rows))
         np.add.at(wide, rows.row, np.abs(rows.value) * reach)
@@ -267,7 +267,7 @@ def _gap(program: Program, x: Array, dual: Array, activity: Array) -> tuple[Any,
 
 def _distance(multiplier: Array, value: Array, lower: Array, upper: Array, reach: Any, maximise: bool) -> Any:
     """Return what multipliers, times the distances to the bounds that they go with, add to a bound of the objective."""
-    exact = value.dtype == object
+    exact = arithmetic(value).exact
     bound = _toward((multiplier > 0) == maximise, upper, lower, exact=exact)
     bound = np.where(multiplier == 0, value, bound)
     far = np.abs(bound) == INFINITY

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairopt.certificates.parts import Part, Shares
 from fairopt.errors import BadInput
-from fairopt.numbers import in_full
+from fairopt.numbers import in_full, is_rational
 from fairopt.problem import Entitlements, Market, exact
 from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.files.storage import AnyPath, naming, read_text, write_text
@@ -174,7 +174,7 @@ def _written(value: Any) -> Any:
         return value
     if isinstance(value, int):  # an index, or a number
         return value if abs(value) < 2**63 else in_full(value)
-    if isinstance(value, Fraction):
+    if is_rational(value):
         return in_full(value)
     if isinstance(value, Mapping):
         return {key: _written(entry) for key, entry in value.items() if entry is not None}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairopt.backends import Highs
 from fairopt.cli.settings import options_of
 from fairopt.errors import FairoptError, NotSolved
+from fairopt.numbers import arithmetic
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.report import plain
@@ -236,7 +237,7 @@ def backends(backends: Sequence[Any]) -> list[dict[str, Any]]:
             "available": backend.available(),
             "missing": list(backend.missing()),
             "capabilities": sorted(capability.name.lower() for capability in backend.capabilities),
-            "numbers": "exact rationals" if backend.number is not float else "floats",
+            "numbers": arithmetic(backend.number).name,
         }
         for backend in backends
     ]

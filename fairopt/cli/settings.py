@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from fractions import Fraction
 from functools import partial
 from inspect import getdoc
 from pathlib import Path
@@ -17,6 +16,7 @@ from fairopt.cli import completing
 from fairopt.codec import arguments, described
 from fairopt.configuring import choices
 from fairopt.errors import BadInput
+from fairopt.numbers import is_number
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Trace, exact, read_cluster, read_trace
 from fairopt.problem.files.storage import naming
@@ -103,7 +103,7 @@ def _default_text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, Enum):
         return str(value.value)
-    plain = isinstance(value, int | float | Fraction | str)
+    plain = is_number(value) or isinstance(value, str)
     return str(value) if plain else str(getattr(value, "name", getattr(value, "__name__", type(value).__name__)))
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fairopt import discovery
+from fairopt.backends.solver import answers_in_floats
 from fairopt.by_name import allocate
 from fairopt.cli import as_json, evidence_files, tables
 from fairopt.cli.given import Error, Types, input_file, ranged
@@ -85,7 +86,7 @@ def solve(
         wrong = "no report can err: the market states its speedups without ranges"
         raise BadInput(wrong, place="--at-worst", remedy="Give --error 5%, or ranges in the market")
     solver = discovery.solver(rule, backend)
-    if exact and solver is not None and solver.number is float:
+    if exact and solver is not None and answers_in_floats(solver):
         raise NotCapable(
             f"--{'exact' if certificate is None else 'certificate'} asks for rational numbers, which {backend!r} does "
             "not compute in; leave --backend out, or name exact"

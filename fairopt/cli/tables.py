@@ -21,6 +21,7 @@ from rich.text import Text
 from fairopt.cli.exits import Exit
 from fairopt.cli.settings import Option
 from fairopt.ledger import Entry, Finding, PrintedAndFound, Ruling
+from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.problem.ranges import error_of
@@ -171,7 +172,7 @@ def backends(listed: Sequence[Any]) -> None:
         missing = backend.missing()
         here = "yes" if not missing else f"no: needs {', '.join(missing)}"
         can = ", ".join(sorted(capability.name.lower() for capability in backend.capabilities))
-        grid.add_row(backend.name, here, "floats" if backend.number is float else "exact rationals", can)
+        grid.add_row(backend.name, here, arithmetic(backend.number).name, can)
     say(grid)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
+from html import escape
 from typing import Any
 from zlib import crc32
 
@@ -43,8 +45,8 @@ def templates(package: str, what: str) -> Any:
     return jinja.Environment(loader=loader, autoescape=True, **layout)
 
 
-def svg(draw: Callable[[], Any], title: str, what: str) -> str:
-    """Return what ``draw`` draws as SVG for a page; ``title`` is its text for those who do not see it.
+def svg(draw: Callable[[], Any], title: str, what: str, description: str = "") -> str:
+    """Return what ``draw`` draws as SVG for a page; ``title`` and ``description`` are for those who do not see it.
 
     Errors: `NotInstalled` without matplotlib, which says that ``what`` needs it.
 
@@ -56,8 +58,10 @@ def svg(draw: Callable[[], Any], title: str, what: str) -> str:
     """
     matplotlib = library("matplotlib", what, "plot")
     colours = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
-    style = {**colours, "svg.fonttype": "none", "svg.hashsalt": "fairopt", "axes.facecolor": "none"}
-    with matplotlib.rc_context({**style, "figure.facecolor": "none"}):
+    style: dict[str, Any] = {**colours, "svg.fonttype": "none", "svg.hashsalt": "fairopt", "axes.facecolor": "none"}
+    style |= {"figure.facecolor": "none", "text.parse_math": False}  # a name may have dollar signs
+    with matplotlib.rc_context(style), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # text is drawn by who shows the page, with fonts of its own
         figure, into = draw(), io.StringIO()
         figure.savefig(into, format="svg", metadata={"Date": None, "Creator": None})
     text = into.getvalue()
@@ -66,5 +70,7 @@ def svg(draw: Callable[[], Any], title: str, what: str) -> str:
         text = text.replace(colour, of_page)
     # ids are of this picture alone, since a page has several
     text = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>p{crc32(title.encode()):08x}-", text)
-    label = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    said = f"<desc>{escape(description)}</desc>" if description else ""
+    head, end, rest = text.partition(">")
+    text = f"{head}{end}{said}{rest}".replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+    return UNWRITABLE.sub("\ufffd", text)

@@ -1,16 +1,27 @@
-"""Statistics of many times: medians, means, ratios with intervals, the machine's noise, growth, performance profiles.
+"""Statistics of experiments: who is better, by how much, and how sure, from outcomes with the same seeds.
 
-Functions of arrays of seconds; nothing here knows contenders or files. The report states these conventions:
+Functions of arrays of numbers; nothing here knows policies or files. The page states these conventions:
 
-* Of several repeats the median counts, and only where every repeat was solved.
-* In a mean, an instance that was not solved counts at the time limit, and so does a longer time: failing never pays.
-* A ratio compares two contenders on one instance that both solved; instances that only one solved are counted apart.
-* Times below `CLOCK_STEP` count as `CLOCK_STEP`, so that a ratio to a time of zero is large but finite.
+* A replicate is a run. All policies play the same trace with the same seed (common random numbers), so that outcomes
+  are compared in pairs. Jobs of one run are not independent, and never counted as if they were.
+* Where seeds draw independent traces, a ratio is that of the means over seeds. Its interval is a percentile bootstrap
+  of pairs, expanded for few pairs: its level is that at which the percentiles of a normal sample would be as wide as
+  Student's t interval. Source: Hesterberg, What teachers should know about the bootstrap, The American Statistician
+  69(4), 2015, Sec. 5.3. The test is Student's, of the paired differences.
+* Where seeds resample one trace, the ratio is that on the trace itself. The others show how it would differ on another
+  draw: their spread is its standard error. The interval, in logarithms, is Student's with that error. More seeds do not
+  make it narrower than what one trace can tell.
+* Where all pairs differ by the same, Student's error is 0, which few pairs cannot show. The p-value is then that of the
+  sign test, 2^(1 - n) of n pairs (of a resampled trace, n draws).
+* Several comparisons are one family: p-values are adjusted by Holm, A simple sequentially rejective multiple test
+  procedure, Scandinavian Journal of Statistics 6, 1979. "Better" is said where that is below 0.05 and the interval
+  leaves out 1.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,252 +31,211 @@ from numpy.typing import ArrayLike
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
-from fairopt.experiment.words import count
 
+#: The level of intervals, and of Holm's test; how many samples a bootstrap draws, and its seed.
+CONFIDENCE, SAMPLES, SEED = 0.95, 9999, 20260701
+#: With fewer pairs than this a bootstrap knows too few samples: of 3 pairs its interval covers 74%, not 95%.
+FEWEST = 5
+#: Differences that vary by less than this part of their mean are the same but for rounding.
+ALIKE = 1e-12
+#: The length of the batches of MSER-5, and the least that a cut leaves.
+BATCH = 5
 Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-
-#: The least difference in seconds that a clock can tell (`time.perf_counter` counts nanoseconds).
-CLOCK_STEP = 1e-9
-#: How many samples a bootstrap draws, and its seed: the same input gives the same interval.
-SAMPLES, SEED = 2000, 20240607
-#: The part of bootstrap samples, or of the distribution, inside an interval.
-CONFIDENCE = 0.95
-#: A line through two points fits always; with fewer distinct sizes than this, no exponent is given.
-FEWEST_SIZES = 3
 
 
 @dataclass(frozen=True)
-class Ratios:
-    """How many times as long as a baseline a contender took, instance by instance.
+class Estimate:
+    """A number with its interval, NaN where there is none, and the ``p`` of its being that of no difference."""
 
-    ``mean`` is the geometric mean over the ``pairs`` instances that both solved, ``low`` to ``high`` its bootstrap
-    interval (NaN for one pair), ``least`` and ``most`` the extreme instances; all are NaN without a pair. ``ours`` and
-    ``theirs`` count the instances that only the contender, and only the baseline, solved.
+    value: float
+    low: float
+    high: float
+    p: float = math.nan
+
+
+NOTHING = Estimate(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class PairedResult:
+    """How the outcomes of two compare, in ``pairs`` runs with the same seeds.
+
+    ``ratio`` is the first over the second; its value is NaN where either is not positive, and then the ``difference``
+    decides. ``adjusted`` is Holm's p, which `holm` fills in.
     """
 
     pairs: int
-    mean: float
-    low: float
-    high: float
-    least: float
-    most: float
-    ours: int
-    theirs: int
+    ratio: Estimate
+    difference: Estimate
+    adjusted: float = math.nan
+
+    @property
+    def decisive(self) -> tuple[Estimate, float]:
+        """The ratio, or else the difference, and its value where the two do not differ."""
+        return (self.difference, 0.0) if math.isnan(self.ratio.value) else (self.ratio, 1.0)
+
+    @property
+    def p(self) -> float:
+        """The p-value of the comparison."""
+        return self.decisive[0].p
+
+    @property
+    def sure(self) -> bool:
+        """Whether the two differ, as far as the family of comparisons allows to say so."""
+        found, none = self.decisive
+        return self.adjusted < 1 - CONFIDENCE and not found.low <= none <= found.high
 
 
-@dataclass(frozen=True)
-class Noise:
-    """How steady a machine was: the seconds of one unchanging job, run between the measurements.
+def compare_drawn(first: ArrayLike, second: ArrayLike) -> PairedResult:
+    """Return how outcomes (n,) of independent replicates compare, in pairs.
 
-    ``spread`` is the distance of the 5th and the 95th percentile as a part of the median; ``worst`` the slowest run
-    as a multiple of the fastest.
+    With fewer than `FEWEST` pairs the interval is Student's instead, in logarithms; with one there is none.
+    Errors: `BadInput` for lengths that differ, and for no pair.
     """
-
-    runs: int
-    median: float
-    least: float
-    most: float
-    spread: float
-    worst: float
-
-
-def seconds_of(values: ArrayLike, what: str = "seconds") -> Floats:
-    """Return times as an array of floats; `BadInput` for a negative one, NaN, infinity, or what is no number."""
-    try:
-        found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"{values!r:.80} are not numbers", place=what, remedy="Give seconds") from error
-    bad = found[~(np.isfinite(found) & (found >= 0))]
-    if bad.size:
-        raise BadInput(f"{bad[0]} is not a time", place=what, remedy="Give finite seconds that are not negative")
-    return found
+    a, b = _pairs(first, second)
+    if len(a) == 1:
+        return _alone(a[0], b[0])
+    gap, error = float(np.mean(a - b)), float(np.std(a - b, ddof=1)) / math.sqrt(len(a))
+    p = _student_p(gap, error, len(a) - 1)
+    few = len(a) < FEWEST
+    difference = Estimate(gap, *(_student(gap, error, len(a) - 1) if few else bootstrap(_difference, a, b)), p)
+    if not (np.all(a > 0) and np.all(b > 0)):
+        return PairedResult(len(a), NOTHING, difference)
+    ratio = float(a.mean() / b.mean())
+    if few:
+        spread = float(np.std(a / a.mean() - b / b.mean(), ddof=1)) / math.sqrt(len(a))
+        low, high = np.exp(_student(math.log(ratio), spread, len(a) - 1)).tolist()
+    else:
+        low, high = bootstrap(_ratio, a, b)
+    return PairedResult(len(a), Estimate(ratio, low, high, p), difference)
 
 
-def _measurable(seconds: ArrayLike) -> Floats:
-    return np.maximum(seconds_of(seconds), CLOCK_STEP)
+def compare_resampled(first: ArrayLike, second: ArrayLike) -> PairedResult:
+    """Return how outcomes (n,) on one trace (the first) and on draws from it (the others) compare, in pairs.
 
-
-def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
-    """Return exp(mean(log(t + shift))) - shift of times t (n,), in their unit.
-
-    The shift keeps times that are too short to matter from deciding the mean; 0 gives the plain geometric mean.
-    Errors: `BadInput` for no times, and for a shift that is negative or not finite.
-
-    Source: Achterberg, Constraint Integer Programming (2007), appendix A.3.
+    Two draws at least are needed for an interval. Errors: as `compare_drawn`.
     """
-    times = seconds_of(seconds)
-    if not times.size:
-        raise BadInput("there are no times", remedy="A mean needs at least one")
-    if not (math.isfinite(shift) and shift >= 0):
-        raise BadInput(f"the shift is {shift}", place="shift", remedy="Give seconds that are not negative")
-    if shift == 0:
-        return float(_scipy().gmean(times))
-    # scipy's gmean(times + shift) - shift would lose the digits of times far below the shift
-    return float(shift * np.expm1(np.log1p(times / shift).mean()))
+    a, b = _pairs(first, second)
+    if len(a) < 3:
+        return _alone(a[0], b[0])
+
+    def around(values: Floats) -> tuple[float, float, float]:
+        value, error, freedom = float(values[0]), float(np.std(values[1:], ddof=1)), len(values) - 2
+        return *_student(value, error, freedom), _student_p(value, error, freedom)
+
+    difference = Estimate(float(a[0] - b[0]), *around(a - b))
+    if not (np.all(a > 0) and np.all(b > 0)):
+        return PairedResult(len(a), NOTHING, difference)
+    low, high, p = around(np.log(a / b))
+    return PairedResult(len(a), Estimate(float(a[0] / b[0]), math.exp(low), math.exp(high), p), difference)
 
 
-def penalised(seconds: ArrayLike, solved: ArrayLike, limit: float) -> Floats:
-    """Return times (n,) in which what was not solved counts at ``limit``, and so does what took longer.
+def mean_of(values: ArrayLike, resampled: bool) -> Estimate:
+    """Return the mean of one policy's outcomes (n,), of a resampled trace its own value, with its interval.
 
-    Where ``solved`` is false, the time given is not looked at (it may be NaN). Errors: `BadInput` for a limit that is
-    not positive and finite.
+    Intervals are those of `compare_drawn` and `compare_resampled`.
     """
-    if not (math.isfinite(limit) and limit > 0):
-        raise BadInput(f"the time limit is {limit}", place="limit", remedy="Give the positive seconds of the run")
-    times = seconds_of(np.where(np.asarray(solved, dtype=bool), np.asarray(seconds, dtype=float), limit))
-    return np.minimum(times, limit)
+    found = np.asarray(values, dtype=float)
+    draws = found[1:] if resampled else found
+    value = float(found[0] if resampled else found.mean())
+    if len(draws) < 2:
+        return Estimate(value, math.nan, math.nan)
+    if resampled and np.all(found > 0):
+        return Estimate(value, *np.exp(_student(math.log(value), float(np.std(np.log(draws), ddof=1)), len(draws) - 1)))
+    if not resampled and len(draws) >= FEWEST:
+        return Estimate(value, *bootstrap(_mean, found))
+    error = float(np.std(draws, ddof=1)) / (1 if resampled else math.sqrt(len(draws)))
+    return Estimate(value, *_student(value, error, len(draws) - 1))
 
 
-def median_of(seconds: ArrayLike) -> float:
-    """Return the median of times; NaN where there is none."""
-    times = seconds_of(seconds)
-    return float(np.median(times)) if times.size else math.nan
+def holm(values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for being several, in their order; NaN stays, and does not count.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    known = sorted((p, place) for place, p in enumerate(values) if not math.isnan(p))
+    adjusted, least = [math.nan] * len(values), 0.0
+    for rank, (p, place) in enumerate(known):
+        least = max(least, min(p * (len(known) - rank), 1.0))
+        adjusted[place] = least
+    return adjusted
 
 
-def ratios(seconds: ArrayLike, baseline: ArrayLike, solved: ArrayLike, baseline_solved: ArrayLike) -> Ratios:
-    """Return how a contender's times compare with a baseline's on the same instances (n,), in the same order."""
-    ours, theirs = np.asarray(solved, dtype=bool), np.asarray(baseline_solved, dtype=bool)
-    first, second = np.asarray(seconds, dtype=float), np.asarray(baseline, dtype=float)
-    if len({ours.shape, theirs.shape, first.shape, second.shape}) > 1:
-        remedy = "Give both for the same instances, in order"
-        raise BadInput(f"{first.size} times are compared with {second.size}", remedy=remedy)
-    both = ours & theirs
-    pairs = int(both.sum())
-    only = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
-    if not pairs:
-        return Ratios(0, math.nan, math.nan, math.nan, math.nan, math.nan, *only)
-    logs = np.log(_measurable(first[both]) / _measurable(second[both]))
-    low, high = bootstrap(logs) if pairs > 1 else (math.nan, math.nan)
-    mean, least, most = (float(np.exp(value)) for value in (logs.mean(), logs.min(), logs.max()))
-    return Ratios(pairs, mean, math.exp(low), math.exp(high), least, most, *only)
+def mser(batches: Sequence[float]) -> float:
+    """Return which part of a run is not yet a steady state, by the rule MSER; NaN for fewer than ten batches.
+
+    ``batches`` are means of as many numbers each, in order of time; of five they make the rule MSER-5. It cuts where
+    the squared standard error of the mean of what is left is least. Cuts that leave fewer than five are not looked at,
+    since few numbers may be alike by chance. Above 1/2 no steady state is to be seen.
+
+    Source: White, Cobb and Spratt, A comparison of five steady-state truncation heuristics for simulation, Winter
+    Simulation Conference 2000; Hoad, Robinson and Davies, Automating warm-up length estimation, Journal of the
+    Operational Research Society 61, 2010 (the last five, and the half).
+
+    >>> mser([9, 7, 5, *[1, 2] * 10])
+    0.13043478260869565
+    """
+    means = np.asarray(batches, dtype=float)
+    if len(means) < 2 * BATCH:
+        return math.nan
+    errors = [float(np.var(means[cut:])) / (len(means) - cut) for cut in range(len(means) - BATCH + 1)]
+    return int(np.argmin(errors)) / len(means)
 
 
-def bootstrap(values: Floats) -> tuple[float, float]:
-    """Return the percentile bootstrap interval, at `CONFIDENCE`, of the mean of two or more values (n,)."""
-    drawn = {"n_resamples": SAMPLES, "rng": np.random.default_rng(SEED), "method": "percentile"}
-    low, high = _scipy().bootstrap((values,), np.mean, confidence_level=CONFIDENCE, **drawn).confidence_interval
+def expanded(pairs: int) -> float:
+    """Return the level of a percentile interval of so many pairs, `FEWEST` at least; see this module.
+
+    >>> round(expanded(5), 4), round(expanded(1000), 4)
+    (0.9981, 0.9504)
+    """
+    stats = _stats()
+    half = stats.t.ppf((1 + CONFIDENCE) / 2, pairs - 1) * math.sqrt(pairs / (pairs - 1))
+    return float(2 * stats.norm.cdf(half) - 1)
+
+
+def bootstrap(statistic: Callable[..., Any], *samples: Floats) -> tuple[float, float]:
+    """Return the percentile interval of a statistic (samples (n,), axis) of pairs, expanded; see this module."""
+    how = {"n_resamples": SAMPLES, "rng": np.random.default_rng(SEED), "method": "percentile", "vectorized": True}
+    found = _stats().bootstrap(samples, statistic, paired=True, confidence_level=expanded(len(samples[0])), **how)
+    low, high = found.confidence_interval
     return float(low), float(high)
 
 
-def noise(reference: ArrayLike) -> Noise:
-    """Return how much the seconds of one unchanging job varied; `BadInput` where there are none, or one is zero."""
-    times = seconds_of(reference, "reference job")
-    if not times.size or np.any(times == 0):
-        raise BadInput("the reference job has no time", place="reference job", remedy="Time it between measurements")
-    median = float(np.median(times))
-    low, high = np.percentile(times, (5, 95))
-    least, most = float(times.min()), float(times.max())
-    return Noise(times.size, median, least, most, float(high - low) / median, most / least)
+def _mean(a: Floats, axis: int) -> Any:
+    return a.mean(axis=axis)
 
 
-def _scipy() -> Any:
-    return library("scipy.stats", "statistics of a benchmark")
+def _difference(a: Floats, b: Floats, axis: int) -> Any:
+    return (a - b).mean(axis=axis)
 
 
-# -- growth ------------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Growth:
-    """How time grows with size: seconds = ``constant`` * size^``exponent``, by least squares in logarithms.
-
-    ``error`` is the exponent's standard error, ``low`` to ``high`` its 95% interval by Student's t with ``points`` - 2
-    degrees of freedom. Both assume that the logarithms of times scatter equally around one power of the size; where
-    growth is no power, they are too narrow. ``smallest`` and ``largest`` are the sizes fitted over, ``sizes`` the
-    number of distinct ones.
-    """
-
-    constant: float
-    exponent: float
-    error: float
-    low: float
-    high: float
-    points: int
-    sizes: int
-    smallest: float
-    largest: float
-
-    def at(self, size: float) -> float:
-        """Return the fitted seconds at a size within the measured range; `BadInput` beyond it."""
-        if not self.smallest <= size <= self.largest:
-            problem = f"size {size:g} is beyond what was measured, {self.smallest:g} to {self.largest:g}"
-            raise BadInput(problem, remedy="Measure it: an extrapolation is not a measurement")
-        return self.constant * math.pow(size, self.exponent)
+def _ratio(a: Floats, b: Floats, axis: int) -> Any:
+    return a.mean(axis=axis) / b.mean(axis=axis)
 
 
-def fit(sizes: ArrayLike, seconds: ArrayLike) -> Growth:
-    """Return the growth over instances of ``sizes`` (m,) solved in ``seconds`` (m,), several of a size allowed.
-
-    Errors: `BadInput` for fewer than `FEWEST_SIZES` distinct sizes, a size that is not positive, lengths that differ.
-    """
-    x, times = np.asarray(sizes, dtype=float), seconds_of(seconds)
-    if x.shape != times.shape or x.ndim != 1:
-        raise BadInput(f"{x.size} sizes have {times.size} times", remedy="Give a time for each size")
-    if not np.all(np.isfinite(x)) or np.any(x <= 0):
-        raise BadInput("a size is not positive", place="sizes", remedy="Growth is over counts of at least 1")
-    distinct = np.unique(x)
-    if distinct.size < FEWEST_SIZES:
-        found = count(distinct.size, "distinct size")
-        problem = f"solved at {found}, and no growth can be told from fewer than {FEWEST_SIZES}"
-        raise BadInput(problem, place="growth", remedy="Measure more sizes")
-    (slope, intercept), covariance = np.polyfit(np.log(x), np.log(np.maximum(times, CLOCK_STEP)), 1, cov=True)
-    error = math.sqrt(covariance[0, 0])
-    half = _scipy().t.ppf((1 + CONFIDENCE) / 2, x.size - 2) * error
-    fitted = (math.exp(intercept), float(slope), error, float(slope - half), float(slope + half))
-    return Growth(*fitted, x.size, int(distinct.size), float(distinct[0]), float(distinct[-1]))
+def _student(value: float, error: float, freedom: int) -> tuple[float, float]:
+    half = error * float(_stats().t.ppf((1 + CONFIDENCE) / 2, freedom))
+    return value - half, value + half
 
 
-# -- performance profiles ----------------------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
-class Profile:
-    """Which part of all instances a contender solved within a factor of the fastest: a step function.
-
-    ``factors`` (m,) ascend from 1; ``parts`` (m,) are the parts of all instances solved within them, up to the next
-    factor. At 1 it shows how often the contender is the fastest, at the right end how much it solves; what nobody
-    solved stays among all instances. The comparison is with the best contender only: leaving one out may change the
-    order of the others, so that profiles do not rank contenders (Gould and Scott, A note on performance profiles for
-    benchmarking software, ACM Transactions on Mathematical Software 43(2), 2016).
-
-    Source: Dolan and More, Benchmarking optimization software with performance profiles, Mathematical Programming 91,
-    201-213 (2002), section 2.
-    """
-
-    factors: Floats
-    parts: Floats
-
-    def within(self, factor: float) -> float:
-        """Return the part of instances solved within ``factor`` times the best; 0 below 1."""
-        place = int(np.searchsorted(self.factors, factor, side="right"))
-        return float(self.parts[place - 1]) if place else 0.0
+def _student_p(value: float, error: float, freedom: int) -> float:
+    if error <= ALIKE * abs(value):  # every pair says the same, which is no error to measure with: the sign test
+        return 0.5**freedom if value else 1.0
+    return float(2 * _stats().t.sf(abs(value) / error, freedom))
 
 
-def to_the_best(seconds: ArrayLike, solved: ArrayLike) -> Floats:
-    """Return each time as a multiple of the best on its instance (contenders, instances); infinite where not solved.
-
-    ``seconds`` and ``solved`` have that shape too; the time of what was not solved is not looked at. The paper's
-    r_{p,s}, its r_M being infinity.
-
-    Errors: `BadInput` for shapes that differ, for no contender, and for a time that is negative or not finite.
-    """
-    times, done = np.asarray(seconds, dtype=float), np.asarray(solved, dtype=bool)
-    if times.ndim != 2 or times.shape != done.shape:
-        problem = f"times of shape {times.shape} have statuses of shape {done.shape}"
-        raise BadInput(problem, remedy="Give both as (contenders, instances)")
-    if not len(times):
-        raise BadInput("there are no contenders", remedy="A profile compares at least one")
-    times = np.where(done, _measurable(np.where(done, times, 0.0)), np.inf)
-    return np.asarray(np.divide(times, times.min(axis=0), out=np.full_like(times, np.inf), where=done), dtype=float)
+def _alone(a: float, b: float) -> PairedResult:
+    ratio = Estimate(float(a / b), math.nan, math.nan) if a > 0 and b > 0 else NOTHING
+    return PairedResult(1, ratio, Estimate(float(a - b), math.nan, math.nan))
 
 
-def profiles(seconds: ArrayLike, solved: ArrayLike) -> list[Profile]:
-    """Return the profile of each contender over the same instances; `BadInput` where there is no instance."""
-    factors = to_the_best(seconds, solved)
-    if not factors.shape[1]:
-        raise BadInput("there are no instances", remedy="A profile is a part of at least one")
-    found = []
-    for row in factors:
-        reached, counts = np.unique(row[np.isfinite(row)], return_counts=True)
-        parts = np.cumsum(counts) / row.size
-        if not reached.size or reached[0] > 1:  # never the fastest: the curve begins at the bottom
-            reached, parts = np.concatenate(([1.0], reached)), np.concatenate(([0.0], parts))
-        found.append(Profile(reached, parts))
-    return found
+def _pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
+    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if a.shape != b.shape or a.ndim != 1 or not a.size:
+        raise BadInput(f"{a.size} outcomes are compared with {b.size}", remedy="Give both for the same seeds, in order")
+    return a, b
+
+
+def _stats() -> Any:
+    return library("scipy.stats", "statistics of an experiment")

@@ -286,7 +286,7 @@ def _placed(
     decision = row.decision
     if decision is None:
         return PolicyPoint(row.policy.name, error=row.error)
-    market, shares = decision.market.as_(Fraction if decision.exact else float), decision.shares
+    market, shares = decision.market.as_(decision.arithmetic), decision.shares
     numbers: dict[str, Number] = {}
     reasons: dict[str, str] = {}
     goals, relaxed = (list(dict.fromkeys(pair[part] for pair in asked)) for part in (0, 1))

@@ -17,6 +17,7 @@ from fairopt.backends.solution import Solution
 from fairopt.certificates import other_variables, row_duals
 from fairopt.frontier.curve import CurvePoint, EfficientFace, UpperLine
 from fairopt.frontier.relaxed import Relaxed
+from fairopt.numbers import arithmetic
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Affine, Array, Formulation, Program, Sense
@@ -38,7 +39,7 @@ def program_of(market: Market, relaxed: Relaxed, aim: Aim, face: EfficientFace |
         weights, worth = (face.weights, face.worth) if market.exact else (face.weights.astype(float), float(face.worth))
         p.constrain("optimum", (own * weights).sum() >= worth * (1 if market.exact else 1 - SLACK))
     aim(p, market, own)
-    return p.program().as_(Fraction if market.exact else float)
+    return p.program().as_(market.arithmetic)
 
 
 def fixed(program: Program, epsilon: Fraction | None) -> Program:
@@ -46,7 +47,7 @@ def fixed(program: Program, epsilon: Fraction | None) -> Program:
     if epsilon is None:
         return program
     at, lower, upper = program.variable_block(EPSILON).first, program.lower.copy(), program.upper.copy()
-    lower[at] = upper[at] = epsilon if lower.dtype == object else float(epsilon)
+    lower[at] = upper[at] = epsilon if arithmetic(lower).exact else float(epsilon)
     return replace(program, lower=lower, upper=upper)
 
 

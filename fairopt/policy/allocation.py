@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from fractions import Fraction
 
 from fairopt.backends.optimal_face import FLOAT_SLACK
 from fairopt.backends.solution import Status
+from fairopt.numbers import Arithmetic, arithmetic
 from fairopt.policy.decision import Decision
 from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Market
@@ -52,19 +52,24 @@ class Allocation(Decision, Tabular):
 
     def _shown(self) -> Grid:
         own = self.utilities
-        fair = self.market.as_(Fraction if self.exact else float).fair_utility()
+        fair = self.market.as_(self.arithmetic).fair_utility()
         more = {"throughput": own.tolist(), "times that of the equal split": (own / fair).tolist()}
         return self._table().beside(more)
 
     @property
+    def arithmetic(self) -> Arithmetic:
+        """That of its numbers: floats or rationals."""
+        return arithmetic(self.shares)
+
+    @property
     def exact(self) -> bool:
         """Whether the shares are Fractions."""
-        return self.shares.dtype == object
+        return self.arithmetic.exact
 
     @property
     def utilities(self) -> Array:
         """Each user's throughput (n,) in its own units."""
-        return self.market.as_(Fraction if self.exact else float).utility(self.shares)
+        return self.market.as_(self.arithmetic).utility(self.shares)
 
     def leaves(self, market: Market) -> Market:
         """Return ``market`` after the decision: where a scheduler's rule says which gangs run, they do."""
@@ -79,10 +84,10 @@ def same_utilities(decision: Allocation, name: str, part: Array | None = None) -
     Where all optima of a policy have the same utilities, and these are Pareto-efficient, such allocations are all of
     its optima. Utilities in floats are lowered by the relative slack `FLOAT_SLACK`. ``part`` is that of `shares_of`.
     """
-    market = decision.market.as_(Fraction if decision.exact else float)
+    market = decision.market.as_(decision.arithmetic)
     p = Formulation(name)
     share = shares_of(p, market, part)
     own = (market.speedup * share).sum(axis=1)
-    slack = 0 if decision.exact else FLOAT_SLACK
+    slack = decision.arithmetic.tolerance(FLOAT_SLACK)
     p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
     return p.program()

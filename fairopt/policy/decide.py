@@ -20,6 +20,7 @@ from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.either import MOST_EXACT
 from fairopt.backends.solution import Solution, Status
+from fairopt.backends.solver import answers_in_floats
 from fairopt.deadline import left, remaining, time_limit
 from fairopt.errors import BadInput, NotCapable, NotSolved, OutOfTime, require_returned, type_of
 from fairopt.policy.allocation import Allocation
@@ -76,7 +77,7 @@ def chosen(
         without = f"it has no program for {solver.name}, so leave it out"
         raise NotCapable(f"{policy.name} is an algorithm of its own; {without}")
     if solver is not None:
-        if exact and solver.number is float:
+        if exact and answers_in_floats(solver):
             raise NotCapable(
                 f"exact=True asks for rational numbers, and {solver.name} has floats: leave out one of them"
             )
@@ -85,7 +86,7 @@ def chosen(
     if entitled and not policy.needs <= general.capabilities:
         general = Clarabel()  # as with methods that may answer in floats: `Allocation.exact` tells
     fits = policy.has_program and policy.needs <= general.capabilities
-    methods = [method for method in policy.methods if not (exact and method.number is float)]
+    methods = [method for method in policy.methods if not (exact and answers_in_floats(method))]
     if entitled and policy.has_program:
         methods = []
     for method in () if vertex and fits else methods:
@@ -101,7 +102,7 @@ def chosen(
 def can_be_exact(policy: Policy) -> bool:
     """Return whether a method of the policy, or the exact backend, answers in rational numbers."""
     by_program = policy.has_program and policy.needs <= Exact.capabilities
-    return by_program or any(method.number is not float for method in policy.methods)
+    return by_program or not all(map(answers_in_floats, policy.methods))
 
 
 def session(
@@ -184,7 +185,7 @@ def decide(
     elif entitled:
         chosen(policy, at.solver, entitled=True)
     by_program = not entitled or policy.needs <= Exact.capabilities
-    if not asked and by_program and at.solver.number is float and Trait.EXACT in policy.traits:
+    if not asked and by_program and answers_in_floats(at.solver) and Trait.EXACT in policy.traits:
         at.exact_fallback = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
     with within(at.options.time_limit, solver.name if solver else policy.name):
         left()

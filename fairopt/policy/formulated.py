@@ -16,6 +16,7 @@ from fairopt.backends.optimal_face import cut_to_optima, with_optimum
 from fairopt.backends.solution import Solution, without_noise, written_out
 from fairopt.certificates import Certificate, Optimality, OutsideDecision
 from fairopt.errors import NotCapable, require_returned
+from fairopt.numbers import arithmetic
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Seconds
 from fairopt.policy.policy import Policy
@@ -200,7 +201,7 @@ class Computed(Policy):
         wanted = "a pair: shares (n, k), and evidence or None"
         require_returned(pair, found, f"{type(self).__name__}.compute", wanted)
         shares, evidence = problem.shares(found[0]), found[1]
-        market = problem.as_(Fraction) if shares.dtype == object else problem
+        market = problem.as_(Fraction) if arithmetic(shares).exact else problem
         return Allocation(
             self.name,
             problem,

@@ -78,7 +78,7 @@ class Optima:
     def of(cls, policy: Policy, decision: Allocation) -> Optima | None:
         """Return the optima of a decision; None where nothing was optimised, so that there is no choice."""
         face = policy.optimal_face(decision)
-        number = Fraction if decision.exact else float
+        number = decision.arithmetic.number
         return None if face is None else cls(decision.market.as_(number), face.as_(number), decision.shares)
 
     # -- questions ---------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fairopt.backends.exact.either import optimum_of
 from fairopt.deadline import left
+from fairopt.numbers import arithmetic
 from fairopt.problem import Market, usable
 from fairopt.problem.market import Shares
 from fairopt.program import INFINITY, Array, Formulation, Number, short_text
@@ -58,7 +59,7 @@ def metrics(market: Market, shares: Shares) -> Metrics:
     <Metrics on 2 users: total_efficiency 5.25, price_of_fairness 0.125, jain_index 81/82>
     """
     shares = market.shares(shares)
-    exact = market.exact and shares.dtype == object
+    exact = market.exact and arithmetic(shares).exact
     market = market if exact else market.as_(float)
     shares = shares if exact else shares.astype(float)
     own = market.utility(shares)

@@ -17,6 +17,7 @@ import numpy as np
 from fairopt.certificates import Certificate, PropertyProof
 from fairopt.certificates.decisions import PROPERTIES
 from fairopt.errors import BadInput, NotCapable, require, require_returned
+from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Optima, Policy
 from fairopt.problem import Market, allocation_from, exact
 from fairopt.program import INFINITY, Array, Number
@@ -261,13 +262,13 @@ class AllocationProperty(OutcomeProperty):
         wrong shape, and for a number that is not finite.
         """
         given = problem.shares(allocation)
-        if given.dtype == object:
+        if arithmetic(given).exact:
             given = allocation_from(given.tolist(), problem)
         elif not np.isfinite(given).all():
             user, column = (int(place) for place in np.argwhere(~np.isfinite(given))[0])
             place = f"allocation, user {problem.users[user]!r}, type {problem.types[column]!r}"
             raise BadInput(f"got {given[user, column]}", place=place, remedy="Give a finite number")
-        exact = problem.exact and given.dtype == object
+        exact = problem.exact and arithmetic(given).exact
         market, shares = (problem, given) if exact else (problem.as_(float), given.astype(float))
         return self.decided(market, shares, slack_allowed(tolerance, exact=exact))
 
@@ -291,7 +292,7 @@ class AllocationProperty(OutcomeProperty):
         """Return the evidence of an exact ``verdict`` on exact ``shares``. Errors: `NotCapable` for one in floats."""
         if verdict.answer is Answer.UNDECIDED:
             raise NotCapable(f"{self.name} is undecided: {verdict.reason}")
-        if not verdict.exact or shares.dtype != object:
+        if not verdict.exact or not arithmetic(shares).exact:
             raise NotCapable(f"{self.name} was decided in floats, and floats prove nothing")
         return self._certificate(_positive(market.as_(Fraction)), shares, verdict)
 

@@ -19,6 +19,7 @@ from fairopt.backends.solution import Status
 from fairopt.certificates import Certificate, PropertyProof
 from fairopt.deadline import left
 from fairopt.errors import NotCapable
+from fairopt.numbers import arithmetic
 from fairopt.problem import Market
 from fairopt.problem.ranges import shrunk
 from fairopt.program import INFINITY, Array, Formulation, Number, fractions, objects
@@ -75,7 +76,7 @@ class LinearInSpeedups(AllocationProperty):
                 rows.setdefault(user, []).append(row)
         holding = told.speedup.copy()
         changes = list[_Change]()
-        exact = market.exact and shares.dtype == object
+        exact = market.exact and arithmetic(shares).exact
         for user, each in rows.items():
             left()
             ends, slacks = (told.ends[0][user], told.ends[1][user]), np.array(each)

@@ -6,7 +6,6 @@ import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -90,7 +89,7 @@ class Engine:
         after: Snapshot | None = None,
         ask: bool = False,
     ) -> None:
-        number: type = Fraction if trace.jobs.exact else float
+        number = trace.jobs.arithmetic.number
         self._length: Number | None = None if length is None else number(length_of(length))
         step.check_matches(trace, cluster)
         if after is not None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from fractions import Fraction
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.numbers import Arithmetic
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.queue import Spots
 from fairopt.program import INFINITY, Number
@@ -126,7 +126,7 @@ class Measuring:
     ) -> None:
         jobs = trace.jobs
         self.trace, self.cluster = trace, cluster
-        self.window = None if window is None else measured_window(window, Fraction if jobs.exact else float)
+        self.window = None if window is None else measured_window(window, jobs.arithmetic)
         self._ideal = ideal or Ideal()
         self._queue = queue = Queue.fresh(jobs, cluster, length=1)
         self._able = [bool(each) for each in np.any(queue.fits, axis=1)]
@@ -339,10 +339,10 @@ def measured(arrival: Sequence[Number], window: Window | None, rows: range | Non
     return inside if rows is None else [here and row in rows for row, here in enumerate(inside)]
 
 
-def measured_window(window: Window, number: type, place: str = "window") -> Window:
+def measured_window(window: Window, number: type | Arithmetic, place: str = "window") -> Window:
     """Return a window in the numbers of a run. Errors: `BadInput` for one that is empty.
 
-    >>> [int(each) for each in measured_window(Window(300, 900), Fraction)]
+    >>> [int(each) for each in measured_window(Window(300, 900), float)]
     [300, 900]
     """
     begin, end = (each if each == INFINITY else number(exact(each, place)) for each in window)

@@ -18,7 +18,7 @@ from typing import Any
 from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
 from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size
-from fairopt.program import INFINITY, Number, cast, objects
+from fairopt.program import INFINITY, Number, objects
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import PLACED, Change, Changes, Placed, Round
@@ -183,7 +183,7 @@ class Reader:
     def __init__(self, record: Record) -> None:
         trace = record.trace
         check_matches(trace, record.cluster)
-        self._kind: type = Fraction if trace.jobs.exact else float
+        self._arithmetic = trace.jobs.arithmetic
         self._fresh = Queue.fresh(trace.jobs, record.cluster, length=exact(record.run["length"], "length"))
         self._mechanics = record.mechanics
         self._row = {name: row for row, name in enumerate(trace.jobs.names)}
@@ -223,7 +223,7 @@ class Reader:
     def _go_to(self, index: int) -> None:
         """Go on to a round; the sums are those of a run, round by round where somebody was there."""
         length = self._fresh.length
-        if self._kind is float and self._able:
+        if not self._arithmetic.exact and self._able:
             while self._index < index:
                 self._index, self._now = self._index + 1, self._now + length
         self._now += (index - self._index) * length
@@ -298,7 +298,7 @@ class Reader:
         fresh = Queue.fresh(self._fresh.jobs.take(rows), self._fresh.cluster, length=self._fresh.length)
         left = [self._left.get(row, self._fresh.now * 0) for row in rows]
         last = tuple(self._last.get(row, ()) for row in rows)
-        return replace(fresh, setup=cast(objects(left), self._kind), last=last, held=tuple(self._held))
+        return replace(fresh, setup=self._arithmetic.cast(objects(left)), last=last, held=tuple(self._held))
 
     def _numbers(self, told: Mapping[str, Any]) -> dict[int, Number]:
         return {self._row[job]: self._number(value) for job, value in told.items()}
@@ -307,5 +307,5 @@ class Reader:
         """Return a number as the run had it; null is infinity."""
         if value is None or isinstance(value, float):
             return INFINITY if value is None else value
-        made: Number = Fraction(value) if isinstance(value, str) else self._kind(value)
+        made: Number = Fraction(value) if isinstance(value, str) else self._arithmetic(value)
         return made

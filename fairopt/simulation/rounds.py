@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
-from fractions import Fraction
 from itertools import islice
 from math import floor
 from typing import Any
@@ -132,7 +131,7 @@ def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) 
 
 def _states(snapshot: Snapshot, trace: Trace, cluster: Cluster, arrived: int) -> JobStates:
     """Return the jobs of a snapshot and those that have ``arrived`` since, before any host fails."""
-    number: type = Fraction if trace.jobs.exact else float
+    number = trace.jobs.arithmetic.number
     fresh = JobStates.new(range(snapshot.arrived, arrived), trace.jobs, snapshot.now)
     return JobStates.of(snapshot.present, trace.jobs, cluster, number).joined(fresh)
 

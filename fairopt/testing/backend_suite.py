@@ -21,6 +21,7 @@ import numpy as np
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability
 from fairopt.errors import BadInput, NotCapable
+from fairopt.numbers import arithmetic, is_number
 from fairopt.program import INFINITY, Array, Program, Rows, Sense, entry_names, objects
 from fairopt.testing.backend_programs import CASES as CASES
 from fairopt.testing.backend_programs import Case, hard
@@ -77,11 +78,11 @@ def _check(backend: Backend, program: Program, solution: Solution) -> None:
 
 
 def _accuracy(backend: Backend) -> float:
-    return 0.0 if backend.number is Fraction else ACCURACY
+    return arithmetic(backend.number).tolerance(ACCURACY)
 
 
 def _same(what: str, found: object, wanted: int | float | Fraction, accuracy: float) -> None:
-    assert isinstance(found, int | float | Fraction), f"{what} is {found!r}, not a number"
+    assert is_number(found), f"{what} is {found!r}, not a number"
     assert abs(found - wanted) <= accuracy * _large(wanted), f"{what} is {found}, not {wanted}"
 
 

@@ -96,7 +96,7 @@ class PlayedRun:
 
 def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> PlayedRun:
     """Return the rounds of a setting, by hand: a pristine copy of the policy decides each, given the state alone."""
-    number = Fraction if setting.trace.jobs.exact else float
+    number = setting.trace.jobs.arithmetic.number
     length = number(setting.length)
     snapshot = begin(setting.cluster, number) if after is None else after
     steps: list[Step] = []

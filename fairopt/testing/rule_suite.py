@@ -165,4 +165,4 @@ class RuleChecks(PolicyChecks):
 
 
 def _slack(found: Allocation) -> Number:
-    return 0 if found.exact else 1e-6 * (1 + float(np.abs(found.shares).max()))
+    return found.arithmetic.tolerance(1e-6) * (1 + float(np.abs(found.shares).max()))

@@ -85,6 +85,6 @@ class WorkEstimates:
             )
             factors = [1 + sign * size * Fraction(each, PARTS) for sign, each in zip(signs, part, strict=True)]
         least = Fraction(1, PARTS)
-        number: type = Fraction if trace.jobs.exact else float
+        number = trace.jobs.arithmetic.number
         told = cast(objects(max(each, least) for each in factors), number) * trace.jobs.work
         return replace(trace, jobs=replace(trace.jobs, estimate=told))

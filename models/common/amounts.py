@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from fairopt.numbers import whole_as_int
+
 
 def light(amounts: Iterable[Any]) -> list[Any]:
     """Return the same amounts, whole Fractions as ints.
@@ -13,7 +15,7 @@ def light(amounts: Iterable[Any]) -> list[Any]:
     >>> light([Fraction(2), Fraction(1, 2), 0.5])
     [2, Fraction(1, 2), 0.5]
     """
-    return [each.numerator if type(each) is Fraction and each.denominator == 1 else each for each in amounts]
+    return [whole_as_int(each) for each in amounts]
 
 
 def ratio(part: Any, whole: Any) -> Any:

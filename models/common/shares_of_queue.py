@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairopt.backends import Session
 from fairopt.deadline import only_a_part
+from fairopt.numbers import arithmetic
 from fairopt.policy import Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.queue import Queue
@@ -177,7 +177,7 @@ class JobMarket:
 
     def as_(self, number: type) -> JobMarket:
         """Return the same in ``float`` or in ``Fraction``."""
-        if self.market.exact == (number is Fraction):
+        if self.market.arithmetic is arithmetic(number):
             return self
         numbers: dict[str, Any] = {name: cast(getattr(self, name), number) for name in ("remaining", "work", "elapsed")}
         return replace(self, market=self.market.as_(number), **numbers)

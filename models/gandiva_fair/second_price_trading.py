@@ -18,6 +18,7 @@ from fairopt.deadline import left
 from fairopt.errors import BadInput, OutOfTime
 from fairopt.models.baselines.equal_split import EqualSplit
 from fairopt.models.gandiva_fair.many_trades import CRUMB, ManyTrades
+from fairopt.numbers import is_rational
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
@@ -55,7 +56,7 @@ class Trade:
 
     def to_json(self) -> dict[str, str | float]:
         """Return the trade with a Fraction as the string "p/q" (or "p"), a float as it is."""
-        return {key: str(value) if isinstance(value, Fraction) else value for key, value in asdict(self).items()}
+        return {key: str(value) if is_rational(value) else value for key, value in asdict(self).items()}
 
 
 class SecondPriceTrading(Computed):
@@ -193,7 +194,7 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int, exact_fal
     """
     users, limit = range(len(market.users)), market.demand
     ratio = list(map(_ratio, market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist()))
-    slack = 0 if market.exact else CRUMB
+    slack = market.arithmetic.tolerance(CRUMB)
     rank = _ranks(market, ratio, fast, slow)
     # both begin with the user who trades next; who has nothing left to give gets nothing again
     may_buy = deque(sorted(users, key=lambda i: (-rank[i], market.users[i])))

@@ -17,6 +17,7 @@ from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.models.gavel.objectives import ObjectiveOptimum, throughput
+from fairopt.numbers import arithmetic, objects
 from fairopt.problem.share_variables import shares_of
 from fairopt.problem.throughput import usable
 from fairopt.program import Array, Formulation, Number, Program
@@ -122,7 +123,7 @@ class FinishTimeFairness:
             step = ((push / room).sum() - part) / (push * isolated / room**2).sum()
             if step <= 0:
                 break
-            at = _down(at + step)
+            at = _down(at + step) if arithmetic(at).exact else at + step
             if step <= self.tolerance * at / 10:
                 break
         return max(at, low)
@@ -190,16 +191,14 @@ class LeastTotalTime:
         return total
 
 
-def _down(value: Number) -> Number:
-    """Return a Fraction with a short denominator, just below or equal to ``value``; floats are not changed."""
-    if not isinstance(value, Fraction):
-        return value
+def _down(value: Fraction) -> Fraction:
+    """Return a Fraction with a short denominator, just below or equal to ``value``."""
     size = Fraction(2) ** (DIGITS - value.numerator.bit_length() + value.denominator.bit_length())
     return floor(value * size) / size
 
 
 def _short(values: Array) -> Array:
     """Return positive numbers near ``values`` with short denominators; a tangent is valid at any point."""
-    if values.dtype != object:
+    if not arithmetic(values).exact:
         return values
-    return np.array([_down(value) for value in values], dtype=object)
+    return objects(map(_down, values))

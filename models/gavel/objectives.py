@@ -274,7 +274,7 @@ def _prices(market: Market, cost: Mapping[str, object]) -> Array:
         raise BadInput(f"got {min(strange)!r}", place="cost", remedy=f"The types are {', '.join(market.types)}")
     prices = [_number(market, cost.get(name, 1), f"cost of {name!r}") for name in market.types]
     require(min(prices) > 0, min(prices), "cost", "Give a positive cost for each type")
-    return np.array(prices, dtype=object if market.exact else float)
+    return np.array(prices, dtype=market.arithmetic.dtype)
 
 
 def _number(market: Market, value: object, place: str) -> Number:

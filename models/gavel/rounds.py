@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 import numpy as np
 
 from fairopt.backends import Method, Session
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.objectives import ByPrices, MaxMinShare, Objective, ObjectiveOptimum
+from fairopt.numbers import arithmetic
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number, cast
@@ -139,7 +139,7 @@ class GavelRounds(Policy):
         sizes = queue.jobs.gpus[list(jobs.rows)]
         shares = (
             np.asarray(answer.shares)
-            if number is Fraction
+            if arithmetic(number).exact
             else np.where(answer.shares > NOISE * sizes[:, None], answer.shares, 0.0)
         )
         fractions = cast(shares, queue.number) / sizes[:, None]

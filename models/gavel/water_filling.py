@@ -187,7 +187,7 @@ class WaterFilling(Formulated):
                 apart = f"weights {rising.max() / rising[rising > 0].min():.2g} apart; decide with the exact backend"
                 raise NotSolved(f"numerically out of range for {solve.backend.name}: {apart}", solution)
             push = np.abs(solution.dual[program.row_block("least_ratio").span]) * rising
-            least = 0 if program.exact else 0.5 / int((rising > 0).sum())
+            least = program.arithmetic.tolerance(0.5) / int((rising > 0).sum())
             stuck = (push > 0) & (push >= min(least, push.max()))
             if not stuck.any():
                 raise NotSolved(f"{solution.backend} returned duals that hold nobody down", solution)
@@ -286,7 +286,7 @@ class WaterFilling(Formulated):
     def choices(self, decision: Allocation) -> Program:
         """Return the allocations with the same levels: no user can exceed its level while the others reach theirs."""
         levels: WaterLevels = decision.evidence
-        market = decision.market.as_(Fraction if decision.exact else float)
+        market = decision.market.as_(decision.arithmetic)
         p = Formulation(f"optima of {self.name}")
         share = shares_of(p, market)
         own = (market.speedup * share).sum(axis=1)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from fairopt.numbers import whole_as_int
 from fairopt.program import INFINITY, Number
 
 
@@ -133,4 +134,4 @@ def share_weights(claims: Sequence[QueueClaim], k: Number) -> list[Number]:
 def ratio(top: Number, bottom: Number) -> Number:
     """Return the quotient: exact, unless a float is in it."""
     found = top / bottom if isinstance(top, float) or isinstance(bottom, float) else Fraction(top) / bottom
-    return found.numerator if isinstance(found, Fraction) and found.denominator == 1 else found
+    return whole_as_int(found)

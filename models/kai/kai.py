@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -74,7 +73,7 @@ class Kai(Computed):
         """Return the GPUs (n, k) that queues hold after the cycles, and why."""
         owed = problem.entitlements
         assert owed is not None  # ENTITLED: no market without comes here
-        number = Fraction if problem.capacity.dtype == object else float
+        number = problem.arithmetic
         gangs, n, k = owed.gangs, len(owed.users), len(owed.types)
         order: dict[str, None] = {}
         stopped: dict[str, str] = {}

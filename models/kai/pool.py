@@ -9,6 +9,7 @@ from operator import add, gt, sub
 from typing import Any, NamedTuple
 
 from fairopt.models.kai.division import QueueClaim, divided
+from fairopt.numbers import whole_as_int
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.program import INFINITY, Array, Number
 
@@ -287,4 +288,4 @@ class _Smaller:
 
 def whole(value: Number) -> Number:
     """Return the same number as an int where it is a Fraction without a fraction: that is faster."""
-    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+    return whole_as_int(value)

@@ -32,6 +32,7 @@ from fairopt.models.nash.within_entitlements import (
     require_something,
     rows_of,
 )
+from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
@@ -146,12 +147,12 @@ class NashWelfare(Policy):
         except OutOfTime as over:
             over.solution = _until(problem.as_(float), draft)
             raise
-        market = problem.as_(Fraction if shares.dtype == object else float)
+        market = problem.as_(arithmetic(shares))
         utility = (market.speedup * shares).sum(axis=1).astype(float)
         begun = perf_counter()
         assert draft is not None
         assert draft.solution is not None
-        solution = draft.solution if shares.dtype == object else _proven(market, shares, equilibrium, draft.solution)
+        solution = draft.solution if arithmetic(shares).exact else _proven(market, shares, equilibrium, draft.solution)
         certifying += perf_counter() - begun
         return replace(
             draft,

@@ -21,6 +21,7 @@ from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
 from fairopt.methods.roots import GRAIN, beyond_floats, integers_in_proportion, root, sum_of_logarithms
 from fairopt.models.nash.many_equilibria import ManyParts, equilibria_without_each
 from fairopt.models.nash.nash_welfare import NashWelfare
+from fairopt.numbers import FLOATS, RATIONALS, arithmetic, is_rational
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
 from fairopt.policy.many import ManyBundles
@@ -106,7 +107,7 @@ class PartialAllocation(Policy):
             # without a user, it is a solution of another market
             over.solution = _by_draft(problem, over.solution) if together is None else _by_optimum(problem, together)
             raise
-        exact = kept.dtype == object
+        exact = arithmetic(kept).exact
         shares = kept[:, None] * (together.shares if exact else together.shares.astype(float))
         utility = (problem.speedup * together.shares).sum(axis=1).astype(float) * kept.astype(float)
         parts = [asdict(decision.seconds) for decision in (together, *apart)]
@@ -230,8 +231,8 @@ def kept_fractions(market: Market, together: Allocation, apart: Sequence[Allocat
     """
     powers, reached = integers_in_proportion(market.weight), together.utilities
     kept = [kept_fraction(market, i, reached, without, powers) for i, without in enumerate(apart)]
-    kept = kept or [Fraction(1) if together.exact else 1.0]
-    return np.array(kept, dtype=object if all(isinstance(part, Fraction) for part in kept) else float)
+    kept = kept or [together.arithmetic(1)]
+    return (RATIONALS if all(map(is_rational, kept)) else FLOATS).array(kept)
 
 
 def kept_fraction(
@@ -245,13 +246,13 @@ def kept_fraction(
     left()
     others = [other for other in range(len(market.users)) if other != user]
     own, alone = together[others], without.utilities
-    if powers is not None and own.dtype == alone.dtype == object:
+    if powers is not None and arithmetic(own).exact and arithmetic(alone).exact:
         # multiplied as integers, and reduced once: Fractions would be reduced at every factor
         pairs = [(a, b, powers[o]) for a, b, o in zip(own, alone, others, strict=True)]
         top = prod((a.numerator * b.denominator) ** power for a, b, power in pairs)
         return root(Fraction(top, prod((a.denominator * b.numerator) ** power for a, b, power in pairs)), powers[user])
     times = market.weight[others] / market.weight[user]
-    if own.dtype == alone.dtype == market.weight.dtype == object:
+    if all(arithmetic(each).exact for each in (own, alone, market.weight)):
         logs = sum_of_logarithms(own / alone, times)
     elif beyond_floats(float(times.sum())):
         why = f"what {market.users[user]} keeps is a product of powers up to {float(times.max()):g}"

@@ -99,7 +99,7 @@ class EfficientOEF(Policy):
         with only_a_part():
             found = best_efficient(program, market.speedup, equilibrium, nodes=n * k * min(n, k))
         status = Status.OPTIMAL if found.value == found.bound else Status.LIMIT
-        number = Fraction if problem.exact else float
+        number = problem.arithmetic.number
         return Allocation(
             self.name,
             problem,

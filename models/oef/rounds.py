@@ -115,7 +115,9 @@ class OEFRounds(Policy):
             problem.held_by(leased[row] for row in own if row in leased).tolist() if leased else none
             for own in rows.values()
         ]
-        real = whole_gpus(target, problem.capacity.tolist(), minima, held=held, slack=0 if problem.exact else NOISE)
+        real = whole_gpus(
+            target, problem.capacity.tolist(), minima, held=held, slack=problem.arithmetic.tolerance(NOISE)
+        )
         deviation = dict(zip(rows, carried(target, real), strict=True))
         asks = Asks.of(problem)
         gangs = [

@@ -57,7 +57,7 @@ def weighted(weight: int, factor: Fraction | Exponential, rest: Fraction) -> int
     >>> weighted(1000, Exponential(Fraction(1, 2)), Fraction(1, 3))
     707
     """
-    if isinstance(factor, Fraction):
+    if not isinstance(factor, Exponential):
         return floor(weight * factor + rest)
     digits = 30
     while True:

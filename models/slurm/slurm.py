@@ -107,7 +107,7 @@ class SlurmQueue(Computed):
             order=tuple(names[user] for user in users),
             waits=waits,
         )
-        return cast(after, Fraction if problem.exact else float), grounds
+        return problem.arithmetic.cast(after), grounds
 
     @abstractmethod
     def further(self, tree: AssociationTree, value: Sequence[Number | None]) -> dict[str, Sequence[Number | None]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
+from fairopt.numbers import whole_as_int
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 
@@ -73,10 +73,7 @@ class RoomLeft:
 
 def _plain(table: Array) -> list[list[Number]]:
     """Return a table with whole numbers as ints."""
-    return [
-        [each.numerator if isinstance(each, Fraction) and each.denominator == 1 else each for each in row]
-        for row in table.tolist()
-    ]
+    return [[whole_as_int(each) for each in row] for row in table.tolist()]
 
 
 def start(market: Market, order: Sequence[int], *, backfill: bool) -> tuple[list[int], dict[str, str]]:

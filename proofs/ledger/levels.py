@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fairopt.experiment.statistics import Estimate, mean_of
 from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting
-from fairopt.experiment.studies.statistics import Estimate, mean_of
 from fairopt.experiment.words import digits
 from fairopt.ledger import PrintedAndFound
 from fairopt.proofs.ledger.cases import RatioCase, parts

@@ -21,10 +21,10 @@ from fairopt.errors import BadInput
 from fairopt.experiment.bench.records import environments
 from fairopt.experiment.journal import RecordsFile
 from fairopt.experiment.runner import place
+from fairopt.experiment.statistics import Estimate, PairedResult, compare_drawn, compare_resampled
 from fairopt.experiment.studies.cells import KINDS, PlayedCell, progress_text, run_study, tasks
 from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting, StudySpec
-from fairopt.experiment.studies.statistics import Estimate, PairedResult, compare_drawn, compare_resampled
 from fairopt.experiment.words import digits
 from fairopt.ledger import Finding, read_package
 from fairopt.proofs.ledger.checking import require

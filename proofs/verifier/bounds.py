@@ -2,19 +2,24 @@
 
 That is so as long as which GPUs a user uses does not depend on its speedups. Then the least and the most
 that a comparison can be are at the ends of the bounds. A speedup whose least is 0 may be any positive one.
-"""
 
-from __future__ import annotations
+Pareto efficiency: no cycle of trades can hurt nobody and help somebody.
+In a cycle each user gives GPUs of one type to the next, and gets another type. It pays if the product, over
+the users, of the worth of a GPU given over that of one received is below 1. If all GPUs are in use, an
+allocation that is better leads to such a cycle, whatever demands forbid (the dual: weights and prices). One
+that meets a user or a type twice is two, of which one pays, if no speedup is in both; so types differ, and
+neighbours, as these share one. Each speedup is in the product once: it is least at the ends of the bounds.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from math import inf
 
-from .entitled import Asked, asks, served, told, uses
-from .market import ZERO, Bound, Market, Table, read_table
-from .reading import MOST_COMPARED, STEPS, Entry, Number, Rejected, summed
+from .entitled import Asked, served, uses
+from .market import Bound, Market, read_table
+from .reading import MOST_COMPARED, STEPS, ZERO, Entry, Number, Rejected, Table, summed, within
 from .standing import Standing, peers
 
 Bundle = list[Fraction]
@@ -71,15 +76,16 @@ def _peers(market: Market, shares: Table) -> Iterator[Case]:
 
 def _guarantees(market: Market, shares: Table) -> Iterator[Case]:
     stands = Standing(market, shares, says="guarantees")
-    for i, asked in enumerate(asks(market, stands.owed)):
+    for i, asked in enumerate(stands.asked):
         bundles = shares[i], stands.guarantee[i][: len(shares[i])]
-        if told(market, stands.owed):
+        if stands.entitled.usage_known(stands.types):
             pair = [_serving(market, i, asked, bundle) for bundle in bundles]
         else:
             pair = [in_use(market, i, bundle) for bundle in bundles]
         yield i, pair[0], pair[1]
 
 
+UNSURE = "which GPUs are in use depends on the speedups"
 #: What each property compares.
 COMPARED: dict[str, Callable[[Market, Table], Iterator[Case]]] = {
     "sharing_incentive": _equal_shares,
@@ -89,23 +95,27 @@ COMPARED: dict[str, Callable[[Market, Table], Iterator[Case]]] = {
 }
 
 
+def nobody_prefers(name: str, market: Market, shares: Table) -> bool:
+    """Return whether nobody would get more out of what a property compares with, its speedups being known."""
+    gains = (_gain(market, i, would, own) for i, own, would in COMPARED[name](market, shares))
+    return all(gain is not None and gain[0] >= 0 for gain in gains)
+
+
 def within_bounds(
     market: Market, shares: Table, name: str, speedups: Entry, holds: Callable[[Market, Table], bool]
 ) -> str:
     """Return HOLDS, or FAILS where a comparison does at all; DEPENDS needs some at which it holds."""
     unsure, changes, fails = False, set[int](), False
     for user, own, would in COMPARED[name](market, shares):
-        if own is None or would is None:
+        keeps, gains = _gain(market, user, would, own), _gain(market, user, own, would)
+        if keeps is None or gains is None:
             unsure = True
             continue
-        row, bounds = [a - b for a, b in zip(own, would, strict=True)], bounds_of(market, user)
-        if _least(row, bounds) < 0:
+        if keeps[0] < 0:
             changes.add(user)
-        most = _least([-each for each in row], bounds)
-        opened = any(low == 0 < high and each < 0 for each, (low, high) in zip(row, bounds, strict=True))
-        fails = fails or most > 0 or (most == 0 and opened)
+        fails = fails or gains[1]
     if not fails and unsure:
-        raise Rejected("which GPUs are in use depends on the speedups")
+        raise Rejected(UNSURE)
     if not fails and changes:
         _require_holds(market, shares, changes, speedups, holds)
         return "DEPENDS"
@@ -114,21 +124,26 @@ def within_bounds(
     return "FAILS" if fails else "HOLDS"
 
 
-def _least(row: Bundle, bounds: list[Bound]) -> Number:
-    """Return the least of a row times speedups within bounds."""
-    terms = [(each, low if each > 0 else high) for each, (low, high) in zip(row, bounds, strict=True) if each]
-    endless = any(end == inf for _, end in terms)
-    return -inf if endless else summed(each * Fraction(end) for each, end in terms)
-
-
 def gain_at_all(market: Market, user: int, before: Bundle, after: Bundle) -> tuple[Number, bool]:
     """Return the least that a user gains at its speedups, and whether it gains something at all of them."""
-    used, would = in_use(market, user, before), in_use(market, user, after)
-    if used is None or would is None:
-        raise Rejected("which GPUs are in use depends on the speedups")
-    row, bounds = [b - a for a, b in zip(used, would, strict=True)], bounds_of(market, user)
-    least = _least(row, bounds)
-    opened = any(low == 0 < high and each > 0 for each, (low, high) in zip(row, bounds, strict=True))
+    gain = _gain(market, user, in_use(market, user, before), in_use(market, user, after))
+    if gain is None:
+        raise Rejected(UNSURE)
+    return gain
+
+
+def _gain(
+    market: Market, user: int, before: Bundle | None, after: Bundle | None
+) -> tuple[Number, bool] | None:
+    """Return what `gain_at_all` does for GPUs in use; None where it is not known which are."""
+    if before is None or after is None:
+        return None
+    bounds, rises = bounds_of(market, user), [b - a for a, b in zip(before, after, strict=True)]
+    pairs = [(rise, *ends) for rise, ends in zip(rises, bounds, strict=True) if rise]
+    terms = [(rise, low if rise > 0 else high) for rise, low, high in pairs]
+    endless = any(end == inf for _, end in terms)
+    least = -inf if endless else summed(rise * Fraction(end) for rise, end in terms)
+    opened = any(rise > 0 and low == 0 < high for rise, low, high in pairs)
     return least, least > 0 or (least == 0 and opened)
 
 
@@ -146,3 +161,61 @@ def _require_holds(
         raise Rejected("it does not hold at these speedups")
     if all(bound == (ZERO, inf) for user in changes for bound in bounds_of(market, user)):
         raise Rejected("nothing is known of the speedups on which it depends")
+
+
+# -- Pareto efficiency -------------------------------------------------------------------------------------
+#: Of more types there are too many cycles.
+MOST_TYPES = 8
+#: The most bits of a rate, times about as many cycles as there are.
+MOST_BITS = 2**25
+
+
+def pareto_efficiency(market: Market, shares: Table) -> bool:
+    """Return whether the allocation is Pareto-efficient at all speedups within the bounds."""
+    users, types = range(len(shares)), range(len(market.types))
+    runs = [[most > 0 for _, most in bounds_of(market, i)] for i in users]
+    if not market.feasible(shares):
+        raise Rejected("the allocation is not feasible")
+    held = [[shares[i][j] if runs[i][j] else ZERO for j in types] for i in users]
+    if any(summed(row) > most for row, most in zip(held, market.demand, strict=True)):
+        raise Rejected(UNSURE)
+    if any(there and any(runs[i][j] for i in users) for j, there in enumerate(market.left_over(held))):
+        return False  # somebody can run on what is idle
+    traded = [j for j in types if any(row[j] for row in held)]
+    within(len(traded), MOST_TYPES, "pareto_efficiency", "types")
+    legs = {(a, b): _rates(market, held, a, b) for a in traded for b in traded if a != b}
+    rates = [rate for leg in legs.values() for rate, _ in leg]
+    bits = max((max(rate.numerator, rate.denominator).bit_length() for rate in rates), default=0)
+    market.budget.spend(bits * 4 ** len(traded), MOST_BITS, "pareto_efficiency", "bits in all cycles")
+    return not any(
+        _pays([legs[cycle[at - 1], cycle[at]] for at in range(length)])
+        for length in range(2, len(traded) + 1)
+        for cycle in permutations(traded, length)
+        if cycle[0] == min(cycle)
+    )
+
+
+def _rates(market: Market, held: Table, receives: int, gives: int) -> list[tuple[Fraction, int]]:
+    """Return the least that each user gives for what it receives; of two neighbours, one takes the third.
+
+    In a shortest cycle that pays nobody need be it. Say q gives a for z, the third b for a, and p c for b.
+    Where b for a by p and a for b by q do not pay, q gives no more of b for z than q and the third in turn.
+    """
+    rates = []
+    for i, row in enumerate(held):
+        bounds = bounds_of(market, i)
+        if row[gives] and (most := bounds[receives][1]):
+            rates.append((ZERO if most == inf else bounds[gives][0] / Fraction(most), i))
+    return sorted(rates)[:3]
+
+
+def _pays(legs: list[list[tuple[Fraction, int]]]) -> bool:
+    """Return whether some rates, one of each list, have a product below 1 where neighbours differ."""
+    for rate, first in legs[0]:
+        least = {first: rate}
+        for leg in legs[1:]:
+            ways = {i: [old * new for other, old in least.items() if other != i] for new, i in leg}
+            least = {i: min(products) for i, products in ways.items() if products}
+        if any(product < 1 for i, product in least.items() if i != first):
+            return True
+    return False

@@ -6,39 +6,37 @@ believe, and only that. Here are the statements about an allocation, whoever mad
 by a false report, and about programs; those about what a policy decides are in `decisions`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import inf, lcm
-from operator import mul
+from operator import mul, ne
 from typing import Any
 
-from .bounds import COMPARED, gain_at_all, in_use, within_bounds
-from .decisions import DECISIONS, GRAIN, asked_of, decided, embedded, on_both, opened, read_whole
-from .exchanges import pareto_efficiency
+from . import programs, standing
+from .bounds import COMPARED, UNSURE, gain_at_all, in_use, nobody_prefers, pareto_efficiency, within_bounds
+from .decisions import DECISIONS, asked_of, decided, embedded, on_both, opened
 from .faces import efficient
 from .frontier import frontier
 from .gangs import gangs
-from .market import ONE, ZERO, Market, Table, dot, read_market, read_table, row_shown
-from .nash import nash_bounds
-from .programs import (
-    PROGRAMS,
-    SENSES,
-    Point,
-    Program,
-    point_of,
-    policy_shown,
-    priced,
-    read_duals,
-    read_point,
-    read_program,
-    sharing_with,
+from .market import Market, dot, read_market, read_table, row_shown
+from .nash import GRAIN, nash_bounds
+from .programs import PROGRAMS, SENSES, Point, Program
+from .reading import (
+    MOST_COMPARED,
+    ONE,
+    STEPS,
+    ZERO,
+    Entry,
+    Rejected,
+    Table,
+    Unreadable,
+    brief,
+    require,
+    shown,
+    summed,
 )
-from .reading import MOST_COMPARED, STEPS, Entry, Rejected, Unreadable, brief, require, shown, summed
-from .standing import PROPERTIES as OF_ENTITLEMENTS
-from .standing import leaves_goods_out
 from .statements import Decision, Proved, read_allocation, require_bound, require_feasible
 
 #: Nobody shall take an allocation that is impossible for one that can be had.
@@ -46,11 +44,6 @@ IMPOSSIBLE = ", which gives out what is not there"
 
 
 # -- properties: there is nothing to prove, only to compute ------------------------------------------------
-def sharing_incentive(market: Market, shares: Table) -> bool:
-    """Return whether everybody gets at least what its own partition is worth to it."""
-    return all(own >= market.equal_share(i) for i, own in enumerate(market.worths(shares)))
-
-
 def envy_freeness(market: Market, shares: Table) -> bool:
     """Return whether nobody prefers another's shares, scaled by the two weights, to its own."""
     users, spend = range(len(shares)), market.budget.spend
@@ -95,14 +88,27 @@ def adjacent_types(market: Market, shares: Table) -> bool:
     return all(not places or places[-1] - places[0] == len(places) - 1 for places in held)
 
 
-#: How each property is decided, and what it means that it holds.
+#: How each property is decided, and what it means that it holds: first those of entitlements.
+OF_ENTITLEMENTS: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
+    **standing.PROPERTIES,
+    "guarantee_incentive": (
+        partial(nobody_prefers, "guarantee_incentive"),
+        "everybody gets at least what its guarantee (at most all that there is) is worth to it, for what it"
+        " asks for",
+    ),
+    "envy_within_peers": (
+        partial(nobody_prefers, "envy_within_peers"),
+        "nobody would get more with what another of its group and tier holds beyond its guarantee, scaled by"
+        " weights and within the own caps, in the place of what it holds so itself",
+    ),
+}
 PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     "feasibility": (
         Market.feasible,
-        "no share is negative, and no type is given out more often than it is there",
+        "no share is negative, no type is given out more often than it is there",
     ),
     "sharing_incentive": (
-        sharing_incentive,
+        partial(nobody_prefers, "sharing_incentive"),
         "everybody gets at least what its weight's part of every type is worth to it",
     ),
     "envy_freeness": (
@@ -118,29 +124,29 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
 
 def property_(data: Entry) -> Proved:
     """A property holds or fails by its bare definition."""
-    told = data.fields("market allocation property answer", "speedups")
-    market = read_whole(told["market"])
-    shares = read_table(told["allocation"], market)
-    name = told["property"].choice(PROPERTIES)
+    certificate = data.fields("market allocation property answer", "speedups")
+    market = read_market(certificate["market"], whole=True)
+    shares = read_table(certificate["allocation"], market)
+    name = certificate["property"].choice(PROPERTIES)
     if name != "feasibility":
         _require_worth(shares)
     holds, meaning = PROPERTIES[name]
     if market.bounds and name in COMPARED:
-        answer = within_bounds(market, shares, name, told["speedups"], holds)
+        answer = within_bounds(market, shares, name, certificate["speedups"], holds)
     else:
         if name == "work_conservation" and any(in_use(market, i, shares[i]) is None for i in market.bounds):
-            raise Rejected("which GPUs are in use depends on the speedups")
-        require(told["speedups"].value is None, "speedups", "they are of no use here")
+            raise Rejected(UNSURE)
+        require(certificate["speedups"].value is None, "speedups", "they are of no use here")
         answer = "HOLDS" if holds(market, shares) else "FAILS"
         if answer == "FAILS" and name == "pareto_efficiency":
             raise Rejected("that it fails is shown by an allocation that is better")
-    if told["answer"].value != answer:
-        raise Rejected(f"{name} does not get {brief(told['answer'].value)}")
+    if certificate["answer"].value != answer:
+        raise Rejected(f"{name} does not get {brief(certificate['answer'].value)}")
     note = f"it means: {meaning}"
     if name == "adjacent_types":
         there = [repr(kind) for kind, gpus in zip(market.types, market.capacity, strict=True) if gpus]
         note += f", in the order {', '.join(there)} (types without GPUs do not count)"
-    if name in OF_ENTITLEMENTS and leaves_goods_out(market, shares):
+    if name in OF_ENTITLEMENTS and standing.leaves_goods_out(market, shares):
         note += "; of GPUs only, since who would hold the further goods is not told"
     impossible = "" if name == "feasibility" or market.feasible(shares) else IMPOSSIBLE
     said = f"{name} {answer.lower()} for the allocation"
@@ -159,10 +165,10 @@ def _require_worth(shares: Table) -> None:
 # -- what is wrong with an allocation, and that nothing is -------------------------------------------------
 def envy(data: Entry) -> Proved:
     """One user would get more out of another's shares than out of its own."""
-    told = data.fields("market allocation user envied")
-    market, shares = read_allocation(told, feasible=False)
+    certificate = data.fields("market allocation user envied")
+    market, shares = read_allocation(certificate, feasible=False)
     _require_worth(shares)
-    user, other = (told[key].position(market.users) for key in ("user", "envied"))
+    user, other = (certificate[key].position(market.users) for key in ("user", "envied"))
     own, theirs = market.worth(user, shares[user]), market.out_of_shares(shares, user, other)
     if own >= theirs:
         raise Rejected("there is no envy")
@@ -176,19 +182,19 @@ def dominance(data: Entry) -> Proved:
 
     With ``optima``, the most that each user gets at any optimum of a policy: than any such optimum.
     """
-    told = data.fields("market allocation better", "optima")
-    market = read_whole(told["market"])
-    shares, better = (read_table(told[key], market) for key in ("allocation", "better"))
+    certificate = data.fields("market allocation better", "optima")
+    market = read_market(certificate["market"], whole=True)
+    shares, better = (read_table(certificate[key], market) for key in ("allocation", "better"))
     require_feasible(market, shares)
     require(market.entitled is None, "market", "what users are entitled to is not heeded here")
     if not market.feasible(better):
         raise Rejected("the better allocation is not feasible")
-    if told["optima"].value is None:
+    if certificate["optima"].value is None:
         what, both = "the allocation", zip(shares, better, strict=True)
         worst = [gain_at_all(market, i, *pair) for i, pair in enumerate(both)]
         gains, helps = [least for least, _ in worst], [surely for _, surely in worst]
     else:
-        named, most = _most_of_each(told["optima"].items(), market)
+        named, most = _most_of_each(certificate["optima"].items(), market)
         what, pairs = f"any optimum of {named}", zip(most, market.worths(better), strict=True)
         gains = [after - before for before, after in pairs]
         helps = [gain > 0 for gain in gains]
@@ -197,20 +203,18 @@ def dominance(data: Entry) -> Proved:
     who = max(range(len(gains)), key=lambda i: (helps[i], gains[i]))
     said = f"{what} is not Pareto-efficient: {market.users[who]!r} could get {shown(gains[who])} more"
     said += ", or any more, at all speedups within the bounds" if market.bounds else ""
-    return Proved(said, market, shares if told["optima"].value is None else None)
+    return Proved(said, market, shares if certificate["optima"].value is None else None)
 
 
 def _most_of_each(ranges: list[Entry], market: Market) -> tuple[str, list[Fraction]]:
     """Return a policy, and the most that each user gets at any of its optima."""
     needed = Rejected("each user's most at any optimum of one policy, told alike, is needed, in order")
-    if len(ranges) != len(market.users) or any(
-        asked_of(each) != (market, SENSES[0], market.throughput_of(i)) for i, each in enumerate(ranges)
-    ):
+    wanted = ((market, SENSES[0], market.throughput_of(i)) for i in range(len(market.users)))
+    if len(ranges) != len(market.users) or any(map(ne, map(asked_of, ranges), wanted)):
         raise needed  # before any of them is decided
     most, policies = list[Fraction](), set[tuple[str, str, str]]()
-    for each in ranges:  # one at a time: each holds a program
-        found = decided(each)
-        policies.add((found.named, found.policy, found.told))
+    for found in map(decided, ranges):  # one at a time: each holds a program
+        policies.add((found.named, found.policy, found.stated))
         most += [found.range.value] if found.range else []
     if len(policies) != 1:
         raise needed
@@ -222,9 +226,9 @@ def pareto_weights(data: Entry) -> Proved:
 
     ``prices`` of GPUs, and ``demand_duals`` of a user's right to use one more, bound that sum.
     """
-    told = data.fields("market allocation weights prices", "demand_duals")
-    market, shares = read_allocation(told)
-    weights, most = priced(told, market)
+    certificate = data.fields("market allocation weights prices", "demand_duals")
+    market, shares = read_allocation(certificate)
+    weights, most = programs.priced(certificate, market)
     if dot(weights, market.worths(shares)) != most:
         raise Rejected("prices prove nothing")
     return Proved("the allocation is Pareto-efficient", market, shares)
@@ -237,30 +241,29 @@ def misreport(data: Entry) -> Proved:
     Where they range over all optima, the user gains even by the worst after the misreport over the best
     before it.
     """
-    told = data.fields("market policy user report gain truth lie")
-    market, policy = read_whole(told["market"]), told["policy"].text()
-    i, report = told["user"].position(market.users), told["report"].numbers(len(market.types))
+    certificate = data.fields("market policy user report gain truth lie")
+    market, policy = read_market(certificate["market"], whole=True), certificate["policy"].text()
+    i, report = certificate["user"].position(market.users), certificate["report"].numbers(len(market.types))
     if any(low < high for low, high in market.bounds.get(i, [])):
         raise Rejected("what a user gains whose speedups are not known is not decided")
     known = {user: ends for user, ends in market.bounds.items() if user != i}
     reported = replace(market, speedup=[*market.speedup[:i], report, *market.speedup[i + 1 :]], bounds=known)
-    if [asked_of(told[key])[0] for key in ("truth", "lie")] != [market, reported]:  # before any is decided
+    on = [asked_of(certificate[key])[0] for key in ("truth", "lie")]
+    if on != [market, reported]:  # before any of the two is decided
         raise Rejected("the decisions are not on the truth and on the misreport")
-    before, after = decided(told["truth"]), decided(told["lie"])
+    before, after = decided(certificate["truth"]), decided(certificate["lie"])
     if [(each.subject, each.policy) for each in (before, after)] != [(market, policy), (reported, policy)]:
         raise Rejected("the decisions are not on the truth and on the misreport, or another policy's")
-    if bool(before.embedded) != bool(after.embedded) or bool(before.told) != bool(after.told):
+    if bool(before.embedded) != bool(after.embedded) or bool(before.stated) != bool(after.stated):
         raise Rejected("one decision is proved from the market, and the other by what somebody tells")
     gain, how = _gain(market, i, before, after)
     # a gain may be off because the decisions of a policy are rounded
     unsure = GRAIN * market.worth(i, market.capacity) if policy == "partial-allocation" else ZERO
-    if reported == market or gain != told["gain"].number() or gain <= unsure:
+    if reported == market or gain != certificate["gain"].number() or gain <= unsure:
         raise Rejected("the misreport does not gain this, or it is the truth")
     said, note = on_both(before, after)
-    said += (
-        f"{before.named} rewards {market.users[i]!r} for reporting {row_shown(report)}: {shown(gain)} more"
-    )
-    return Proved(f"{said}, {how}", market, note=note)
+    said += f"{before.named} rewards {market.users[i]!r} for reporting {row_shown(report)}: "
+    return Proved(f"{said}{shown(gain)} more, {how}", market, note=note)
 
 
 def _gain(market: Market, i: int, before: Decision, after: Decision) -> tuple[Fraction, str]:
@@ -285,19 +288,22 @@ def bound(data: Entry) -> Proved:
     if "shares" in data.value:
         return embedded(data)
     if "program" in data.value:
-        told = data.fields("program point value bound gap duals")
-        program = read_program(told["program"])
-        return Proved(_bound(program, read_point(told["point"], program), told, "the program"), program)
-    told = data.fields("market allocation policy value bound gap duals", "variables")
-    market, shares = read_allocation(told)
-    policy = told["policy"].choice(PROGRAMS)
-    x = point_of(shares, told["variables"])
-    return Proved(_bound(PROGRAMS[policy](market), x, told, policy_shown(policy, market)), market, shares)
+        certificate = data.fields("program point value bound gap duals")
+        program = programs.read_program(certificate["program"])
+        x = programs.read_point(certificate["point"], program)
+        return Proved(_bound(program, x, certificate, "the program"), program)
+    certificate = data.fields("market allocation policy value bound gap duals", "variables")
+    market, shares = read_allocation(certificate)
+    policy = certificate["policy"].choice(PROGRAMS)
+    x = programs.point_of(shares, certificate["variables"])
+    said = _bound(PROGRAMS[policy](market), x, certificate, programs.policy_shown(policy, market))
+    return Proved(said, market, shares)
 
 
-def _bound(program: Program, x: Point, told: Entry, name: str) -> str:
-    value, limit = program.sign * program.value(x), program.sign * program.bound(read_duals(told["duals"]))
-    require_bound(value, limit, told)
+def _bound(program: Program, x: Point, certificate: Entry, name: str) -> str:
+    duals = programs.read_duals(certificate["duals"])
+    value, limit = program.sign * program.value(x), program.sign * program.bound(duals)
+    require_bound(value, limit, certificate)
     said = f"a feasible point of {name} has objective {shown(value)}, none is beyond {shown(limit)}"
     return f"{said}: optimal" if limit == value else said
 
@@ -305,25 +311,27 @@ def _bound(program: Program, x: Point, told: Entry, name: str) -> str:
 def infeasibility(data: Entry) -> Proved:
     """No point satisfies a bare program, or no feasible allocation gives these users these throughputs."""
     if "program" in data.value:
-        told = data.fields("program duals")
-        program = read_program(told["program"])
-        _require_contradiction(program, told["duals"])
+        certificate = data.fields("program duals")
+        program = programs.read_program(certificate["program"])
+        _require_contradiction(program, certificate["duals"])
         return Proved("no point satisfies the program", program)
-    told = data.fields("market at_least duals")
-    market, least = read_market(told["market"]), dict[int, Fraction]()
-    for each in told["at_least"].items():
+    certificate = data.fields("market at_least duals")
+    market, least = read_market(certificate["market"]), dict[int, Fraction]()
+    for each in certificate["at_least"].items():
         name, at_least = each.items(2)
         i = name.position(market.users)
         require(i not in least, each.place, f"{name.value!r} stands twice")
         least[i] = at_least.number()
-    _require_contradiction(sharing_with(market, "at_least", least), told["duals"])
+    program = programs.sharing(market)
+    program.rows |= programs.floors(market, "at_least", least)
+    _require_contradiction(program, certificate["duals"])
     said = " and ".join(f"{market.users[i]!r} {shown(at_least)}" for i, at_least in least.items())
     return Proved(f"no feasible allocation gives {said}", market)
 
 
 def _require_contradiction(program: Program, duals: Entry) -> None:
     """Refuse multipliers that do not prove 0, made the objective of every point, to be below 0."""
-    if replace(program, cost={}, offset=ZERO).bound(read_duals(duals)) >= 0:
+    if replace(program, cost={}, offset=ZERO).bound(programs.read_duals(duals)) >= 0:
         raise Rejected("the multipliers contradict nothing")
 
 

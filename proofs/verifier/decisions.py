@@ -1,58 +1,30 @@
 """Certificates of what a policy decides on a market, and of how far its choice among optima reaches."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import gcd, inf, lcm, prod
-from typing import Any
+from math import inf
 
-from .entitled import read_entitled
+from . import programs
 from .faces import best
-from .market import ONE, ZERO, Market, Table, dot, read_market, read_table, table_shown
-from .programs import (
-    PROGRAMS,
-    SENSES,
-    Row,
-    entitle,
-    point_of,
-    policy_shown,
-    read_duals,
-    read_point,
-    read_program,
-    rising,
-    shares_shown,
-    sharing,
-    sharing_with,
-    throughput,
-)
-from .reading import Budget, Entry, Rejected, Unreadable, brief, require, shown, summed
-from .standing import SAID, cap_kept, guarantee_kept
+from .market import Market, read_market, read_table, table_shown
+from .nash import equilibrium, partial
+from .programs import PROGRAMS, SENSES, Program
+from .reading import ONE, ZERO, Entry, Rejected, Table, Unreadable, brief, require, shown, summed
+from .standing import require_entitled
 from .statements import Decision, Range, read_allocation, require_bound, require_feasible
-from .trading import trades_due
-
-#: Parts that are roots are rounded down to a multiple of this.
-GRAIN = Fraction(1, 10**12)
-#: Users and types among which trades are looked for.
-MOST_PAIRS = 2 * 10**8
-#: Weights are powers; higher ones would make numbers of millions of digits.
-MOST_POWER = 64
-#: Squares of the bits of products of powers, together: more would take minutes.
-MOST_STEPS = 2**44
+from .trading import TRADING, trace
 
 
 # -- policies that are programs ----------------------------------------------------------------------------
 def optimality(data: Entry) -> Decision:
     """The allocation is an optimum of the policy's program: feasible, and duals have the same objective."""
-    told = data.fields("market policy allocation value duals", "variables")
-    market, shares = read_allocation(told)
-    policy = told["policy"].choice(PROGRAMS)
+    certificate = data.fields("market policy allocation value duals", "variables")
+    market, shares = read_allocation(certificate)
+    policy = certificate["policy"].choice(PROGRAMS)
     program = PROGRAMS[policy](market)
-    best = program.optimum(point_of(shares, told["variables"]), read_duals(told["duals"]))
-    if best != told["value"].number():
-        raise Rejected("the value is not the point's")
-    said = f"the allocation is optimal for {policy_shown(policy, market)}, objective {shown(best)}"
+    best = programs.certified(program, shares, certificate)
+    said = f"the allocation is optimal for {programs.policy_shown(policy, market)}, objective {shown(best)}"
     return Decision(said, market, shares, policy=policy, optima=program.keeping(best))
 
 
@@ -75,72 +47,89 @@ NORMALISERS: dict[str, Callable[[Market, int], Fraction]] = {
 }
 
 
+@dataclass
+class Filling:
+    """Water filling under way: each user's ratio to its ``fair`` throughput, and whose ratios are fixed."""
+
+    market: Market
+    shares: Table
+    program: Program
+    fair: list[Fraction]
+    ratios: list[Fraction]
+    fixed: set[int] = field(default_factory=set)
+
+    def fill(self, entry: Entry, rates: list[Fraction] | None) -> None:
+        """Raise ratios to the level of a round, as fast as the rates, and fix those that it holds down.
+
+        Without rates, ratios that are not fixed rise alike from 0.
+        """
+        certificate, users = entry.fields("level fixed duals"), range(len(self.ratios))
+        rising_by = rates or [ZERO if i in self.fixed else ONE for i in users]
+        level, duals = certificate["level"], programs.read_duals(certificate["duals"])
+        program = programs.rising(self.program, self.market, self.fair, self.ratios, rising_by)
+        program.optimum(programs.point_of(self.shares, entry.of({"least_ratio": level.value}, "")), duals)
+        # a dual that is not zero says that the user's row is tight at every optimum
+        tight = {key[1] for key, dual in duals.items() if key[0] == "least_ratio" and dual}
+        held_down = {i for i in tight if rising_by[i]} - self.fixed
+        new = {name.position(self.market.users) for name in certificate["fixed"].items()}
+        if not new or not new <= held_down or min(rising_by) < 0 or any(rising_by[i] for i in self.fixed):
+            raise Rejected("a round fixes nobody, somebody twice, or whom no dual holds down")
+        for i in users if rates else new:
+            self.ratios[i] += rising_by[i] * level.number()
+        self.fixed |= new
+
+
 def levels(data: Entry) -> Decision:
     """Water filling: in each round the least ratio is the largest possible, and duals show who is held down.
 
-    A dual that is not zero says that the user's row is tight at every optimum of the round. Ratios rise alike
-    from 0; or, where rates are told, as fast as these from what they were, and are then without weights.
+    Ratios rise alike from 0; or, where rates are told, as fast as these from what they were, and are then
+    without weights.
     """
-    told = data.fields("market allocation rounds", "normaliser owed rates")
-    market = read_whole(told["market"])
-    shares, owed, users = read_table(told["allocation"], market), market.entitled, range(len(market.users))
+    certificate = data.fields("market allocation rounds", "normaliser owed rates")
+    market, rounds = read_market(certificate["market"], whole=True), certificate["rounds"].items()
+    shares, users = read_table(certificate["allocation"], market), len(market.users)
     require_feasible(market, shares)  # as the rows of every round do
-    program, notes = sharing(market), [AT_STATED] * bool(market.bounds)
-    require((owed is None) == (told["owed"].value is None), "owed", "it is what entitlements make of groups")
-    if owed:
-        require_entitled(market, shares)
-        notes.append(entitle(program, market, owed, told["owed"]))
-    rated = told["rates"].value is not None
-    by = told["normaliser"]
-    named = "own-partition" if by.value is None else by.choice(NORMALISERS)
-    counted = replace(market, weight=[ONE] * len(users)) if rated else market
-    fair = [NORMALISERS[named](counted, i) for i in users]
-    rounds, had, fixed = told["rounds"].items(), [ZERO] * len(users), set[int]()
-    rates = [row.numbers(len(users)) for row in told["rates"].items(len(rounds))] if rated else []
+    rated = certificate["rates"].value is not None
+    rates = [row.numbers(users) for row in certificate["rates"].items(len(rounds))] if rated else []
+    program, notes = _fillable(certificate["owed"], market, shares)
     notes += [f"the rates are, in each round, {table_shown(rates)}"] if rates else []
-    for at, this in enumerate(entry.fields("level fixed duals") for entry in rounds):
-        level, duals = this["level"].number(), read_duals(this["duals"])
-        rate = rates[at] if rated else [ZERO if i in fixed else ONE for i in users]
-        x = point_of(shares, this.of({"least_ratio": this["level"].value}, ""))
-        rising(program, market, fair, had, rate).optimum(x, duals)
-        new = {name.position(market.users) for name in this["fixed"].items()}
-        held_down = {key[1] for key, y in duals.items() if key[0] == "least_ratio" and y and rate[key[1]]}
-        if not new or not new <= held_down - fixed or min(rate) < 0 or any(rate[i] for i in fixed):
-            raise Rejected("a round fixes nobody, somebody twice, or whom no dual holds down")
-        rises = enumerate(zip(had, rate, strict=True))
-        had = [a + b * level if rated or i in new else a for i, (a, b) in rises]
-        fixed |= new
-    if len(fixed) < len(users):
+    normaliser = "own-partition"
+    if certificate["normaliser"].value is not None:
+        normaliser = certificate["normaliser"].choice(NORMALISERS)
+    counted = replace(market, weight=[ONE] * users) if rates else market
+    fair = [NORMALISERS[normaliser](counted, i) for i in range(users)]
+    filling = Filling(market, shares, program, fair, [ZERO] * users)
+    for at, entry in enumerate(rounds):
+        filling.fill(entry, rates[at] if rates else None)
+    if len(filling.fixed) < users:
         raise Rejected("somebody is never fixed")
+    reached = {i: ratio * own for i, (ratio, own) in enumerate(zip(filling.ratios, fair, strict=True))}
+    program.rows |= programs.floors(market, "levels", reached)
+    said, name = _filling_named(normaliser, rated=bool(rates), entitled=market.entitled is not None)
+    stated = [certificate[key].value for key in ("rates", "owed")] if rates or market.entitled else ""
+    note, stated = "; ".join(notes), repr(stated) if stated else ""
+    return Decision(said, market, shares, note, policy=name, optima=program, stated=stated)
+
+
+def _fillable(entry: Entry, market: Market, shares: Table) -> tuple[Program, list[str]]:
+    """Return the program of what may be filled, within entitlements, and notes on how it is meant."""
+    program, notes = programs.sharing(market), [AT_STATED] * bool(market.bounds)
+    stated = (market.entitled is None) == (entry.value is None)
+    require(stated, "owed", "it is what entitlements make of groups")
+    if market.entitled:
+        require_entitled(market, shares)
+        notes.append(programs.entitle(program, market, market.entitled, entry))
+    return program, notes
+
+
+def _filling_named(normaliser: str, *, rated: bool, entitled: bool) -> tuple[str, str]:
+    """Return what is said of a water filling, and the policy's name."""
+    own = normaliser == "own-partition"
     name = "hierarchical-water-filling at rates that are told" if rated else "water-filling"
-    name += (" with entitlements" if owed else "") + ("" if named == "own-partition" else f", {named}")
-    said = f"ratios to {'own partitions' if named == 'own-partition' else f'{named} throughputs'} "
+    name += (" with entitlements" if entitled else "") + ("" if own else f", {normaliser}")
+    said = f"ratios to {'own partitions' if own else f'{normaliser} throughputs'} "
     said += "rise as far as they can" if rated else "are lexicographically max-min"
-    for i in users:
-        program.rows["levels", i] = Row(throughput(market, i), had[i] * fair[i], inf)
-    only_here = repr([told[key].value for key in ("rates", "owed")]) if rated or owed else ""
-    said += f", as {name} makes them"
-    return Decision(said, market, shares, "; ".join(notes), policy=name, optima=program, told=only_here)
-
-
-def read_whole(entry: Entry) -> Market:
-    """Return a market with its entitlements, and with the bounds of speedups that are not known."""
-    market, place = read_market(entry, whole=True), f"{entry.place}, entitlements"
-    owed = read_entitled(entry.of(entry.value.get("entitlements"), place), market.users, market.types)
-    return replace(market, entitled=owed)
-
-
-def require_entitled(market: Market, shares: Table) -> None:
-    """Reject shares that break a cap or a guarantee of GPUs; users ask for demands, whatever they hold."""
-    if market.entitled is None:
-        return
-    numbers = [[ZERO if most == inf else most for most in row] for row in market.entitled.guarantee]
-    none = [[ZERO for _ in row] for row in shares]
-    owed = replace(market.entitled, guarantee=numbers, held=none, fixed=none, pending=[])
-    market = replace(market, entitled=owed)  # a guarantee without bound is no number
-    for says, keeps in (("caps", cap_kept), ("guarantees", guarantee_kept)):
-        if SAID[says](market, owed) and not keeps(market, shares):
-            raise Rejected(f"the allocation breaks {says}")
+    return f"{said}, as {name} makes them", name
 
 
 #: What is proved from the market besides, and what a program of somebody else leaves open.
@@ -158,7 +147,7 @@ def on_both(before: Decision, after: Decision) -> tuple[str, str]:
     if before.embedded:
         by = f"by the two embedded programs, which the author of {before.named} wrote, "
         return by, f"{NOT_DECIDED}; {both}"
-    if before.told:
+    if before.stated:
         return "by what each of the two decisions tells, ", f"{AS_TOLD}; {both}"
     return "", AT_STATED if before.subject.bounds else ""
 
@@ -168,144 +157,25 @@ def embedded(data: Entry) -> Decision:
 
     Whether the program is the policy's is not decided: the verifier cannot make it from the market.
     """
-    told = data.fields("program point value bound gap duals market policy shares")
-    market, program = read_whole(told["market"]), read_program(told["program"])
-    x = read_point(told["point"], program)
-    best = program.sign * program.optimum(x, read_duals(told["duals"]))
-    require_bound(best, best, told)
-    places = [row.items(len(market.types)) for row in told["shares"].items(len(market.users))]
+    certificate = data.fields("program point value bound gap duals market policy shares")
+    market = read_market(certificate["market"], whole=True)
+    program = programs.read_program(certificate["program"])
+    x = programs.read_point(certificate["point"], program)
+    best = program.sign * program.optimum(x, programs.read_duals(certificate["duals"]))
+    require_bound(best, best, certificate)
+    places = [row.items(len(market.types)) for row in certificate["shares"].items(len(market.users))]
     for key in (("x", each.integer()) for row in places for each in row):
         if key not in x:
             raise Rejected(f"the program has no variable {key[1]}")
     shares = [[x["x", each.value] for each in row] for row in places]
     require_feasible(market, shares)
     require_entitled(market, shares)
-    policy = told["policy"].name()
+    policy = certificate["policy"].name()
     if policy in (*PROGRAMS, *TRADING, *OF_MARKETS):
         raise Rejected(f"decisions of {policy} are proved from the market, not by a program that is given")
     said = f"the embedded program, which the author of {policy!r} wrote, has this optimum"
     said += f": objective {shown(best)}"
     return Decision(said, market, shares, f"{NOT_DECIDED}; {program}", policy=policy, embedded=str(program))
-
-
-# -- policies that are markets -----------------------------------------------------------------------------
-def equilibrium(data: Entry) -> Decision:
-    """Nash welfare: an equilibrium, see `_bundles`."""
-    told = data.fields("market allocation prices", "demand_duals")
-    market = read_market(told["market"])
-    shares = _bundles(told, market, read_demand_duals(told["demand_duals"], market))
-    optima = sharing_with(market, "utilities", dict(enumerate(market.worths(shares))))
-    said = "the allocation maximises Nash welfare"
-    return Decision(said, market, shares, policy="nash-welfare", optima=optima)
-
-
-def read_demand_duals(entry: Entry, market: Market) -> list[Fraction]:
-    """Return what each user pays for a right to one more GPU: nothing where it demands no limited number."""
-    demand_duals = [ZERO] * len(market.users) if entry.value is None else entry.numbers(len(market.users))
-    if min(demand_duals) < 0 or any(
-        demand_dual and most == inf for demand_dual, most in zip(demand_duals, market.demand, strict=True)
-    ):
-        raise Rejected("a demand dual is negative, or one of who has no demand")
-    return demand_duals
-
-
-def _bundles(told: Entry, market: Market, demand_duals: list[Fraction] | None = None) -> Table:
-    """Return an allocation; reject it unless everybody holds its best buys, its weight being its budget.
-
-    This is Eisenberg-Gale: what a user's weight is worth at the margin, weight * speedup / throughput, is the
-    price and demand dual of what it holds and no more than of the rest. What is left over costs nothing,
-    and who has a demand dual holds all that it demands.
-    """
-    shares, prices = read_table(told["allocation"], market), told["prices"].numbers(len(market.types))
-    require_feasible(market, shares)
-    if min(prices) < 0 or dot(prices, market.left_over(shares)):
-        raise Rejected("a price is negative, or one of what is left over")
-    for i, bundle in enumerate(shares):
-        own, name = dot(market.speedup[i], bundle), f"{market.users[i]!r}"
-        if not own or summed(bundle) > market.demand[i]:
-            raise Rejected(f"{name} gets nothing, or more than it demands")
-        demand_dual = demand_duals[i] if demand_duals else ZERO
-        if demand_dual and summed(bundle) < market.demand[i]:
-            raise Rejected(f"{name} has a demand dual, and gets less than it demands")
-        for speed, share, price in zip(market.speedup[i], bundle, prices, strict=True):
-            worth, cost = market.weight[i] * speed, own * (price + demand_dual)
-            if worth > cost or (share and worth < cost):
-                raise Rejected(f"{name} has better buys")
-            if share and not speed:
-                raise Rejected(f"{name} holds a type that it cannot run on")
-    return shares
-
-
-def partial(data: Entry) -> Decision:
-    """Cole, Gkatzelis and Goel: each keeps the part of its bundle that its presence costs the others."""
-    told = data.fields("market allocation kept together apart")
-    market, shares = read_allocation(told)
-    part, power = told["kept"].numbers(len(shares)), powers_of(market.weight)
-    whole = _bundles(told["together"].fields("allocation prices"), market)
-    before = market.worths(whole)
-    for i, apart in enumerate(told["apart"].items(len(shares))):
-        # a user alone costs nobody anything
-        without = market.without(i)
-        rest = _bundles(apart.fields("allocation prices"), without) if without.users else []
-        others = zip(before[:i] + before[i + 1 :], without.worths(rest), strict=True)
-        ratio = product([now / then for now, then in others], power[:i] + power[i + 1 :], data.budget)
-        if not (part[i] > 0 and part[i] ** power[i] <= ratio < (part[i] + GRAIN) ** power[i]):
-            raise Rejected("a user keeps another part")
-        if shares[i] != [part[i] * share for share in whole[i]]:
-            raise Rejected(f"{market.users[i]!r} holds another part")
-    said = "the allocation is one that partial-allocation may leave, up to 1/10**12 of each bundle"
-    return Decision(said, market, shares, policy="partial-allocation")
-
-
-def powers_of(weights: list[Fraction]) -> list[int]:
-    """Return the smallest integers in proportion to the weights."""
-    unit = Fraction(gcd(*(w.numerator for w in weights)), lcm(*(w.denominator for w in weights)))
-    powers = [int(weight / unit) for weight in weights]
-    if max(powers) > MOST_POWER:
-        raise Rejected(f"the weights make powers that are too high; the limit is {MOST_POWER}")
-    return powers
-
-
-def product(of: list[Fraction], powers: list[int], budget: Budget) -> Fraction:
-    """Return a product of powers."""
-    bits = sum(max(x.numerator, x.denominator).bit_length() * p for x, p in zip(of, powers, strict=True))
-    budget.spend(bits**2, MOST_STEPS, "a product of powers", "steps")
-    return prod((x**p for x, p in zip(of, powers, strict=True)), start=ONE)
-
-
-# -- policies that are procedures --------------------------------------------------------------------------
-TRADING = ("equal-split", "second-price-trading")
-TRADE = "buyer seller fast slow price fast_amount slow_amount"
-
-
-def trace(data: Entry) -> Decision:
-    """Second-price trading: all trades that are due, and no others. Without trades: the equal split."""
-    told = data.fields("market allocation", "trades")
-    market, shares = read_allocation(told)
-    held, traded = market.equal_split(), told["trades"].value is not None
-    if traded:
-        pairs = (len(market.users) * len(market.types)) ** 2
-        data.budget.spend(pairs, MOST_PAIRS, "trades", "pairs of users and of types")
-        _replay(told["trades"].items(), trades_due(market, held))
-    if shares != held:
-        raise Rejected("the trades that are told lead elsewhere")
-    policy = TRADING[traded]
-    return Decision(f"the allocation is that of {policy}", market, held, policy=policy, ties=False)
-
-
-def _replay(told: list[Entry], due: Iterator[list[Any]]) -> None:
-    """Refuse trades that are not those that are due; `trades_due` carries each of them out."""
-    at = 0
-    for trade in due:
-        if at == len(told):
-            raise Rejected(f"a trade that is due is missing: {' '.join(map(str, trade[:2]))}")
-        entry = told[at].fields(TRADE)
-        *words, price, fast, slow = (entry[key] for key in TRADE.split())
-        if [*(each.value for each in words), price.number(), fast.number(), slow.number()] != trade:
-            raise Rejected(f"trade {at} is not the one that is due")
-        at += 1
-    if at < len(told):
-        raise Rejected("a trade is told that is not due")
 
 
 # -- ranges over optima ------------------------------------------------------------------------------------
@@ -314,21 +184,19 @@ EXTREME = "of sense weights allocation value duals"
 
 def extreme(data: Entry) -> Decision:
     """Over all optima of a decision, a sum of weights times shares goes to the value, and no further."""
-    told = data.fields(EXTREME, "variables")
-    if rule_of(told["of"])[0] is extreme:  # before any of them is decided
+    certificate = data.fields(EXTREME, "variables")
+    if rule_of(certificate["of"])[0] is extreme:  # before any of them is decided
         raise Rejected("a range leaves no choice over which a range is certified")
-    found, sense = decided(told["of"]), told["sense"].choice(SENSES)
+    found, sense = decided(certificate["of"]), certificate["sense"].choice(SENSES)
     if found.optima is None:
         raise Rejected(f"{found.named} leaves no choice over which a range is certified")
     market, program = found.subject, found.optima
     sign, most = (1, "maximum") if sense == "maximize" else (-1, "minimum")
-    weights, shares = (read_table(told[key], market) for key in ("weights", "allocation"))
+    weights, shares = (read_table(certificate[key], market) for key in ("weights", "allocation"))
     for i, row in enumerate(weights):
         program.cost |= {("share", i, j): sign * weight for j, weight in enumerate(row)}
-    value = sign * program.optimum(point_of(shares, told["variables"]), read_duals(told["duals"]))
-    if value != told["value"].number():
-        raise Rejected("the value is not the point's")
-    said = f"over all optima of {found.named}, the {most} of {shares_shown(weights, market)}"
+    value = programs.certified(program, shares, certificate, sign)
+    said = f"over all optima of {found.named}, the {most} of {programs.shares_shown(weights, market)}"
     said += f" is {shown(value)}"
     reach = Range(sense, weights, value)
     return replace(found, statement=said, allocation=None, optima=program, range=reach)
@@ -381,5 +249,5 @@ def asked_of(entry: Entry) -> tuple[Market, object, Table]:
     if rule is extreme:
         body = body.fields(EXTREME, "variables")
         sense, weights, (_, body) = body["sense"].value, body["weights"], rule_of(body["of"])
-    market = read_whole(body.by_name().get("market", body.of(None, "market")))
+    market = read_market(body.by_name().get("market", body.of(None, "market")), whole=True)
     return market, sense, read_table(weights, market) if weights else []

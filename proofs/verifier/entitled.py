@@ -3,16 +3,13 @@
 Nodes are the users, in the market's order, then the groups. Columns are the types, then further goods.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, lcm
 from typing import Any, NamedTuple
 
-from .market import ZERO, Market, Table, exactly, row_exactly
-from .reading import Entry, Number, distinct, require, summed, within
+from .reading import ZERO, Entry, Number, Table, distinct, exactly, require, row_exactly, summed, within
 
 #: The most groups in each other, gangs, GPUs of a gang, unions of sets of types of a user, and such users.
 DEEPEST, MOST_GANGS, MOST_GPUS, MOST_UNIONS, MOST_USERS_OF_UNIONS = 50, 2 * 10**6, 10**6, 4096, 128
@@ -72,6 +69,24 @@ class Entitled:
         elsewhere = (at for flavor, at in flavors.items() if flavor not in types)
         return flavors[kind] if kind in flavors else next(elsewhere, None)
 
+    def usage_known(self, types: int) -> bool:
+        """Return whether it is said of anybody how many GPUs it holds or asks for."""
+        return any(gang.gpus for gang in self.pending) or any(any(row[:types]) for row in self.held)
+
+    def asks(self, speedup: Table, demand: list[Number]) -> list[Asked]:
+        """Return what each user asks for: what it holds, of that type, and what waits; else its demand."""
+        types = len(speedup[0])
+        if not self.usage_known(types):
+            runs = (frozenset(j for j, speed in enumerate(row) if speed) for row in speedup)
+            return [{types: most} for types, most in zip(runs, demand, strict=True)]
+        held = (enumerate(row[:types]) for row in self.held)
+        asked: list[Asked] = [{frozenset([j]): x for j, x in row if x} for row in held]
+        for gang in self.pending:
+            asked[gang.user][gang.types] = asked[gang.user].get(gang.types, ZERO) + gang.gpus
+        unions = sum(len(_unions(part)) for each in asked if len(each) > 1 for part in apart(each))
+        within(unions, MOST_USERS_OF_UNIONS * MOST_UNIONS, "entitlements", "sets of types of all users")
+        return asked
+
     def __str__(self) -> str:
         """Say of how many there are entitlements."""
         return f"entitlements of {len(self.nodes)} users and groups, {len(self.pending)} gangs wait"
@@ -86,36 +101,37 @@ class Entitled:
         return [self.nodes, self.over, self.goods, *columns, *ends, *tables, gangs]
 
 
-def read_entitled(told: Entry, users: list[str], types: list[str]) -> Entitled | None:
+def read_entitled(entry: Entry, users: list[str], types: list[str]) -> Entitled | None:
     """Return the entitlements of a market; None where it says nothing of any."""
-    if told.value is None:
+    if entry.value is None:
         return None
-    at = told.fields("groups in goods stock guarantee cap borrow_weight tier held fixed pending")
-    nodes = distinct([*users, *(each.name() for each in at["groups"].items())], at["groups"].place)
+    fields = entry.fields("groups in goods stock guarantee cap borrow_weight tier held fixed pending")
+    nodes = distinct([*users, *(each.name() for each in fields["groups"].items())], fields["groups"].place)
     place = {name: node for node, name in enumerate(nodes)}
-    over = [None if each.value is None else each.position(place) for each in at["in"].items(len(nodes))]
-    require(all(each is None or each >= len(users) for each in over), at["in"].place, "a user is no group")
-    each_good = [each.fields("resource flavor") for each in at["goods"].items()]
+    over = [None if each.value is None else each.position(place) for each in fields["in"].items(len(nodes))]
+    groups = all(each is None or each >= len(users) for each in over)
+    require(groups, fields["in"].place, "a user is no group")
+    each_good = [each.fields("resource flavor") for each in fields["goods"].items()]
     goods = [(good["resource"].name(), good["flavor"].name()) for good in each_good]
-    require(len(set(goods)) == len(goods), at["goods"].place, "a good stands twice")
+    require(len(set(goods)) == len(goods), fields["goods"].place, "a good stands twice")
     width = len(types) + len(goods)
     guarantee, cap = (
-        [[_end(each) for each in row.items(width)] for row in at[key].items(len(nodes))]
+        [[_end(each) for each in row.items(width)] for row in fields[key].items(len(nodes))]
         for key in ("guarantee", "cap")
     )
     held, fixed = (
-        [[each.amount() for each in row.items(width)] for row in at[key].items(len(users))]
+        [[each.amount() for each in row.items(width)] for row in fields[key].items(len(users))]
         for key in ("held", "fixed")
     )
-    gangs = at["pending"].items()
-    within(len(gangs), MOST_GANGS, at["pending"].place, "gangs")
-    owed = Entitled(
+    gangs = fields["pending"].items()
+    within(len(gangs), MOST_GANGS, fields["pending"].place, "gangs")
+    entitled = Entitled(
         nodes=nodes,
         over=over,
         goods=goods,
-        stock=[each.amount() for each in at["stock"].items(len(goods))],
-        weight=[each.amount() for each in at["borrow_weight"].items(len(nodes))],
-        tier=[each.integer(-(2**62)) for each in at["tier"].items(len(nodes))],
+        stock=[each.amount() for each in fields["stock"].items(len(goods))],
+        weight=[each.amount() for each in fields["borrow_weight"].items(len(nodes))],
+        tier=[each.integer(-(2**62)) for each in fields["tier"].items(len(nodes))],
         pending=[_read_gang(each, users, types) for each in gangs],
         guarantee=guarantee,
         cap=cap,
@@ -123,12 +139,12 @@ def read_entitled(told: Entry, users: list[str], types: list[str]) -> Entitled |
         fixed=fixed,
     )
     for node in range(len(nodes)):
-        for depth, _ in enumerate(owed.path(node)):
-            require(depth <= DEEPEST, at["in"].place, "groups in a circle, or too deep")
-    pairs = zip(owed.fixed, owed.held, strict=True)
+        for depth, _ in enumerate(entitled.path(node)):
+            require(depth <= DEEPEST, fields["in"].place, "groups in a circle, or too deep")
+    pairs = zip(entitled.fixed, entitled.held, strict=True)
     held_too = all(f <= h for row, all_ in pairs for f, h in zip(row, all_, strict=True))
-    require(held_too, at["fixed"].place, "too much")
-    return owed
+    require(held_too, fields["fixed"].place, "too much")
+    return entitled
 
 
 def _end(entry: Entry) -> Number:
@@ -136,13 +152,13 @@ def _end(entry: Entry) -> Number:
 
 
 def _read_gang(entry: Entry, users: list[str], types: list[str]) -> Gang:
-    told = entry.fields("user gpus types", "other")
-    allowed = frozenset(each.position(types) for each in told["types"].items())
-    require(allowed, told["types"].place, "no types")
-    gpus = told["gpus"].integer()
-    within(gpus, MOST_GPUS, told["gpus"].place, "GPUs of a gang")
-    other = {k: each.amount() for k, each in told["other"].by_name().items()}
-    return Gang(told["user"].position(users), gpus, allowed, other)
+    fields = entry.fields("user gpus types", "other")
+    allowed = frozenset(each.position(types) for each in fields["types"].items())
+    require(allowed, fields["types"].place, "no types")
+    gpus = fields["gpus"].integer()
+    within(gpus, MOST_GPUS, fields["gpus"].place, "GPUs of a gang")
+    other = {k: each.amount() for k, each in fields["other"].by_name().items()}
+    return Gang(fields["user"].position(users), gpus, allowed, other)
 
 
 # -- what users could use ----------------------------------------------------------------------------------
@@ -202,25 +218,6 @@ def _whole(value: Number) -> Number:
 def served(asked: Asked, room: list[Fraction]) -> Fraction:
     """Return how much of what a user asks for runs on so many GPUs of each type."""
     return summed(Fraction(min(cuts(part, room).values())) for part in apart(asked))
-
-
-def asks(market: Market, owed: Entitled) -> list[Asked]:
-    """Return what each user asks for: what it holds, of that type, and what waits; else its demand."""
-    k = len(market.types)
-    if not told(market, owed):
-        runs = (frozenset(j for j, speed in enumerate(row) if speed) for row in market.speedup)
-        return [{types: most} for types, most in zip(runs, market.demand, strict=True)]
-    asked: list[Asked] = [{frozenset([j]): x for j, x in enumerate(row[:k]) if x} for row in owed.held]
-    for gang in owed.pending:
-        asked[gang.user][gang.types] = asked[gang.user].get(gang.types, ZERO) + gang.gpus
-    unions = sum(len(_unions(part)) for each in asked if len(each) > 1 for part in apart(each))
-    within(unions, MOST_USERS_OF_UNIONS * MOST_UNIONS, "entitlements", "sets of types of all users")
-    return asked
-
-
-def told(market: Market, owed: Entitled) -> bool:
-    """Return whether it is said of anybody how many GPUs it holds or asks for."""
-    return any(gang.gpus for gang in owed.pending) or any(any(row[: len(market.types)]) for row in owed.held)
 
 
 def uses(asked: Asked, speeds: list[Fraction], bundle: list[Fraction]) -> list[Fraction]:

@@ -5,14 +5,12 @@ So where a circle would improve whoever holds all of its pairs (user, type), an 
 one of these pairs.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf, prod
 
-from .market import Market, Table
+from .market import Market
 from .programs import Program, oef_cooperative, point_of, read_duals
-from .reading import Entry, Rejected, require, shown, within
+from .reading import Entry, Rejected, Table, require, shown, within
 from .statements import Decision, read_allocation, require_bound
 
 Pairs = frozenset[tuple[int, int]]
@@ -24,8 +22,8 @@ def efficient(data: Entry) -> Decision:
     It gives everybody what its equal share is worth, too: all that somebody can use is given out, and who
     envies nobody values its own bundle at least like the mean of all, by weight.
     """
-    told = data.fields("market allocation weights value bound gap nodes")
-    market, shares = read_allocation(told)
+    certificate = data.fields("market allocation weights value bound gap nodes")
+    market, shares = read_allocation(certificate)
     if min(market.demand) < inf:
         raise Rejected("with demands, other trades improve than those of the tree")
     program = oef_cooperative(market)
@@ -33,15 +31,15 @@ def efficient(data: Entry) -> Decision:
         if max(kind) > 0:  # an efficient allocation leaves none of it
             program.rows["capacity", j] = program.rows["capacity", j]._replace(low=market.capacity[j])
     value = program.value(point_of(shares, Entry(None)))
-    _require_efficient(market, shares, told["weights"])
-    require_bound(value, told["bound"].number(), told)
-    if value > told["bound"].number():
+    _require_efficient(market, shares, certificate["weights"])
+    require_bound(value, certificate["bound"].number(), certificate)
+    if value > certificate["bound"].number():
         raise Rejected("the bound is below the value")
-    _require_bounded(market, program, told)
+    _require_bounded(market, program, certificate)
     said = "the allocation is envy-free, gives everybody its equal share's worth and is Pareto-efficient, "
     said += f"with the total {shown(value)}; none with these three properties has more"
-    if told["gap"].number():
-        said += f" than {shown(told['bound'].number())}"
+    if certificate["gap"].number():
+        said += f" than {shown(certificate['bound'].number())}"
     return Decision(said, market, shares, policy="oef-efficient")
 
 
@@ -53,9 +51,9 @@ def best(data: Entry) -> Decision:
     return found
 
 
-def _require_efficient(market: Market, shares: Table, told: Entry) -> None:
+def _require_efficient(market: Market, shares: Table, entry: Entry) -> None:
     """Reject shares that do not maximise the sum of throughputs with these positive weights."""
-    weights = told.numbers(len(shares))
+    weights = entry.numbers(len(shares))
     if min(weights) <= 0:
         raise Rejected("a weight is not positive")
     for j, column in enumerate(zip(*market.speedup, strict=True)):
@@ -64,9 +62,9 @@ def _require_efficient(market: Market, shares: Table, told: Entry) -> None:
             raise Rejected("the weights do not show that the allocation is Pareto-efficient")
 
 
-def _require_bounded(market: Market, program: Program, told: Entry) -> None:
+def _require_bounded(market: Market, program: Program, certificate: Entry) -> None:
     """Follow the tree from the program that goes without nothing; multipliers must bound each end."""
-    limit, entries = told["bound"].number(), told["nodes"].items()
+    limit, entries = certificate["bound"].number(), certificate["nodes"].items()
     nodes: dict[Pairs, Entry] = {}
     for each in entries:
         node = each.fields("without", "circle duals")
@@ -97,8 +95,8 @@ def _require_bounded(market: Market, program: Program, told: Entry) -> None:
         waiting += [without | {pair} for pair in circle]
 
 
-def _pairs(told: Entry, market: Market) -> list[tuple[int, int]]:
-    found = [(each.items(2)[0].integer(), each.items(2)[1].integer()) for each in told.items()]
+def _pairs(entry: Entry, market: Market) -> list[tuple[int, int]]:
+    found = [(each.items(2)[0].integer(), each.items(2)[1].integer()) for each in entry.items()]
     inside = all(i < len(market.users) and j < len(market.types) for i, j in found)
-    require(inside, told.place, "there is no such user or type")
+    require(inside, entry.place, "there is no such user or type")
     return found

@@ -8,8 +8,6 @@ line only. "REJECTED: ..." says what is wrong. Exit status: 0 all accepted, 1 so
 The tolerance says by how much numbers of runs and schedules in floats may be off, relative to their size.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterator

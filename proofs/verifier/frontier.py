@@ -11,10 +11,10 @@ from itertools import pairwise
 from math import inf
 
 from . import programs
-from .decisions import powers_of, product
-from .market import MOST_SHOWN, ONE, ZERO, Market, digest_of, dot, read_market, read_table, row_shown
+from .market import MOST_SHOWN, Market, digest_of, dot, read_market, read_table, row_shown
+from .nash import powers_of, product
 from .programs import Key, Program, Row, throughput
-from .reading import Entry, Rejected, shown, summed
+from .reading import ONE, ZERO, Entry, Rejected, shown, summed
 from .statements import Proved
 
 Rows = dict[Key, Row]
@@ -30,7 +30,7 @@ def _envy(market: Market, fair: list[Fraction], epsilon: Fraction) -> Rows:
 
 def _sharing(market: Market, fair: list[Fraction], epsilon: Fraction) -> Rows:
     least = {i: (1 - epsilon) * each for i, each in enumerate(fair)}
-    return programs.sharing_with(market, "sharing_incentive", least).rows
+    return programs.floors(market, "sharing_incentive", least)
 
 
 def _equality(market: Market, fair: list[Fraction], epsilon: Fraction) -> Rows:
@@ -71,11 +71,11 @@ class Tradeoff:
         """Return the product of users' numbers, to powers in proportion to their weights."""
         return product(of, powers_of(self.market.weight), self.market.budget)
 
-    def point(self, told: Entry, efficient: tuple[list[Fraction], Fraction] | None) -> list[Fraction]:
+    def point(self, entry: Entry, efficient: tuple[list[Fraction], Fraction] | None) -> list[Fraction]:
         """Return an epsilon, and a value that an allocation reaches there."""
-        epsilon, value = told["epsilon"].amount(), told["value"].number()
-        shares = read_table(told["allocation"], self.market)
-        reached = self.program(epsilon).value(programs.point_of(shares, told["variables"])) == value
+        epsilon, value = entry["epsilon"].amount(), entry["value"].number()
+        shares = read_table(entry["allocation"], self.market)
+        reached = self.program(epsilon).value(programs.point_of(shares, entry["variables"])) == value
         own = self.market.worths(shares)
         if self.goal == NASH:  # rounded down
             gains = [gain / share for gain, share in zip(own, self.fair, strict=True)]
@@ -84,41 +84,41 @@ class Tradeoff:
             raise Rejected("a point does not reach its value, or is not efficient")
         return [epsilon, value]
 
-    def line(self, told: Entry) -> tuple[Fraction, Fraction]:
+    def line(self, entry: Entry) -> tuple[Fraction, Fraction]:
         """Return constant and slope of a line that nothing is above."""
-        constant, slope = told["constant"].number(), told["slope"].number()
+        constant, slope = entry["constant"].number(), entry["slope"].number()
         for epsilon in (ZERO, ONE):
             program = self.program(epsilon)
             if self.goal == NASH:  # a geometric mean is at most the mean, after factors that do not lower it
-                factors = told["factors"].numbers(len(self.fair))
+                factors = entry["factors"].numbers(len(self.fair))
                 if min(factors) <= 0 or self.product(factors) < 1:
                     raise Rejected("factors are not positive, or their product is below 1")
                 for i, weight in enumerate(self.market.weight):
                     rate = weight / self.market.weights * factors[i] / self.fair[i]
                     program.cost |= throughput(self.market, i, factor=rate)
-            if program.bound(programs.read_duals(told["duals"])) != constant + slope * epsilon:
+            if program.bound(programs.read_duals(entry["duals"])) != constant + slope * epsilon:
                 raise Rejected("the duals do not prove a line")
         return constant, slope
 
 
 def frontier(data: Entry) -> Proved:
     """The largest goal where a property fails by epsilon at most is on lines between points, up to a gap."""
-    told = data.fields("market goal property points lines gap", "weights prices demand_duals")
-    goal, name = told["goal"].choice(GOALS), told["property"].choice(RELAXED)
-    market, entries = read_market(told["market"]), told["points"].items()
+    certificate = data.fields("market goal property points lines gap", "weights prices demand_duals")
+    goal, name = certificate["goal"].choice(GOALS), certificate["property"].choice(RELAXED)
+    market, entries = read_market(certificate["market"]), certificate["points"].items()
     fair = [market.equal_share(i) for i in range(len(market.users))]
-    this = Tradeoff(market, fair, goal, name)
-    proved = told["weights"].value is not None or name == EFFICIENT
-    efficient = programs.priced(told, market) if proved else None
+    tradeoff = Tradeoff(market, fair, goal, name)
+    proved = certificate["weights"].value is not None or name == EFFICIENT
+    efficient = programs.priced(certificate, market) if proved else None
     entries = [each.fields("epsilon value allocation", "variables") for each in entries]
-    points = [this.point(each, efficient) for each in entries]
-    above = [each.fields("constant slope duals", "factors") for each in told["lines"].items(len(points))]
-    lines = [this.line(each) for each in above]
+    points = [tradeoff.point(each, efficient) for each in entries]
+    above = certificate["lines"].items(len(points))
+    lines = [tradeoff.line(each.fields("constant slope duals", "factors")) for each in above]
     if not points or any(left[0] >= right[0] for left, right in pairwise(points)) or lines[-1][1] > 0:
         raise Rejected("there are no points, they are out of order, or the last line rises")
     spans = [[left, right] for left, right in pairwise(points)] + [points[-1:]]
     gap = max(c + s * e - value for (c, s), span in zip(lines, spans, strict=True) for e, value in span)
-    if (points[0][0] and not proved) or gap != told["gap"].number():
+    if (points[0][0] and not proved) or gap != certificate["gap"].number():
         raise Rejected("the first point is not at epsilon 0, or the gap is another")
     where = ", ".join(map(row_shown, points)) if len(points) <= MOST_SHOWN else f"points {digest_of(points)}"
     said = f"the largest {goal}{' of Pareto-efficient allocations' if proved else ''} where {name} fails by"

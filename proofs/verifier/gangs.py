@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 
-from .market import ZERO, exactly
 from .programs import MOST_STEPS, at_most
-from .reading import Entry, Number, Rejected, digest, shown, summed, within
+from .reading import ZERO, Entry, Number, Rejected, digest, exactly, shown, summed, within
 from .statements import Proved, require_bound
 
 Kind = tuple[int, int]  #: a size of gangs, and a type by position
@@ -27,16 +26,16 @@ class Round:
     least: int
     spent: Fraction = ZERO
 
-    def bound(self, told: Entry, limits: Limits) -> tuple[Fraction, dict[Kind, Fraction]]:
+    def bound(self, entry: Entry, limits: Limits) -> tuple[Fraction, dict[Kind, Fraction]]:
         """Return a bound on the cost within limits, and what a gang of each kind pays in it.
 
         That is a toll, and for each GPU a price less a reward. An assignment costs no less than its jobs with
         that, less all GPUs' prices, plus the reward of the least, less the most that tolls can add up to.
         """
-        told.budget.spend(1 + sum(len(row) for _, row in self.jobs), MOST_STEPS, "cases", "types of jobs")
-        prices = [each.amount() for each in told["prices"].items(len(self.capacity))]
-        reward, tolls = told["reward"].amount(), dict[Kind, Fraction]()
-        for gang, i, toll in (each.items(3) for each in told["tolls"].or_none()):
+        entry.budget.spend(1 + sum(len(row) for _, row in self.jobs), MOST_STEPS, "cases", "types of jobs")
+        prices = [each.amount() for each in entry["prices"].items(len(self.capacity))]
+        reward, tolls = entry["reward"].amount(), dict[Kind, Fraction]()
+        for gang, i, toll in (each.items(3) for each in entry["tolls"].or_none()):
             tolls[gang.integer(), i.integer()] = toll.number()
         pays = {(size, j): ZERO for size, row in self.jobs for j, _ in row}
         for size, j in [kind for kind in pays if kind[1] != WAITS]:
@@ -63,30 +62,30 @@ def gangs(data: Entry) -> Proved:
     In one of less cost no type is dearer for its job, at the prices of ``root``, than the bound leaves room
     for. What is left is split into ``cases``. Where costs are multiples of a ``grain``, so are their sums.
     """
-    told = data.fields("gangs capacity least cost types value bound gap root cases", "grain")
-    sizes, least = [each.integer(1) for each in told["gangs"].items()], told["least"].integer()
-    capacity = [each.integer() for each in told["capacity"].items()]
-    rows = [enumerate(row.items(len(capacity))) for row in told["cost"].items(len(sizes))]
+    certificate = data.fields("gangs capacity least cost types value bound gap root cases", "grain")
+    sizes, least = [each.integer(1) for each in certificate["gangs"].items()], certificate["least"].integer()
+    capacity = [each.integer() for each in certificate["capacity"].items()]
+    rows = [enumerate(row.items(len(capacity))) for row in certificate["cost"].items(len(sizes))]
     costs = [{WAITS: ZERO} | {i: each.number() for i, each in row if each.value is not None} for row in rows]
     busy, spent = Counter[int](), list[Fraction]()
-    for row, size, each in zip(costs, sizes, told["types"].items(len(sizes)), strict=True):
+    for row, size, each in zip(costs, sizes, certificate["types"].items(len(sizes)), strict=True):
         if (i := each.integer(WAITS)) not in row:
             raise Rejected(f"{each.place}: the job may not run there")
         busy[i] += size if i != WAITS else 0
         spent.append(row[i])
     if any(busy[i] > room for i, room in enumerate(capacity)) or busy.total() < least:
         raise Rejected("more GPUs of a type are in use than there are, or too few are busy")
-    value, bound = summed(spent), told["bound"].number()
-    require_bound(value, bound, told)
-    grain = ZERO if told["grain"].value is None else told["grain"].amount(positive=True)
+    value, bound = summed(spent), certificate["bound"].number()
+    require_bound(value, bound, certificate)
+    grain = ZERO if certificate["grain"].value is None else certificate["grain"].amount(positive=True)
     if grain and any((each / grain).denominator > 1 for row in ({0: bound}, *costs) for each in row.values()):
         raise Rejected("the bound or a cost is no multiple of the grain")
     less = (bound - grain).__ge__ if grain else bound.__gt__
     jobs = Counter((size, tuple(row.items())) for size, row in zip(sizes, costs, strict=True))
     whole = Round(jobs, capacity, least)
-    root, pays = whole.bound(told["root"].fields("prices reward", "tolls"), {})
+    root, pays = whole.bound(certificate["root"].fields("prices reward", "tolls"), {})
     if less(root):
-        _require_bounded(whole.narrowed(pays, lambda more: less(root + more)), told["cases"], less)
+        _require_bounded(whole.narrowed(pays, lambda more: less(root + more)), certificate["cases"], less)
     said = f"an assignment of jobs to types costs {shown(value)}, none costs less than {shown(bound)}"
     rates = [[[i, exactly(c)] for i, c in row.items()] for row in costs]
     named = digest(["round", sizes, rates, capacity, least])
@@ -94,9 +93,9 @@ def gangs(data: Entry) -> Proved:
     return Proved(f"{said}: optimal" if value == bound else said, about)
 
 
-def _require_bounded(left: Round, told: Entry, less: Callable[[Fraction], bool]) -> None:
+def _require_bounded(left: Round, entry: Entry, less: Callable[[Fraction], bool]) -> None:
     """Follow the cases. Each is bounded, or split: at most so many gangs of a kind, and then more of them."""
-    cases, waiting = told.items()[::-1], list[Limits]([{}])
+    cases, waiting = entry.items()[::-1], list[Limits]([{}])
     while cases and waiting:
         each, limits = cases.pop(), waiting.pop()
         case = each.fields("", "split prices reward tolls")

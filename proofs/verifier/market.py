@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .reading import Budget, Entry, Number, digest, distinct, require, shown, summed
+from .entitled import Entitled, read_entitled
+from .reading import (
+    ONE,
+    ZERO,
+    Budget,
+    Entry,
+    Number,
+    Table,
+    digest,
+    distinct,
+    exactly,
+    require,
+    row_exactly,
+    shown,
+    summed,
+)
 
-if TYPE_CHECKING:
-    from .entitled import Entitled
-
-Table = list[list[Fraction]]  #: a row for each user, a column for each type
 Bound = tuple[Fraction, Number]  #: the least and the most that a speedup may be; from 0 on: any positive one
-ZERO, ONE = Fraction(0), Fraction(1)
 #: A market or an allocation of at most so many numbers is printed in full.
 MOST_SHOWN = 12
 
@@ -109,10 +118,10 @@ class Market:
         canonical += [] if self.entitled is None else [self.entitled.canonical()]
         if self.bounds:
             canonical.append([[i, [list(map(exactly, b)) for b in row]] for i, row in self.bounds.items()])
-        told = f"market {digest(canonical)}: " + ("" if self.entitled is None else f"{self.entitled}; ")
-        told += f"speedups of {len(self.bounds)} users known within bounds; " if self.bounds else ""
+        said = f"market {digest(canonical)}: " + ("" if self.entitled is None else f"{self.entitled}; ")
+        said += f"speedups of {len(self.bounds)} users known within bounds; " if self.bounds else ""
         if len(self.users) * len(self.types) > MOST_SHOWN:
-            return f"{told}{len(self.users)} users, {len(self.types)} types"
+            return f"{said}{len(self.users)} users, {len(self.types)} types"
         gpus = [f"{shown(there)} {name!r}" for there, name in zip(self.capacity, self.types, strict=True)]
         holders = [
             f"{name!r} {row_shown(row)}"
@@ -120,7 +129,7 @@ class Market:
             + ("" if most == inf else f" demand {shown(most)}")
             for name, row, weight, most in rows
         ]
-        return f"{told}{', '.join(gpus)} for {', '.join(holders)}"
+        return f"{said}{', '.join(gpus)} for {', '.join(holders)}"
 
 
 def dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
@@ -131,19 +140,6 @@ def dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
 def minus(limit: Number, used: Fraction) -> Number:
     """Return what is left of a limit. Sums with infinity would go through floats, and overflow."""
     return limit if limit == inf else limit - used
-
-
-def exactly(value: Number) -> str | None:
-    """Return a number in lowest terms, with all its digits; None for infinity."""
-    if abs(value) == inf:
-        return None
-    top, bottom = Decimal(Fraction(value).numerator), Decimal(Fraction(value).denominator)
-    return str(top) if bottom == 1 else f"{top}/{bottom}"
-
-
-def row_exactly(row: list[Fraction]) -> list[str | None]:
-    """Return a row of numbers for a digest."""
-    return [exactly(value) for value in row]
 
 
 def row_shown(row: list[Fraction]) -> str:
@@ -165,20 +161,22 @@ def table_shown(table: Table) -> str:
 def read_market(entry: Entry, *, whole: bool = False) -> Market:
     """Return the market of an object with the keys of fairopt's market files; one entry a user.
 
-    ``whole``: speedups may be known within bounds, and there may be entitlements, which the caller reads.
+    ``whole``: speedups may be known within bounds, and there may be entitlements.
     """
-    told = entry.fields("schema types capacity user", "entitlements" if whole else "")
-    told["schema"].version()
-    types = distinct([each.name() for each in told["types"].items()], told["types"].place)
+    fields = entry.fields("schema types capacity user", "entitlements" if whole else "")
+    fields["schema"].version()
+    types = distinct([each.name() for each in fields["types"].items()], fields["types"].place)
     may = "weight demand least most" if whole else "weight demand"
-    users = [each.fields("name speedup", may) for each in told["user"].items()]
+    users = [each.fields("name speedup", may) for each in fields["user"].items()]
+    names = distinct([user["name"].name() for user in users], fields["user"].place)
     market = Market(
-        users=distinct([user["name"].name() for user in users], told["user"].place),
+        users=names,
         types=types,
         speedup=[user["speedup"].numbers(len(types)) for user in users],
-        capacity=told["capacity"].numbers(len(types)),
+        capacity=fields["capacity"].numbers(len(types)),
         weight=[_amount_or(ONE, user["weight"]) for user in users],
         demand=[_amount_or(inf, user["demand"]) for user in users],
+        entitled=read_entitled(fields["entitlements"], names, types) if whole else None,
         budget=entry.budget,
     )
     require(users and types, entry.place, "there are no users, or no types")

@@ -25,10 +25,10 @@ class Holder:
     """A tenant with its quotas, or a server with what it holds: ``has[part][type]``, workers first."""
 
     def __init__(self, entry: Entry, plan: Plan) -> None:
-        told = entry.fields("name workers ps")
-        self.name = told["name"].name()
+        fields = entry.fields("name workers ps")
+        self.name = fields["name"].name()
         sizes = zip(PARTS, plan.types, strict=True)
-        self.has = [[count.integer() for count in told[part].items(len(types))] for part, types in sizes]
+        self.has = [[count.integer() for count in fields[part].items(len(types))] for part, types in sizes]
 
 
 class Job:
@@ -36,17 +36,17 @@ class Job:
 
     def __init__(self, entry: Entry, plan: Plan) -> None:
         keys = "name tenant arrival epochs chunks minibatches minibatch_time update_time gradient utility"
-        told = entry.fields(keys).at(f"job {brief(entry.value.get('name'))}")
-        self.name = told["name"].name()
-        self.tenant = told["tenant"].position(plan.tenant)
-        self.arrival = told["arrival"].integer()
-        self.chunks = told["chunks"].integer(1)
-        self.work = told["epochs"].integer(1) * self.chunks * told["minibatches"].integer(1)
-        self.minibatch_time, self.update_time = plan.by_type(told, ("minibatch_time", "update_time"))
+        fields = entry.fields(keys).at(f"job {brief(entry.value.get('name'))}")
+        self.name = fields["name"].name()
+        self.tenant = fields["tenant"].position(plan.tenant)
+        self.arrival = fields["arrival"].integer()
+        self.chunks = fields["chunks"].integer(1)
+        self.work = fields["epochs"].integer(1) * self.chunks * fields["minibatches"].integer(1)
+        self.minibatch_time, self.update_time = plan.by_type(fields, ("minibatch_time", "update_time"))
         fine = min(self.minibatch_time) > 0 <= min(self.update_time)
-        require(fine, told.place, "a time is negative, or that of a mini-batch is 0")
-        self.gradient = told["gradient"].amount()
-        self.utility = utility(told["utility"])
+        require(fine, fields.place, "a time is negative, or that of a mini-batch is 0")
+        self.gradient = fields["gradient"].amount()
+        self.utility = utility(fields["utility"])
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class Bases:
     """What prices rise with in an interval, ``theta[part][type]``; its rounds have ``slots`` slots each."""
 
     def __init__(self, entry: Entry, plan: Plan) -> None:
-        told = entry.fields("interval rounds slots workers ps")
-        self.interval, self.rounds = told["interval"].integer(1), told["rounds"].integer(1)
-        self.slots, self.theta = told["slots"].integer(1), plan.by_type(told, PARTS)
+        fields = entry.fields("interval rounds slots workers ps")
+        self.interval, self.rounds = fields["interval"].integer(1), fields["rounds"].integer(1)
+        self.slots, self.theta = fields["slots"].integer(1), plan.by_type(fields, PARTS)
         require(min(map(min, self.theta)) >= 1, entry.place, "one is below 1")
 
 
@@ -84,68 +84,69 @@ class Offer:
     """A decision: the schedule (or None) that a job was offered in a round, its costs, and the answer."""
 
     def __init__(self, entry: Entry, plan: Plan) -> None:
-        told = entry.fields("job interval round own schedule worker_cost ps_cost utility origin admitted")
-        told = told.at(f"admission of {brief(told['job'].value)}")
-        self.job = told["job"].position(plan.job)
-        self.interval, self.round = told["interval"].integer(1), told["round"].integer(1)
-        self.own, self.admitted = told["own"].truth(), told["admitted"].truth()
-        self.schedule = None if told["schedule"].value is None else plan.schedule(told["schedule"])
-        self.costs = [told[key].amount() for key in ("worker_cost", "ps_cost")]
-        self.utility, self.origin = told["utility"].number(), told["origin"].integer()
-        require(self.schedule or not self.admitted, told.place, "admitted to nothing")
+        fields = entry.fields("job interval round own schedule worker_cost ps_cost utility origin admitted")
+        fields = fields.at(f"admission of {brief(fields['job'].value)}")
+        self.job = fields["job"].position(plan.job)
+        self.interval, self.round = fields["interval"].integer(1), fields["round"].integer(1)
+        self.own, self.admitted = fields["own"].truth(), fields["admitted"].truth()
+        self.schedule = None if fields["schedule"].value is None else plan.schedule(fields["schedule"])
+        self.costs = [fields[key].amount() for key in ("worker_cost", "ps_cost")]
+        self.utility, self.origin = fields["utility"].number(), fields["origin"].integer()
+        require(self.schedule or not self.admitted, fields.place, "admitted to nothing")
         own = self.schedule is None or self.schedule.job == self.job
-        require(own, told.place, "another job's schedule")
+        require(own, fields.place, "another job's schedule")
 
 
 class Payment:
     """What a job pays for a slot, by part, and what each tenant earns by it."""
 
     def __init__(self, entry: Entry, plan: Plan) -> None:
-        told = entry.fields("job slot workers ps incomes")
-        self.job, self.slot = told["job"].position(plan.job), told["slot"].integer(1)
-        self.paid = [told[part].amount() for part in PARTS]
-        self.incomes = [each.amount() for each in told["incomes"].items(len(plan.tenants))]
+        fields = entry.fields("job slot workers ps incomes")
+        self.job, self.slot = fields["job"].position(plan.job), fields["slot"].integer(1)
+        self.paid = [fields[part].amount() for part in PARTS]
+        self.incomes = [each.amount() for each in fields["incomes"].items(len(plan.tenants))]
 
 
 class Plan:
     """A document, read."""
 
     def __init__(self, data: Any) -> None:
-        told = Entry(data, floats=True).fields(DOCUMENT, BESIDE)
-        told["schema"].version()
-        self._read_batch(told["batch"].fields("tenants worker_types ps_types servers jobs"))
-        self.policy, self.batch = told["policy"].text(), digest(told["batch"].value)
-        self.bases = [Bases(each, self) for each in told["bases"].items()]
-        self.schedules = [self.schedule(each.at("schedule")) for each in told["schedules"].items()]
-        self.offers = [Offer(each, self) for each in told["admissions"].items()]
-        self.payments = [Payment(each, self) for each in told["payments"].items()]
+        fields = Entry(data, floats=True).fields(DOCUMENT, BESIDE)
+        fields["schema"].version()
+        self._read_batch(fields["batch"].fields("tenants worker_types ps_types servers jobs"))
+        self.policy, self.batch = fields["policy"].text(), digest(fields["batch"].value)
+        self.bases = [Bases(each, self) for each in fields["bases"].items()]
+        self.schedules = [self.schedule(each.at("schedule")) for each in fields["schedules"].items()]
+        self.offers = [Offer(each, self) for each in fields["admissions"].items()]
+        self.payments = [Payment(each, self) for each in fields["payments"].items()]
 
-    def _read_batch(self, told: Entry) -> None:
-        parts = (told[key].items() for key in ("worker_types", "ps_types"))
+    def _read_batch(self, fields: Entry) -> None:
+        parts = (fields[key].items() for key in ("worker_types", "ps_types"))
         devices = [[each.fields("name bandwidth") for each in part] for part in parts]
         self.types = [_positions([each["name"].name() for each in of_part], "types") for of_part in devices]
         require(all(self.types), "batch", "there is a part without a type")
         self.bandwidth = [[each["bandwidth"].amount(positive=True) for each in part] for part in devices]
-        self.tenants = [Holder(each, self) for each in told["tenants"].items()]
-        self.servers = [Holder(each, self) for each in told["servers"].items()]
+        self.tenants = [Holder(each, self) for each in fields["tenants"].items()]
+        self.servers = [Holder(each, self) for each in fields["servers"].items()]
         self.tenant = _positions([each.name for each in self.tenants], "tenants")
         self.server = _positions([each.name for each in self.servers], "servers")
-        self.jobs = [Job(each, self) for each in told["jobs"].items()]
+        self.jobs = [Job(each, self) for each in fields["jobs"].items()]
         self.job = _positions([each.name for each in self.jobs], "jobs")
 
-    def by_type(self, told: Entry, keys: Sequence[str]) -> list[list[Fraction]]:
+    def by_type(self, fields: Entry, keys: Sequence[str]) -> list[list[Fraction]]:
         """Return numbers by part and type; ``keys`` are those of the parts."""
-        return [told[key].numbers(len(types)) for key, types in zip(keys, self.types, strict=True)]
+        return [fields[key].numbers(len(types)) for key, types in zip(keys, self.types, strict=True)]
 
     def schedule(self, entry: Entry) -> Schedule:
         """Return a schedule of the batch."""
-        told = entry.fields("job first last workers ps worker_type ps_type together")
-        first, last = told["first"].integer(1), told["last"].integer(1)
+        fields = entry.fields("job first last workers ps worker_type ps_type together")
+        first, last = fields["first"].integer(1), fields["last"].integer(1)
         require(first <= last, entry.place, f"slots {first} to {last}")
-        spots = tuple(self._spots(told[part]) for part in PARTS)
+        spots = tuple(self._spots(fields[part]) for part in PARTS)
         keys = zip(("worker_type", "ps_type"), self.types, strict=True)
-        types = tuple(told[key].position(known) for key, known in keys)
-        return Schedule(told["job"].position(self.job), first, last, spots, types, told["together"].truth())
+        types = tuple(fields[key].position(known) for key, known in keys)
+        job, together = fields["job"].position(self.job), fields["together"].truth()
+        return Schedule(job, first, last, spots, types, together)
 
     def _spots(self, entry: Entry) -> Spots:
         pairs = [each.items(2) for each in entry.items()]
@@ -161,24 +162,24 @@ def _positions(names: list[str], place: str) -> dict[str, int]:
 # -- utilities ---------------------------------------------------------------------------------------------
 def utility(entry: Entry) -> Utility:
     """Return the function of the time of completion that an object describes; it must not rise with time."""
-    told = entry.by_name()
-    if "form" not in told:
+    fields = entry.by_name()
+    if "form" not in fields:
         raise entry.odd("is no utility")
-    return FORMS[told["form"].choice(FORMS)](entry)
+    return FORMS[fields["form"].choice(FORMS)](entry)
 
 
 def linear(entry: Entry) -> Utility:
     """Return f(t) = slope * t + height."""
-    told = entry.fields("form slope height")
-    slope, height = told["slope"].number(), told["height"].number()
+    fields = entry.fields("form slope height")
+    slope, height = fields["slope"].number(), fields["height"].number()
     require(slope <= 0, entry.place, "it rises")
     return lambda time: slope * time + height
 
 
 def power(entry: Entry) -> Utility:
     """Return f(t) = (scale / t) ** exponent; it is exact where the exponent is a whole number."""
-    told, place = entry.fields("form scale exponent"), entry.place
-    scale, exponent = (told[key].amount(positive=True) for key in ("scale", "exponent"))
+    fields, place = entry.fields("form scale exponent"), entry.place
+    scale, exponent = (fields[key].amount(positive=True) for key in ("scale", "exponent"))
 
     def value(time: Fraction) -> Fraction | float:
         require(time > 0, place, f"it is asked for time {time}")

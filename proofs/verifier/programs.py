@@ -14,8 +14,23 @@ from itertools import permutations
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .market import MOST_SHOWN, ONE, ZERO, Market, Table, digest_of, exactly, table_shown
-from .reading import Budget, Entry, Number, Rejected, brief, digest, require, shown, summed, within
+from .market import MOST_SHOWN, Market, digest_of, table_shown
+from .reading import (
+    ONE,
+    ZERO,
+    Budget,
+    Entry,
+    Number,
+    Rejected,
+    Table,
+    brief,
+    digest,
+    exactly,
+    require,
+    shown,
+    summed,
+    within,
+)
 
 if TYPE_CHECKING:
     from .entitled import Entitled
@@ -47,15 +62,6 @@ class Envy:
         scale = -self.market.weight[self.user] / self.market.weight[self.other]
         theirs = throughput(self.market, self.user, self.other, scale)
         return [*throughput(self.market, self.user).items(), *theirs.items()]
-
-    def at(self, x: Point) -> Fraction:
-        """Return the sum at a point."""
-        row, weight = self.market.speedup[self.user], self.market.weight
-        mine, theirs = (
-            summed(speed * x["share", i, j] for j, speed in enumerate(row) if speed and x["share", i, j])
-            for i in (self.user, self.other)
-        )
-        return mine - weight[self.user] / weight[self.other] * theirs
 
 
 class Row(NamedTuple):
@@ -144,8 +150,6 @@ class Program:
 
 def total(terms: Terms | Envy, x: Point) -> Fraction:
     """Return a sum of terms at a point."""
-    if isinstance(terms, Envy):
-        return terms.at(x)
     return summed(rate * x[key] for key, rate in terms.items() if x[key])
 
 
@@ -162,60 +166,63 @@ def key_shown(key: Key) -> str:
     return " ".join(brief(part) for part in key)
 
 
-def read_duals(told: Entry) -> Terms:
+def read_duals(entry: Entry) -> Terms:
     """Return multipliers by row from entries [word, position..., number]."""
     duals: Terms = {}
-    for each in told.items():
+    for each in entry.items():
         parts = each.items()
         require(len(parts) >= 2, each.place, "it is no [row, ..., number]")
         key = (parts[0].text(), *(index.integer() for index in parts[1:-1]))
-        require(key not in duals, told.place, f"row {key_shown(key)} has two duals")
+        require(key not in duals, entry.place, f"row {key_shown(key)} has two duals")
         duals[key] = parts[-1].number()
     return duals
 
 
-def priced(told: Entry, market: Market) -> tuple[list[Fraction], Fraction]:
-    """Return positive weights of users, and the most that prices and demand_duals allow of their sum."""
-    weights, prices = told["weights"].numbers(len(market.users)), told["prices"].numbers(len(market.types))
-    demand_duals = (
-        told["demand_duals"].numbers(len(weights))
-        if told["demand_duals"].value is not None
-        else [ZERO] * len(weights)
-    )
-    if min(weights) <= 0 or min(prices + demand_duals) < 0:
-        raise Rejected("a price is negative, or a weight is not positive")
-    for weight, demand_dual, row in zip(weights, demand_duals, market.speedup, strict=True):
-        if any(weight * speed > price + demand_dual for speed, price in zip(row, prices, strict=True)):
-            raise Rejected("a price is too low")
-    limits = zip(prices + demand_duals, market.capacity + market.demand, strict=True)
-    return weights, summed(at_most(price, 0, limit) for price, limit in limits)
+def priced(certificate: Entry, market: Market) -> tuple[list[Fraction], Fraction]:
+    """Return positive weights of users, and the most that prices and demand duals allow of their sum."""
+    weights = certificate["weights"].numbers(len(market.users))
+    if min(weights) <= 0:
+        raise Rejected("a weight is not positive")
+    program, duals = sharing(market), read_prices(certificate, market)
+    for i, weight in enumerate(weights):
+        program.cost |= throughput(market, i, factor=weight)
+    return weights, program.bound(duals)
+
+
+def read_prices(certificate: Entry, market: Market) -> Terms:
+    """Return prices of types and, where they are there, duals of users' demands by row of `sharing`."""
+    entry = certificate["demand_duals"]
+    prices = certificate["prices"].numbers(len(market.types))
+    duals = [] if entry.value is None else entry.numbers(len(market.users))
+    rows = {("capacity", j): price for j, price in enumerate(prices)}
+    return rows | {("demand", i): dual for i, dual in enumerate(duals)}
 
 
 # -- bare programs -----------------------------------------------------------------------------------------
 def read_program(entry: Entry) -> Program:
     """Return a program as it was written: variables are ("x", position), rows ("row", position)."""
-    told = entry.fields("sense offset variables rows")
-    sign = 1 if told["sense"].choice(SENSES) == "maximize" else -1
-    program = Program(offset=sign * told["offset"].number(), sign=sign, budget=entry.budget)
-    for j, each in enumerate(told["variables"].items()):
+    fields = entry.fields("sense offset variables rows")
+    sign = 1 if fields["sense"].choice(SENSES) == "maximize" else -1
+    program = Program(offset=sign * fields["offset"].number(), sign=sign, budget=entry.budget)
+    for j, each in enumerate(fields["variables"].items()):
         variable = each.fields("cost lower upper integer")
         program.bounds["x", j] = _sides(variable)
         program.cost["x", j] = sign * variable["cost"].number()
         if variable["integer"].truth():
             program.integers.add(("x", j))
-    for r, each in enumerate(told["rows"].items()):
+    for r, each in enumerate(fields["rows"].items()):
         row = each.fields("terms lower upper")
         program.rows["row", r] = Row(_terms(row["terms"], program), *_sides(row))
     return program
 
 
-def _sides(told: Entry) -> tuple[Number, Number]:
-    return told["lower"].or_infinity(-inf), told["upper"].or_infinity()
+def _sides(entry: Entry) -> tuple[Number, Number]:
+    return entry["lower"].or_infinity(-inf), entry["upper"].or_infinity()
 
 
-def _terms(told: Entry, program: Program) -> Terms:
+def _terms(entry: Entry, program: Program) -> Terms:
     terms: Terms = {}
-    for each in told.items():
+    for each in entry.items():
         variable, rate = each.items(2)
         key = ("x", variable.integer())
         if key not in program.bounds or key in terms:
@@ -224,11 +231,11 @@ def _terms(told: Entry, program: Program) -> Terms:
     return terms
 
 
-def read_point(told: Entry, program: Program) -> Point:
+def read_point(entry: Entry, program: Program) -> Point:
     """Return a point of a bare program from a list of numbers."""
-    if len(told.items()) != len(program.bounds):
+    if len(entry.items()) != len(program.bounds):
         raise Rejected("the point does not give every variable a value")
-    return {("x", j): value for j, value in enumerate(told.numbers())}
+    return {("x", j): value for j, value in enumerate(entry.numbers())}
 
 
 # -- programs of policies ----------------------------------------------------------------------------------
@@ -250,12 +257,9 @@ def sharing(market: Market) -> Program:
     return program
 
 
-def sharing_with(market: Market, word: str, least: dict[int, Fraction]) -> Program:
-    """Return `sharing` where users get throughputs of at least so much; the rows are (word, user)."""
-    program = sharing(market)
-    for i, throughput_of_i in least.items():
-        program.rows[word, i] = Row(throughput(market, i), throughput_of_i, inf)
-    return program
+def floors(market: Market, word: str, least: dict[int, Fraction]) -> dict[Key, Row]:
+    """Return rows (word, user): users get throughputs of at least so much."""
+    return {(word, i): Row(throughput(market, i), least_of_i, inf) for i, least_of_i in least.items()}
 
 
 def throughput(market: Market, i: int, holder: int | None = None, factor: Fraction = ONE) -> Terms:
@@ -304,26 +308,26 @@ def max_min(market: Market) -> Program:
 
 
 def rising(
-    within: Program, market: Market, fair: list[Fraction], had: list[Fraction], rates: list[Fraction]
+    within: Program, market: Market, fair: list[Fraction], ratios: list[Fraction], rates: list[Fraction]
 ) -> Program:
     """Maximise ``least_ratio``: ratios to ``fair`` are at least what they were, and rates times it more."""
     program = replace(within, rows=dict(within.rows), bounds=within.bounds | {("least_ratio",): (-inf, inf)})
     program.cost = {("least_ratio",): ONE}
-    for i, (own, least, rate) in enumerate(zip(fair, had, rates, strict=True)):
+    for i, (own, least, rate) in enumerate(zip(fair, ratios, rates, strict=True)):
         rises = {("least_ratio",): -rate} if rate else {}
         program.rows["least_ratio", i] = Row(throughput(market, i, factor=1 / own) | rises, least, inf)
     return program
 
 
-def entitle(program: Program, market: Market, owed: Entitled, told: Entry) -> str:
+def entitle(program: Program, market: Market, entitled: Entitled, entry: Entry) -> str:
     """Add floors and caps; a user's floor is what it can use of its guarantee, and one without bound is none.
 
     Told, and returned, are floors of groups, what members can use, and how much is lent where some is kept.
     """
-    users, types, at = range(len(market.users)), range(len(market.types)), told.fields("floors", "lent")
-    require(len(set(owed.tier)) == 1, "tier", "floors and caps know no tiers")
-    for i, cap in zip(users, owed.cap, strict=False):
-        pairs = list(zip(owed.guarantee[i], cap, strict=True))[: len(types)]
+    users, types, at = range(len(market.users)), range(len(market.types)), entry.fields("floors", "lent")
+    require(len(set(entitled.tier)) == 1, "tier", "floors and caps know no tiers")
+    for i, cap in zip(users, entitled.cap, strict=False):
+        pairs = list(zip(entitled.guarantee[i], cap, strict=True))[: len(types)]
         floor = market.used(i, [ZERO if most == inf else Fraction(min(most, high)) for most, high in pairs])
         for j in types:
             most = min(cap[j], market.capacity[j], program.bounds["share", i, j][1])
@@ -331,18 +335,18 @@ def entitle(program: Program, market: Market, owed: Entitled, told: Entry) -> st
     lent = market.capacity if at["lent"].value is None else at["lent"].numbers(len(types))
     for j, most in enumerate(lent):
         program.rows["capacity", j] = program.rows["capacity", j]._replace(high=min(most, market.capacity[j]))
-    groups = range(len(users), len(owed.nodes))
-    below: dict[int, list[int]] = {node: [] for node in range(len(owed.nodes))}
+    groups = range(len(users), len(entitled.nodes))
+    below: dict[int, list[int]] = {node: [] for node in range(len(entitled.nodes))}
     for i in users:
-        for node in owed.path(i):
+        for node in entitled.path(i):
             below[node].append(i)
     for at_group, row in zip(groups, at["floors"].items(len(groups)), strict=True):
         for j, least in enumerate(row.numbers(len(types))):
             terms = {("share", i, j): ONE for i in below[at_group]}
-            most, key = owed.guarantee[at_group][j], (at_group - len(users), j)
+            most, key = entitled.guarantee[at_group][j], (at_group - len(users), j)
             require(least <= (ZERO if most == inf else most), row.place, "a floor is above the guarantee")
             program.rows["group_floor", *key] = Row(terms, least, inf)
-            program.rows["group_cap", *key] = Row(terms, -inf, owed.cap[at_group][j])
+            program.rows["group_cap", *key] = Row(terms, -inf, entitled.cap[at_group][j])
     floors = [row.numbers() for row in at["floors"].items()]
     shown_too = f"{table_shown(floors)} and {table_shown([lent])}" if floors else table_shown([lent])
     return f"floors of groups, and GPUs that are lent, are as told: {shown_too}"
@@ -367,6 +371,15 @@ def point_of(shares: Table, variables: Entry) -> Point:
     """Return the point of an allocation and of the values of a program's other variables, by name."""
     x: Point = {("share", i, j): share for i, row in enumerate(shares) for j, share in enumerate(row)}
     return x | {(name,): each.number() for name, each in variables.by_name().items()}
+
+
+def certified(program: Program, shares: Table, certificate: Entry, sign: int = 1) -> Fraction:
+    """Return the objective at an allocation, which must be the value and, by the duals, the optimum."""
+    x, duals = point_of(shares, certificate["variables"]), read_duals(certificate["duals"])
+    value = sign * program.optimum(x, duals)
+    if value != certificate["value"].number():
+        raise Rejected("the value is not the point's")
+    return value
 
 
 def shares_shown(weights: Table, market: Market) -> str:

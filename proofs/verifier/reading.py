@@ -52,6 +52,8 @@ _RATIO = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?")
 _LONG = re.compile(rb"[0-9]{400,}")
 
 Number = Fraction | float  #: an exact number; the only floats among them are the two infinities
+Table = list[list[Fraction]]  #: a row for each user, a column for each type
+ZERO, ONE = Fraction(0), Fraction(1)
 
 
 class Unreadable(Exception):
@@ -77,7 +79,7 @@ def within(amount: int, most: Number, place: str, what: str) -> None:
 class Budget:
     """What deciding one file takes, however much is nested in it: each limit alone would use all of it up."""
 
-    spent: Fraction = Fraction(0)
+    spent: Fraction = ZERO
 
     def spend(self, amount: int, most: int, place: str, what: str) -> None:
         """Take ``amount`` of ``what``, or refuse it where the file has not so much left."""
@@ -96,7 +98,7 @@ def whole(written: str, place: str, most: int = MOST_DIGITS) -> int:
 
 def summed(values: Iterable[Fraction]) -> Fraction:
     """Return a sum; one of too many digits is refused, since every further step would take a second."""
-    found = Fraction(0)
+    found = ZERO
     for value in values:
         found += value
         if (bits := found.denominator.bit_length()) > MOST_BITS:
@@ -348,6 +350,19 @@ def shown(value: Number) -> str:
     return f"about {leading:.9f}e{exponent} ({bits * 30103 // 100_000 + 1} digits)"
 
 
+def exactly(value: Number) -> str | None:
+    """Return a number in lowest terms, with all its digits; None for infinity."""
+    if abs(value) == inf:
+        return None
+    top, bottom = Decimal(Fraction(value).numerator), Decimal(Fraction(value).denominator)
+    return str(top) if bottom == 1 else f"{top}/{bottom}"
+
+
+def row_exactly(row: list[Fraction]) -> list[str | None]:
+    """Return a row of numbers for a digest."""
+    return [exactly(value) for value in row]
+
+
 def brief(value: Any) -> str:
     """Return anything for an error message: short, and on one line."""
     if isinstance(value, (int, Fraction)) and not isinstance(value, bool):
@@ -355,10 +370,10 @@ def brief(value: Any) -> str:
     if isinstance(value, str):
         value = value[:80]  # before it is quoted, since it may be long
     try:
-        told = repr(value) if not isinstance(value, Exception) else str(value)
+        text = repr(value) if not isinstance(value, Exception) else str(value)
     except (ValueError, RecursionError):
         return f"a {type(value).__name__} that is too large to show"
-    return told if len(told) <= 80 else told[:77] + "..."
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def one_line(said: str) -> str:
@@ -368,5 +383,5 @@ def one_line(said: str) -> str:
 
 def digest(data: Any) -> str:
     """Return a name for numbers and words, 128 bits of their SHA-256: no two can be made that share it."""
-    told = json.dumps(data, separators=(",", ":"), ensure_ascii=True, sort_keys=True)
-    return sha256(told.encode("ascii")).hexdigest()[:32]
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, sort_keys=True)
+    return sha256(text.encode("ascii")).hexdigest()[:32]

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from .reading import Entry, Number, Unreadable, brief, digest, document, first, lines, parsed, require, shown
-from .simulate import Came, JobRun, Simulation, Told
+from .simulate import Chosen, JobRun, Played, Simulation
 from .trace import Job, Setting
 
 ROUND = "index begin end arrived ran waiting unschedulable down usable costs notes backend seconds"
@@ -99,19 +99,19 @@ class Judge:
         self.known.add(job.name)
         return job
 
-    def off(self, key: str, told: Entry, right: Number, scale: Fraction) -> Iterator[str]:
+    def off(self, key: str, entry: Entry, right: Number, scale: Fraction) -> Iterator[str]:
         """Yield that a number is not the right one, up to the tolerance times its scale."""
-        found = told.or_infinity()
+        found = entry.or_infinity()
         alike = found == right
         if not alike and inf not in (found, right):
             alike = abs(Fraction(found) - Fraction(right)) <= self.tolerance * scale
         if not alike:
             yield f"{key} is {shown(found)} and should be {shown(right)}"
 
-    def standings(self, told: list[Entry], index: int) -> Iterator[str]:
+    def standings(self, given: list[Entry], index: int) -> Iterator[str]:
         """Yield where jobs do not stand as they should when round ``index`` is over."""
         simulation, length = self.simulation, self.setting.length
-        entries = [each.at("standing").fields(STANDING) for each in told]
+        entries = [each.at("standing").fields(STANDING) for each in given]
         names, present = [each["job"].value for each in entries], list(simulation.present)
         if names != present:
             yield f"standing: the jobs under way are {brief(present)}, not {brief(names)}"
@@ -130,12 +130,12 @@ class Judge:
             ):
                 yield from (place + what for what in self.off(key, each[key], right, scale))
 
-    def outcome(self, told: Entry) -> Iterator[str]:
+    def outcome(self, entry: Entry) -> Iterator[str]:
         """Yield that a run is said to be complete and is not, or the other way round."""
-        if told.value is None:
+        if entry.value is None:
             return
         complete = self.simulation.idle and self.simulation.arrived == self.jobs
-        if told.fields("complete", "stopped options")["complete"].truth() is not complete:
+        if entry.fields("complete", "stopped options")["complete"].truth() is not complete:
             yield f"outcome: complete is {not complete} and should be {complete}"
 
     def statement(self) -> str:
@@ -155,19 +155,19 @@ class Judge:
         )
 
 
-def differing(told: Mapping[str, Any], right: dict[str, Any]) -> Iterator[str]:
+def differing(found: Mapping[str, Any], right: dict[str, Any]) -> Iterator[str]:
     """Yield which of what is told is not what it should be."""
     for key, value in right.items():
-        if type(told[key]) is not type(value) or told[key] != value:
-            yield f"{key} is {brief(told[key])} and should be {brief(value)}"
+        if type(found[key]) is not type(value) or found[key] != value:
+            yield f"{key} is {brief(found[key])} and should be {brief(value)}"
 
 
 class Record(Judge):
     """A record of changes, read line by line: in memory are the jobs present, and all names."""
 
-    def __init__(self, told: Iterable[Any], tolerance: Fraction) -> None:
+    def __init__(self, values: Iterable[Any], tolerance: Fraction) -> None:
         super().__init__(tolerance)
-        self.lines = iter(told)
+        self.lines = iter(values)
         head = Entry(next(self.lines, None), "line 1", self.floats).fields("schema run")
         if head["schema"].value == 1:
             state = "the state file of an earlier fairopt: give what `run --json` or `--record` wrote"
@@ -213,15 +213,15 @@ class Record(Judge):
             yield f"round {index} has a line, and nobody was there who could run or had just arrived"
         simulation.coming, self.pending = self.pending, []
         self.rounds += 1 if simulation.idle else index + 1 - simulation.index
-        came = simulation.play(index, self._told(line))
-        yield from (f"round {index}: {what}" for what in [*came.wrong, *self._compared(line, came)])
+        played = simulation.play(index, self._chosen(line))
+        yield from (f"round {index}: {what}" for what in [*played.wrong, *self._compared(line, played)])
 
-    def _told(self, line: Entry) -> Told:
+    def _chosen(self, line: Entry) -> Chosen:
         hosts = self.setting.host
         failed, back = ({name.position(hosts) for name in line[key].or_none()} for key in ("failed", "back"))
-        told = [each for how in PLACED for each in line[how].by_name().items()]
-        return Told(
-            placed={name: self.setting.spots(spots) for name, spots in told},
+        placements = [each for how in PLACED for each in line[how].by_name().items()]
+        return Chosen(
+            placed={name: self.setting.spots(spots) for name, spots in placements},
             stop={name.text() for name in line["stop"].or_none()},
             lease={name: until.or_infinity() for name, until in line["lease"].by_name().items()},
             complete=set(line["complete"].by_name()),
@@ -229,22 +229,21 @@ class Record(Judge):
             down=(self.simulation.down | failed) - back,
         )
 
-    def _compared(self, line: Entry, came: Came) -> Iterator[str]:
+    def _compared(self, line: Entry, played: Played) -> Iterator[str]:
         """Yield where the line is not the one that should be there."""
-        ended = {"complete": came.complete, "lost": came.lost}
-        listed = {"failed": came.failed, "back": came.back, "stop": came.stop}
-        named = {"unschedulable": sorted(came.unschedulable)} | {
-            key: sorted(ends) for key, ends in ended.items()
-        }
+        ended = {"complete": played.complete, "lost": played.lost}
+        listed = {"failed": played.failed, "back": played.back, "stop": played.stop}
+        named = {key: sorted(ends) for key, ends in ended.items()}
+        named["unschedulable"] = sorted(played.unschedulable)
         for how in PLACED:
-            named[how] = sorted(name for name, (change, _, _) in came.placed.items() if change == how)
+            named[how] = sorted(name for name, (change, _, _) in played.placed.items() if change == how)
         line["unschedulable"].by_name()  # their form only; that of the others `_told` has seen
-        told = {key: line.value[key] or [] for key in listed}
-        yield from differing(told | {key: sorted(line.value[key] or ()) for key in named}, listed | named)
+        found = {key: line.value[key] or [] for key in listed}
+        yield from differing(found | {key: sorted(line.value[key] or ()) for key in named}, listed | named)
         for key, moments in ended.items():
-            for name, told_at in line[key].by_name().items():
+            for name, moment in line[key].by_name().items():
                 if name in moments:
-                    yield from self.off(f"job {name!r}: {key}", told_at, moments[name], self.setting.length)
+                    yield from self.off(f"job {name!r}: {key}", moment, moments[name], self.setting.length)
 
     def _end(self, line: Entry) -> Iterator[str]:
         simulation = self.simulation
@@ -275,10 +274,10 @@ class Document(Judge):
     def __init__(self, data: Any, tolerance: Fraction) -> None:
         super().__init__(tolerance)
         keys = "schema policy length mechanics cluster trace rounds standing"
-        self.told = Entry(data, floats=self.floats).fields(keys, "outcome measures")
-        self.told["schema"].version()
-        trace = self.told["trace"].fields("types tenants jobs outages")
-        self.begin(self.told, trace)
+        self.document = Entry(data, floats=self.floats).fields(keys, "outcome measures")
+        self.document["schema"].version()
+        trace = self.document["trace"].fields("types tenants jobs outages")
+        self.begin(self.document, trace)
         self.coming = [self.job(each) for each in trace["jobs"].items()]
         self.coming.reverse()
         self.jobs = len(self.coming)
@@ -287,14 +286,14 @@ class Document(Judge):
 
     def violations(self) -> Iterator[str]:
         """Yield what is wrong, round by round."""
-        for entry in self.told["rounds"].items():
+        for entry in self.document["rounds"].items():
             record = entry.fields(ROUND)
             index = record["index"].integer()
             require(index >= self.simulation.index, entry.place, f"round {index} comes too late")
             yield from (f"round {index}: {what}" for what in self._round(record.at(f"round {index}"), index))
             self.rounds += 1
-        yield from self.standings(self.told["standing"].items(), self.simulation.index - 1)
-        yield from self.outcome(self.told["outcome"])
+        yield from self.standings(self.document["standing"].items(), self.simulation.index - 1)
+        yield from self.outcome(self.document["outcome"])
 
     def _round(self, record: Entry, index: int) -> Iterator[str]:
         simulation, length = self.simulation, self.setting.length
@@ -312,14 +311,14 @@ class Document(Judge):
         entries = [each.fields(RAN) for each in record["ran"].items()]
         ran = {each["job"].text(): each for each in entries}
         require(len(ran) == len(entries), record["ran"].place, "a job ran twice")
-        came = simulation.play(index, self._told(record, ran))
-        yield from came.wrong
-        yield from self._compared(record, came)
-        for name, told in ran.items():
-            if name in came.ran:
-                yield from (f"job {name!r}: {what}" for what in self._ran(told, came.ran[name]))
+        played = simulation.play(index, self._chosen(record, ran))
+        yield from played.wrong
+        yield from self._compared(record, played)
+        for name, entry in ran.items():
+            if name in played.ran:
+                yield from (f"job {name!r}: {what}" for what in self._ran(entry, played.ran[name]))
 
-    def _told(self, record: Entry, ran: dict[str, Entry]) -> Told:
+    def _chosen(self, record: Entry, ran: dict[str, Entry]) -> Chosen:
         simulation = self.simulation
         down = {name.position(self.setting.host) for name in record["down"].items()}
         placed = {name: self.setting.spots(each["spots"]) for name, each in ran.items()}
@@ -328,7 +327,7 @@ class Document(Judge):
             spots = placed[name]
             if simulation.present[name].last == spots and not any(host in down for host, _ in spots):
                 del placed[name]
-        return Told(
+        return Chosen(
             placed=placed,
             stop=stop,
             lease={name: each["lease"].or_infinity() for name, each in ran.items()},
@@ -338,20 +337,20 @@ class Document(Judge):
             down=down,
         )
 
-    def _compared(self, record: Entry, came: Came) -> Iterator[str]:
+    def _compared(self, record: Entry, played: Played) -> Iterator[str]:
         """Yield where the lists of a record are not those that should be there."""
         simulation, hosts = self.simulation, self.setting.hosts
         right = {
-            "arrived": came.arrived,
+            "arrived": played.arrived,
             "down": [hosts[host].name for host in sorted(simulation.down)],
             "usable": sum(host.gpus for at, host in enumerate(hosts) if at not in simulation.down),
-            "waiting": [name for name in [*simulation.present, *came.complete] if name not in came.ran],
+            "waiting": [name for name in [*simulation.present, *played.complete] if name not in played.ran],
             "unschedulable": [name for name, one in simulation.present.items() if not one.fits],
         }
         yield from differing(record.value | {"unschedulable": list(record["unschedulable"].by_name())}, right)
 
-    def _ran(self, told: Entry, ran: JobRun) -> Iterator[str]:
+    def _ran(self, entry: Entry, ran: JobRun) -> Iterator[str]:
         """Yield where what is told of a job is not what it did."""
-        yield from differing(told.value, ran.words)
+        yield from differing(entry.value, ran.words)
         for key, (value, scale) in ran.numbers.items():
-            yield from self.off(key, told[key], value, scale)
+            yield from self.off(key, entry[key], value, scale)

@@ -19,8 +19,6 @@ relative to the prices of the round so far.
 Source: Astraea (posted prices), Eq. (1)-(3), (8), (11), Algorithms 1-3.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -206,25 +204,25 @@ class Judge:
     # -- payments ------------------------------------------------------------------------------------------
     def _payments(self) -> Iterator[str]:
         """Yield payments that are missing, for nothing, or of a wrong amount."""
-        told: dict[int, dict[int, Payment]] = defaultdict(dict)
+        by_job: dict[int, dict[int, Payment]] = defaultdict(dict)
         for payment in self.plan.payments:
-            if payment.slot in told[payment.job]:
+            if payment.slot in by_job[payment.job]:
                 yield "a job pays twice for a slot"
-            told[payment.job][payment.slot] = payment
+            by_job[payment.job][payment.slot] = payment
         for each in self.plan.offers:
             if each.admitted and not each.own and each.schedule is not None:
-                yield from self._paid(each, each.schedule, told.pop(each.job, {}))
-        for job, payments in told.items():
+                yield from self._paid(each, each.schedule, by_job.pop(each.job, {}))
+        for job, payments in by_job.items():
             yield from (f"payment of {self._name(job)}, slot {slot}: for nothing" for slot in payments)
 
-    def _paid(self, offer: Offer, it: Schedule, told: dict[int, Payment]) -> Iterator[str]:
+    def _paid(self, offer: Offer, it: Schedule, payments: dict[int, Payment]) -> Iterator[str]:
         """Yield what is wrong with a job's payments; where nothing is due, nothing need be told."""
         of_job = f"payment of {self._name(it.job)}"
-        expected = [slot for slot in told if it.first <= slot <= it.last]
-        if len(expected) < it.slots and (any(offer.costs) or told):
-            slot = next(slot for slot in range(it.first, it.last + 1) if slot not in told)
+        expected = [slot for slot in payments if it.first <= slot <= it.last]
+        if len(expected) < it.slots and (any(offer.costs) or payments):
+            slot = next(slot for slot in range(it.first, it.last + 1) if slot not in payments)
             yield f"{of_job}, slot {slot}: missing"
-        for slot, payment in told.items():
+        for slot, payment in payments.items():
             place = f"{of_job}, slot {slot}"
             if not it.first <= slot <= it.last:
                 yield f"{place}: for nothing"
@@ -290,8 +288,8 @@ class Prices:
         arrivals = [max(job.arrival, 1).bit_length() for job in self.plan.jobs]
         for number, base in enumerate(self.plan.bases, start=1):
             if (base.interval, base.rounds, base.slots) != (number, self.plan.bases[0].rounds, 2**number):
-                told = f"{base.interval}, {base.rounds} rounds, {base.slots} slots"
-                yield f"interval {number}: its bases are those of {told}"
+                stated = f"{base.interval}, {base.rounds} rounds, {base.slots} slots"
+                yield f"interval {number}: its bases are those of {stated}"
                 return
             self.waiting += [job for job, interval in enumerate(arrivals) if interval == number]
             try:

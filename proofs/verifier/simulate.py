@@ -7,8 +7,6 @@ Time counts from the beginning of the round. Where numbers are floats, two momen
 times the length of a round are one moment; which came first is then what the record says.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,10 +15,8 @@ from heapq import heappop, heappush
 from math import ceil, floor, inf
 from typing import Any
 
-from .reading import MOST_DIGITS, Number, shown, within
+from .reading import MOST_DIGITS, ZERO, Number, shown, within
 from .trace import Job, Outage, Setting, Spots
-
-ZERO = Fraction(0)
 
 
 @dataclass
@@ -48,7 +44,7 @@ class JobState:
 
 
 @dataclass
-class Told:
+class Chosen:
     """What a record says of a round that is not worked out, but chosen, or too close to call."""
 
     placed: dict[str, Spots] = field(default_factory=dict)
@@ -72,7 +68,7 @@ class JobRun:
 
 
 @dataclass
-class Came:
+class Played:
     """What came of a round; ``wrong`` says what was not allowed."""
 
     index: int
@@ -141,9 +137,9 @@ class Simulation:
         first, last = (moment - self.slack) / self.length, (moment + self.slack) / self.length
         return range(floor(first), ceil(last) + 1)
 
-    def at_most(self, one: Fraction, other: Fraction, told: bool) -> bool:
+    def at_most(self, one: Fraction, other: Fraction, if_close: bool) -> bool:
         """Return whether ``one`` <= ``other``; where they are too close to tell, what is ``told``."""
-        return told if self.slack and abs(one - other) <= self.slack else one <= other
+        return if_close if self.slack and abs(one - other) <= self.slack else one <= other
 
     @property
     def idle(self) -> bool:
@@ -153,7 +149,7 @@ class Simulation:
     def quiet(self, until: int) -> Iterator[str]:
         """Go on to round ``until``, and say where something happens before and there is no line."""
         while not self.idle and (at := self._next_event(until)) < until:
-            if happened := self.play(at, Told()).happened():
+            if happened := self.play(at, Chosen()).happened():
                 yield f"round {at} has no line, and {happened}"
 
     def _next_event(self, until: int) -> int:
@@ -170,96 +166,102 @@ class Simulation:
         return one is None or not one.running or one.token != count
 
     # -- one round -------------------------------------------------------------------------------------------
-    def play(self, index: int, told: Told) -> Came:
+    def play(self, index: int, chosen: Chosen) -> Played:
         """Play round ``index`` with what is told of it, and return what came of it."""
-        came = Came(index, index * self.length)
-        self._hosts(came, told)
-        self._arrive(came)
-        self._stop(came, told)
-        for name, spots in told.placed.items():
-            self._place(came, name, spots)
+        played = Played(index, index * self.length)
+        self._hosts(played, chosen)
+        self._arrive(played)
+        self._stop(played, chosen)
+        for name, spots in chosen.placed.items():
+            self._place(played, name, spots)
         if self.setting.local_data:  # what is fetched is there from the next round on
-            for name, (_, spots, _) in came.placed.items():
+            for name, (_, spots, _) in played.placed.items():
                 self.held |= {(host, self.present[name].job.dataset) for host, _ in spots}
-        self._leases(came, told)
-        self._booked(came)
-        self._happens(came, told)
+        self._leases(played, chosen)
+        self._booked(played)
+        self._happens(played, chosen)
         self.index = index + 1
-        return came
+        return played
 
-    def _hosts(self, came: Came, told: Told) -> None:
-        now, outages = came.begin, self.setting.outages
+    def _hosts(self, played: Played, chosen: Chosen) -> None:
+        now, outages = played.begin, self.setting.outages
         while self._next < len(outages) and outages[self._next].begin < now + self.length + self.slack:
             self._open.append(outages[self._next])
             self._next += 1
         self._open = [each for each in self._open if each.end > now - self.slack]
         possible = {each.host for each in self._open if each.begin <= now + self.slack}
         sure = [each for each in self._open if each.begin + self.slack <= now and now + self.slack < each.end]
-        said = self.down if told.down is None else told.down
+        said = self.down if chosen.down is None else chosen.down
         down = {each.host for each in sure} | (said & possible)
         names = self.setting.hosts
-        came.failed = [names[host].name for host in sorted(down - self.down)]
-        came.back = [names[host].name for host in sorted(self.down - down)]
+        played.failed = [names[host].name for host in sorted(down - self.down)]
+        played.back = [names[host].name for host in sorted(self.down - down)]
         self.down = down
 
-    def _arrive(self, came: Came) -> None:
+    def _arrive(self, played: Played) -> None:
         for job in self.coming:
-            if not self.at_most(job.arrival, came.begin, True):
-                came.wrong.append(f"job {job.name!r} arrives at {shown(job.arrival)}, after the round begins")
-            if came.index and self.at_most(job.arrival, came.begin - self.length, False):
+            if not self.at_most(job.arrival, played.begin, True):
+                played.wrong.append(
+                    f"job {job.name!r} arrives at {shown(job.arrival)}, after the round begins"
+                )
+            if played.index and self.at_most(job.arrival, played.begin - self.length, False):
                 late = f"job {job.name!r} arrived at {shown(job.arrival)} and is not there before this round"
-                came.wrong.append(late)
+                played.wrong.append(late)
             fits = self.setting.fits(job)
-            self.present[job.name] = JobState(job, self.arrived, fits, job.work, came.index, lease=came.begin)
+            self.present[job.name] = JobState(
+                job, self.arrived, fits, job.work, played.index, lease=played.begin
+            )
             self.arrived += 1
             self.able += fits
-            came.arrived.append(job.name)
+            played.arrived.append(job.name)
             if not fits:
-                came.unschedulable.append(job.name)
+                played.unschedulable.append(job.name)
         self.coming = []
 
-    def _stop(self, came: Came, told: Told) -> None:
+    def _stop(self, played: Played, chosen: Chosen) -> None:
         halted = {name for host in self.down for name in self.on.get(host, ())}
         for name in halted:  # a job on a host that is down neither goes on nor holds a lease
-            self._leave(self.present[name], came.index)
-        stopping = (told.stop & self.running) - told.placed.keys()
+            self._leave(self.present[name], played.index)
+        stopping = (chosen.stop & self.running) - chosen.placed.keys()
         for name in stopping:
-            self._keeps_lease(came, self.present[name])
-            self._leave(self.present[name], came.index)
-        came.stop = sorted((halted | stopping) - told.placed.keys(), key=lambda name: self.present[name].row)
+            self._keeps_lease(played, self.present[name])
+            self._leave(self.present[name], played.index)
+        played.stop = sorted(
+            (halted | stopping) - chosen.placed.keys(), key=lambda name: self.present[name].row
+        )
 
-    def _keeps_lease(self, came: Came, one: JobState) -> None:
-        if one.running and one.lease > came.begin + self.slack:
+    def _keeps_lease(self, played: Played, one: JobState) -> None:
+        if one.running and one.lease > played.begin + self.slack:
             lease = f"has a lease until {shown(one.lease)}"
-            came.wrong.append(f"job {one.job.name!r} {lease} and is not where it was")
+            played.wrong.append(f"job {one.job.name!r} {lease} and is not where it was")
 
-    def _place(self, came: Came, name: str, spots: Spots) -> None:
+    def _place(self, played: Played, name: str, spots: Spots) -> None:
         one = self.present.get(name)
         if one is None:
-            came.wrong.append(f"job {name!r}: it ran and is not present: not arrived, or completed before")
+            played.wrong.append(f"job {name!r}: it ran and is not present: not arrived, or completed before")
             return
         hosts, given = [host for host, _ in spots], sum(gpus for _, gpus in spots)
         if given not in one.job.sizes or hosts != sorted(set(hosts)):
             needs = f"it needs {' or '.join(map(str, sorted(one.job.sizes)))} GPUs at once, hosts rising"
-            came.wrong.append(f"job {name!r}: {needs}, and gets {given}")
+            played.wrong.append(f"job {name!r}: {needs}, and gets {given}")
         suits = [self.setting.suits(one.job, kind) for kind in self.setting.kinds(spots)]
         if not spots or not one.fits or not all(suits):
-            came.wrong.append(f"job {name!r}: it cannot run there")
+            played.wrong.append(f"job {name!r}: it cannot run there")
             return
         stays, before = one.running and one.last == spots, one.last
         if not stays:
-            self._keeps_lease(came, one)
-        setup = one.setup if stays else self._loading(one, spots, came.index)
-        self._leave(one, came.index)
+            self._keeps_lease(played, one)
+        setup = one.setup if stays else self._loading(one, spots, played.index)
+        self._leave(one, played.index)
         paused = "resume" if set(hosts) <= {host for host, _ in before} else "migrate"
-        came.placed[name] = "start" if not before else "stay" if stays else paused, spots, before
+        played.placed[name] = "start" if not before else "stay" if stays else paused, spots, before
         one.setup, one.speed, one.last, one.running = setup, self.setting.speed(one.job, spots), spots, True
-        one.lease, one.started = came.begin, min(one.started, came.begin)
+        one.lease, one.started = played.begin, min(one.started, played.begin)
         self.running.add(name)
         for host, gpus in spots:
             self.used[host] += gpus
             self.on.setdefault(host, set()).add(name)
-        self._expect(one, came.index)
+        self._expect(one, played.index)
 
     def _loading(self, one: JobState, spots: Spots, index: int) -> Fraction:
         """Return the time that a job loads where it did not run in the round before."""
@@ -302,50 +304,52 @@ class Simulation:
         left = max(one.remaining - (passed - loaded) * one.speed, ZERO)
         return left, one.setup - loaded, one.attained + one.held() * passed
 
-    def _leases(self, came: Came, told: Told) -> None:
-        for name, until in told.lease.items():
+    def _leases(self, played: Played, chosen: Chosen) -> None:
+        for name, until in chosen.lease.items():
             if name not in self.running:
-                came.wrong.append(f"job {name!r} gets a lease and does not run")
+                played.wrong.append(f"job {name!r} gets a lease and does not run")
                 continue
             one = self.present[name]
-            if one.lease > came.begin + self.slack:
+            if one.lease > played.begin + self.slack:
                 if until < one.lease - self.slack:
                     lease = shown(one.lease)
-                    came.wrong.append(f"job {name!r}: its lease until {lease} is cut short to {shown(until)}")
+                    played.wrong.append(
+                        f"job {name!r}: its lease until {lease} is cut short to {shown(until)}"
+                    )
                 until = max(until, one.lease)  # else it could be cut a little in every round
-            one.lease, one.said = until, came.index
+            one.lease, one.said = until, played.index
 
     def lease(self, one: JobState, index: int) -> Number:
         """Return the lease that a job has after a round: what was said, else the end of the round."""
         said = one.running and (one.said == index or one.lease > index * self.length + self.slack)
         return one.lease if said else (index + 1) * self.length
 
-    def _booked(self, came: Came) -> None:
-        for at in sorted({host for _, spots, _ in came.placed.values() for host, _ in spots}):
+    def _booked(self, played: Played) -> None:
+        for at in sorted({host for _, spots, _ in played.placed.values() for host, _ in spots}):
             host = self.setting.hosts[at]
             there = 0 if at in self.down else host.gpus
             if self.used[at] > there:
                 said = f"gives out {self.used[at]} GPUs and has {there} that work"
-                came.wrong.append(f"host {host.name!r} {said}")
+                played.wrong.append(f"host {host.name!r} {said}")
 
     # -- what happens within a round -------------------------------------------------------------------------
-    def _happens(self, came: Came, told: Told) -> None:
-        failing = self._failing(came.begin)
+    def _happens(self, played: Played, chosen: Chosen) -> None:
+        failing = self._failing(played.begin)
         due = set[str]()
-        while self._due and self._due[0][0] <= came.index:
+        while self._due and self._due[0][0] <= played.index:
             entry = heappop(self._due)
             if not self._stale(*entry):
                 due.add(entry[2])
         concerned = due | {name for host in failing for name in self.on.get(host, ())}
-        if told.whole:
+        if chosen.whole:
             concerned |= self.running
         for name in sorted(concerned, key=lambda name: self.present[name].row):
-            ran = self._ran(came, self.present[name], told, failing)
-            came.ran[name] = ran
+            ran = self._ran(played, self.present[name], chosen, failing)
+            played.ran[name] = ran
             if ran.completed or ran.lost:
-                self._finish(came, self.present[name], ran)
+                self._finish(played, self.present[name], ran)
             elif name in due:
-                self._expect(self.present[name], came.index + 1)
+                self._expect(self.present[name], played.index + 1)
 
     def _failing(self, now: Fraction) -> dict[int, Fraction]:
         """Return the hosts that fail within the round, and when: with its beginning, or else first."""
@@ -355,20 +359,22 @@ class Simulation:
             found.setdefault(each.host, each.begin)
         return found
 
-    def _ran(self, came: Came, one: JobState, told: Told, failing: dict[int, Fraction]) -> JobRun:
+    def _ran(self, played: Played, one: JobState, chosen: Chosen, failing: dict[int, Fraction]) -> JobRun:
         """Return what a job that runs does in a round."""
-        name, now, end = one.job.name, came.begin, came.begin + self.length
-        remaining, setup, _ = self.at(one, came.index)
+        name, now, end = one.job.name, played.begin, played.begin + self.length
+        remaining, setup, _ = self.at(one, played.index)
         done = now + setup + remaining / one.speed
-        in_time = self.at_most(done, end, name in told.complete)
+        in_time = self.at_most(done, end, name in chosen.complete)
         until = done if in_time else end
         ends = [failing[host] for host, _ in one.last if host in failing]
-        failed = min((at for at in ends if not self.at_most(until, at, name not in told.lost)), default=None)
+        failed = min(
+            (at for at in ends if not self.at_most(until, at, name not in chosen.lost)), default=None
+        )
         until = until if failed is None else failed
         spent = min(setup, max(until - now, ZERO))
         progress = remaining if in_time else (until - now - spent) * one.speed
         progress = ZERO if failed is not None else progress
-        change, _, before = came.placed.get(name, ("stay", one.last, one.last))
+        change, _, before = played.placed.get(name, ("stay", one.last, one.last))
         completed, lost = in_time and failed is None, failed is not None
         names = self.setting.names
         words = {"types": names(one.last), "before": names(before), "change": change}
@@ -382,10 +388,10 @@ class Simulation:
         }
         return JobRun(until, completed, lost, words | {"completed": completed, "lost": lost}, numbers)
 
-    def _finish(self, came: Came, one: JobState, ran: JobRun) -> None:
+    def _finish(self, played: Played, one: JobState, ran: JobRun) -> None:
         """Take a job that is completed, or whose host failed, from its GPUs."""
-        self._leave(one, came.index)
-        one.attained += one.held() * (ran.until - came.begin)
+        self._leave(one, played.index)
+        one.attained += one.held() * (ran.until - played.begin)
         if ran.completed:
             del self.present[one.job.name]
             self.completed += 1

@@ -1,16 +1,15 @@
 """How users and groups stand with shares of a market with entitlements, and which properties these have."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from math import floor, inf
 from typing import Any
 
-from .entitled import Entitled, Gang, apart, asks, cuts, plus, told, uses
-from .market import ZERO, Market, Table, dot, minus
-from .reading import MOST_COMPARED, STEPS, Number, Rejected, summed
+from .entitled import Entitled, Gang, apart, cuts, plus
+from .market import Market, minus
+from .reading import MOST_COMPARED, STEPS, ZERO, Number, Rejected, Table, summed
 
 #: The most GPUs, times gangs, for which gangs are chosen.
 MOST_SUMS = 2**34
@@ -21,83 +20,86 @@ class Standing:
 
     def __init__(self, market: Market, shares: Table, *, says: str = "entitlements") -> None:
         """``says`` is what the market must say: entitlements, guarantees, caps, or what anybody holds."""
-        owed, k = market.entitled, len(market.types)
-        if owed is None or not SAID[says](market, owed):
+        entitled, k = market.entitled, len(market.types)
+        if entitled is None or not SAID[says](market, entitled):
             raise Rejected(f"the market says no {says}")
-        self.owed, self.types, self.users = owed, k, len(shares)
-        now = all(row[:k] == share for row, share in zip(owed.held, shares, strict=True))
-        mine = owed.held if now else shares
-        there = [*market.capacity, *owed.stock][: len(mine[0])]
+        self.entitled, self.types, self.users = entitled, k, len(shares)
+        now = all(row[:k] == share for row, share in zip(entitled.held, shares, strict=True))
+        mine = entitled.held if now else shares
+        there = [*market.capacity, *entitled.stock][: len(mine[0])]
         self.columns, self.now = range(len(there)), now
-        self.held = owed.total(mine)
-        stays = [[min(fx) for fx in zip(*rows, strict=False)] for rows in zip(owed.fixed, mine, strict=True)]
-        fixed = owed.total(stays)
+        self.held = entitled.total(mine)
+        stays = [
+            [min(fx) for fx in zip(*rows, strict=False)] for rows in zip(entitled.fixed, mine, strict=True)
+        ]
+        fixed = entitled.total(stays)
         both = zip(self.held, fixed, strict=True)
         self.movable = [[x - f for x, f in zip(*rows, strict=True)] for rows in both]
         self.guarantee = [
-            [Fraction(min(ends)) for ends in zip(row, there, strict=False)] for row in owed.guarantee
+            [Fraction(min(ends)) for ends in zip(row, there, strict=False)] for row in entitled.guarantee
         ]
         self.free = [most - summed(row[c] for row in mine) for c, most in enumerate(there)]
+        self.asked = entitled.asks(market.speedup, market.demand)
         self.more = self._more(self._unserved(market, mine))
 
     def _unserved(self, market: Market, mine: Table) -> list[list[Number]]:
-        owed = self.owed
+        entitled = self.entitled
         out: list[list[Number]] = [[ZERO for _ in self.columns] for _ in mine]
-        parts = ((user, part) for user, asked in enumerate(asks(market, owed)) for part in apart(asked))
+        parts = ((user, part) for user, asked in enumerate(self.asked) for part in apart(asked))
         for user, part in parts:
             limits = cuts(part, mine[user])
             now = min(limits.values())
             for j in frozenset[int]().union(*part):
                 most = min(limit for types, limit in limits.items() if j not in types)
                 out[user][j] = minus(most, Fraction(now))
-        for gang in owed.pending if self.now else ():
+        for gang in entitled.pending if self.now else ():
             for resource, amount in gang.other.items():
-                goods = {owed.good(resource, market.types[j], market.types) for j in gang.types}
+                goods = {entitled.good(resource, market.types[j], market.types) for j in gang.types}
                 for good in (each for each in goods if each is not None):
                     waits = out[gang.user]
                     waits[self.types + good] = summed((Fraction(waits[self.types + good]), amount))
         return out
 
     def _more(self, unserved: list[list[Number]]) -> list[list[Number]]:
-        owed, more = self.owed, [*unserved]
-        more += [[ZERO for _ in self.columns] for _ in owed.nodes[len(unserved) :]]
-        for node in owed.inside_first():
+        entitled, more = self.entitled, [*unserved]
+        more += [[ZERO for _ in self.columns] for _ in entitled.nodes[len(unserved) :]]
+        for node in entitled.inside_first():
             more[node] = [max(ZERO, min(more[node][c], self.room(node, c))) for c in self.columns]
-            over = owed.over[node]
+            over = entitled.over[node]
             if over is not None:
                 more[over] = [plus(pair) for pair in zip(more[over], more[node], strict=True)]
         return more
 
     def room(self, node: int, column: int) -> Number:
         """Return how much more the cap of a node leaves it."""
-        return minus(self.owed.cap[node][column], self.held[node][column])
+        return minus(self.entitled.cap[node][column], self.held[node][column])
 
     def idle(self, user: int, column: int) -> Number:
         """Return how much is free of a column, within the caps above a user."""
-        return min(self.free[column], *(self.room(node, column) for node in self.owed.path(user)))
+        return min(self.free[column], *(self.room(node, column) for node in self.entitled.path(user)))
 
     def goods(self, market: Market, gang: Gang, j: int) -> list[tuple[int, Fraction]]:
         """Return the columns of goods that a gang takes on a type, and how much, where goods count."""
         names = gang.other.items() if self.now else ()
-        goods = [(self.owed.good(name, market.types[j], market.types), amount) for name, amount in names]
+        goods = [(self.entitled.good(name, market.types[j], market.types), amount) for name, amount in names]
         return [(self.types + good, amount) for good, amount in goods if good is not None and amount]
 
     def above(self, node: int, column: int) -> Fraction:
         """Return what a node holds beyond its guarantee; below zero where that is more."""
         return self.held[node][column] - self.guarantee[node][column]
 
-    def had(self, column: int, idle: Fraction) -> list[Fraction]:
+    def reachable(self, column: int, idle: Fraction) -> list[Fraction]:
         """Return what each could have of what is idle or lent; groups take in what their caps leave."""
-        owed, gives, out = self.owed, [ZERO] * len(self.held), [ZERO] * len(self.held)
+        entitled, gives, out = self.entitled, [ZERO] * len(self.held), [ZERO] * len(self.held)
         families: dict[int | None, Fraction] = dict.fromkeys([None, *range(len(gives))], ZERO)
         came: dict[int | None, Fraction] = {None: idle}
-        nodes = owed.inside_first()
+        nodes = entitled.inside_first()
         for node in nodes:
             most = self.movable[node][column] if node < self.users else families[node]
             gives[node] = max(ZERO, min(self.above(node, column), most))
-            families[owed.over[node]] += gives[node]
+            families[entitled.over[node]] += gives[node]
         for node in reversed(nodes):
-            out[node] = came[owed.over[node]] + families[owed.over[node]] - gives[node]
+            out[node] = came[entitled.over[node]] + families[entitled.over[node]] - gives[node]
             came[node] = Fraction(min(out[node], max(ZERO, self.room(node, column))))
         return out
 
@@ -108,16 +110,16 @@ class Standing:
 
 def leaves_goods_out(market: Market, shares: Table) -> bool:
     """Return whether there are goods and the shares, which are not what is held, do not say who has them."""
-    owed = market.entitled
-    return bool(owed and owed.goods) and not Standing(market, shares).now
+    entitled = market.entitled
+    return bool(entitled and entitled.goods) and not Standing(market, shares).now
 
 
 #: What a market says, by the word for it.
 SAID: dict[str, Callable[[Market, Entitled], bool]] = {
-    "entitlements": lambda market, owed: True,
-    "guarantees": lambda market, owed: any(map(any, owed.guarantee)),
-    "caps": lambda market, owed: any(most < inf for row in owed.cap for most in row),
-    "holdings": told,
+    "entitlements": lambda market, entitled: True,
+    "guarantees": lambda market, entitled: any(map(any, entitled.guarantee)),
+    "caps": lambda market, entitled: any(most < inf for row in entitled.cap for most in row),
+    "holdings": lambda market, entitled: entitled.usage_known(len(market.types)),
 }
 
 
@@ -134,25 +136,38 @@ def cap_kept(market: Market, shares: Table) -> bool:
     return all(stands.room(node, c) >= 0 for node in range(len(stands.held)) for c in stands.columns)
 
 
-def guarantee_incentive(market: Market, shares: Table) -> bool:
-    """Return whether everybody gets at least what its guarantee is worth to it, for what it asks for."""
-    stands = Standing(market, shares, says="guarantees")
-    rows = zip(asks(market, stands.owed), market.speedup, shares, stands.guarantee, strict=False)
-    return all(dot(v, uses(asked, v, own)) >= dot(v, uses(asked, v, owed)) for asked, v, own, owed in rows)
+def require_entitled(market: Market, shares: Table) -> None:
+    """Reject shares that break a cap or a guarantee of GPUs; users ask for demands, whatever they hold."""
+    if market.entitled is None:
+        return
+    numbers = [[ZERO if most == inf else most for most in row] for row in market.entitled.guarantee]
+    none = [[ZERO for _ in row] for row in shares]
+    entitled = replace(market.entitled, guarantee=numbers, held=none, fixed=none, pending=[])
+    market = replace(market, entitled=entitled)  # a guarantee without bound is no number
+    for says, keeps in (("caps", cap_kept), ("guarantees", guarantee_kept)):
+        if SAID[says](market, entitled) and not keeps(market, shares):
+            raise Rejected(f"the allocation breaks {says}")
 
 
 def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
     """Return whether no user is owed more, for whole gangs, that could be had of loans and what is idle."""
     stands = Standing(market, shares, says="guarantees")
-    owed, columns, told_of = stands.owed, stands.columns, told(market, stands.owed)
-    lent, reach = [stands.had(c, ZERO) for c in columns], [stands.had(c, stands.free[c]) for c in columns]
+    entitled, columns, usage_known = (
+        stands.entitled,
+        stands.columns,
+        stands.entitled.usage_known(stands.types),
+    )
+    lent, reach = (
+        [stands.reachable(c, ZERO) for c in columns],
+        [stands.reachable(c, stands.free[c]) for c in columns],
+    )
     pairs = [(user, c) for user in range(len(shares)) for c in columns]
     sure = {  # how much more of its guarantee each could use and have
         (i, c): Fraction(min(stands.more[i][c], stands.room(i, c), reach[c][i], -stands.above(i, c)))
         for i, c in pairs
     }
     waits: dict[tuple[int, int], list[Any]] = {pair: [] for pair in pairs}
-    for gang in owed.pending:
+    for gang in entitled.pending:
         for j in gang.types:
             needs = [(j, gang.gpus)] * (gang.gpus > 0) + stands.goods(market, gang, j)
             pair = {c: (gang.user, c) for c, _ in needs}
@@ -160,11 +175,13 @@ def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
             for c, most in needs:
                 waits[pair[c]] += [most] if short <= {c} else []
     for i, c in (each for each in pairs if min(sure[each], lent[each[1]][each[0]]) > 0):
-        first = min(owed.held[i][c], stands.held[i][c] + sure[i, c])  # what is held now precedes what waits
+        first = min(
+            entitled.held[i][c], stands.held[i][c] + sure[i, c]
+        )  # what is held now precedes what waits
         over, gangs = stands.held[i][c] - first, waits[i, c]
         work = min(floor(over + sure[i, c]), sum(gangs)) * len(gangs) if over > 0 else 0
         market.budget.spend(work, MOST_SUMS, "entitlements", "GPUs for which gangs are chosen, times gangs")
-        if not told_of or over < 0 or fits_between(gangs, over, over + sure[i, c]):
+        if not usage_known or over < 0 or fits_between(gangs, over, over + sure[i, c]):
             return False
     return True
 
@@ -189,45 +206,41 @@ def whole_gpu_conservation(market: Market, shares: Table) -> bool:
         waits = gang.gpus <= stands.more[gang.user][j]
         return waits and all(amount <= stands.idle(gang.user, c) for c, amount in needs)
 
-    return not any(fits(gang, j) for gang in stands.owed.pending if gang.gpus for j in gang.types)
+    return not any(fits(gang, j) for gang in stands.entitled.pending if gang.gpus for j in gang.types)
 
 
 def group_fairness(market: Market, shares: Table) -> bool:
     """Return whether siblings' loans are max-min by weight up to one GPU, among those of one tier."""
     stands = Standing(market, shares)
-    owed, families = stands.owed, dict[Any, list[int]]()
-    for node in range(len(owed.nodes)):
-        families.setdefault((owed.over[node], owed.tier[node]), []).append(node)
+    entitled, families = stands.entitled, dict[Any, list[int]]()
+    for node in range(len(entitled.nodes)):
+        families.setdefault((entitled.over[node], entitled.tier[node]), []).append(node)
     for family in families.values():
         for j in range(len(market.types)):
             loan = {node: max(ZERO, stands.above(node, j)) for node in family}
-            wants = [node for node in family if stands.more[node][j] >= 1 and owed.weight[node] > 0]
-            least = min((loan[node] / owed.weight[node] for node in wants), default=inf)
+            wants = [node for node in family if stands.more[node][j] >= 1 and entitled.weight[node] > 0]
+            least = min((loan[node] / entitled.weight[node] for node in wants), default=inf)
             givers = [d for d in family if wants and stands.movable[d][j] >= 1]
-            if any(loan[d] - 1 > owed.weight[d] * least for d in givers):
+            if any(loan[d] - 1 > entitled.weight[d] * least for d in givers):
                 return False
     return True
 
 
 def peers(market: Market, shares: Table) -> Iterator[tuple[int, list[Fraction]]]:
     """Yield each user with its guaranteed part and what a peer holds beyond it, by weight, within caps."""
-    owed, users = Standing(market, shares).owed, range(len(shares))
-    ends = [[*zip(*rows, strict=False)] for rows in zip(shares, owed.guarantee, owed.cap, strict=False)]
+    entitled, users = Standing(market, shares).entitled, range(len(shares))
+    ends = [
+        [*zip(*rows, strict=False)] for rows in zip(shares, entitled.guarantee, entitled.cap, strict=False)
+    ]
     # a guarantee without bound is none
     sure = [[ZERO if owes == inf else Fraction(min(x, owes, most)) for x, owes, most in row] for row in ends]
-    place = list(zip(owed.over, owed.tier, strict=True))
+    place = list(zip(entitled.over, entitled.tier, strict=True))
     pairs = sum(many**2 for many in Counter(place[: len(users)]).values())
     market.budget.spend(pairs * (20 + 4 * len(market.types)), MOST_COMPARED, "peers", STEPS)
     for i, other in ((i, other) for i in users for other in users if place[i] == place[other]):
         scale = market.weight[i] / market.weight[other]
         held = [g + scale * (x - own) for g, x, own in zip(sure[i], shares[other], sure[other], strict=True)]
-        yield i, [Fraction(min(pair)) for pair in zip(held, owed.cap[i], strict=False)]
-
-
-def envy_within_peers(market: Market, shares: Table) -> bool:
-    """Return whether nobody prefers what a peer, of its group and tier, holds beyond its guarantee."""
-    own = market.worths(shares)
-    return all(own[i] >= market.worth(i, bundle) for i, bundle in peers(market, shares))
+        yield i, [Fraction(min(pair)) for pair in zip(held, entitled.cap[i], strict=False)]
 
 
 #: How each property is decided, and what it means that it holds.
@@ -238,11 +251,6 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
         " that is less",
     ),
     "cap_kept": (cap_kept, "no user and no group holds more than its cap"),
-    "guarantee_incentive": (
-        guarantee_incentive,
-        "everybody gets at least what its guarantee (at most all that there is) is worth to it, for what it"
-        " asks for",
-    ),
     "nobody_starves_while_lent": (
         nobody_starves_while_lent,
         "no user could run more whole gangs (or any part, where nobody says what is asked for) within its"
@@ -256,10 +264,5 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
     "group_fairness": (
         group_fairness,
         "no GPU can move to a sibling of its tier that borrows less, by weight, than the giver then does",
-    ),
-    "envy_within_peers": (
-        envy_within_peers,
-        "nobody would get more with what another of its group and tier holds beyond its guarantee, scaled by"
-        " weights and within the own caps, in the place of what it holds so itself",
     ),
 }

@@ -1,13 +1,11 @@
 """What is proved: a statement, what it speaks of, and whether it is what a policy decides."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 
-from .market import Market, Table, read_market, read_table, table_shown
+from .market import Market, read_market, read_table, table_shown
 from .programs import Program, policy_shown
-from .reading import Entry, Rejected
+from .reading import Entry, Rejected, Table
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,8 @@ class Decision(Proved):
 
     ``optima`` allows all allocations that it could have chosen; None where no range over them can be
     certified. ``ties`` says whether there may be others. ``embedded`` names the program that the policy's
-    author wrote, where the certificate holds it. ``told`` is what makes the decision and only the certificate
-    says: rates, floors of groups, GPUs that are lent; "" where the market says all.
+    author wrote, where the certificate holds it. ``stated`` is what makes the decision and the certificate
+    alone says: rates, floors of groups, GPUs that are lent; "" where the market says all.
     """
 
     subject: Market
@@ -51,7 +49,7 @@ class Decision(Proved):
     optima: Program | None = None
     ties: bool = True
     embedded: str = ""
-    told: str = ""
+    stated: str = ""
     range: Range | None = None
 
     @property
@@ -60,10 +58,10 @@ class Decision(Proved):
         return repr(self.policy) if self.embedded else policy_shown(self.policy, self.subject)
 
 
-def read_allocation(told: Entry, *, feasible: bool = True) -> tuple[Market, Table]:
+def read_allocation(certificate: Entry, *, feasible: bool = True) -> tuple[Market, Table]:
     """Return the market and the allocation of a certificate, which must be feasible unless told otherwise."""
-    market = read_market(told["market"])
-    shares = read_table(told["allocation"], market)
+    market = read_market(certificate["market"])
+    shares = read_table(certificate["allocation"], market)
     if feasible:
         require_feasible(market, shares)
     return market, shares
@@ -75,7 +73,7 @@ def require_feasible(market: Market, shares: Table) -> None:
         raise Rejected("the allocation is not feasible")
 
 
-def require_bound(value: Fraction, bound: Fraction, told: Entry) -> None:
+def require_bound(value: Fraction, bound: Fraction, certificate: Entry) -> None:
     """Reject another value, bound, or gap between the two."""
-    if [told[key].number() for key in ("value", "bound", "gap")] != [value, bound, abs(bound - value)]:
+    if [certificate[key].number() for key in ("value", "bound", "gap")] != [value, bound, abs(bound - value)]:
         raise Rejected("value, bound or gap is another")

@@ -30,32 +30,34 @@ class Host:
     """A host; ``kind`` is the index of its type, ``speed`` a factor on the throughput of jobs there."""
 
     def __init__(self, entry: Entry, types: list[str]) -> None:
-        told = entry.fields("name type gpus bandwidth", "speed")
-        self.name, self.kind = told["name"].name(), told["type"].position(types)
-        self.gpus, self.bandwidth = told["gpus"].integer(1), told["bandwidth"].or_infinity()
-        self.speed = Fraction(1) if told["speed"].value is None else told["speed"].amount(positive=True)
+        fields = entry.fields("name type gpus bandwidth", "speed")
+        self.name, self.kind = fields["name"].name(), fields["type"].position(types)
+        self.gpus, self.bandwidth = fields["gpus"].integer(1), fields["bandwidth"].or_infinity()
+        self.speed = Fraction(1) if fields["speed"].value is None else fields["speed"].amount(positive=True)
 
 
 class Job:
     """A job as the trace has it; ``sizes``: numbers of GPUs that it may have, and factors on its speed."""
 
     def __init__(self, entry: Entry, setting: Setting) -> None:
-        told = entry.fields(JOB, "elastic")
-        self.name = told["name"].name()
-        told = told.at(f"job {self.name!r}")
-        require(told["tenant"].text() in setting.tenants, told.place, "its tenant is not in the trace")
-        told["priority"].integer()
-        told["weight"].amount(positive=True)
-        self.arrival, self.gpus = told["arrival"].amount(), told["gpus"].integer(1)
-        self.work, self.memory = told["work"].amount(positive=True), told["memory"].amount()
-        self.throughput = [each.amount() for each in told["throughput"].items(len(setting.types))]
-        self.pattern = told["pattern"].choice(("alone", "intra", "inter"))
-        self.dataset, self.dataset_size = told["dataset"].text(), told["dataset_size"].amount()
-        self.state_size = told["state_size"].amount()
-        elastic = [] if told["elastic"].value is None else [each.items(2) for each in told["elastic"].items()]
+        fields = entry.fields(JOB, "elastic")
+        self.name = fields["name"].name()
+        fields = fields.at(f"job {self.name!r}")
+        require(fields["tenant"].text() in setting.tenants, fields.place, "its tenant is not in the trace")
+        fields["priority"].integer()
+        fields["weight"].amount(positive=True)
+        self.arrival, self.gpus = fields["arrival"].amount(), fields["gpus"].integer(1)
+        self.work, self.memory = fields["work"].amount(positive=True), fields["memory"].amount()
+        self.throughput = [each.amount() for each in fields["throughput"].items(len(setting.types))]
+        self.pattern = fields["pattern"].choice(("alone", "intra", "inter"))
+        self.dataset, self.dataset_size = fields["dataset"].text(), fields["dataset_size"].amount()
+        self.state_size = fields["state_size"].amount()
+        elastic = (
+            [] if fields["elastic"].value is None else [each.items(2) for each in fields["elastic"].items()]
+        )
         self.sizes = {gpus.integer(1): factor.amount(positive=True) for gpus, factor in elastic}
         once = len(self.sizes) == len(elastic) and self.gpus not in self.sizes
-        require(once, told.place, "a number of GPUs twice")
+        require(once, fields.place, "a number of GPUs twice")
         self.sizes[self.gpus] = Fraction(1)
 
 
@@ -77,10 +79,10 @@ class Setting:
         self.tenants = frozenset(distinct([each["name"].name() for each in tenants], "tenants"))
         self.outages = self._outages(trace["outages"])
 
-    def _read_cluster(self, told: Entry) -> None:
-        self.types = distinct([each.name() for each in told["types"].items()], "cluster, types")
-        self.memory = [each.or_infinity() for each in told["memory"].items(len(self.types))]
-        self.hosts = [Host(each, self.types) for each in told["hosts"].items()]
+    def _read_cluster(self, fields: Entry) -> None:
+        self.types = distinct([each.name() for each in fields["types"].items()], "cluster, types")
+        self.memory = [each.or_infinity() for each in fields["memory"].items(len(self.types))]
+        self.hosts = [Host(each, self.types) for each in fields["hosts"].items()]
         positive = all(each > 0 for each in [*self.memory, *(host.bandwidth for host in self.hosts)])
         require(positive, "cluster", "a memory or bandwidth is not positive")
         known = distinct([host.name for host in self.hosts], "cluster, hosts")
@@ -95,10 +97,10 @@ class Setting:
         within(len(entries), MOST_OUTAGES, "outages", "outages")
         by_host: dict[int, list[Outage]] = {}
         for each in entries:
-            told = each.fields("host begin end")
-            begin, end = told["begin"].amount(), told["end"].or_infinity()
+            fields = each.fields("host begin end")
+            begin, end = fields["begin"].amount(), fields["end"].or_infinity()
             require(begin < end, each.place, "it ends before it begins")
-            host = told["host"].position(self.host)
+            host = fields["host"].position(self.host)
             by_host.setdefault(host, []).append(Outage(begin, end, host))
         found = [outage for own in by_host.values() for outage in _merged(own)]
         return sorted(found, key=lambda each: (each.begin, each.host))

@@ -1,14 +1,48 @@
-"""The trades that are due in second-price trading (Gandiva_fair, Sec. 3.4)."""
-
-from __future__ import annotations
+"""Second-price trading (Gandiva_fair, Sec. 3.4): the trades that are due, and no others."""
 
 from collections.abc import Iterator
 from fractions import Fraction
 from math import inf
 from typing import Any
 
-from .market import ZERO, Market, Table, dot, minus
-from .reading import Number, summed
+from .market import Market, dot, minus
+from .reading import ZERO, Entry, Number, Rejected, Table, summed
+from .statements import Decision, read_allocation
+
+#: Users and types among which trades are looked for.
+MOST_PAIRS = 2 * 10**8
+TRADING = ("equal-split", "second-price-trading")
+TRADE = "buyer seller fast slow price fast_amount slow_amount"
+
+
+def trace(data: Entry) -> Decision:
+    """Second-price trading: all trades that are due, and no others. Without trades: the equal split."""
+    certificate = data.fields("market allocation", "trades")
+    market, shares = read_allocation(certificate)
+    held, traded = market.equal_split(), certificate["trades"].value is not None
+    if traded:
+        pairs = (len(market.users) * len(market.types)) ** 2
+        data.budget.spend(pairs, MOST_PAIRS, "trades", "pairs of users and of types")
+        _replay(certificate["trades"].items(), trades_due(market, held))
+    if shares != held:
+        raise Rejected("the trades that are told lead elsewhere")
+    policy = TRADING[traded]
+    return Decision(f"the allocation is that of {policy}", market, held, policy=policy, ties=False)
+
+
+def _replay(entries: list[Entry], due: Iterator[list[Any]]) -> None:
+    """Refuse trades that are not those that are due; `trades_due` carries each of them out."""
+    at = 0
+    for trade in due:
+        if at == len(entries):
+            raise Rejected(f"a trade that is due is missing: {' '.join(map(str, trade[:2]))}")
+        entry = entries[at].fields(TRADE)
+        *words, price, fast, slow = (entry[key] for key in TRADE.split())
+        if [*(each.value for each in words), price.number(), fast.number(), slow.number()] != trade:
+            raise Rejected(f"trade {at} is not the one that is due")
+        at += 1
+    if at < len(entries):
+        raise Rejected("a trade is told that is not due")
 
 
 def trades_due(market: Market, held: Table) -> Iterator[list[Any]]:
@@ -57,8 +91,8 @@ def _pair(market: Market, held: Table, fast: int, slow: int) -> Iterator[list[An
             for user, sign in ((buyer, 1), (seller, -1)):
                 held[user][fast] += sign * amount
                 held[user][slow] -= sign * amount * price
-            told = [names[buyer], names[seller], market.types[fast], market.types[slow]]
-            yield [*told, price, amount, amount * price]
+            words = [names[buyer], names[seller], market.types[fast], market.types[slow]]
+            yield [*words, price, amount, amount * price]
 
 
 def _gain(fast: Fraction, slow: Fraction) -> Number:

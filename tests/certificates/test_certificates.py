@@ -41,7 +41,7 @@ from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
 from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.program import Formulation
-from fairopt.proofs.verifier.decisions import GRAIN
+from fairopt.proofs.verifier.nash import GRAIN
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.properties import EnvyFreeness
 from fairopt.testing.certificate_kinds import BY_HAND

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairopt.proofs.verifier.decisions import GRAIN
+from fairopt.proofs.verifier.nash import GRAIN
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
 from fairopt.testing.certificate_kinds.bounds import QUARTER

@@ -11,8 +11,9 @@ import pytest
 from fairopt import allocate
 from fairopt.models import PartialAllocation
 from fairopt.problem import Market
-from fairopt.proofs.verifier.decisions import GRAIN, equal_time, isolated
+from fairopt.proofs.verifier.decisions import equal_time, isolated
 from fairopt.proofs.verifier.market import read_market
+from fairopt.proofs.verifier.nash import GRAIN
 from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
@@ -166,7 +167,7 @@ WRONG: dict[str, tuple[Json, str]] = {
             weights=[1, 1],
             prices=[1, 2],
         ),
-        "a price is too low",
+        "a dual has the sign of a bound that there is not",
     ),
     "a rate below nothing": (
         certificate(

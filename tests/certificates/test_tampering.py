@@ -21,7 +21,7 @@ from fairopt.models.oef.efficient import EfficientOEF
 from fairopt.policy import exactly
 from fairopt.problem import Market
 from fairopt.program import fractions
-from fairopt.proofs.verifier import bounds, certificates, entitled, frontier, market, programs, standing
+from fairopt.proofs.verifier import bounds, certificates, entitled, frontier, market, programs, reading, standing
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
 from fairopt.testing.certificate_kinds.examples import Untrue
@@ -138,15 +138,15 @@ def no_capacity(self: market.Market, shares: Any) -> bool:
 
 
 def no_demand(self: market.Market, i: int, bundle: Any) -> Any:
-    return [x if s else market.ZERO for s, x in zip(self.speedup[i], bundle, strict=True)]
+    return [x if s else reading.ZERO for s, x in zip(self.speedup[i], bundle, strict=True)]
 
 
 def no_weights(row: Any, weight: Any) -> Any:
     return list(row), 1
 
 
-def nobody_waits(market: market.Market, owed: entitled.Entitled) -> Any:
-    return [{frozenset([j]): x for j, x in enumerate(row[: len(market.types)])} for row in owed.held]
+def nobody_waits(self: entitled.Entitled, speedup: Any, demand: Any) -> Any:
+    return [{frozenset([j]): x for j, x in enumerate(row[: len(speedup[0])])} for row in self.held]
 
 
 def no_caps(self: standing.Standing, node: int, column: int) -> Any:
@@ -157,8 +157,8 @@ def no_guarantees(self: standing.Standing, node: int, column: int) -> Any:
     return self.held[node][column]
 
 
-def no_bounds(row: Any, bounds: Any) -> Any:
-    return 0
+def no_bounds(market: market.Market, user: int, before: Any, after: Any) -> Any:
+    return 0, False
 
 
 def no_proof(self: frontier.Tradeoff, told: Any) -> Any:
@@ -174,10 +174,10 @@ HOLES: list[tuple[Any, str, Any, str]] = [
     (market.Market, "feasible", no_capacity, "DOMINANCE"),
     (market.Market, "used", no_demand, "DEMANDING"),
     (certificates, "_whole", no_weights, "WEIGHTED"),
-    (standing, "asks", nobody_waits, "LENT"),
+    (entitled.Entitled, "asks", nobody_waits, "LENT"),
     (standing.Standing, "room", no_caps, "OVER"),
     (standing.Standing, "above", no_guarantees, "RECLAIMED"),
-    (bounds, "_least", no_bounds, "UP_TO_2"),
+    (bounds, "_gain", no_bounds, "UP_TO_2"),
     (frontier.Tradeoff, "line", no_proof, "ENVY_COSTS"),
 ]
 

@@ -15,6 +15,7 @@ from fairopt.methods.eisenberg_gale.bounds import nash_bound
 from fairopt.methods.eisenberg_gale.exact import edges_of, exact_equilibrium, forest_prices
 from fairopt.models import NashWelfare
 from fairopt.models.nash.within_entitlements import GAP_PER_WEIGHT
+from fairopt.numbers import FLOATS, RATIONALS
 from fairopt.problem import Market
 from fairopt.testing.float_samples import even, large_market, odd_market, whole
 from fairopt.testing.samples import sample_markets
@@ -130,5 +131,5 @@ def test_forests_price_trees_in_fractions_and_floats_alike():
     shares = allocate(NashWelfare(), market).shares
     forest = next(edges_of(market.as_(float), shares))
     assert sorted(map(tuple, forest.tolist())) == [(0, 0), (0, 1), (1, 1)]
-    assert forest_prices(market, forest, Fraction).tolist() == [Fraction(2, 3), Fraction(4, 3)]
-    assert forest_prices(market.as_(float), forest, float) == pytest.approx([2 / 3, 4 / 3])
+    assert forest_prices(market, forest, RATIONALS).tolist() == [Fraction(2, 3), Fraction(4, 3)]
+    assert forest_prices(market.as_(float), forest, FLOATS) == pytest.approx([2 / 3, 4 / 3])

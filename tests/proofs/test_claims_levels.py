@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fairopt.experiment.studies.statistics import Estimate
+from fairopt.experiment.statistics import Estimate
 from fairopt.proofs.ledger.levels import FoundShare, PrintedShare, percentages
 
 

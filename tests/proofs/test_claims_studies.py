@@ -12,8 +12,8 @@ import pytest
 from fairopt import History, run
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.errors import BadInput
+from fairopt.experiment.statistics import compare_drawn
 from fairopt.experiment.studies import observe
-from fairopt.experiment.studies.statistics import compare_drawn
 from fairopt.ledger import Entry, Figure, Finding, Measure, PrintedAndFound, Ruling, read_package
 from fairopt.proofs.ledger import studying
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, held_alike, parts, ruling

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fairopt.cli import main
-from fairopt.proofs.verifier import decisions, gangs, programs
+from fairopt.proofs.verifier import decisions, gangs, nash, programs, trading
 from fairopt.proofs.verifier.certificates import RULES, recognises
 from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
@@ -243,13 +243,13 @@ def test_powers_of_long_numbers_at_many_points_are_refused_with_a_message(monkey
     """Packed, such a file has 5 kB, and each of its points would take seconds."""
     steps = []
     for digits in (1, 4000):
-        long = NASH_COSTS_NOTHING["points"][0] | {"value": f"{'1' * digits}/{'9' * digits}"}
+        long = NASH_COSTS_NOTHING["points"][0] | {"value": f"{'1' * digits}/{'3' * digits}1"}
         told = Entry(NASH_COSTS_NOTHING | {"points": [long]})
         with pytest.raises(Rejected, match="the gap is another"):
             RULES["frontier"](decisions.opened(told)[1])
-        steps.append(int(told.budget.spent * decisions.MOST_STEPS))
+        steps.append(int(told.budget.spent * nash.MOST_STEPS))
     assert steps[1] - steps[0] > 4000**2
-    monkeypatch.setattr(decisions, "MOST_STEPS", 100)
+    monkeypatch.setattr(nash, "MOST_STEPS", 100)
     with pytest.raises(Rejected, match=r"a product of powers: .* steps .* too many"):
         verify(NASH_COSTS_NOTHING)
 
@@ -305,6 +305,6 @@ def test_what_does_not_fit_together_is_refused_before_anything_is_decided(monkey
 
 def test_trades_among_too_many_are_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of users that have all they demand, each pair of types would be looked at, and nothing traded."""
-    monkeypatch.setattr(decisions, "MOST_PAIRS", 15)
+    monkeypatch.setattr(trading, "MOST_PAIRS", 15)
     with pytest.raises(Rejected, match="16 pairs of users and of types are too many"):
         verify(TRADING)

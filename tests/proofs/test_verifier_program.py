@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from fairopt.cli import main
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.price_bases import Given
+from fairopt.models.astraea.posted_prices import Given, PostedPricePacking
 from fairopt.proofs.claims.astraea.batches import Deviating, example
 from fairopt.proofs.verifier import front
 from fairopt.schedules.document import document
@@ -27,8 +26,8 @@ from fairopt.testing.certificate_kinds.examples import certificate, market
 PROOFS = Path(__file__).parents[2] / "proofs"
 VERIFIER = PROOFS / "verify.py"
 #: All verifiers together; they are to be read in one sitting. Floors, caps and normalisers took 120, whole gangs 60,
-#: and what two decisions tell 17, the last.
-MOST_LINES = 4_560
+#: what two decisions tell 17; one budget for a file, and small steps with names for water filling, 110, the last.
+MOST_LINES = 4_680
 
 
 def plan_of_the_example() -> dict[str, Any]:

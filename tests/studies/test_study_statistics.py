@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from fairopt.errors import BadInput
-from fairopt.experiment.studies.statistics import compare_drawn, compare_resampled, expanded, holm, mean_of, mser
+from fairopt.experiment.statistics import compare_drawn, compare_resampled, expanded, holm, mean_of, mser
 
 
 def test_a_ratio_is_of_means_and_the_test_is_that_of_paired_differences() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import FairoptError
-from fairopt.numbers import in_pieces
+from fairopt.numbers import arithmetic, in_pieces, is_rational
 from fairopt.program import INFINITY, objects
 
 #: Whose classes may be named, besides the values below.
@@ -50,16 +50,16 @@ def ours(module: str, name: str) -> Any:
 
 
 def _tree(value: Any, buffers: list[bytes]) -> Any:
-    if value is None or isinstance(value, bool | str) or type(value) is float:
+    if value is None or type(value) in (bool, str, float):
         return value
     if isinstance(value, int) and not isinstance(value, Enum):
         return value if value.bit_length() <= SHORT else ["whole", hex(value)]
     if isinstance(value, np.generic):
         return _tree(value.item(), buffers)
-    if isinstance(value, Fraction):
+    if is_rational(value):
         return ["ratio", _ratio(value)]
     if isinstance(value, np.ndarray):
-        if value.dtype == object:
+        if arithmetic(value).exact:
             texts = in_pieces(lambda piece: objects(map(_ratio, piece.tolist())), value)
             return ["ratios", value.shape, texts.ravel().tolist()]
         buffers.append(value.tobytes())

@@ -20,6 +20,7 @@ from fairopt.backends.exact.proofs import tightened
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.exact.sums import ZERO, excesses, finite, objective, reduced_cost
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, vertex_of
+from fairopt.numbers import is_finite
 from fairopt.program import INFINITY, Array, Program, Sense, fractions, objects
 
 #: By how much bounds are moved inwards to find a point that breaks none: one is tried after the other.
@@ -154,7 +155,7 @@ class _Repair:
             step = rate / self._rows.value[entry]
             after = self.multipliers[row] + step
             side = self._rows.upper[row] if after > 0 else self._rows.lower[row]
-            if after and not isinstance(side, Fraction):
+            if after and not is_finite(side):
                 continue
             safe = bool(self._safe_up[row] if step > 0 else self._safe_down[row])
             price = float(abs(step)) * (abs(float(side)) if after else 0.0)

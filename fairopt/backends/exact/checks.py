@@ -23,6 +23,7 @@ from fairopt.backends.exact.sums import (
     signs_of,
 )
 from fairopt.errors import FairoptError
+from fairopt.numbers import is_finite
 from fairopt.program import Array, Program, Sense
 
 
@@ -100,8 +101,8 @@ def require_endless(program: Program, x: Array, ray: Array) -> None:
         (activity(program, ray).top, program.rows.lower, program.rows.upper),
     ):
         for value, low, high in zip(step, lower, upper, strict=True):
-            _require(value >= 0 or not isinstance(low, Fraction), "the ray runs into a lower bound")
-            _require(value <= 0 or not isinstance(high, Fraction), "the ray runs into an upper bound")
+            _require(value >= 0 or not is_finite(low), "the ray runs into a lower bound")
+            _require(value <= 0 or not is_finite(high), "the ray runs into an upper bound")
 
 
 def _require(holds: Any, otherwise: str) -> None:

@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.backends.exact.sums import ZERO, finite, totals, zeros
+from fairopt.numbers import is_finite
 from fairopt.program import INFINITY, Array, Program, Rows, Sense, objects
 
 ONE = Fraction(1)
@@ -30,7 +31,7 @@ def nearest_point(program: Program) -> Program:
     rows = program.rows
     variables = len(program.cost)
     bounds = zip(program.lower, program.upper, strict=True)
-    guess = objects([next((end for end in pair if isinstance(end, Fraction)), ZERO) for pair in bounds])
+    guess = objects([next((end for end in pair if is_finite(end)), ZERO) for pair in bounds])
     values = totals(len(rows), rows.row, rows.column, rows.value, guess)
     errors = values.excess(rows.lower, rows.upper)
     broken = np.array(sorted(errors), dtype=int)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.numbers import is_finite
 from fairopt.program import Array, Program, objects
 
 ZERO = Fraction(0)
@@ -32,7 +33,7 @@ def as_fractions(values: Iterable[Any]) -> Array:
 
 def finite(ends: Array) -> Array:
     """Return which bounds are numbers; the others are float infinities."""
-    return np.fromiter((isinstance(end, Fraction) for end in ends), dtype=bool, count=len(ends))
+    return np.fromiter((is_finite(end) for end in ends), dtype=bool, count=len(ends))
 
 
 def signs(values: Array) -> Array:
@@ -76,9 +77,9 @@ class UnreducedRatios:
         """Return by how much numbers leave their bounds (Fractions or float infinities), for those that do."""
         found: dict[int, Fraction] = {}
         for place, (top, bottom, low, high) in enumerate(zip(self.top, self.bottom, lower, upper, strict=True)):
-            if isinstance(low, Fraction) and low.numerator * bottom > top * low.denominator:
+            if is_finite(low) and low.numerator * bottom > top * low.denominator:
                 found[place] = low - Fraction(top, bottom)
-            elif isinstance(high, Fraction) and high.numerator * bottom < top * high.denominator:
+            elif is_finite(high) and high.numerator * bottom < top * high.denominator:
                 found[place] = Fraction(top, bottom) - high
         return found
 
@@ -87,7 +88,7 @@ class UnreducedRatios:
         return np.array(
             [
                 float_ratio(end.numerator * bottom - top * end.denominator, bottom * end.denominator)
-                if isinstance(end, Fraction)
+                if is_finite(end)
                 else end
                 for top, bottom, end in zip(self.top, self.bottom, bound, strict=True)
             ],

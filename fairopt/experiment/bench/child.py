@@ -24,6 +24,7 @@ from fairopt.experiment import machine
 from fairopt.experiment.bench import kinds
 from fairopt.experiment.bench.kinds import Contender, Task
 from fairopt.experiment.bench.records import MeasurementStatus, Trial
+from fairopt.numbers import arithmetic
 from fairopt.problem.numbers import shown
 
 T = TypeVar("T")
@@ -136,7 +137,7 @@ def read_answer(folder: Path) -> Any:
 
 def _put(value: Any, arrays: list[Any]) -> Any:
     if isinstance(value, np.ndarray):
-        if value.dtype == object:
+        if arithmetic(value).exact:
             raise BadInput("an array of objects is no answer that can be judged", remedy="Return an array of floats")
         arrays.append(value)
         return {_ARRAY: len(arrays) - 1}

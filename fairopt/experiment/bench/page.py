@@ -20,12 +20,14 @@ from fairopt.experiment import words
 from fairopt.experiment.bench import tables
 from fairopt.experiment.bench.goals import outcomes
 from fairopt.experiment.bench.kinds import InstanceKey
-from fairopt.experiment.bench.pictures import Picture, Points, Style, growth_picture, profile_picture
+from fairopt.experiment.bench.pictures import growth_picture, growth_words, profile_picture, profile_words
 from fairopt.experiment.bench.records import WORDS, MeasurementStatus, Record
 from fairopt.experiment.bench.results import Study, studies, to_answer
+from fairopt.experiment.bench.timing import Growth, fit, profiles
 from fairopt.experiment.machine import Environment
-from fairopt.experiment.page import rendered
-from fairopt.experiment.statistics import SAMPLES, Growth, fit, profiles
+from fairopt.experiment.page import rendered, svg
+from fairopt.experiment.statistics import SAMPLES
+from fairopt.experiment.words import seconds_text
 from fairopt.problem.files.storage import naming, write_text
 
 
@@ -38,7 +40,7 @@ def write_report(
     of the specification names, else the one that solved most.
 
     Errors: `BadInput` if nothing was measured, for a measurement that cannot be (place "record 3"), and for an unknown
-    baseline and for the place; `NotInstalled` without Jinja2 or SciPy.
+    baseline and for the place; `NotInstalled` without Jinja2, SciPy or matplotlib.
     """
     with naming(path):
         write_text(path, report(records, title, baseline=baseline))
@@ -51,7 +53,7 @@ def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str
     if baseline is not None and baseline not in names:
         remedy = f"Measured were {', '.join(names)}"
         raise BadInput(f"there is no contender {baseline!r}", place="baseline", remedy=remedy)
-    styles = {name: Style(number) for number, name in enumerate(names)}
+    numbers = {name: number for number, name in enumerate(names)}
     return rendered(
         "page.html",
         __package__,
@@ -83,15 +85,16 @@ def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str
         baselines=[study.baseline(baseline) for study in found],
         steadiness=list(tables.steadiness(found)),
         environments=list(_environments(found)),
-        profile=partial(_profile, styles=styles),
-        growths=partial(_growths, styles=styles),
+        profile=partial(_profile, numbers=numbers),
+        growths=partial(_growths, numbers=numbers),
     )
 
 
 def require_libraries() -> None:
-    """Refuse a page that could not be made. Errors: `NotInstalled` without Jinja2 or SciPy."""
+    """Refuse a page that could not be made. Errors: `NotInstalled` without Jinja2, SciPy or matplotlib."""
     library("jinja2", "a report")
     library("scipy.stats", "a report")
+    library("matplotlib", "a report")
 
 
 def _summary(found: Sequence[Study]) -> dict[str, Any]:
@@ -134,36 +137,45 @@ def _what(study: Study) -> str:
     return "; ".join(parts) + f". On {study.machine}."
 
 
-def _profile(study: Study, styles: Mapping[str, Style]) -> Picture:
+def _profile(study: Study, numbers: Mapping[str, int]) -> str:
     seconds = np.array([study.seconds(name, to_answer) for name in study.present])
     solved = np.array([study.solved(name) for name in study.present])
-    named = dict(zip(study.present, profiles(seconds, solved), strict=True))
-    return profile_picture(named, styles, f"{study.anchor}p", f"Performance profile of {study.title}")
+    found = dict(zip(study.present, profiles(seconds, solved), strict=True))
+    description = "; ".join(f"{name}: fastest on {profile_words(each)}" for name, each in found.items())
+    title = f"Performance profile of {study.title}, {study.anchor}"
+    return svg(partial(profile_picture, found, numbers), title, "a report", description)
 
 
-def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[dict[str, Any]]:
+def _growths(study: Study, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield for each group of more than one size a picture, and what was fitted or why nothing could be."""
     by_group: dict[str, list[InstanceKey]] = {}
     for (group, _), of in study.columns.items():
         by_group.setdefault(group, []).extend(each for each in of if each.size > 0)
-    for number, (group, of) in enumerate(by_group.items()):
-        series = [each for name in study.present if (each := _points(study, name, of)).solved or each.failed]
-        if len({each.size for each in of}) < 2 or not series:
+    for group, of in by_group.items():
+        cells = {name: [(float(each.size), study.cell(name, each)) for each in of] for name in study.present}
+        solved = {
+            name: sorted((size, cell.median(to_answer)) for size, cell in each if cell.solved)
+            for name, each in cells.items()
+        }
+        failed = {
+            name: sorted({size for size, cell in each if cell.rows and not cell.solved}) for name, each in cells.items()
+        }
+        fitted = {name: _fitted(points) for name, points in solved.items() if points or failed[name]}
+        if len({each.size for each in of}) < 2 or not fitted:
             continue
-        fitted = {each.name: _fitted(each) for each in series}
-        title = f"Time over size on {group}, {study.title}"
-        picture = growth_picture(series, fitted, styles, study.limit, f"{study.anchor}g{number}", title)
+        described = "; ".join(
+            f"{name}: {seconds_text(points[-1][1])} at size {points[-1][0]:g} {growth_words(fitted[name])}".strip()
+            for name, points in solved.items()
+            if points
+        )
+        draw = partial(growth_picture, solved, failed, fitted, numbers, study.limit)
+        title = f"Time over size on {group}, {study.title}, {study.anchor}"
+        picture = svg(draw, title, "a report", described or "nothing was solved")
         yield {"name": group, "picture": picture, "fitted": fitted}
 
 
-def _points(study: Study, name: str, of: Sequence[InstanceKey]) -> Points:
-    cells = [(float(each.size), study.cell(name, each)) for each in of]
-    solved = sorted((size, cell.median(to_answer)) for size, cell in cells if cell.solved)
-    return Points(name, tuple(solved), tuple(sorted({size for size, cell in cells if cell.rows and not cell.solved})))
-
-
-def _fitted(points: Points) -> Growth | BadInput:
+def _fitted(points: Sequence[tuple[float, float]]) -> Growth | BadInput:
     try:
-        return fit([size for size, _ in points.solved], [seconds for _, seconds in points.solved])
+        return fit([size for size, _ in points], [seconds for _, seconds in points])
     except BadInput as error:  # too few sizes: the table says so
         return error

@@ -21,8 +21,9 @@ from fairopt.errors import BadInput
 from fairopt.experiment.bench.kinds import InstanceKey
 from fairopt.experiment.bench.records import PASSING, Measurement, MeasurementStatus, Record, environments
 from fairopt.experiment.bench.spec import Goal, Spec
+from fairopt.experiment.bench.timing import Flags, median_of, penalised, shifted_geometric_mean
 from fairopt.experiment.machine import Environment
-from fairopt.experiment.statistics import Flags, Floats, median_of, penalised, shifted_geometric_mean
+from fairopt.experiment.statistics import Floats
 from fairopt.experiment.words import count, plain, settings_text
 
 #: The shifts in seconds that others state means with: 1 s in reports on SCIP, 10 s in papers on PDLP (their SGM10).

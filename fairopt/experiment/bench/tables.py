@@ -10,7 +10,7 @@ from typing import Any
 from fairopt.errors import BadInput
 from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record
 from fairopt.experiment.bench.results import Cell, NumberedMeasurement, Seconds, Study, studies, to_answer, wall
-from fairopt.experiment.statistics import Noise, Ratios, median_of, noise, ratios
+from fairopt.experiment.bench.timing import Noise, Ratios, median_of, noise, ratios
 from fairopt.experiment.words import NOTHING
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import BadInput, NotInstalled
 
@@ -15,6 +15,8 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 #: Where the colours repeat, hatches distinguish the parts, and line styles the lines.
 HATCHES = ("", "///", "...", "xxx")
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 1)), (0, (3, 1, 1, 1, 1, 1)))
+#: Marks of points, which differ where colours repeat.
+MARKS = ("o", "s", "^", "D", "v", "P")
 #: A longer name loses its middle: bars keep their room, and names that differ at the end stay different.
 LONGEST_NAME = 28
 
@@ -22,6 +24,7 @@ LONGEST_NAME = 28
 def short_name(name: str) -> str:
     """Return a name of at most `LONGEST_NAME` letters."""
     half = LONGEST_NAME // 2
+    name = f" {name}" if name.startswith("_") else name  # matplotlib leaves such names out of legends
     return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
 
@@ -41,3 +44,23 @@ def figure_of(width: float, height: float) -> Figure:
     except ImportError as error:
         raise NotInstalled("pictures need matplotlib: pip install 'fairopt[plot]'") from error
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def line_of(number: int) -> dict[str, Any]:
+    """Return the colour and style of the line of that number."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINES[number // len(COLOURS) % len(LINES)]}
+
+
+def axes_of(ax: Axes | None, width: float = 7.5, height: float = 4.0) -> Axes:
+    """Return the axes that are given, or those of a new figure of a size in inches."""
+    made: Axes = figure_of(width, height).subplots() if ax is None else ax
+    return made
+
+
+def named(ax: Axes, title: str, across: str, up: str) -> Figure:
+    """Name a picture and its axes, and return its figure, with the legend."""
+    ax.set_title(title, loc="left")
+    ax.set_xlabel(across)
+    ax.set_ylabel(up)
+    ax.spines[["top", "right"]].set_visible(False)
+    return with_legend(ax)

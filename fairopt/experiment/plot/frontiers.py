@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.experiment.plot.figures import COLOURS, figure_of, short_name
-from fairopt.experiment.plot.runs import MARKS
+from fairopt.experiment.plot.figures import COLOURS, MARKS, figure_of, short_name
 from fairopt.frontier import Curve, Frontier, PolicyPoint
 from fairopt.program import Number
 

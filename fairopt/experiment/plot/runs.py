@@ -18,15 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput, type_of
-from fairopt.experiment.plot.figures import COLOURS, HATCHES, LINES, figure_of, short_name, with_legend
+from fairopt.experiment.plot.figures import COLOURS, HATCHES, MARKS, axes_of, line_of, named, short_name
 from fairopt.experiment.studies.lines import HostBar, Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Marks of points, which differ where colours repeat.
-MARKS = ("o", "s", "^", "D", "v", "P")
 #: What goes over so many powers of ten is drawn on a logarithmic axis.
 DECADES = 1.5
 
@@ -41,16 +39,16 @@ def cdf(values: Mapping[str, ArrayLike], what: str, *, level: float | None = Non
     """
     if not isinstance(values, Mapping) or not values:
         raise BadInput(f"got {type_of(values)}", place="values", remedy="Give numbers by name, one name at least")
-    ax = _axes(ax)
+    ax = axes_of(ax)
     found = {name: np.sort(np.asarray(each, dtype=float)) for name, each in values.items()}
     for number, (name, each) in enumerate(found.items()):
-        ax.step(each, np.linspace(0, 1, len(each)), where="post", label=short_name(name), **_line(number))
+        ax.step(each, np.linspace(0, 1, len(each)), where="post", label=short_name(name), **line_of(number))
     every = np.concatenate([*found.values(), np.zeros(0)])
     if level is not None:
         ax.axvline(level, color="0.5", linewidth=1, linestyle=":")
     ax.set_xscale(_scale(every))
     ax.set_ylim(0, 1)
-    return _named(ax, f"Distribution of {what}", what, "part of the jobs")
+    return named(ax, f"Distribution of {what}", what, "part of the jobs")
 
 
 def over_time(lines: Mapping[str, Timeline], what: str, *, ax: Axes | None = None) -> Figure:
@@ -61,11 +59,11 @@ def over_time(lines: Mapping[str, Timeline], what: str, *, ax: Axes | None = Non
     >>> figure.axes[0].get_xlabel()
     'hours'
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     for number, (name, each) in enumerate(lines.items()):
-        ax.stairs(each.values, _hours(each), baseline=None, label=short_name(name), **_line(number))
+        ax.stairs(each.values, _hours(each), baseline=None, label=short_name(name), **line_of(number))
     ax.set_ylim(bottom=0)
-    return _named(ax, f"{what[:1].upper()}{what[1:]} over time", "hours", what)
+    return named(ax, f"{what[:1].upper()}{what[1:]} over time", "hours", what)
 
 
 def tenant_share(held: Timeline, entitled: Timeline, tenant: str, *, ax: Axes | None = None) -> Figure:
@@ -76,12 +74,12 @@ def tenant_share(held: Timeline, entitled: Timeline, tenant: str, *, ax: Axes | 
     >>> figure.axes[0].get_title(loc="left")
     'GPUs of vision over time'
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     edges = _hours(held)
     ax.stairs(held.values, edges, fill=True, color=COLOURS[0], alpha=0.35, linewidth=0, label="held")
     ax.stairs(entitled.values, _hours(entitled), baseline=None, color=COLOURS[5], linewidth=1.6, label="entitled to")
     ax.set_ylim(bottom=0)
-    return _named(ax, f"GPUs of {short_name(tenant)} over time", "hours", "GPUs")
+    return named(ax, f"GPUs of {short_name(tenant)} over time", "hours", "GPUs")
 
 
 def gantt(bars: Sequence[HostBar], hosts: Sequence[str], *, ax: Axes | None = None) -> Figure:
@@ -95,7 +93,7 @@ def gantt(bars: Sequence[HostBar], hosts: Sequence[str], *, ax: Axes | None = No
     ['node-1', 'node-2']
     """
     stacks = {host: _slotted([bar for bar in bars if bar.host == host]) for host in sorted({bar.host for bar in bars})}
-    ax = _axes(ax, height=1.4 + 0.42 * max(len(stacks), 3))
+    ax = axes_of(ax, height=1.4 + 0.42 * max(len(stacks), 3))
     tenants = {name: number for number, name in enumerate(sorted({bar.tenant for bar in bars}))}
     most = max((run.stop for stack in stacks.values() for _, runs in stack for run in runs), default=1)
     drawn: dict[str, list[list[tuple[float, float]]]] = {name: [] for name in tenants}
@@ -113,7 +111,7 @@ def gantt(bars: Sequence[HostBar], hosts: Sequence[str], *, ax: Axes | None = No
     ax.autoscale_view()
     ax.set_yticks(range(len(stacks)), [short_name(hosts[host]) for host in stacks])
     ax.set_ylim(len(stacks) - 0.5, -0.5)
-    return _named(ax, "What ran on which host", "hours", "")
+    return named(ax, "What ran on which host", "hours", "")
 
 
 def tradeoff(points: Mapping[str, tuple[float, float]], across: str, up: str, *, ax: Axes | None = None) -> Figure:
@@ -122,13 +120,13 @@ def tradeoff(points: Mapping[str, tuple[float, float]], across: str, up: str, *,
     >>> tradeoff({"fifo": (3, 1), "srtf": (2, 2)}, "mean wait", "fairness").axes[0].get_ylabel()
     'fairness'
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     for number, (name, (x, y)) in enumerate(points.items()):
         ax.plot([x], [y], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=short_name(name))
     for number, scale in enumerate((ax.set_xscale, ax.set_yscale)):
         scale(_scale(np.array([point[number] for point in points.values()])))
     ax.margins(0.15)
-    return _named(ax, f"{up} against {across}", across, up)
+    return named(ax, f"{up} against {across}", across, up)
 
 
 def against_load(
@@ -139,18 +137,18 @@ def against_load(
     >>> against_load({"fifo": [(0.5, 2, 1, 3), (0.8, 4, 3, 6)]}, "mean wait").axes[0].get_ylabel()
     'mean wait'
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     for number, (name, each) in enumerate(points.items()):
         load, value, low, high = np.array(each, dtype=float).T
         errors = np.nan_to_num(np.array([value - low, high - value]), nan=0.0).clip(min=0)
         shift = 1 + 0.006 * (number - (len(points) - 1) / 2)  # intervals stand beside each other
-        how: dict[str, Any] = {"marker": MARKS[number % len(MARKS)], "capsize": 3, **_line(number)}
+        how: dict[str, Any] = {"marker": MARKS[number % len(MARKS)], "capsize": 3, **line_of(number)}
         ax.errorbar(load * shift, value, errors, label=short_name(name), **how)
     values = np.array([value for each in points.values() for _, value, _, _ in each])
     ax.set_yscale(_scale(values))
     if ax.get_yscale() == "linear":
         ax.set_ylim(bottom=0)
-    return _named(ax, f"{what} against load", "load", what)
+    return named(ax, f"{what} against load", "load", what)
 
 
 def _slotted(bars: Sequence[HostBar]) -> list[tuple[HostBar, list[range]]]:
@@ -175,20 +173,3 @@ def _scale(values: np.ndarray[Any, Any]) -> str:
 
 def _hours(line: Timeline) -> np.ndarray[Any, Any]:
     return np.linspace(line.begin, line.end, len(line.values) + 1) / 3600
-
-
-def _line(number: int) -> dict[str, Any]:
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINES[number // len(COLOURS) % len(LINES)]}
-
-
-def _axes(ax: Axes | None, width: float = 7.5, height: float = 4.0) -> Axes:
-    made: Axes = figure_of(width, height).subplots() if ax is None else ax
-    return made
-
-
-def _named(ax: Axes, title: str, across: str, up: str) -> Figure:
-    ax.set_title(title, loc="left")
-    ax.set_xlabel(across)
-    ax.set_ylabel(up)
-    ax.spines[["top", "right"]].set_visible(False)
-    return with_legend(ax)

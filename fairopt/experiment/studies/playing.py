@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from fairopt.experiment.statistics import BATCH
 from fairopt.experiment.studies.lines import POINTS, HostBar, Lines, Timeline
-from fairopt.experiment.studies.statistics import BATCH
 from fairopt.experiment.studies.tenant_cases import CASES
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Queue, Trace

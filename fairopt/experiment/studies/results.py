@@ -14,10 +14,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.experiment.machine import Environment
-from fairopt.experiment.studies.cells import CellStatus, PlayedCell, tasks
-from fairopt.experiment.studies.playing import MEASURES
-from fairopt.experiment.studies.spec import Better, Question, StudySetting, StudySpec
-from fairopt.experiment.studies.statistics import (
+from fairopt.experiment.statistics import (
     Estimate,
     PairedResult,
     compare_drawn,
@@ -26,6 +23,9 @@ from fairopt.experiment.studies.statistics import (
     mean_of,
     mser,
 )
+from fairopt.experiment.studies.cells import CellStatus, PlayedCell, tasks
+from fairopt.experiment.studies.playing import MEASURES
+from fairopt.experiment.studies.spec import Better, Question, StudySetting, StudySpec
 from fairopt.experiment.words import digits
 
 

@@ -18,6 +18,7 @@ from fairopt.deadline import left
 from fairopt.errors import BadInput
 from fairopt.methods.columns.columns import RunMode, Times, ps_needed
 from fairopt.methods.grouping import identical_rows
+from fairopt.numbers import arithmetic
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Affine, Array, Formulation, Program, fractions, objects
 
@@ -90,7 +91,7 @@ class Pricing:
         self.income = (prices.workers * servers.workers[..., None]).sum() + (prices.ps * servers.ps[..., None]).sum()
         #: More than any schedule can cost, as none takes more than all there is.
         self.most = self.income * 2 + 1
-        if prices.workers.dtype == object and self.most < LARGEST:
+        if arithmetic(prices.workers).exact and self.most < LARGEST:
             prices = Prices(prices.workers.astype(np.int64), prices.ps.astype(np.int64))
         self._modes = times.modes
         priced = [np.flatnonzero(each.any(axis=(0, 1))).max(initial=-1) + 1 for each in (prices.workers, prices.ps)]

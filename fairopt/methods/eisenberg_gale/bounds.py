@@ -9,6 +9,7 @@ from math import ceil, floor, fsum, isqrt, log
 
 import numpy as np
 
+from fairopt.numbers import Arithmetic, arithmetic
 from fairopt.problem import Market
 from fairopt.program import INFINITY, ROUNDING, Array, Number
 
@@ -47,7 +48,7 @@ class Equilibrium:
         The price of a type is the most that anybody would pay at the margin, w_i v_ij / u_i, less the user's demand
         dual.
         """
-        market = market.as_(Fraction if shares.dtype == object else float)
+        market = market.as_(arithmetic(shares))
         with np.errstate(all="ignore"):  # of who has nothing; divided first, since speedups may be 1e-300
             pays = market.speedup / (market.speedup * shares).sum(axis=1)[:, None] * market.weight[:, None]
             net = pays if demand_duals is None else np.maximum(pays - demand_duals[:, None], 0)
@@ -55,16 +56,21 @@ class Equilibrium:
             return cls(prices, market.weight, shares * prices, demand_duals)
 
     @property
+    def arithmetic(self) -> Arithmetic:
+        """That of its numbers: floats or rationals."""
+        return arithmetic(self.prices)
+
+    @property
     def exact(self) -> bool:
         """Whether the numbers are Fractions."""
-        return self.prices.dtype == object
+        return self.arithmetic.exact
 
     def violations(self, market: Market, shares: Array, tolerance: Number = 0) -> list[str]:
         """Return what keeps ``shares`` at these prices from being an equilibrium; empty where nothing does.
 
         No solver is asked. In Fractions a tolerance of 0 is a proof; in floats give one, relative to what there is.
         """
-        number = Fraction if self.exact else float
+        number = self.arithmetic.number
         market = market.as_(number)
         users, types = market.users, market.types
         utility = (market.speedup * shares).sum(axis=1)

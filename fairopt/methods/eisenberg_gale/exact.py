@@ -11,6 +11,7 @@ import numpy as np
 
 from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium
+from fairopt.numbers import FLOATS, RATIONALS, Arithmetic
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, cast
 
@@ -131,7 +132,7 @@ def _spanning(key: Array, usable: int) -> Array:
     return np.array(chosen)
 
 
-def forest_prices(market: Market, edges: Array, number: type[Fraction] | type[float]) -> Array:
+def forest_prices(market: Market, edges: Array, number: Arithmetic) -> Array:
     """Return the prices (k,) that a forest implies, in ``number``; 0 for types outside of it."""
     n, k = market.shape
     users, types = edges.T
@@ -144,7 +145,7 @@ def forest_prices(market: Market, edges: Array, number: type[Fraction] | type[fl
         for j in tied:
             links[j] += [(i, other) for other in tied if other != j]
     tree = np.full(k, -1)
-    prices = np.full(k, number(0), dtype=object if number is Fraction else float)
+    prices = number.zeros(k)
     for root in sorted(set(types.tolist())):
         if tree[root] >= 0:
             continue
@@ -191,7 +192,7 @@ def exact_equilibrium(market: Market, shares: Array, *, rounded: bool = False) -
         left()
         if not _plausible(floats, edges):
             continue
-        prices = forest_prices(market, edges, Fraction)
+        prices = forest_prices(market, edges, RATIONALS)
         bought = _bought(market, floats, prices, rounded=rounded)
         if bought is not None:
             return bought
@@ -209,7 +210,7 @@ def _plausible(floats: Market, edges: Array) -> bool:
     if not _safe(floats.speedup[users, types]):
         return True
     with np.errstate(all="ignore"):
-        prices = forest_prices(floats, edges, float)
+        prices = forest_prices(floats, edges, FLOATS)
         wanted = (floats.speedup > 0) & (floats.capacity > 0)
         bang = np.where(wanted, floats.speedup / prices, 0.0)
     if not _safe(prices[prices > 0]) or not _safe(bang[wanted & (prices > 0)]):

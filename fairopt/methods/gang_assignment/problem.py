@@ -14,6 +14,7 @@ from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
 from fairopt.methods.result import MethodResult
+from fairopt.numbers import integers_or_floats, whole_numbers
 from fairopt.program import INFINITY, Array, Formulation, Program
 
 #: Waiting jobs have this for a type.
@@ -49,7 +50,7 @@ class GangAssignment:
         cost = np.asarray(self.cost)
         if cost.ndim != 2 or not cost.shape[1]:
             raise BadInput(f"shape {cost.shape}", place="cost", remedy="Give a row a job and a column a type")
-        if cost.dtype.kind not in "iuf":
+        if not integers_or_floats(cost):
             raise BadInput(f"an array of {cost.dtype}", place="cost", remedy="Give floats or integers")
         cost = cost.astype(float, copy=False)
         allowed = np.asarray(self.allowed)
@@ -113,8 +114,7 @@ def _whole(values: object, place: str, count: int, least: int) -> Array:
     array = np.asarray(values)
     if array.shape != (count,):
         raise BadInput(f"shape {array.shape}", place=place, remedy=f"Give {count} whole numbers")
-    whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and bool((array == np.floor(array)).all()))
-    if not whole and count:
+    if count and not whole_numbers(array):
         raise BadInput(f"an array of {array.dtype}", place=place, remedy="Give whole numbers of GPUs")
     wrong = np.flatnonzero((array < least) | (array > MOST_GPUS))
     if len(wrong):

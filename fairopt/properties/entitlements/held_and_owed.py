@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
+from fairopt.numbers import arithmetic
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import Array, Number, cast
+from fairopt.program import Array, Number
 from fairopt.properties.shares.feasibility import sizes
 
 #: GPUs that a user asks for, by the types that serve: (0, 2) for those that may be of the first or the third type.
@@ -161,7 +161,7 @@ class HeldAndOwed:
     @cached_property
     def noise(self) -> Array:
         """What counts as nothing (c,): 0, but in floats."""
-        return np.asarray(self.size * (0 if self.size.dtype == object else NOISE))
+        return np.asarray(self.size * arithmetic(self.size).tolerance(NOISE))
 
     def room(self, user: int) -> Array:
         """Return how much more (c,) the caps of a user and of its groups leave it."""
@@ -246,7 +246,7 @@ def uses_of(asked: Mapping[tuple[int, ...], Number], speeds: Array, bundle: Arra
 
 def _unserved(market: Market, owed: Entitlements, mine: Array) -> Array:
     """Return how much more of one column each user (n, c) could use, the others staying as they are."""
-    k, out = len(market.types), cast(np.zeros(mine.shape), _number(mine))
+    k, out = len(market.types), arithmetic(mine).zeros(mine.shape)
     for user, asked in enumerate(asks(market)):
         row = mine[user, :k].tolist()
         if all(len(types) == 1 for types in asked):
@@ -279,13 +279,9 @@ def _sum(amounts: list[Number]) -> Number:
 
 def _more(owed: Entitlements, unserved: Array, room: Array) -> Array:
     """Return what users and groups could use more (N, c): members' within what the caps leave."""
-    more = np.concatenate([unserved, cast(np.zeros((len(room) - len(unserved), room.shape[1])), _number(unserved))])
+    more = np.concatenate([unserved, arithmetic(unserved).zeros((len(room) - len(unserved), room.shape[1]))])
     for node in owed.upwards:
         more[node] = np.maximum(np.minimum(more[node], room[node]), 0)
         if owed.parent[node] != TOP:
             more[owed.parent[node]] += more[node]
     return more
-
-
-def _number(array: Array) -> type:
-    return Fraction if array.dtype == object else float

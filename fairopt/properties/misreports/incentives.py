@@ -15,6 +15,7 @@ import numpy as np
 
 from fairopt.discovery import AnyPolicy, policy_of, several
 from fairopt.errors import BadInput, NotSolved
+from fairopt.numbers import FLOATS, RATIONALS
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
 from fairopt.program import Array, Number, short_text
@@ -179,8 +180,8 @@ class _Trial:
                 decision = decide(self.policy, told)
             except NotSolved:  # a misreport that the policy cannot answer gains nothing
                 return None
-        kind = Fraction if self.exact else float
-        got = reached(self.market, rows, decision.shares.astype(object if self.exact else float))
+        kind = RATIONALS if self.exact else FLOATS
+        got = reached(self.market, rows, decision.shares.astype(kind.dtype))
         factors_of = {user: _ratio(kind(value), self.own[user]) for user, value in got.items()}
         return PaidMisreport(self.kind, told, rows, factors_of, self.exact)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Policy
 from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
@@ -111,7 +112,7 @@ class StrategyProofness(MechanismProperty):
         if witness is None:  # nothing was misreported: one type, whose speedup is kept, say
             return Verdict(self.name, Answer.NOT_REFUTED, None, "", False, effort)
         unit = f"throughput of {witness.user}"
-        exact = witness.report.dtype == object
+        exact = arithmetic(witness.report).exact
         fair = search.asked.fair[search.asked.market.index(witness.user)]
         allowed = search.asked.policy.rounding * witness.utility if exact else self.tolerance * fair
         if witness.gain <= allowed:

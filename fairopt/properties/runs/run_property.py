@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
@@ -98,7 +97,7 @@ def scripted(
 
     Errors: `BadInput` where rounds are told in which nobody is left; `BrokenSchedule`.
     """
-    number = Fraction if trace.jobs.exact else float
+    number = trace.jobs.arithmetic.number
     snapshot, rounds = begin(cluster.as_(number), number), list[Round]()
     for told in plan:
         coming = next_queue(snapshot, trace, cluster.as_(number), number(length))

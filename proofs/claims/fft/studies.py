@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from fairopt.experiment.statistics import mean_of
 from fairopt.experiment.studies.playing import Observed
 from fairopt.experiment.studies.results import StudyResults
-from fairopt.experiment.studies.statistics import mean_of
 from fairopt.ledger import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.cases import (
     Outcome,

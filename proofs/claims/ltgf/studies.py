@@ -15,9 +15,9 @@ from math import ceil
 
 import numpy as np
 
+from fairopt.experiment.statistics import Estimate, mean_of
 from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting
-from fairopt.experiment.studies.statistics import Estimate, mean_of
 from fairopt.experiment.studies.traces import EstimationError, drawn
 from fairopt.experiment.words import digits
 from fairopt.ledger import Finding, PrintedAndFound, Ruling
