@@ -12,7 +12,6 @@ from typing import Any
 import typer
 
 from fairopt.cli import study_tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.benching import say
 from fairopt.cli.exits import Exit, go_on_unread
 from fairopt.cli.given import require_different
@@ -36,6 +35,7 @@ from fairopt.experiment.studies.cells import (
 from fairopt.experiment.studies.results import StudyResults, require_whole
 from fairopt.experiment.studies.spec import StudySpec, studies
 from fairopt.problem.files.storage import require_place
+from fairopt.report import VERSION
 
 #: Seconds between two lines that say how far a study is.
 BETWEEN = 5.0
@@ -118,7 +118,7 @@ def merge(cells: Sequence[Path], output: Path, *, json_: bool) -> None:
             file.add(record)
     say(f"wrote {output}: {len(results.cells)} cells")
     if json_:
-        print_json({"schema": SCHEMA, "written": [str(output)], "cells": len(results.cells)})
+        print_json({"schema": VERSION, "written": [str(output)], "cells": len(results.cells)})
 
 
 def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | None, *, json_: bool) -> None:
@@ -129,7 +129,7 @@ def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | Non
 
 def say_studies(*, json_: bool) -> None:
     """List the studies that come with fairopt."""
-    listed = [{"schema": SCHEMA, "name": name, "title": title} for name, title in studies()]
+    listed = [{"schema": VERSION, "name": name, "title": title} for name, title in studies()]
     show(json_, listed, lambda: study_tables.listing(listed))
 
 
@@ -173,7 +173,7 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
             write_page(results, page)
         say(f"wrote {page}")
     if json_:
-        print_json({"schema": SCHEMA, **results.as_json()})
+        print_json({"schema": VERSION, **results.as_json()})
     else:
         study_tables.results(results)
     if results.failed:
