@@ -34,7 +34,7 @@ MIXED = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class EnvyFreeProof:
     """No total is above ``bound``: ``prices`` (k,), ``demand_duals`` (n,) and ``multipliers`` (l, i, y) prove it.
 
     What users hold per weight, ``held`` (n, k), reaches the total ``lower``, with a part ``mixed`` of strict bundles.
@@ -53,7 +53,7 @@ class Proof:
         """The distance of the two as a part of the bound."""
         return (self.bound - self.lower) / self.bound if self.bound > 0 else 0.0
 
-    def better(self, other: Proof | None) -> Proof:
+    def better(self, other: EnvyFreeProof | None) -> EnvyFreeProof:
         """Return the larger total of two with the lesser bound."""
         if other is None:
             return self
@@ -65,7 +65,7 @@ class Proof:
 
 def upper_bound(
     users: MergedUsers, multipliers: tuple[Array, Array, Array], prices: Array, demand_duals: Array
-) -> Proof:
+) -> EnvyFreeProof:
     """Return a bound on the largest total throughput without envy.
 
     ``multipliers`` are (l, i, y): y >= 0 for "s_l . b_l >= s_l . b_i" with bundles per weight; ``demand_duals`` (n,) >=
@@ -106,7 +106,7 @@ def _pays(users: MergedUsers, multipliers: tuple[Array, Array, Array]) -> Array:
 
 def _least(
     users: MergedUsers, pays: Array, prices: Array, demand_duals: Array, multipliers: tuple[Array, Array, Array]
-) -> Proof:
+) -> EnvyFreeProof:
     """Return the least of the bounds that raise prices or demand duals to what is paid."""
     limited = users.demand < INFINITY
     found = [_bound(users, pays, (pays - demand_duals[:, None]).max(axis=0))]
@@ -115,7 +115,7 @@ def _least(
         least = (pays - np.where(raised, INFINITY, demand_duals)[:, None]).max(axis=0)
         found.append(_bound(users, pays, np.maximum(prices, least)))
     # NaN means no bound
-    return Proof(*min(found, key=lambda each: INFINITY if math.isnan(each[0]) else each[0]), multipliers)
+    return EnvyFreeProof(*min(found, key=lambda each: INFINITY if math.isnan(each[0]) else each[0]), multipliers)
 
 
 def _bound(users: MergedUsers, pays: Array, prices: Array) -> tuple[float, Array, Array]:

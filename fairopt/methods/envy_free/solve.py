@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.deadline import left
 from fairopt.errors import OutOfTime
-from fairopt.methods.envy_free.bounds import Proof, lower_bound, upper_bound
+from fairopt.methods.envy_free.bounds import EnvyFreeProof, lower_bound, upper_bound
 from fairopt.methods.envy_free.nearly_alike import SPREAD, SpreadUsers
 from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
 from fairopt.methods.envy_free.relaxation import envy_free_optimum
@@ -45,7 +45,7 @@ class EnvyFreeResult(SharesResult):
     bundle: Array
     warm_start: EnvyFreeWarmStart | None = field(repr=False)
     _users: MergedUsers = field(repr=False)
-    _proof: Proof = field(repr=False)
+    _proof: EnvyFreeProof = field(repr=False)
 
     def multipliers(self) -> tuple[Array, Array, Array]:
         """Return who envies, who is envied, and y >= 0 for "s_l . b_l >= s_l . b_i", in bundles per weight."""
@@ -164,7 +164,7 @@ def _all_the_same(merged: MergedUsers) -> EnvyFreeOptimum:
     return EnvyFreeOptimum(bundle, holds, np.zeros(len(there)), np.zeros(n), *nothing, np.zeros(0), end=None, effort={})
 
 
-def _proven(merged: MergedUsers, found: EnvyFreeOptimum) -> Proof:
+def _proven(merged: MergedUsers, found: EnvyFreeOptimum) -> EnvyFreeProof:
     found = merged.kinds.apart(found)
     dual = upper_bound(merged, merged.multipliers(found), found.prices, found.demand_duals[merged.merged])
     lower, mixed, held = lower_bound(merged, found.bundle, found.holds[merged.merged])
