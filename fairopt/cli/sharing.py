@@ -13,7 +13,7 @@ from fairopt import discovery
 from fairopt.backends.solver import answers_in_floats
 from fairopt.by_name import allocate
 from fairopt.cli import evidence_files, forms, tables
-from fairopt.cli.given import Error, Types, input_file, ranged
+from fairopt.cli.given import Error, Normalise, Types, input_file, ranged
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
 from fairopt.cli.settings import Settings
 from fairopt.compare import verify as verified
@@ -50,9 +50,7 @@ def solve(
     unique: Annotated[
         bool, typer.Option("--unique", help="Ask whether the allocation is the only optimum: it may take longer.")
     ] = False,
-    normalise: Annotated[
-        bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
-    ] = False,
+    normalise: Normalise = False,
     error: Annotated[
         str | None,
         typer.Option(
