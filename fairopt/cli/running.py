@@ -96,10 +96,7 @@ def run_command(
         table = None if parquet is None else stack.enter_context(ParquetTable(COLUMNS, parquet))
         whole = _Whole(policy, given, there, document, table)
         run = _Run(play, [*books, measuring, whole, progress])
-        for changes in () if before is None else before.changes():
-            run.add(changes)
-        for book in books:
-            book.keep()
+        run.begin(() if before is None else before.changes(), books)
         with round_tables.shown(progress) as tell:
             run.play(tell)
         found = measuring.result(play.index)
@@ -107,13 +104,13 @@ def run_command(
             raise run.error
         whole.end(play.index)
         complete = found_complete(play.snapshot(), given, there)
-        stopped = run.stopped or (None if complete else "--rounds")
+        outcome = {"complete": complete, "stopped": run.stopped or (None if complete else "--rounds")}
         for book in books:
-            book.end(play.snapshot(), {"complete": complete, "stopped": stopped})
+            book.end(play.snapshot(), outcome)
     if document is not None:
         document.end(
             standing=standings(play.snapshot(), given, there),
-            outcome={"options": settings or [], "complete": complete, "stopped": stopped},
+            outcome={"options": settings or [], **outcome},
             measures=measured(found, measuring.window),
         )
     else:
@@ -179,6 +176,13 @@ class _Run:
         """Let all listeners take a round in."""
         for listener in self._listeners:
             listener.add(changes)
+
+    def begin(self, before: Iterable[Changes], books: Iterable[Recorder]) -> None:
+        """Take in what was played before, and put in place the files that go on from there."""
+        for changes in before:
+            self.add(changes)
+        for book in books:
+            book.keep()
 
     def play(self, tell: Callable[[], None]) -> None:
         """Play to the end."""
