@@ -22,7 +22,16 @@ from fairopt.cli.tables import working
 from fairopt.codec import encode
 from fairopt.errors import BadInput
 from fairopt.experiment.bench.kinds import contenders, summaries
-from fairopt.experiment.bench.records import COLUMNS, KINDS, Record, environments, measurements, read_results, rows
+from fairopt.experiment.bench.records import (
+    COLUMNS,
+    KINDS,
+    Measurement,
+    Record,
+    environments,
+    measurements,
+    read_results,
+    rows,
+)
 from fairopt.experiment.bench.spec import Spec, specifications
 from fairopt.experiment.journal import RecordsFile, line_of
 from fairopt.problem.files.storage import naming, require_place
@@ -120,7 +129,8 @@ def run_command(
         require_place(report, "--report")
         require_libraries()
     records: list[Record] = []
-    progress = bench_tables.ProgressPrinter(asked, records)
+    cells = sum(len(block.combinations()) for block in asked.instances) * asked.repeats * len(asked.contenders)
+    done: set[str] = set()
     interrupted = False
     with ExitStack() as stack:
         file = None
@@ -139,7 +149,9 @@ def run_command(
                     file.add(record)
                 elif json_ == STDIN:
                     print(line_of(record), flush=True)
-                progress.tell(record, say)
+                if isinstance(record, Measurement):
+                    done.add(record.identity)
+                    say(f"  [{len(done)}/{cells}] {bench_tables.ended(record)}")
         except KeyboardInterrupt:  # what is measured is kept, and the status says that it is not all
             interrupted = True
     made = len(measurements(records[before:]))

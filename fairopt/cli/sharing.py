@@ -110,8 +110,6 @@ def solve(
         if json_:
             print_json(forms.unsolved(rule, problem, error))
         raise
-    if exact and not decision.exact:
-        raise NotCapable(f"{policy} has no exact allocation on this market; leave {asked} out for one in floats")
     with tables.working("looking for other optima"):
         only = uniqueness(rule, decision) if unique else None
     worst = None if at_worst is None else _at_worst(rule, problem, at_worst, solving.time_limit)

@@ -87,11 +87,21 @@ def play(
                 # a specification that has changed is written down again: the last one in a file is what it holds
                 known = environments(records).keys() if _last_text(records) == asked.source else ()
                 how: dict[str, Any] = {"concurrent": concurrent, "done": done, "known": known}
-                progress = _Progress(len(mine), len(mine) - len(todo))
+                began = said = monotonic()
+                ended: list[PlayedCell] = []
                 for record in run_study(asked, executor, shard=part, **how):
                     file.add(record)
                     records.append(record)
-                    progress.tell(record)
+                    if not isinstance(record, PlayedCell):
+                        continue
+                    ended.append(record)
+                    if record.status is CellStatus.FAILED:
+                        say(f"failed: {record.called}: {record.message}")
+                    if monotonic() - said > BETWEEN or len(ended) in (1, len(todo)):
+                        said = monotonic()
+                        failed = sum(each.status is CellStatus.FAILED for each in ended)
+                        done_now = len(mine) - len(todo) + len(ended)
+                        say(progress_text(done_now, len(mine), failed, said - began, len(ended)))
         except KeyboardInterrupt:  # what is played is kept, and the status says that it is not all
             interrupted = True
         # the workers are still there; they end first, so that nothing is played behind the tables
@@ -131,28 +141,6 @@ def say_studies(*, json_: bool) -> None:
     """List the studies that come with fairopt."""
     listed = [{"schema": VERSION, "name": name, "title": title} for name, title in studies()]
     show(json_, listed, lambda: study_tables.listing(listed))
-
-
-class _Progress:
-    """Says how far a study is, now and then."""
-
-    def __init__(self, total: int, before: int) -> None:
-        self._total, self._before, self._fresh, self._failed = total, before, 0, 0
-        self._began = monotonic()
-        self._said = self._began - BETWEEN
-
-    def tell(self, record: Environment | PlayedCell) -> None:
-        """Count a cell that ended; a failed one is said at once."""
-        if not isinstance(record, PlayedCell):
-            return
-        self._fresh += 1
-        if record.status is CellStatus.FAILED:
-            self._failed += 1
-            say(f"failed: {record.called}: {record.message}")
-        done = self._before + self._fresh
-        if monotonic() - self._said > BETWEEN or done == self._total:
-            self._said = monotonic()
-            say(progress_text(done, self._total, self._failed, self._said - self._began, self._fresh))
 
 
 def _check_outputs(page: Path | None, table: Sequence[Path] | None) -> None:
