@@ -115,7 +115,7 @@ def documents(paths: Iterable[AnyPath]) -> Iterable[tuple[AnyPath, ObjectPart]]:
 
 
 class Stock(NamedTuple):
-    """What is counted: GPU types, each with its resource, other resources, how much of each, and the flavor of goods."""
+    """What is counted: GPU types with their resources, other resources, how much of each, and the flavor of goods."""
 
     types: Mapping[str, str]
     others: Sequence[str]
