@@ -19,6 +19,7 @@ from fairopt.by_name import allocate
 from fairopt.discovery import policies
 from fairopt.errors import BadInput, NotCapable
 from fairopt.policy import Allocation, DecisionReason, Policy, Trait
+from fairopt.policy.decide import exact_or_floats
 from fairopt.problem import Entitled, Market
 from fairopt.problem.gangs import PENDING
 from fairopt.program import Number
@@ -64,7 +65,7 @@ def _decisions(policy: Policy, count: int, seed: int = 0) -> Iterator[tuple[Mark
     """Yield decisions; a rule starts from what is held, which may be more than it would ever give."""
     for market in _markets(policy, count, seed):
         with suppress(BadInput, NotCapable):  # guarantees that contradict caps, or that a rule cannot say
-            yield market, allocate(policy, market, exact=Trait.EXACT in policy.traits)
+            yield market, (exact_or_floats if Trait.EXACT in policy.traits else allocate)(policy, market)
 
 
 def refuses_a_market_without_entitlements(policy: Policy) -> None:
@@ -125,7 +126,7 @@ def leaves_the_market_alone(policy: Policy) -> None:
 def decides_the_same_twice(policy: Policy) -> None:
     """Guards against unseeded randomness, and against state kept in the object."""
     for market, found in _decisions(policy, 10, seed=4):
-        again = allocate(policy, market, exact=found.exact)
+        again = exact_or_floats(policy, market)
         assert np.array_equal(again.shares, found.shares)
 
 

@@ -151,7 +151,9 @@ class NashWelfare(Policy):
         begun = perf_counter()
         assert draft is not None
         assert draft.solution is not None
-        solution = draft.solution if arithmetic(shares).exact else _proven(market, shares, equilibrium, draft.solution)
+        solution = draft.solution
+        if draft.error or not market.exact:
+            solution = _proven(problem.as_(float), cast(shares, float), equilibrium, solution)
         certifying += perf_counter() - begun
         return replace(
             draft,
@@ -346,6 +348,7 @@ def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
 def _proven(market: Market, shares: Array, equilibrium: Equilibrium, solution: Solution) -> Solution:
     """Return the solution with bounds on the optimum, from prices and demand duals of an equilibrium in floats."""
     prices, demand_duals = cast(equilibrium.prices, float), equilibrium.demand_duals
+    demand_duals = None if demand_duals is None else cast(demand_duals, float)
     bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, demand_duals)
     duals = {"capacity": prices} if demand_duals is None else {"capacity": prices, "demand": demand_duals}
     effort = {GAP_PER_WEIGHT: bound.gap}

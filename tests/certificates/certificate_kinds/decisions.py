@@ -145,7 +145,7 @@ def _nash(data: Mapping[str, Any]) -> None:
     """Decide of an equilibrium, and of bounds on utilities, by the policy's own intervals."""
     market = market_of(data)
     shares, found = shares_of(data, market), policy_decide(load(POLICIES, "nash-welfare")(), market, exact=True)
-    require(found.exact, "floats decide nothing")
+    require(found.arithmetic.exact, "floats decide nothing")
     require_feasible(market, shares)
     require((shares.sum(axis=1) <= market.limit).all(), "somebody gets more than it demands")
     own, best, off = market.utility(shares), found.utilities, 1 + Fraction(found.error)
