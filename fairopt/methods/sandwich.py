@@ -28,7 +28,7 @@ class Evaluation(Protocol):
         """What is reached."""
 
 
-class UpperLine(Protocol):
+class BoundingLine(Protocol):
     """The function is nowhere above ``constant`` + ``slope`` times epsilon."""
 
     @property
@@ -41,17 +41,17 @@ class UpperLine(Protocol):
 
 
 P = TypeVar("P", bound=Evaluation)
-A = TypeVar("A", bound=UpperLine)
+A = TypeVar("A", bound=BoundingLine)
 #: Answers are asked for at numbers with denominators up to this, where the function is not piecewise linear.
 ROUND = 1000
 
 
-def height(line: UpperLine, epsilon: Fraction) -> Fraction:
+def height(line: BoundingLine, epsilon: Fraction) -> Fraction:
     """Return the line's height at ``epsilon``."""
     return line.constant + line.slope * epsilon
 
 
-def gap(line: UpperLine, left: Evaluation, right: Evaluation | None) -> Fraction:
+def gap(line: BoundingLine, left: Evaluation, right: Evaluation | None) -> Fraction:
     """Return how far a line is above the points at most, from one to the next; where that is None, to infinity."""
     ends = [height(line, left.epsilon) - left.value]
     return max(ends + ([] if right is None else [height(line, right.epsilon) - right.value]))
