@@ -155,7 +155,8 @@ def run(
         raise BadInput(f"got {type_of(trace)}", place="trace", remedy=remedy)
     if rounds is not None and not (isinstance(rounds, Integral) and rounds >= 0):
         raise BadInput(f"got {rounds}", place="rounds", remedy="Give a whole number, or None to play all of them")
+    from fairopt.simulation import run as run_with  # here, so that who shares a market loads no simulation
+
     how: dict[str, Any] = {"mechanics": mechanics, "exact": exact, "rounds": rounds, "after": after}
-    from fairopt.simulation import run as run_with  # here, since who allocates shares simulates nothing
 
     return run_with(chosen, trace, cluster, length=length, backend=discovery.solver_of(chosen, backend), **how)
