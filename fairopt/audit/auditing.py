@@ -13,9 +13,9 @@ from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import Alternative, alternatives, chosen, is_large
 from fairopt.audit.declared import DeclaredValue, compared
 from fairopt.audit.reading import Audited, read_source, with_rates, with_speedups
-from fairopt.audit.reasons import Reason, Reasons
+from fairopt.audit.reasons import Reason, reason_of
 from fairopt.audit.spare_goods import unlooked
-from fairopt.audit.status import EntitlementStatus, NodeStatus, footings
+from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
 from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
@@ -35,7 +35,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Tabular):
-    """What an audit found; the books alone say who is starved, and each policy what it would give instead.
+    """What an audit found; the accounts alone say who is starved, and each policy what it would give instead.
 
     * ``source``: who read the files, "" for a market. ``rows``: how each user and then each group stands.
     * ``reasons``: by user that waits, why its first gang does: of those that fit into what it is owed, if any.
@@ -46,11 +46,11 @@ class Audit(Tabular):
 
     >>> from fairopt.datasets import dataset_path
     >>> found = audit(dataset_path("SOURCES.md").parent / "clusters/kai/cluster.yaml", policies=[])
-    >>> found.row("llm").footing
+    >>> found.row("llm").status
     <EntitlementStatus.STARVED: 'STARVED'>
     """
 
-    books: EntitlementAccounts
+    accounts: EntitlementAccounts
     source: str
     rows: tuple[NodeStatus, ...]
     reasons: Mapping[str, Reason]
@@ -67,12 +67,12 @@ class Audit(Tabular):
     @property
     def market(self) -> Market:
         """The market."""
-        return self.books.market
+        return self.accounts.market
 
     @property
     def held(self) -> Array:
         """What each user holds of each type (n, k)."""
-        return self.books.said.held[:, : self.books.k]
+        return self.accounts.said.held[:, : self.accounts.k]
 
     @property
     def violations(self) -> tuple[BrokenGuarantee | BrokenCap, ...]:
@@ -90,7 +90,7 @@ class Audit(Tabular):
 
         That is what the file has no stock of, or no gang's needs.
         """
-        resources = ", ".join(unlooked(self.books))
+        resources = ", ".join(unlooked(self.accounts))
         return f"Whether there is enough {resources} was not looked at: the file does not say" if resources else ""
 
     @property
@@ -102,25 +102,25 @@ class Audit(Tabular):
     @cached_property
     def counts(self) -> dict[EntitlementStatus, int]:
         """How many users stand in each way."""
-        found = Counter(row.footing for row in self.rows if not row.is_group)
+        found = Counter(row.status for row in self.rows if not row.is_group)
         return {each: found[each] for each in EntitlementStatus}
 
     def row(self, name: str) -> NodeStatus:
         """Return how a user or group stands. Errors: `BadInput` where there is none of that name."""
-        return self.rows[self.books.said.node(name)]
+        return self.rows[self.accounts.said.node(name)]
 
     def rule(self, name: str) -> Policy:
         """Return the policy of that name among those that were asked."""
         return next(each for each in self.rules if each.name == name)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {footing.value}" for footing, count in self.counts.items() if count)
+        counts = ", ".join(f"{count} {status.value}" for status, count in self.counts.items() if count)
         return f"<Audit: {counts}; {len(self.violations)} guarantees and caps broken>"
 
     def _table(self) -> Grid:
         columns: dict[str, list[Any]] = {
             "group": [row.group for row in self.rows],
-            "footing": [row.footing.value for row in self.rows],
+            "footing": [row.status.value for row in self.rows],
         }
         for kind in self.market.types:
             on = [row.on(kind) for row in self.rows]
@@ -131,21 +131,21 @@ class Audit(Tabular):
 
     def to_json(self, *, exact: bool = False) -> dict[str, Any]:
         """Return the audit as JSON types; ``exact`` writes Fractions as "p/q"."""
-        books = self.books
+        accounts = self.accounts
         return {
             "schema": SCHEMA,
             "source": self.source or None,
-            "owed_by": "weight" if books.by_weight else "guarantee",
+            "owed_by": "weight" if accounts.by_weight else "guarantee",
             "types": {
                 kind: {
-                    "gpus": plain(books.market.capacity[j], exact=exact),
-                    "held": plain(books.all_held[j], exact=exact),
-                    "free": int(books.free[j]),
+                    "gpus": plain(accounts.market.capacity[j], exact=exact),
+                    "held": plain(accounts.all_held[j], exact=exact),
+                    "free": int(accounts.free[j]),
                 }
                 for j, kind in enumerate(self.market.types)
             },
-            "gangs": {"running": int((~books.gangs.pending).sum()), "pending": int(books.gangs.pending.sum())},
-            "counts": {footing.value: count for footing, count in self.counts.items()},
+            "gangs": {"running": int((~accounts.gangs.pending).sum()), "pending": int(accounts.gangs.pending.sum())},
+            "counts": {status.value: count for status, count in self.counts.items()},
             "violated": self.violated,
             "users": [row.to_json(exact=exact) for row in self.rows if not row.is_group],
             "groups": [row.to_json(exact=exact) for row in self.rows if row.is_group],
@@ -157,7 +157,8 @@ class Audit(Tabular):
             "mends": [plain(each, exact=exact) | {"says": str(each)} for each in self.mends],
             "mends_leave_aside": self.unlooked,
             "past_use": {
-                each.name: plain({"owed": each.owed, "used": each.used}, exact=exact) for each in books.past_use
+                name: plain({"owed": owed, "used": used}, exact=exact)
+                for name, owed, used in zip(accounts.said.nodes, accounts.parts, accounts.past_use, strict=False)
             },
             "declared": [
                 plain(each, exact=exact) | {"differs": each.differs}
@@ -218,31 +219,30 @@ def audit(
     if rates is not None:
         market = with_rates(market, rates)
     with naming(next(iter(_paths(given)), "")):
-        books = EntitlementAccounts(market)
+        accounts = EntitlementAccounts(market)
     rules = chosen(market, policies, source.importer)
     watch("finding who starves")
-    reasons = Reasons(books)
     found = {}
-    for user, waiting in books.waiting.items():
-        owed = books.starving.get(user, {})
-        found[market.users[user]] = reasons.of(next((gang for gang in waiting if gang in owed), waiting[0]))
+    for user, waiting in accounts.waiting.items():
+        owed = accounts.starving.get(user, {})
+        found[market.users[user]] = reason_of(accounts, next((gang for gang in waiting if gang in owed), waiting[0]))
     watch("looking for the smallest reclaim")
-    guarantees, caps = tuple(broken_guarantees(books)), tuple(broken_caps(books))
-    needed = tuple(mends(books)) if guarantees else ()
+    guarantees, caps = tuple(broken_guarantees(accounts)), tuple(broken_caps(accounts))
+    needed = tuple(mends(accounts)) if guarantees else ()
     watch("checking properties")
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = _asked(market, properties, speeds=speeds)
-    verdicts = verify(market, books.said.held[:, : books.k], asked) if asked else {}
+    verdicts = verify(market, accounts.said.held[:, : accounts.k], asked) if asked else {}
     return Audit(
-        books=books,
+        accounts=accounts,
         source=source.importer,
-        rows=tuple(footings(books)),
+        rows=tuple(statuses(accounts)),
         reasons=found,
         guarantees=guarantees,
         caps=caps,
         mends=needed,
-        declared=tuple(compared(books, source.imported.declared, rules, source.imported.counted)),
-        alternatives=tuple(alternatives(books, rules, asked, watch)),
+        declared=tuple(compared(accounts, source.imported.declared, rules, source.imported.counted)),
+        alternatives=tuple(alternatives(accounts, rules, asked, watch)),
         properties=asked,
         verdicts=verdicts,
         rules=tuple(rules),
