@@ -33,8 +33,7 @@ from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
 from fairopt.models.astraea.packing import CompactExponentialPacking, ratio
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.price_bases import Admissible
+from fairopt.models.astraea.posted_prices import Admissible, PostedPricePacking
 from fairopt.models.astraea.reference import Best, Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import decide

@@ -31,8 +31,7 @@ from fairopt.problem.labels import check_keys
 from fairopt.problem.numbers import told
 from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.proofs.verifier.plan import BESIDE
-from fairopt.schedules.document import SCHEMA, document
-from fairopt.schedules.reading import plan_from
+from fairopt.schedules.document import SCHEMA, document, plan_from
 
 #: Keys that a schedule from outside may leave out.
 UNTOLD: Mapping[str, Any] = {"schema": SCHEMA, "policy": "unknown", "bases": [], "admissions": [], "payments": []}

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from fairopt.datasets.astraea_workload import astraea_example, astraea_small, astraea_workload
 from fairopt.datasets.gavel import Throughput, gavel_example, gavel_market, gavel_pair_speeds, gavel_throughputs
-from fairopt.datasets.paper_clusters import (
+from fairopt.datasets.papers import (
+    Timing,
     astraea_philly_cluster,
     astraea_venus_cluster,
     fft_cluster,
-    oef_cluster,
-)
-from fairopt.datasets.paper_markets import (
-    Timing,
     gandiva_market,
     gandiva_table1,
     gandiva_table3,
+    oef_cluster,
     oef_eq6,
     oef_example,
 )

@@ -21,12 +21,15 @@ exact value.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
-from fairopt.policy import Admission, Plan
+from fairopt.policy import Admission, Payment, Plan
 from fairopt.problem.batch import JOB_NUMBERS, Batch, JobSchedule
 from fairopt.problem.numbers import told, told_fields
 from fairopt.problem.utilities import CompletionUtility, form_of
+from fairopt.program import Number
 from fairopt.schedules import Bases
 
 SCHEMA = 1
@@ -94,3 +97,49 @@ def _schedule(batch: Batch, each: JobSchedule) -> dict[str, Any]:
 def _admission(batch: Batch, each: Admission) -> dict[str, Any]:
     schedule = None if each.schedule is None else _schedule(batch, each.schedule)
     return told_fields(each) | {"job": batch.jobs.names[each.job], "schedule": schedule}
+
+
+def plan_from(data: Mapping[str, Any], batch: Batch) -> Plan:
+    """Return the plan that a document describes, on ``batch``; it is one that `proofs/verify.py` can read there."""
+    return Plan(
+        policy=data["policy"],
+        batch=batch,
+        schedules=tuple(_read_schedule(batch, each) for each in data["schedules"]),
+        admissions=tuple(_read_admission(batch, each) for each in data["admissions"]),
+        payments=tuple(_read_payment(batch, each) for each in data["payments"]),
+        evidence=tuple(_read_bases(each) for each in data["bases"]) or None,
+    )
+
+
+def _read_schedule(batch: Batch, data: Mapping[str, Any]) -> JobSchedule:
+    servers = batch.servers
+    return JobSchedule(
+        job=batch.jobs.names.index(data["job"]),
+        first=data["first"],
+        last=data["last"],
+        workers=tuple((servers.names.index(name), count) for name, count in data["workers"]),
+        ps=tuple((servers.names.index(name), count) for name, count in data["ps"]),
+        worker_type=servers.worker_types.index(data["worker_type"]),
+        ps_type=servers.ps_types.index(data["ps_type"]),
+    )
+
+
+def _read_admission(batch: Batch, data: Mapping[str, Any]) -> Admission:
+    schedule = None if data["schedule"] is None else _read_schedule(batch, data["schedule"])
+    numbers = {name: _read_number(data[name]) for name in ("worker_cost", "ps_cost", "utility")}
+    return Admission(**{**data, **numbers, "job": batch.jobs.names.index(data["job"]), "schedule": schedule})
+
+
+def _read_payment(batch: Batch, data: Mapping[str, Any]) -> Payment:
+    numbers = {name: Fraction(data[name]) for name in ("workers", "ps")}
+    incomes = tuple(map(Fraction, data["incomes"]))
+    return Payment(**{**data, **numbers, "job": batch.jobs.names.index(data["job"]), "incomes": incomes})
+
+
+def _read_bases(data: Mapping[str, Any]) -> Bases:
+    numbers = {name: tuple(float(Fraction(each)) for each in data[name]) for name in ("workers", "ps")}
+    return Bases(**{**data, **numbers})
+
+
+def _read_number(given: Any) -> Number:
+    return given if isinstance(given, float) else Fraction(given)

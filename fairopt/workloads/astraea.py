@@ -16,10 +16,9 @@ from fairopt.datasets.tables import dataset_path
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.numbers import exact
-from fairopt.workloads.load import gpu_time
 from fairopt.workloads.marginals import quotas
 from fairopt.workloads.synthetic import FINE, span_of
-from fairopt.workloads.workload import Workload, check_count, check_range
+from fairopt.workloads.workload import Workload, check_count, check_range, gpu_time
 
 
 class Weights(Enum):
@@ -31,19 +30,31 @@ class Weights(Enum):
 
 
 @dataclass(frozen=True)
-class _Window(Workload):
-    """Consecutive jobs of a real trace, with their tenants, sizes and run times; nothing is random, whatever the seed.
+class AstraeaVenus(Workload):
+    """Jobs of Venus' September, on 100 hosts of 8 GPUs in the paper.
 
-    * ``data``: the table of the trace's jobs (.csv or .csv.gz); "" for the thousand jobs that are part of fairopt.
-    * ``begin_s``: when the window begins, in the table's seconds; 0 in the thousand jobs. ``days``: how long it is.
-    * ``jobs``: how many there are at most (none: all of the window). Jobs whose tenant is not known are left out.
-    * ``longest_hours``: longer run times are cut to this (none: none is).
-    * ``load``: times of arrival are stretched or compressed to this (none: they are as they were).
-    * ``weights``: those of tenants.
+    * ``data``: the table of Venus' jobs (.csv or .csv.gz); "" for the thousand jobs that are part of fairopt.
+    * ``begin_s``: when the window begins, in the table's seconds. No two weeks have the paper's 11,304 jobs; in the
+      whole table those with tenants begin at 14414301 (2020-09-01), 14932701 (09-07) and 15451101 (09-13).
+    * ``days``: "a two-week snapshot" (Sec. 6.1.2). ``jobs``: the most jobs (none: all; the paper has 11,304).
+    * ``longest_hours``: longer run times are cut to this (none: they are "unmodified", Sec. 6.1.3).
+    * ``load``: arrivals are stretched or compressed to this (none: as they were, Sec. 6.1.3).
+    * ``weights``: of tenants: quota (what they had; ours), requested (as the paper has it for Philly), equal.
+
+    Jobs whose tenant is not known are left out. Nothing is random, whatever the seed.
+
+    Source: ASTRAEA (2022), Sec. 6.1.2 and 6.1.3; Hu et al., SC 2021.
+
+    >>> from fairopt.datasets import astraea_venus_cluster
+    >>> AstraeaVenus().trace(seed=0, cluster=astraea_venus_cluster())
+    <Trace: <Jobs: 1000 of 15 tenants, types V100>, 0 outages>
     """
 
-    excerpt: ClassVar[str]
-    trace_name: ClassVar[str]
+    name = "astraea-venus"
+    source = "ASTRAEA (2022), Sec. 6.1.2 and 6.1.3"
+    home = "astraea-venus-cluster"
+    excerpt: ClassVar[str] = "venus_1000.csv"
+    trace_name: ClassVar[str] = "venus"
 
     data: str = ""
     begin_s: int = 0
@@ -51,7 +62,7 @@ class _Window(Workload):
     jobs: int | None = None
     longest_hours: float | None = None
     load: float | None = None
-    weights: Weights = Weights.REQUESTED
+    weights: Weights = Weights.QUOTA
 
     def __post_init__(self) -> None:
         check_range(self.begin_s, "begin_s", above=-1)
@@ -125,37 +136,7 @@ class _Window(Workload):
 
 
 @dataclass(frozen=True)
-class AstraeaVenus(_Window):
-    """Jobs of Venus' September, on 100 hosts of 8 GPUs in the paper.
-
-    * ``data``: the table of Venus' jobs (.csv or .csv.gz); "" for the thousand jobs that are part of fairopt.
-    * ``begin_s``: when the window begins, in the table's seconds. No two weeks have the paper's 11,304 jobs; in the
-      whole table those with tenants begin at 14414301 (2020-09-01), 14932701 (09-07) and 15451101 (09-13).
-    * ``days``: "a two-week snapshot" (Sec. 6.1.2). ``jobs``: the most jobs (none: all; the paper has 11,304).
-    * ``longest_hours``: longer run times are cut to this (none: they are "unmodified", Sec. 6.1.3).
-    * ``load``: arrivals are stretched or compressed to this (none: as they were, Sec. 6.1.3).
-    * ``weights``: of tenants: quota (what they had; ours), requested (as the paper has it for Philly), equal.
-
-    Jobs whose tenant is not known are left out. Nothing is random, whatever the seed.
-
-    Source: ASTRAEA (2022), Sec. 6.1.2 and 6.1.3; Hu et al., SC 2021.
-
-    >>> from fairopt.datasets import astraea_venus_cluster
-    >>> AstraeaVenus().trace(seed=0, cluster=astraea_venus_cluster())
-    <Trace: <Jobs: 1000 of 15 tenants, types V100>, 0 outages>
-    """
-
-    name = "astraea-venus"
-    source = "ASTRAEA (2022), Sec. 6.1.2 and 6.1.3"
-    home = "astraea-venus-cluster"
-    excerpt = "venus_1000.csv"
-    trace_name = "venus"
-
-    weights: Weights = Weights.QUOTA
-
-
-@dataclass(frozen=True)
-class AstraeaPhilly(_Window):
+class AstraeaPhilly(AstraeaVenus):
     """Jobs of Philly, on 210 hosts of 8 GPUs in the paper.
 
     * ``data``: the table of Philly's jobs (.csv or .csv.gz); "" for the thousand jobs that are part of fairopt.
@@ -181,3 +162,5 @@ class AstraeaPhilly(_Window):
     home = "astraea-philly-cluster"
     excerpt = "philly_1000.csv"
     trace_name = "philly"
+
+    weights: Weights = Weights.REQUESTED

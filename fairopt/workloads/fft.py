@@ -13,11 +13,10 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.numbers import exact
-from fairopt.workloads.load import Counted, gpu_time
 from fairopt.workloads.marginals import hours, marginals
 from fairopt.workloads.speeds import drawn
 from fairopt.workloads.synthetic import FINE, arrivals, scaled, stretched
-from fairopt.workloads.workload import Workload, check_count, check_range, streams
+from fairopt.workloads.workload import Counted, Workload, check_count, check_range, gpu_time, streams
 
 
 class Variant(NamedTuple):

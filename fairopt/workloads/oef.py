@@ -11,11 +11,10 @@ import numpy as np
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.numbers import exact
 from fairopt.program import Number
-from fairopt.workloads.load import Counted, gpu_time, load_of
 from fairopt.workloads.marginals import marginals
 from fairopt.workloads.speeds import drawn
 from fairopt.workloads.synthetic import GRAIN, scaled
-from fairopt.workloads.workload import Workload, check_count, check_range, streams
+from fairopt.workloads.workload import Counted, Workload, check_count, check_range, gpu_time, load_of, streams
 
 
 class Coming(Enum):

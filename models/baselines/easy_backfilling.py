@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from fairopt.models.baselines.fifo import FirstInFirstOut, Room
-from fairopt.models.common.schedulers import time_left, until_free
+from fairopt.models.baselines.fifo import FirstInFirstOut
+from fairopt.models.common.schedulers import Room, time_left, until_free
 from fairopt.policy import Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Number

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairopt.backends import Session
-from fairopt.models.common.schedulers import non_preemptive
+from fairopt.models.common.schedulers import Room, non_preemptive
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY
-from fairopt.simulation import Consolidated, Placement, Request, by_throughput, placed
+from fairopt.simulation import Consolidated, Placement, placed
 
 
 @dataclass(frozen=True)
@@ -50,32 +50,3 @@ class FirstInFirstOut(Policy):
     def overtake(self, queue: Queue, waiting: Sequence[int], room: Room) -> bool:
         """Start jobs behind the first of ``waiting``, which finds no room; return whether time may let others start."""
         return False
-
-
-class Room:
-    """The free GPUs of each type while jobs start, and the ``requests`` so far."""
-
-    def __init__(self, queue: Queue) -> None:
-        self.queue, self.requests = queue, list[Request]()
-        self.left: list[int] = queue.room.tolist()
-        self.sizes: list[int] = queue.jobs.gpus.tolist()
-        self._allowed: list[list[bool]] = queue.allowed.tolist()
-
-    def types(self, row: int) -> list[int]:
-        """Return the types with room for a job, the fastest first."""
-        size = self.sizes[row]
-        if not any(able and left >= size for able, left in zip(self._allowed[row], self.left, strict=True)):
-            return []  # ranking the types of every job that waits would take most of the time
-        return [gpu_type for gpu_type in by_throughput(self.queue, row) if self.left[gpu_type] >= size]
-
-    def start(self, row: int) -> bool:
-        """Start a job on the fastest type with room; return whether there was one."""
-        types = self.types(row)
-        if types:
-            self.take(row, types[0])
-        return bool(types)
-
-    def take(self, row: int, gpu_type: int) -> None:
-        """Take a job's GPUs."""
-        self.left[gpu_type] -= self.sizes[row]
-        self.requests.append(Request(row, (gpu_type,)))

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.models.common.schedulers import non_preemptive, ordered
+from fairopt.models.common.schedulers import Room, non_preemptive, ordered
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, any_type
 from fairopt.program import INFINITY, Array, Number
-from fairopt.simulation import Consolidated, Placement, Request, by_throughput, placed
+from fairopt.simulation import Consolidated, Placement, placed
 
 
 def quotas(weights: Sequence[Number], gpus: int) -> tuple[int, ...]:
@@ -84,13 +84,12 @@ class FifoQuota(Policy):
         queue = non_preemptive(problem)
         room = _Room(queue, self.pooled)
         waiting = ordered(np.flatnonzero(queue.can & ~queue.holds), queue.jobs.arrival)
-        requests: list[Request] = []
         blocked: set[int] = set()  # tenants with a job that did not fit, which blocks the others
         borrowers = []
         for tenant, row in _in_turn(waiting, queue.jobs.tenant[waiting], blocked):
             gpu_type = None if room.large[row] else room.within_quota(row)
             if gpu_type is not None:
-                requests.append(room.take(row, gpu_type))
+                room.take(row, gpu_type)
                 continue
             if not self.overtake:
                 blocked.add(tenant)
@@ -99,11 +98,11 @@ class FifoQuota(Policy):
         for row in borrowers:
             gpu_type = room.idle(row)
             if gpu_type is not None:
-                requests.append(room.take(row, gpu_type))
+                room.take(row, gpu_type)
                 borrowed = True
-        placements = placed(queue, requests, self.placement)
+        placements = placed(queue, room.requests, self.placement)
         # who did not fit finds less room in the next round; but the jobs behind a borrower that runs may pass
-        same = not borrowed and len(placements) == int(queue.holds.sum()) + len(requests)
+        same = not borrowed and len(placements) == int(queue.holds.sum()) + len(room.requests)
         notes = {row: room.larger_than_quota(row) for row in waiting[room.large[waiting]].tolist()}
         return Schedule(self.name, problem, placements, notes=notes, stands=INFINITY if same else None)
 
@@ -125,17 +124,17 @@ def _in_turn(waiting: Array, tenants: Array, blocked: set[int]) -> Iterator[tupl
             heapreplace(heads, (int(after), tenant))
 
 
-class _Room:
+class _Room(Room):
     """The free GPUs of a round, and the rest of each tenant's quota, while jobs start."""
 
     def __init__(self, queue: Queue, pooled: bool) -> None:
-        self.queue, self.pooled = queue, pooled
+        super().__init__(queue)
+        self.pooled = pooled
         weights, capacity = queue.jobs.tenant_weight.tolist(), queue.cluster.capacity
         sizes = [int(capacity.sum())] if pooled else capacity.tolist()
         #: (T, 1 or k): GPUs of any type, or of each.
         self.quota = np.array([quotas(weights, size) for size in sizes], dtype=np.int64).T.reshape(-1, len(sizes))
         self.used = np.zeros_like(self.quota)
-        self.free = queue.room.copy()
         held = np.flatnonzero(queue.holds)
         alone = held[queue.last_type[held] >= 0]
         column = np.zeros_like(alone) if pooled else queue.last_type[alone]
@@ -164,21 +163,13 @@ class _Room:
         """Return the fastest type with room for a job in its tenant's quota and on hosts that work; None for none."""
         tenant, gpus = self.queue.jobs.tenant[row], self.queue.jobs.gpus[row]
         left = self.quota[tenant] - self.used[tenant]
-        with_room = (each for each in self._with_room(row) if gpus <= left[self._column(each)])
-        return next(with_room, None)
+        return next((each for each in self.types(row) if gpus <= left[self._column(each)]), None)
 
     def idle(self, row: int) -> int | None:
         """Return the fastest type with room for a job whose tenant runs nothing, without its quota; None for none."""
-        return None if self.used[self.queue.jobs.tenant[row]].any() else next(iter(self._with_room(row)), None)
+        return None if self.used[self.queue.jobs.tenant[row]].any() else next(iter(self.types(row)), None)
 
-    def _with_room(self, row: int) -> list[int]:
-        """Return the types whose free GPUs hold a job, the fastest first."""
-        gpus = self.queue.jobs.gpus[row]
-        return [gpu_type for gpu_type in by_throughput(self.queue, row) if gpus <= self.free[gpu_type]]
-
-    def take(self, row: int, gpu_type: int) -> Request:
+    def take(self, row: int, gpu_type: int) -> None:
         """Take the GPUs of a job from the free ones and from its tenant's quota."""
-        gpus = int(self.queue.jobs.gpus[row])
-        self.free[gpu_type] -= gpus
-        self.used[self.queue.jobs.tenant[row], self._column(gpu_type)] += gpus
-        return Request(row, (gpu_type,))
+        super().take(row, gpu_type)
+        self.used[self.queue.jobs.tenant[row], self._column(gpu_type)] += self.sizes[row]

@@ -1,4 +1,4 @@
-"""Shared parts of schedulers: estimates of job times, leases, jobs that stay where they run, checks of options."""
+"""Shared parts of schedulers: estimates of job times, free GPUs, leases, jobs that stay, checks of options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from fairopt.policy import Policy
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Array, Number, cast
-from fairopt.simulation.placement import ByThroughput, Consolidated, Placement, Requests, by_throughput
+from fairopt.simulation.placement import (
+    ByThroughput,
+    Consolidated,
+    Placement,
+    Preference,
+    Request,
+    Requests,
+    by_throughput,
+)
 
 
 def fastest(queue: Queue) -> Array:
@@ -105,6 +113,47 @@ def non_preemptive(queue: Queue) -> Queue:
 
 #: The type that a job runs on, then the others, the fastest for it first.
 staying_first = ByThroughput(stay=True)
+
+
+class Room:
+    """The GPUs of each type that are free while jobs are chosen, and the ``requests`` of those chosen so far.
+
+    ``order`` ranks the types of a job, best first. With a ``placement`` a job must find hosts, too, together with all
+    jobs before it.
+    """
+
+    def __init__(self, queue: Queue, order: Preference = by_throughput, placement: Placement | None = None) -> None:
+        self.queue, self.requests, self._order, self._placement = queue, list[Request](), order, placement
+        self.left: list[int] = queue.room.tolist()
+        self.sizes: list[int] = queue.jobs.gpus.tolist()
+        self._allowed: list[list[bool]] = queue.allowed.tolist()
+        self._free = None if placement is None else queue.free(queue.leased)
+
+    def types(self, row: int) -> list[int]:
+        """Return the types with room for a job, the best first."""
+        size = self.sizes[row]
+        if not any(able and left >= size for able, left in zip(self._allowed[row], self.left, strict=True)):
+            return []  # ranking the types of every job that waits would take most of the time
+        return [gpu_type for gpu_type in self._order(self.queue, row) if self.left[gpu_type] >= size]
+
+    def start(self, row: int) -> bool:
+        """Start a job on the best type with room; return whether there was one."""
+        for gpu_type in self.types(row):
+            if self._placed(Request(row, (gpu_type,))):
+                self.take(row, gpu_type)
+                return True
+        return False
+
+    def take(self, row: int, gpu_type: int) -> None:
+        """Take a job's GPUs."""
+        self.left[gpu_type] -= self.sizes[row]
+        self.requests.append(Request(row, (gpu_type,)))
+
+    def _placed(self, request: Request) -> bool:
+        if self._placement is None or self._free is None:
+            return True
+        requests = [*self.requests, request]
+        return len(self._placement.place(self.queue, requests, self._free)) == len(requests)
 
 
 def check_lease(lease: object, place: str) -> None:

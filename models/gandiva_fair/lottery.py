@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.gandiva_fair.pools import Assign, assigned, by_name, least_crowded, pools, types_before
+from fairopt.models.gandiva_fair.stride import Assign, assigned, by_name, least_crowded, pools, types_before
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, Request, placed

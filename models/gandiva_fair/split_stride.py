@@ -11,9 +11,8 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.models.common.schedulers import leases_end
-from fairopt.models.gandiva_fair.pools import Assign, least_crowded
 from fairopt.models.gandiva_fair.servers import Home, ServerLoads
-from fairopt.models.gandiva_fair.stride import entered, gang_aware
+from fairopt.models.gandiva_fair.stride import Assign, entered, gang_aware, least_crowded
 from fairopt.models.gandiva_fair.tickets import in_units, stride
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from fairopt.backends import Session
-from fairopt.models.common.schedulers import check_lease, lease_length, staying_first
+from fairopt.models.common.schedulers import Room, check_lease, lease_length, staying_first
 from fairopt.models.ltgf.preferences import NewJobsFirst, Preference
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
@@ -233,11 +233,11 @@ class LongTermGpuTimeFairness(Policy):
         """Bring the books up to now, select and place; see `Policy.decide`."""
         gpu_time = updated(state, problem, not self.adjusted)
         due = rates(problem, Counter(each.basis for each in gpu_time.jobs.values()), not self.adjusted)
-        requests, refused = self._select(problem, gpu_time, due, FreeGpus(problem))
+        requests, refused = self._select(problem, gpu_time, due, Room(problem, staying_first))
         placements = placed(problem, requests, self.placement)
         if len(placements) < len(problem.leased) + len(requests):
             # a placement may need more than free GPUs of a type, so it is asked about each job in turn, as in line 9
-            requests, refused = self._select(problem, gpu_time, due, FreeGpus(problem, self.placement))
+            requests, refused = self._select(problem, gpu_time, due, Room(problem, staying_first, self.placement))
             placements = placed(problem, requests, self.placement)
         until = problem.now + lease_length(problem, self.lease)
         names = problem.jobs.names
@@ -256,7 +256,7 @@ class LongTermGpuTimeFairness(Policy):
         )
 
     def _select(
-        self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates, room: FreeGpus
+        self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates, room: Room
     ) -> tuple[list[Request], list[int]]:
         """Return the jobs that get a lease now, in order, and those selected that do not fit. Source: Algorithm 1."""
         names, term = queue.jobs.tenants, lease_length(queue, self.lease)  # t_lease
@@ -266,22 +266,20 @@ class LongTermGpuTimeFairness(Policy):
             for each in pending
         }
         order = {tenant: (rho.key, tenant) for tenant, rho in served.items()}
-        requests, refused = [], []
+        refused = []
         sizes = queue.jobs.gpus.tolist()
         while pending:
             tenant = min(pending, key=order.__getitem__)
             row = pending[tenant].popleft()
-            request = room.find(row)
-            if request is not None:
-                requests.append(request)
+            if started := room.start(row):
                 rho = served[tenant]
                 served[tenant] = Rho(rho.held + sizes[row] * term, rho.due, rho.rate)
                 order[tenant] = (served[tenant].key, tenant)
             else:
                 refused.append(row)
-            if not pending[tenant] or (request is None and not self.backfill):
+            if not pending[tenant] or (not started and not self.backfill):
                 del pending[tenant]
-        return requests, refused
+        return room.requests, refused
 
     def _pending(self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates) -> dict[int, deque[int]]:
         """Return each tenant's pending jobs, the best first. Source: Algorithm 2."""
@@ -296,32 +294,6 @@ class LongTermGpuTimeFairness(Policy):
             before = tuple(-each.rank(queue, row, term) for each in self.preferences)
             of.setdefault(tenant[row], []).append((before, rho.key, row))
         return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}
-
-
-class FreeGpus:
-    """The GPUs that are free in a round and not taken yet, by type; with a ``placement``, also their hosts."""
-
-    def __init__(self, queue: Queue, placement: Placement | None = None) -> None:
-        self.queue, self.placement = queue, placement
-        self.free, self.left = queue.free(queue.leased), queue.room.tolist()
-        self.sizes, self.allowed = queue.jobs.gpus.tolist(), queue.allowed.tolist()
-        self.requests: list[Request] = []
-
-    def find(self, row: int) -> Request | None:
-        """Take GPUs for a job, and return it with its type; None where there is no room."""
-        gpus = self.sizes[row]
-        if not any(able and room >= gpus for able, room in zip(self.allowed[row], self.left, strict=True)):
-            return None  # ranking the types of every job would take most of the time
-        for gpu_type in staying_first(self.queue, row):
-            request = Request(row, (gpu_type,))
-            if self.left[gpu_type] >= gpus and self._all_placed([*self.requests, request]):
-                self.left[gpu_type] -= gpus
-                self.requests.append(request)
-                return request
-        return None
-
-    def _all_placed(self, requests: list[Request]) -> bool:
-        return self.placement is None or len(self.placement.place(self.queue, requests, self.free)) == len(requests)
 
 
 def least_fairness(gpu_time: GpuTimeAccounts) -> Mapping[str, Number]:

@@ -13,11 +13,11 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trust import trusted
 from fairopt.errors import require
 from fairopt.models.common.schedulers import check_whole
-from fairopt.models.shockwave.prices import priced
-from fairopt.models.shockwave.program import (
+from fairopt.models.shockwave.window import (
     LogApproximation,
     PlannedJobs,
     filled,
+    priced,
     ranking_program,
     window_program,
 )

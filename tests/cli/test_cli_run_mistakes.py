@@ -16,8 +16,7 @@ from fairopt.models.fft.fft import FFT
 from fairopt.models.fft.program import nothing
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
 from fairopt.models.gandiva_fair.lottery import GangAwareLottery
-from fairopt.models.gandiva_fair.pools import fastest
-from fairopt.models.gandiva_fair.stride import GangAwareStride
+from fairopt.models.gandiva_fair.stride import GangAwareStride, fastest
 from fairopt.models.gavel.objectives import LeastCost, Objective
 from fairopt.models.gavel.rounds import GavelRounds
 from fairopt.simulation.placement import Placement

@@ -16,13 +16,11 @@ from fairopt.configuring import configured
 from fairopt.datasets import dataset_path
 from fairopt.datasets.astraea_workload import Form, astraea_example, astraea_small, astraea_workload
 from fairopt.errors import BadInput
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.price_bases import Admissible, Given
+from fairopt.models.astraea.posted_prices import Admissible, Given, PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.files.batch import read_batch, write_batch
 from fairopt.proofs.verifier import schedules as verify_schedule
-from fairopt.schedules.document import document
-from fairopt.schedules.reading import plan_from
+from fairopt.schedules.document import document, plan_from
 
 EXAMPLE = dataset_path("astraea_example.toml")
 ALGORITHMS = ("posted-prices", "batch-private", "fcfs")

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from fairopt.cli import main
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.price_bases import Given
+from fairopt.models.astraea.posted_prices import Given, PostedPricePacking
 from fairopt.proofs.claims.astraea.batches import Deviating, example
 from fairopt.proofs.verifier import front
 from fairopt.schedules.document import document

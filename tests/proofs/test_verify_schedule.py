@@ -18,8 +18,7 @@ import pytest
 from fairopt.errors import BadInput
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.price_bases import Given
+from fairopt.models.astraea.posted_prices import Given, PostedPricePacking
 from fairopt.models.astraea.reference import Readings, Reference
 from fairopt.policy import Policy, decide
 from fairopt.problem.batch import Batch

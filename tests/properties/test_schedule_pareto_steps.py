@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.price_bases import Given
+from fairopt.models.astraea.posted_prices import Given, PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import INFINITY

@@ -15,8 +15,7 @@ from fairopt.errors import BadInput, NotCapable
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.price_bases import Given
+from fairopt.models.astraea.posted_prices import Given, PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule, slots_for
 from fairopt.problem.utilities import Linear

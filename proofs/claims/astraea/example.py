@@ -9,8 +9,7 @@ from itertools import permutations, product
 import numpy as np
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.price_bases import Admissible, Given
+from fairopt.models.astraea.posted_prices import Admissible, Given, PostedPricePacking
 from fairopt.models.astraea.reference import Best, Readings, Reference, distributed
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Admission, Plan, decide

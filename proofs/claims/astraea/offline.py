@@ -13,8 +13,7 @@ from fairopt.datasets.astraea_workload import Form, astraea_small
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
 from fairopt.models.astraea.packing import CompactExponentialPacking, PackingEvidence, ratio
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.price_bases import Given
+from fairopt.models.astraea.posted_prices import Given, PostedPricePacking
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule

@@ -16,8 +16,7 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.price_bases import Admissible, Given, rounds
+from fairopt.models.astraea.posted_prices import Admissible, Given, PostedPricePacking, rounds
 from fairopt.models.astraea.reference import Readings, Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Plan, decide

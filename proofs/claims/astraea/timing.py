@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.datasets.astraea_workload import astraea_workload
 from fairopt.ledger import Finding, Ruling, measured
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.price_bases import Admissible
+from fairopt.models.astraea.posted_prices import Admissible
 from fairopt.models.astraea.reference import Reference, ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.karma.credits import Quantum, Slices, cut, cut_as_published, played, quantum
+from fairopt.models.karma.karma import Quantum, Slices, cut, cut_as_published, played, quantum
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.wording import listed
 

@@ -13,8 +13,15 @@ from fairopt.errors import BadInput, NotCapable
 from fairopt.models.astraea.batch_private import BatchPrivate, partition
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
-from fairopt.models.astraea.posted_prices import PostedPricePacking, arrivals, last_interval
-from fairopt.models.astraea.price_bases import Admissible, Given, Theta, rounds
+from fairopt.models.astraea.posted_prices import (
+    Admissible,
+    Given,
+    PostedPricePacking,
+    Theta,
+    arrivals,
+    last_interval,
+    rounds,
+)
 from fairopt.models.astraea.reference import Readings, Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Admission, Plan, decide

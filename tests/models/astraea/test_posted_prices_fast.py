@@ -11,8 +11,7 @@ import pytest
 
 from fairopt.datasets.astraea_workload import Form, Ranges, astraea_example, astraea_small, astraea_workload
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.posted_prices import PostedPricePacking, own_use
-from fairopt.models.astraea.price_bases import Admissible
+from fairopt.models.astraea.posted_prices import Admissible, PostedPricePacking, own_use
 from fairopt.models.astraea.reference import Readings, Reference
 from fairopt.models.astraea.round_state import RoundState, Stretches, Windows
 from fairopt.policy import decide

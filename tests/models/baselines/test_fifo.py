@@ -9,7 +9,7 @@ import pytest
 
 from fairopt.models import EasyBackfilling, FirstInFirstOut
 from fairopt.models.baselines.easy_backfilling import reservation
-from fairopt.models.baselines.fifo import Room
+from fairopt.models.common.schedulers import Room
 from fairopt.policy import Policy, decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.simulation import run

@@ -19,9 +19,8 @@ from fairopt.models.gandiva_fair.lottery import (
     backfilled,
     gang_aware,
 )
-from fairopt.models.gandiva_fair.pools import fastest
 from fairopt.models.gandiva_fair.split_stride import SplitStride
-from fairopt.models.gandiva_fair.stride import GangAwareStride
+from fairopt.models.gandiva_fair.stride import GangAwareStride, fastest
 from fairopt.models.gandiva_fair.stride import gang_aware as algorithm_1
 from fairopt.models.gandiva_fair.tickets import UNIT
 from fairopt.policy import Policy, Schedule, decide

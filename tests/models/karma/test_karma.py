@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.models.karma.credits import Quantum, cut, cut_as_published, played, quantum
-from fairopt.models.karma.karma import Karma
+from fairopt.models.karma.karma import Karma, Quantum, cut, cut_as_published, played, quantum
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.trace import Trace

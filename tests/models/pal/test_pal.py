@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.models.pal.pal import PAL
-from fairopt.models.pal.placement import VariabilityAware, slowdowns
+from fairopt.models.pal.pal import PAL, VariabilityAware, slowdowns
 from fairopt.problem import Cluster, Jobs, Queue, Spots, Trace
 from fairopt.problem.files.cluster import cluster_from_dict, cluster_to_dict
 from fairopt.proofs.verifier.runs import decide as judge

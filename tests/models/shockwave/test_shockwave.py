@@ -11,9 +11,15 @@ import pytest
 
 from fairopt.backends import Highs
 from fairopt.errors import BadInput
-from fairopt.models.shockwave.prices import priced
-from fairopt.models.shockwave.program import LogApproximation, PlannedJobs, filled, ranking_program, window_program
 from fairopt.models.shockwave.shockwave import FinishTarget, Shockwave, WindowPlan
+from fairopt.models.shockwave.window import (
+    LogApproximation,
+    PlannedJobs,
+    filled,
+    priced,
+    ranking_program,
+    window_program,
+)
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array
