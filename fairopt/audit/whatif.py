@@ -20,7 +20,7 @@ from fairopt.properties.verdict import Verdict
 from fairopt.report import Grid, Tabular, plain
 
 
-class Change(NamedTuple):
+class Difference(NamedTuple):
     """What a user or group has on a type, before and after: how it stands, or the GPUs that a policy gives it."""
 
     name: str
@@ -52,11 +52,11 @@ class WhatIf(Tabular):
         )
 
     @cached_property
-    def status_changes(self) -> tuple[Change, ...]:
+    def status_changes(self) -> tuple[Difference, ...]:
         """Whose status changes, by type."""
         return tuple(self._status_changes())
 
-    def _status_changes(self) -> Iterator[Change]:
+    def _status_changes(self) -> Iterator[Difference]:
         old, new = ({row.name: row for row in each.rows} for each in (self.before, self.after))
         types = dict.fromkeys((*self.before.market.types, *self.after.market.types))
         for name in dict.fromkeys((*old, *new)):
@@ -66,14 +66,14 @@ class WhatIf(Tabular):
                     for rows in (old, new)
                 )
                 if was is not now:
-                    yield Change(name, kind, was, now)
+                    yield Difference(name, kind, was, now)
 
     @cached_property
-    def given(self) -> tuple[Change, ...]:
+    def given(self) -> tuple[Difference, ...]:
         """What policies give differently."""
         return tuple(self._given())
 
-    def _given(self) -> Iterator[Change]:
+    def _given(self) -> Iterator[Difference]:
         later = {each.policy: each for each in self.after.alternatives}
         for old in self.before.alternatives:
             new = later.get(old.policy)
@@ -82,7 +82,7 @@ class WhatIf(Tabular):
             was, now = (_by_name(each.market, row.shares) for each, row in ((self.before, old), (self.after, new)))
             for key in dict.fromkeys((*was, *now)):
                 if was.get(key, 0) != now.get(key, 0):
-                    yield Change(*key, was.get(key, 0), now.get(key, 0), old.policy)
+                    yield Difference(*key, was.get(key, 0), now.get(key, 0), old.policy)
 
     @cached_property
     def undecided(self) -> dict[str, tuple[str, str]]:
