@@ -22,7 +22,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Market, Queue, Trace, exact, read_market
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
-from fairopt.problem.files.file_type import file_type
+from fairopt.problem.files.storage import file_type
 from fairopt.properties import Effort, Property
 from fairopt.simulation import Setting
 

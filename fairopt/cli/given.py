@@ -21,9 +21,8 @@ from fairopt.cli.app import READ
 from fairopt.cli.completing import files_and
 from fairopt.errors import BadInput
 from fairopt.problem import Market
-from fairopt.problem.files.file_type import SEPARATORS
 from fairopt.problem.files.problem import KINDS, kind_of
-from fairopt.problem.files.storage import LARGEST_FILE, naming, read_up_to, require_size, unpacked
+from fairopt.problem.files.storage import LARGEST_FILE, SEPARATORS, naming, read_up_to, require_size, unpacked
 from fairopt.problem.ranges import relative_error, with_error
 
 STDIN = Path("-")

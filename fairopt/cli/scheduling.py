@@ -24,8 +24,8 @@ from fairopt.errors import BadInput
 from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
-from fairopt.problem.files.columns import check_version
 from fairopt.problem.files.documents import parse_json
+from fairopt.problem.files.schema import check_version
 from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys
 from fairopt.problem.numbers import told

@@ -15,7 +15,7 @@ from fairopt.datasets import dataset_path, philly_trace
 from fairopt.discovery import policies, properties
 from fairopt.problem import Queue, Trace
 from fairopt.problem.batch import Batch
-from fairopt.problem.files.file_type import file_type
+from fairopt.problem.files.storage import file_type
 from fairopt.problem.files.trace import write_trace
 from fairopt.simulation import Setting
 from fairopt.simulation.measures import UNITS

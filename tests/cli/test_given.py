@@ -250,7 +250,7 @@ def test_types_that_are_not_there(fairopt: Callable[..., Ran], tmp_path: Path, s
 
 
 def test_what_is_written_as_csv_can_be_read() -> None:
-    from fairopt.problem.files.market import market_to_csv
+    from fairopt.problem.files.market_csv import market_to_csv
 
     with pytest.raises(BadInput, match="the name 'priority'"):
         market_to_csv(Market.of([[1, 2]], [1, 1], types=["priority", "K80"]))

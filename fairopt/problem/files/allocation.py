@@ -11,10 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.problem.files.columns import TOP, VERSION
-from fairopt.problem.files.csv_table import number, read_csv
 from fairopt.problem.files.documents import parse_json
-from fairopt.problem.files.market import check_column
+from fairopt.problem.files.market_csv import check_column
+from fairopt.problem.files.schema import TOP, VERSION, number, read_csv
 from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_to_read
 from fairopt.problem.frames import exact_rows, in_order, shares_given
 from fairopt.problem.labels import check_keys, check_labels, nearest

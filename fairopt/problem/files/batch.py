@@ -48,7 +48,8 @@ from fairopt.errors import BadInput
 from fairopt.problem.batch import JOB_NUMBERS, Batch
 from fairopt.problem.checks import listed
 from fairopt.problem.cluster import MOST_HOSTS
-from fairopt.problem.files.columns import (
+from fairopt.problem.files.cluster import expanded, grouped
+from fairopt.problem.files.schema import (
     NAME,
     NAMES,
     NUMBERS,
@@ -66,9 +67,7 @@ from fairopt.problem.files.columns import (
     tables,
     write_document,
 )
-from fairopt.problem.files.documents import parse_json, parse_toml
-from fairopt.problem.files.groups import expanded, grouped
-from fairopt.problem.files.storage import AnyPath, documents, naming, read_file, read_text, write_file
+from fairopt.problem.files.storage import AnyPath, documents, file_type, read_file, write_file
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import amount, exact, shown, written
 from fairopt.problem.utilities import FORMS, CompletionUtility, Steps, form_of
@@ -180,12 +179,7 @@ def write_batch(batch: Batch, path: AnyPath) -> None:
 
 def is_batch_file(path: AnyPath) -> bool:
     """Whether a .toml or .json file describes a batch: it has servers. Errors as `read_batch`, where it is neither."""
-    parse = {"toml": parse_toml, "json": parse_json}.get(str(fspath(path)).lower().rpartition(".")[2])
-    if parse is None:
-        return False
-    with naming(path):
-        text = read_text(path)
-        return "server" in text and "server" in parse(text)  # a large file of another type is not read twice
+    return str(fspath(path)).lower().endswith((".toml", ".json")) and file_type(path) == "batch"
 
 
 def batch_from_dict(data: Mapping[str, Any]) -> Batch:

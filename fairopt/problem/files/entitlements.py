@@ -35,7 +35,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem.entitled_rows import TOP, Good, Row
 from fairopt.problem.entitlements import Entitlements
-from fairopt.problem.files.columns import (
+from fairopt.problem.files.schema import (
     NAME,
     NAMES,
     NUMBER,

@@ -2,38 +2,19 @@
 
 A CSV table is ``user,weight,demand,<type>...`` with a row for each user and one row called ``capacity``, which has a
 number in the column of each type. Cells are separated by commas, semicolons or tabs. What users are entitled to has
-columns of its own; see `fairopt.problem.files.entitled_columns`.
+columns of its own; see `fairopt.problem.files.market_csv`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial
 from itertools import groupby
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput, type_of
-from fairopt.problem.files.columns import (
-    NAME,
-    NAMES,
-    NUMBERS,
-    Column,
-    OneOf,
-    TableRow,
-    TableType,
-    check_unique,
-    document_type,
-    json_schema,
-    positive,
-    read_document,
-    tables,
-    write_document,
-)
-from fairopt.problem.files.csv_table import csv_text, filled, number, read_csv
-from fairopt.problem.files.entitled_columns import cells_of, entitlements_of, is_entitled
 from fairopt.problem.files.entitlements import (
     OF_MARKETS,
     OF_USERS,
@@ -43,6 +24,22 @@ from fairopt.problem.files.entitlements import (
     speedup_rows,
     told_of_market,
     told_of_node,
+)
+from fairopt.problem.files.market_csv import market_from_csv, market_to_csv
+from fairopt.problem.files.schema import (
+    NAME,
+    NAMES,
+    NUMBERS,
+    Column,
+    TableRow,
+    TableType,
+    check_unique,
+    document_type,
+    json_schema,
+    positive,
+    read_document,
+    tables,
+    write_document,
 )
 from fairopt.problem.files.storage import (
     AnyPath,
@@ -54,9 +51,8 @@ from fairopt.problem.files.storage import (
     suffix_to_read,
     write_file,
 )
-from fairopt.problem.labels import nearest
 from fairopt.problem.market import Market
-from fairopt.problem.numbers import exact, shown, written
+from fairopt.problem.numbers import exact
 from fairopt.program import INFINITY
 
 _SPEEDUP = (
@@ -85,7 +81,7 @@ USER = TableType(
         *OF_USERS,
     ),
     called="users",
-    one_of=OneOf(("speedup", "job"), "Give speedup for a user of one job type, and job, a list, for one of several"),
+    one_of=("speedup", "job", "Give speedup for a user of one job type, and job, a list, for one of several"),
     rules={"dependentSchemas": {"demand": {"properties": {"job": {"items": {"not": {"required": ["demand"]}}}}}}},
 )
 MARKET = document_type(
@@ -93,16 +89,6 @@ MARKET = document_type(
     Column("capacity", NUMBERS, "GPUs of each type, in the order of types; at least one is positive."),
     Column("user", tables(USER), "The users."),
     *OF_MARKETS,
-)
-CAPACITY = "capacity"
-_OPTIONAL = ("weight", "demand")
-_OTHERS = ("user", *_OPTIONAL)
-#: What people call these two elsewhere: a column of such a name is hardly a GPU type.
-_ELSEWHERE: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "weight": ("priority", "tickets", "quota", "entitlement", "share", "shares", "credits", "budget"),
-        "demand": ("gpus", "limit", "request", "requested"),
-    }
 )
 
 
@@ -160,17 +146,6 @@ def require_writable(market: Market, path: AnyPath) -> None:
         FORMATS[suffix_of(path, FORMATS)].write(market)
 
 
-class _Line(NamedTuple):
-    """One row of a market, as `Market.of` takes it."""
-
-    name: str
-    owner: str
-    place: str
-    speedup: Any
-    weight: Fraction
-    demand: Fraction | None
-
-
 def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
     """Return the market that a dictionary of the file schema describes; numbers are ints, decimals or strings "p/q".
 
@@ -187,27 +162,28 @@ def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
         top = read_document(data, "market", MARKET)
         check_unique(top["user"], "user")
         lines = [line for user in top["user"] for line in _lines(user)]
-        demand = [line.demand for line in lines]
+        names, owners, places, speedups, weights, demand = zip(*lines, strict=True)
         entitlements = entitlements_in(top, top["user"])
         types = len(top["types"])
         rate = [1] * types if entitlements is None or entitlements.rate is None else entitlements.rate.tolist()
         return Market.of(
-            **speedup_rows([line.speedup for line in lines], rate, types),
+            **speedup_rows(speedups, rate, types),
             capacity=top["capacity"],
-            weight=[line.weight for line in lines],
+            weight=weights,
             demand=None if all(limit is None for limit in demand) else demand,
-            users=[line.name for line in lines],
+            users=names,
             types=top["types"],
-            owner=[line.owner for line in lines],
-            places=[line.place for line in lines],
+            owner=owners,
+            places=places,
             entitlements=entitlements,
         )
 
 
-def _lines(user: TableRow) -> Iterator[_Line]:
+def _lines(user: TableRow) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a market that a user is: name, owner, place, speedups, weight and demand."""
     name, weight, demand = user["name"], Fraction(user["weight"]), user["demand"]
     if user["job"] is None:
-        yield _Line(name, name, user.place, user["speedup"], weight, demand)
+        yield name, name, user.place, user["speedup"], weight, demand
         return
     jobs = user["job"]
     check_unique(jobs, "job")
@@ -218,7 +194,7 @@ def _lines(user: TableRow) -> Iterator[_Line]:
             raise BadInput("a demand here and one of the whole user", place=job.at("demand"), remedy=remedy)
         share = part / sum(parts)
         limit = job["demand"] if demand is None else demand * share
-        yield _Line(f"{name}/{job['name']}", name, job.place, job["speedup"], weight * share, limit)
+        yield f"{name}/{job['name']}", name, job.place, job["speedup"], weight * share, limit
 
 
 def market_to_dict(market: Market) -> dict[str, Any]:
@@ -272,94 +248,6 @@ def _with_jobs(market: Market, owner: str, rows: list[int]) -> dict[str, Any]:
         own = _values(market, row, job)
         jobs.append(own | {"weight": None} if len(set(weights)) == 1 else own)
     return {"name": owner, "weight": sum(weights, Fraction(0)), "job": jobs}
-
-
-def market_from_csv(text: str, named: Sequence[str] = ()) -> Market:
-    """Return the market in a CSV text; a blank weight is 1, a blank demand is no limit, other blanks are errors.
-
-    ``named``: columns that are GPU types, whatever they are called.
-    """
-    table = read_csv(text, "user", check_column)
-    others = [name for name in table.header if name not in named and (name in _OTHERS or is_entitled(name))]
-    types = [name for name in table.header if name not in others]
-    for name in named:
-        if name not in types:
-            raise BadInput(f"no column is called {shown(name)}", place="--type", remedy=nearest(name, types, "column"))
-    for name in types:
-        if name not in named and (meant := _meant(name)) is not None:
-            remedy = f"Call it {meant}, or leave it out; if it is a GPU type, say so by --type {name}"
-            raise BadInput(f"unknown column {shown(name)}", place=f"line {table.line}", remedy=remedy)
-    if not types:
-        raise BadInput("no GPU types", place="line 1", remedy="Give a column for each type, after the header user")
-    capacity = next((row for row in table.rows if row.name == CAPACITY), None)
-    if capacity is None:
-        remedy = "Add the row capacity,... with the GPUs of each type"
-        raise BadInput("no row is called 'capacity'", place=f"line {text.rstrip().count(chr(10)) + 1}", remedy=remedy)
-    for name in others[1:]:
-        if capacity.values.get(name):
-            raise BadInput(f"got {shown(capacity[name])}", place=capacity.at(name), remedy="Leave the cell blank")
-    for name in types:
-        remedy = "Write how many GPUs there are of this type; leave the column out if it is no GPU type"
-        filled(capacity, name, remedy)
-    users = [row for row in table.rows if row is not capacity]
-    if not users:
-        raise BadInput("no users", place=capacity.place, remedy="Give a row for each user")
-
-    def optional(column: str, blank: Any) -> list[Any]:
-        return [number(row, column) if row.values.get(column) else blank for row in users]
-
-    demand = optional("demand", None)
-    return Market.of(
-        [[number(row, name) for name in types] for row in users],
-        [number(capacity, name) for name in types],
-        weight=optional("weight", 1),
-        demand=None if all(limit is None for limit in demand) else demand,
-        users=[row.name for row in users],
-        types=types,
-        places=[row.place for row in users],
-        entitlements=entitlements_of(users, table.header, types),
-    )
-
-
-def _meant(name: str) -> str | None:
-    """Return the column that one of an unknown name is probably meant to be."""
-    near = get_close_matches(name.casefold(), _OPTIONAL, 1, 0.8)
-    return next((word for word, others in _ELSEWHERE.items() if word in near or name.casefold() in others), None)
-
-
-def check_column(name: str, place: str) -> None:
-    """Refuse a header that does not begin with ``user``, and the known columns in capital letters."""
-    if place.endswith(", column 1") and name != "user":
-        remedy = "Start with the header user,<type>,..."
-        raise BadInput(f"the first column is {shown(name)}", place=place.removesuffix(", column 1"), remedy=remedy)
-    if name.casefold() in _OTHERS and name != name.casefold():
-        remedy = f"Write {name.casefold()}, in small letters"
-        raise BadInput(f"unknown column {shown(name)}", place=place, remedy=remedy)
-
-
-def market_to_csv(market: Market) -> str:
-    """Return the CSV text of a market; `BadInput` where the names or job types cannot be told from CSV's own words."""
-    if market.owner != market.users:
-        remedy = "Write it as .toml or .json; CSV has no job types"
-        raise BadInput("a market with job types", place="owner", remedy=remedy)
-    entitled = cells_of(market)
-    for names, words in ((market.types, _OTHERS), (market.users, (CAPACITY,))):
-        for name in names:
-            odd = names is market.types and is_entitled(name)
-            if odd or name.casefold() in words or name != name.strip() or (names is market.types and _meant(name)):
-                remedy = "Write it as .toml or .json, or rename it"
-                raise BadInput(f"the name {shown(name)}", place="names", remedy=remedy)
-    there = {"weight": any(market.weight != 1), "demand": any(market.limit != INFINITY)}
-    optional = [name for name in _OPTIONAL if there[name]]
-    rows: list[list[object]] = []
-    lines = zip(market.users, market.speedup, market.weight, market.limit, strict=True)
-    for at, (user, row, weight, limit) in enumerate(lines):
-        cells = {"weight": written(weight, user), "demand": "" if limit == INFINITY else written(limit, user)}
-        more = [column[at] for column in entitled.values()]
-        rows.append([user, *(cells[name] for name in optional), *(written(value, user) for value in row), *more])
-    amounts = [written(amount, CAPACITY) for amount in market.capacity]
-    rows.append([CAPACITY, *("" for _ in optional), *amounts, *("" for _ in entitled)])
-    return csv_text(["user", *optional, *market.types, *entitled], rows)
 
 
 FORMATS: Mapping[str, Format[Market]] = MappingProxyType(

@@ -18,7 +18,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name
-from fairopt.problem.files.columns import (
+from fairopt.problem.files.schema import (
     NAME,
     NAMES,
     NUMBER,
@@ -27,20 +27,21 @@ from fairopt.problem.files.columns import (
     TOP,
     UNCHECKED,
     Column,
-    OneOf,
     TableRow,
     TableType,
     ValueType,
     check_unique,
     document_type,
+    filled,
     json_schema,
     positive,
+    read_cells,
+    read_csv,
     read_document,
     tables,
     write_document,
 )
-from fairopt.problem.files.csv_table import csv_text, filled, read_cells, read_csv
-from fairopt.problem.files.storage import AnyPath, Format, documents, read_file, write_file
+from fairopt.problem.files.storage import AnyPath, Format, csv_text, documents, read_file, write_file
 from fairopt.problem.jobs import MOST_JOBS, Jobs, usual_pattern
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
@@ -83,9 +84,7 @@ JOB = TableType(
     ),
     called="jobs",
     most=MOST_JOBS,
-    one_of=OneOf(
-        ("work", "duration_s"), "Give one of them: work in the job's own unit, or its seconds at a throughput of 1"
-    ),
+    one_of=("work", "duration_s", "Give one of them: work in the job's own unit, or its seconds at a throughput of 1"),
 )
 TENANT = TableType(
     (
@@ -201,8 +200,7 @@ def trace_from_csv(text: str, types: Sequence[str]) -> Trace:
                 place=f"line {line}",
                 remedy=f"Add it, with 0 for jobs that cannot run there; there are columns for {', '.join(there)}",
             )
-    if _CELLS.one_of is not None:
-        _CELLS.one_of.check(header, f"line {line}")
+    _CELLS.check_one_of(header, f"line {line}")
     if not lines:
         raise BadInput("no jobs", place=f"line {line}", remedy="Give a row for each job")
     speeds = [[filled(row, f"{_SPEED}{name}") for name in types] for row in lines] if there else None

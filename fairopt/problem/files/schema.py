@@ -1,4 +1,4 @@
-"""Columns of files as data: what reads, writes and describes (as JSON Schema) every table of every file.
+"""The schema of files as data: what reads, writes and describes (as JSON Schema) every table of every file.
 
 A `Column` has a name, what may stand there, what it says, and what leaving it out means. A table of a document (a
 dictionary) and a line of a CSV text both become a `TableRow`, which knows where it stands.
@@ -6,14 +6,17 @@ dictionary) and a line of a CSV text both become a `TableRow`, which knows where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import MOST_ROWS, MOST_TYPES, check_name, listed
-from fairopt.problem.files.file_type import check_file_type
+from fairopt.problem.files.storage import check_file_type, separator
 from fairopt.problem.labels import check_keys
 from fairopt.problem.numbers import MOST_GPUS, WRITTEN, exact, shown, whole, written
 
@@ -45,33 +48,18 @@ class Column:
 
 
 @dataclass(frozen=True)
-class OneOf:
-    """Columns of which exactly one must be there, and what to do about both or neither."""
-
-    names: tuple[str, str]
-    remedy: str
-
-    def check(self, given: Sequence[str] | Mapping[str, object], place: str) -> None:
-        """Refuse both and neither."""
-        one, other = self.names
-        if (one in given) == (other in given):
-            found = f"both {one!r} and {other!r}" if one in given else f"neither {one!r} nor {other!r}"
-            raise BadInput(found, place=place, remedy=self.remedy)
-
-
-@dataclass(frozen=True)
 class TableType:
     """A kind of table: its columns, what messages call several, and how many there may be.
 
-    ``label``: messages call a table by the first of these columns that is a text. ``one_of``: columns that exclude
-    each other. ``rules``: what else its JSON Schema says.
+    ``label``: messages call a table by the first of these columns that is a text. ``one_of``: two columns of which
+    exactly one must be there, and what to do about both or neither. ``rules``: what else its JSON Schema says.
     """
 
     columns: tuple[Column, ...]
     called: str = "tables"
     most: int = MOST_ROWS
     label: tuple[str, ...] = ("name",)
-    one_of: OneOf | None = None
+    one_of: tuple[str, str, str] | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -84,15 +72,27 @@ class TableType:
         """The names of the columns that must be there."""
         return tuple(column.name for column in self.columns if column.default is REQUIRED)
 
+    def check_one_of(self, given: Sequence[str] | Mapping[str, object], place: str) -> None:
+        """Refuse both and neither of two columns that exclude each other."""
+        if self.one_of is not None:
+            one, other, remedy = self.one_of
+            if (one in given) == (other in given):
+                found = f"both {one!r} and {other!r}" if one in given else f"neither {one!r} nor {other!r}"
+                raise BadInput(found, place=place, remedy=remedy)
+
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """What one table or line holds, by column, and where it stands; ``at`` is the place of a column in it."""
+    """What one table, or one line of ``cells``, holds by column, and where it stands."""
 
     name: Any
     place: str
     values: Mapping[str, Any]
-    at: Callable[[str], str]
+    cells: bool = False
+
+    def at(self, column: str) -> str:
+        """Return the place of a column."""
+        return f"{self.place}, column {shown(column)}" if self.cells else _at(self.place, column)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -212,15 +212,13 @@ def read_table(table: object, place: str, table_type: TableType) -> TableRow:
         raise BadInput(f"got {shown(table)}", place=place, remedy="Give a table of keys and values")
     called = _called(table, place, table_type)
     check_keys(table, table_type.names, table_type.required, called)
-    if table_type.one_of is not None:
-        table_type.one_of.check(table, called)
+    table_type.check_one_of(table, called)
 
-    at = partial(_at, called)
     values = {
-        column.name: column.value.read(table[column.name], at(column.name)) if column.name in table else column.default
-        for column in table_type.columns
+        each.name: each.value.read(table[each.name], _at(called, each.name)) if each.name in table else each.default
+        for each in table_type.columns
     }
-    return TableRow(values.get("name"), called, values, at)
+    return TableRow(values.get("name"), called, values)
 
 
 def read_document(data: object, file_type: str, table: TableType) -> TableRow:
@@ -283,6 +281,89 @@ def check_unique(rows: Sequence[TableRow], key: str) -> None:
             raise BadInput(f"{key} {first[row.name]} has the same name", place=row.place, remedy=remedy)
 
 
+# -- CSV: a header, and a row for each name ----------------------------------------------------------------------------
+def read_csv(text: str, key: str, check_column: Callable[[str, str], None]) -> tuple[int, list[str], list[TableRow]]:
+    """Return the line and the names of the header of a CSV text, and its rows, named by the column ``key``.
+
+    The values of a row are the texts of its cells, without spaces around them. ``check_column`` is given each column's
+    name and place. Errors: `BadInput` that names the line.
+    """
+    (line, header), *records = _records(text) or [(1, [""])]
+    for number, name in enumerate(header, start=1):
+        place = f"line {line}, column {number}"
+        check_name(name, place)
+        if name in header[: number - 1]:
+            raise BadInput(f"the column {shown(name)} stands twice", place=place, remedy="Rename or drop one")
+        check_column(name, place)
+    if key not in header:
+        raise BadInput(f"no column is called {key!r}", place=f"line {line}", remedy=f"Add {key}")
+    rows: list[TableRow] = []
+    seen: dict[str, int] = {}
+    for at, cells in records:
+        if len(cells) != len(header):
+            raise BadInput(
+                f"{len(cells)} cells for {len(header)} columns",
+                place=f"line {at} ({shown(cells[0])})",
+                remedy="Give one cell for each column; write 0 where there is none",
+            )
+        values = dict(zip(header, cells, strict=True))
+        name = check_name(values[key], f"line {at}, column {key!r}")
+        if seen.setdefault(name, at) != at:
+            raise BadInput(
+                f"{shown(name)} stands in line {seen[name]} too",
+                place=f"line {at}, column {key!r}",
+                remedy="Give each row a name of its own",
+            )
+        place = f"line {at} ({shown(name)})"
+        rows.append(TableRow(name, place, values, cells=True))
+    return line, header, rows
+
+
+def number(row: TableRow, column: str, *, tiny: bool = False) -> Fraction:
+    """Return the number in a cell that must not be blank; errors and ``tiny`` as `exact`."""
+    return exact(filled(row, column), row.at(column), tiny=tiny)
+
+
+def filled(row: TableRow, column: str, remedy: str = "Write a number; 0 where there is none") -> str:
+    """Return the text of a cell that must not be blank."""
+    text: str = row[column]
+    if not text:
+        raise BadInput("the cell is blank", place=row.at(column), remedy=remedy)
+    return text
+
+
+def read_cells(rows: Sequence[TableRow], table: TableType) -> list[TableRow]:
+    """Return rows with their cells read as the columns of ``table`` say; a blank cell is one that is left out."""
+    header = rows[0].values.keys() if rows else ()
+    left_out = {column.name: column.default for column in table.columns}
+    here = [column for column in table.columns if column.name in header or column.default is REQUIRED]
+    known: list[tuple[Column, dict[str, Any]]] = [(column, {}) for column in here]
+    return [TableRow(row.name, row.place, left_out | _values(row, known), row.cells) for row in rows]
+
+
+def _values(row: TableRow, columns: Iterable[tuple[Column, dict[str, Any]]]) -> dict[str, Any]:
+    """Return the values of a row, and add them to those that are known by their texts: many cells are alike."""
+    values: dict[str, Any] = {}
+    for column, known in columns:
+        text = row.values.get(column.name, "")
+        if text not in known:
+            if not text and (column.default is REQUIRED or column.blank):
+                filled(row, column.name, column.blank or "Write a number; 0 where there is none")
+            known[text] = column.value.read(text, row.at(column.name)) if text else column.default
+        values[column.name] = known[text]
+    return values
+
+
+def _records(text: str) -> list[tuple[int, list[str]]]:
+    """Return the records that are not blank lines, each with the line where it ends."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator(text))
+    try:
+        return [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
+    except csv.Error as error:
+        remedy = "Check the quotes in this line"
+        raise BadInput(f"not CSV: {error}", place=f"line {reader.line_num}", remedy=remedy) from error
+
+
 # -- JSON Schema ---------------------------------------------------------------------------------------------------
 def json_schema(table: TableType, title: str, about: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a file whose top level is ``table``."""
@@ -311,6 +392,6 @@ def _object_schema(table: TableType, definitions: dict[str, Any]) -> dict[str, A
         "properties": properties,
         "required": list(table.required),
         "additionalProperties": False,
-        **({} if table.one_of is None else {"oneOf": [{"required": [name]} for name in table.one_of.names]}),
+        **({} if table.one_of is None else {"oneOf": [{"required": [name]} for name in table.one_of[:2]]}),
         **table.rules,
     }
