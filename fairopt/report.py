@@ -8,7 +8,7 @@ what a function makes of the result:
 ... class Gain:
 ...     user: str
 ...     gain: Fraction
-...     form = ResultForm("What a user gains.", Key("user", TEXT, "Who."), Key("gain", NUMBER, "How much, in GPUs."))
+...     form = ResultForm("What a user gains.", Key("user", str, "Who."), Key("gain", Number, "How much, in GPUs."))
 >>> plain([Gain("A", Fraction(1, 3))], exact=True)
 [{'user': 'A', 'gain': '1/3'}]
 >>> Gain.form.schema()["properties"]["user"]
@@ -19,19 +19,20 @@ from __future__ import annotations
 
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from html import escape
 from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from types import NoneType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
 import numpy as np
 
 from fairopt.errors import NotInstalled
-from fairopt.numbers import in_full, is_number, is_rational, short_text
+from fairopt.numbers import Number, in_full, is_number, is_rational, short_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -39,36 +40,58 @@ if TYPE_CHECKING:
 Schema: TypeAlias = dict[str, Any]
 #: The version of the JSON of results: keys are added, never renamed or dropped.
 VERSION = 1
-TEXT: Schema = {"type": "string"}
-TRUTH: Schema = {"type": "boolean"}
-COUNT: Schema = {"type": "integer"}
-FLOAT: Schema = {"type": "number"}
-OBJECT: Schema = {"type": "object"}
-ANYTHING: Schema = {}
-#: A number, which may be exact.
-NUMBER: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^-?\d+(/\d+)?$"}]}
 #: What stands for the value of a key that a result does not have.
 ABSENT = object()
 
 
-def listed(of: Schema | ResultForm) -> Schema:
-    """Return the schema of a list."""
+#: Types and their schemas; a number may be exact, and `object` is anything.
+_SCHEMAS: Mapping[Any, Schema] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    dict: {"type": "object"},
+    object: {},
+    Number: {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^-?\d+(/\d+)?$"}]},
+}
+
+
+def schema_of(kind: Any) -> Schema:
+    """Return the JSON Schema of a type: plain, a number, a list, a mapping by name, a choice, or a class with a form.
+
+    A form that has a name is referred to by it. A schema stands for itself.
+
+    >>> schema_of(dict[str, int | None])
+    {'type': 'object', 'additionalProperties': {'anyOf': [{'type': 'integer'}, {'type': 'null'}]}}
+    """
+    form = kind if isinstance(kind, ResultForm) else getattr(kind, "form", None)
+    if isinstance(form, ResultForm):
+        return part(form.name) if form.name else form.schema()
+    if isinstance(kind, dict):
+        return kind
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"enum": [each.value for each in kind]}
+    if kind in _SCHEMAS:
+        return _SCHEMAS[kind]
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return {"enum": [*arguments]}
+    if origin is list:
+        return listed(arguments[0])
+    if origin is dict:
+        return by_name(arguments[1])
+    some: Any = Union.__getitem__(tuple(each for each in arguments if each is not NoneType))
+    return {"anyOf": [schema_of(some), {"type": "null"}]}
+
+
+def listed(of: Any) -> Schema:
+    """Return the schema of a list of a type, or of what has a form."""
     return {"type": "array", "items": schema_of(of)}
 
 
-def or_null(of: Schema | ResultForm) -> Schema:
-    """Return a schema that allows null too."""
-    return {"anyOf": [schema_of(of), {"type": "null"}]}
-
-
-def by_name(of: Schema | ResultForm) -> Schema:
-    """Return the schema of an object whose keys are names."""
+def by_name(of: Any) -> Schema:
+    """Return the schema of an object whose keys are names, and values of a type, or of what has a form."""
     return {"type": "object", "additionalProperties": schema_of(of)}
-
-
-def one_of(*values: str) -> Schema:
-    """Return the schema of a text that is one of these."""
-    return {"enum": list(values)}
 
 
 def part(name: str) -> Schema:
@@ -76,24 +99,14 @@ def part(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def schema_of(kind: Schema | ResultForm) -> Schema:
-    """Return the schema of a type; of a form that has a name, what stands for it."""
-    if isinstance(kind, dict):
-        return kind
-    return part(kind.name) if kind.name else kind.schema()
-
-
-NAMES, NUMBERS = listed(TEXT), listed(NUMBER)
-
-
 class Key(NamedTuple):
     """One thing that a result says: its name, its type, and what it means. ``value`` makes it of the result.
 
-    Without ``value`` it is the attribute of that name, or the entry of a mapping.
+    Without ``value`` it is the attribute of that name, or the entry of a mapping, or what `ResultForm.json` is given.
     """
 
     name: str
-    kind: Schema | ResultForm
+    kind: Any
     says: str
     value: Callable[[Any], Any] | None = None
 
@@ -104,14 +117,23 @@ class Key(NamedTuple):
         return result.get(self.name, ABSENT) if isinstance(result, Mapping) else getattr(result, self.name, ABSENT)
 
 
+def keys_of(kind: Any, names: str, says: str) -> list[Key]:
+    """Return keys of one type and one meaning; ``names``: their names, with spaces between."""
+    return [Key(name, kind, says) for name in names.split()]
+
+
 class ResultForm:
     """What results of one kind say: ``keys``, in order, and ``beside`` them those that not every such result has.
 
+    The value of a key beside them is never an attribute: it is what its function returns, or what `json` is given.
+    ``in_full``: the result is a dataclass, all of whose fields stand there as well, by their own names.
     ``name``: by which other schemas refer to this one; "" where it stands in them.
     """
 
-    def __init__(self, says: str, *keys: Key, beside: Sequence[Key] = (), name: str = "") -> None:
-        self.says, self.keys, self.beside, self.name = says, keys, tuple(beside), name
+    def __init__(
+        self, says: str, *keys: Key, beside: Sequence[Key] = (), name: str = "", in_full: bool = False
+    ) -> None:
+        self.says, self.keys, self.beside, self.name, self.in_full = says, keys, tuple(beside), name, in_full
 
     def json(self, result: Any, *, exact: bool = False, **others: Any) -> dict[str, Any]:
         """Return a result in the types of JSON; ``others`` are values of keys that it does not have itself.
@@ -119,13 +141,22 @@ class ResultForm:
         ``exact`` writes Fractions as "p/q" instead of as decimals. Errors: `TypeError` where a key has no value.
         """
         found = {}
+        for field in fields(result) if self.in_full else ():
+            found[field.name] = plain(getattr(result, field.name), exact=exact)
         for each in (*self.keys, *self.beside):
-            value = others[each.name] if each.name in others else each.of(result)
+            if each.name in others:
+                value = others[each.name]
+            else:
+                value = ABSENT if each in self.beside and each.value is None else each.of(result)
             if value is not ABSENT:
                 found[each.name] = plain(value, exact=exact)
             elif each in self.keys:
                 raise TypeError(f"{type(result).__name__} has no {each.name}")
         return found
+
+    def list(self, results: Iterable[Any]) -> list[dict[str, Any]]:
+        """Return results, each as `json` does."""
+        return [self.json(each) for each in results]
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such a result; keys of later versions may stand beside those that are listed."""
@@ -138,11 +169,13 @@ class ResultForm:
 
 LEFT_OUT = Key(
     "left_out",
-    by_name(TEXT),
+    dict[str, str],
     "Which policies are left out where nobody names any, by name, and why.",
     lambda found: found.left_out or ABSENT,
 )
-SCHEMA = Key("schema", {"const": VERSION}, "The version of this schema.", lambda _: VERSION)
+#: A result in a sentence.
+SAYS = Key("says", str, "The same in words.", str)
+SCHEMA_KEY = Key("schema", {"const": VERSION}, "The version of this schema.", lambda _: VERSION)
 
 
 def plain(value: Any, *, exact: bool = False) -> Any:

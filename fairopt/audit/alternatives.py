@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties import AllocationProperty, Verdict
-from fairopt.report import plain
+from fairopt.report import Key, ResultForm, by_name
 
 _log = logging.getLogger(__name__)
 #: On a market with more users or gangs, what takes long is done only where it is asked for.
@@ -53,6 +52,24 @@ class Alternative:
     after: Market | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
+    form = ResultForm(
+        "What a policy would give.",
+        Key("policy", str, "The policy."),
+        Key("allocation", list[list[Number]] | None, "GPUs of each type for each user.", lambda each: each.shares),
+        Key("gains", by_name(dict), "By user and type: what it would get more than it holds; negative for less."),
+        Key("rounded", bool, "Whether the policy gives parts of GPUs, which were made whole GPUs and gangs."),
+        Key("properties", dict[str, Verdict], "Verdicts by name.", lambda each: each.verdicts),
+        Key("waits", dict[str, str], "Why gangs wait.", lambda each: each.grounds.waits if each.grounds else {}),
+        Key("stopped", dict[str, str], "Why gangs stop.", lambda each: each.grounds.stopped if each.grounds else {}),
+        Key(
+            "shares",
+            dict,
+            "By what the policy orders users, and its unit.",
+            lambda each: {"unit": each.grounds.unit, "of": each.grounds.share} if each.grounds else {},
+        ),
+        Key("error", str | None, "Why it decides nothing.", lambda each: each.error or None),
+    )
+
     def total(self, user: str) -> Number:
         """Return how many GPUs a user gains in all."""
         return sum(self.gains.get(user, {}).values())
@@ -68,21 +85,6 @@ class Alternative:
             for kind, there, given in rows
             if given > there
         )
-
-    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
-        """Return JSON types."""
-        grounds = self.grounds
-        return {
-            "policy": self.policy,
-            "allocation": None if self.shares is None else plain(self.shares, exact=exact),
-            "gains": plain(self.gains, exact=exact),
-            "rounded": self.rounded,
-            "properties": {name: each.to_json(exact=exact) for name, each in self.verdicts.items()},
-            "waits": {} if grounds is None else dict(grounds.waits),
-            "stopped": {} if grounds is None else dict(grounds.stopped),
-            "shares": {} if grounds is None else {"unit": grounds.unit, "of": plain(dict(grounds.share), exact=exact)},
-            "error": self.error or None,
-        }
 
 
 def own_rules(source: str) -> list[str]:

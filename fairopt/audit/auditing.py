@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
@@ -27,10 +27,16 @@ from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Answer, Verdict
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.report import Grid, Tabular, plain
+from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, listed
 
-#: The version of the schema of an audit's JSON.
-SCHEMA = 1
+#: What mends are, in the schema of results.
+SMALLEST = "By type, the smallest reclaim (`is_smallest`: whether it is known that none is smaller)"
+LEFT_ASIDE = Key(
+    "mends_leave_aside",
+    str,
+    "Resources that mends and loans do not look at, in words; empty for none.",
+    lambda it: it.unlooked,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +69,95 @@ class Audit(Tabular):
     verdicts: Mapping[str, Verdict]
     rules: tuple[Policy, ...]
     unplaced: tuple[Unplaced, ...]
+
+    form = ResultForm(
+        "Who is starved, who borrows, and why.",
+        SCHEMA_KEY,
+        Key("source", str | None, "The importer that read the files; null for a market.", lambda it: it.source or None),
+        Key(
+            "owed_by",
+            Literal["guarantee", "weight"],
+            "What is owed; a part by weight is no promise.",
+            lambda it: "weight" if it.accounts.by_weight else "guarantee",
+        ),
+        Key(
+            "types",
+            by_name(dict),
+            "GPUs of each type, and how many are held, which may be more, and free.",
+            lambda it: {
+                kind: {"gpus": gpus, "held": held, "free": int(free)}
+                for kind, gpus, held, free in zip(
+                    it.market.types, it.market.capacity, it.accounts.all_held, it.accounts.free, strict=True
+                )
+            },
+        ),
+        Key(
+            "gangs",
+            dict,
+            "How many run and wait.",
+            lambda it: {
+                "running": int((~it.accounts.gangs.pending).sum()),
+                "pending": int(it.accounts.gangs.pending.sum()),
+            },
+        ),
+        Key(
+            "counts",
+            dict[str, int],
+            "How many users stand in each way.",
+            lambda it: {status.value: count for status, count in it.counts.items()},
+        ),
+        Key("violated", bool, "Whether a guarantee is broken by others' borrowing, or a cap."),
+        Key(
+            "users",
+            list[NodeStatus],
+            "How each user stands.",
+            lambda it: [row for row in it.rows if not row.is_group],
+        ),
+        Key("groups", list[NodeStatus], "How each group stands.", lambda it: [row for row in it.rows if row.is_group]),
+        Key("reasons", dict[str, Reason], "By user that waits: why its first gang does, by type."),
+        Key(
+            "broken_guarantees",
+            list[BrokenGuarantee],
+            "Who waits for what it is owed, and who holds too much.",
+            lambda it: it.guarantees,
+        ),
+        Key("broken_caps", list[BrokenCap], "Who holds more than its cap.", lambda it: it.caps),
+        Key(
+            "mends",
+            list[Mend],
+            f"{SMALLEST} that lets starving gangs run, and in `lacks` those that lack a good still.",
+        ),
+        LEFT_ASIDE,
+        Key(
+            "past_use",
+            by_name(dict),
+            "Parts of past use: owed by weight, and used.",
+            lambda it: {
+                row.name: {"owed": owed, "used": used}
+                for row, owed, used in zip(it.rows, it.accounts.parts, it.accounts.past_use, strict=False)
+            },
+        ),
+        Key(
+            "declared",
+            list[DeclaredValue],
+            "Values that the file states, beside the same computed again.",
+            lambda it: [each for each in it.declared if each.computed is not None],
+        ),
+        Key(
+            "policies",
+            dict[str, Alternative],
+            "What policies would give, and who gains.",
+            lambda it: {each.policy: each for each in it.alternatives},
+        ),
+        Key("properties", dict[str, Verdict], "Verdicts on what is held, by name.", lambda it: it.verdicts),
+        Key(
+            "unplaced",
+            listed(dict),
+            "What the file says and the market has no place for.",
+            lambda it: [each._asdict() for each in it.unplaced],
+        ),
+        name="audit",
+    )
 
     @property
     def market(self) -> Market:
@@ -128,56 +223,6 @@ class Audit(Tabular):
                 columns[f"{kind} {key}"] = [0 if each is None else getattr(each, key) for each in on]
         reasons = [str(self.reasons[row.name]) if row.name in self.reasons else "" for row in self.rows]
         return Grid("user", [row.name for row in self.rows], columns | {"why": reasons})
-
-    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
-        """Return the audit as JSON types; ``exact`` writes Fractions as "p/q"."""
-        accounts = self.accounts
-        return {
-            "schema": SCHEMA,
-            "source": self.source or None,
-            "owed_by": "weight" if accounts.by_weight else "guarantee",
-            "types": {
-                kind: {
-                    "gpus": plain(accounts.market.capacity[j], exact=exact),
-                    "held": plain(accounts.all_held[j], exact=exact),
-                    "free": int(accounts.free[j]),
-                }
-                for j, kind in enumerate(self.market.types)
-            },
-            "gangs": {"running": int((~accounts.gangs.pending).sum()), "pending": int(accounts.gangs.pending.sum())},
-            "counts": {status.value: count for status, count in self.counts.items()},
-            "violated": self.violated,
-            "users": [row.to_json(exact=exact) for row in self.rows if not row.is_group],
-            "groups": [row.to_json(exact=exact) for row in self.rows if row.is_group],
-            "reasons": {name: reason_json(each) for name, each in self.reasons.items()},
-            "broken_guarantees": [
-                each.__dict__ | {"holders": dict(each.holders), "says": str(each)} for each in self.guarantees
-            ],
-            "broken_caps": [plain(each, exact=exact) | {"says": str(each)} for each in self.caps],
-            "mends": [plain(each, exact=exact) | {"says": str(each)} for each in self.mends],
-            "mends_leave_aside": self.unlooked,
-            "past_use": {
-                name: plain({"owed": owed, "used": used}, exact=exact)
-                for name, owed, used in zip(accounts.said.nodes, accounts.parts, accounts.past_use, strict=False)
-            },
-            "declared": [
-                plain(each, exact=exact) | {"differs": each.differs}
-                for each in self.declared
-                if each.computed is not None
-            ],
-            "policies": {each.policy: each.to_json(exact=exact) for each in self.alternatives},
-            "properties": {name: each.to_json(exact=exact) for name, each in self.verdicts.items()},
-            "unplaced": [each._asdict() for each in self.unplaced],
-        }
-
-
-def reason_json(reason: Reason) -> dict[str, Any]:
-    """Return a reason as JSON types."""
-    stops = [
-        {"type": each.type, "cause": each.cause.value, "who": each.who, "says": each.words} for each in reason.stops
-    ]
-    own = {"gang": reason.gang, "gpus": reason.gpus, "owed": reason.owed, "stops": stops}
-    return own | {"elsewhere": list(reason.elsewhere), "says": str(reason)}
 
 
 def audit(

@@ -16,6 +16,7 @@ from fairopt.numbers import is_number
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Number
+from fairopt.report import Key, ResultForm
 
 #: Declared values are printed with few digits; those that differ relatively by less are alike.
 PRINTED = 1e-3
@@ -30,6 +31,12 @@ class DeclaredValue:
     stated: Any
     computed: Number | None = None
     rule: str = ""
+
+    form = ResultForm(
+        "A value that a file states.",
+        Key("differs", bool, "Whether it is another than the one that is computed."),
+        in_full=True,
+    )
 
     @property
     def differs(self) -> bool:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
 from fairopt.audit.ahead import ahead
 from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules
-from fairopt.audit.auditing import Audit, audit, reason_json
+from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
 from fairopt.audit.reasons import Reason, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
@@ -22,10 +23,14 @@ from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Number, number_text
-from fairopt.report import Grid, Tabular, few, plain
+from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, few, keys_of, listed
+
+#: A reason, and how many gangs wait for it.
+WAITS = ResultForm("Gangs that wait for the same reason.", *Reason.form.keys, Key("gangs", int, "How many there are."))
 
 
-class Loan(NamedTuple):
+@dataclass(frozen=True)
+class Loan:
     """What would have to be given to let a gang run on a type: GPUs of the type, in whole, by what gives them.
 
     It is enough as long as the gangs ``ahead`` (`fairopt.audit.ahead`), by name, do not take what is given.
@@ -37,19 +42,37 @@ class Loan(NamedTuple):
     steps: tuple[str, ...]
     ahead: tuple[str, ...] = ()
 
+    form = ResultForm(
+        "What would have to be given to let a gang run on a type.",
+        *keys_of(str, "gang type", "The name."),
+        Key("gpus", int, "How many."),
+        Key("steps", list[str], "What gives them."),
+        Key("ahead", list[str], "The gangs that may take them first."),
+        SAYS,
+    )
+
     def __str__(self) -> str:
         who = "a gang" if len(self.ahead) == 1 else "gangs"
         first = [f"but {who} before it may take the GPUs first: {few(self.ahead)}"] if self.ahead else []
         return f"{self.gang} could run on {self.type}: {'; '.join((*self.steps, *first))}"
 
 
-class Sensitivity(NamedTuple):
+@dataclass(frozen=True)
+class Sensitivity:
     """What more of something gives a user under a policy: GPUs by type, and what all others gain by it."""
 
     policy: str
     change: SetTo
     gains: dict[str, Number]
     others: Number
+
+    form = ResultForm(
+        "What more of something gives.",
+        Key("policy", str, "The policy."),
+        Key("change", str, "What there is more of.", lambda it: str(it.change)),
+        Key("gains", dict[str, Number], "GPUs by type."),
+        Key("others", Number, "What all others gain by it."),
+    )
 
     def __str__(self) -> str:
         gains = ", ".join(f"{_signed(gpus)} {kind}" for kind, gpus in self.gains.items()) or "nothing"
@@ -59,6 +82,10 @@ class Sensitivity(NamedTuple):
 
 def _signed(gpus: Number) -> str:
     return f"{'+' * (gpus > 0)}{number_text(gpus)}"
+
+
+def _of_row(key: Key, found: Explanation) -> Any:
+    return key.of(found.row)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,6 +106,36 @@ class Explanation(Tabular):
     mends: tuple[Mend, ...]
     loans: tuple[Loan, ...]
     sensitivities: tuple[Sensitivity, ...]
+
+    form = ResultForm(
+        "How one user or group stands, and why.",
+        SCHEMA_KEY,
+        *(key._replace(value=partial(_of_row, key)) for key in NodeStatus.form.keys),
+        Key("path", list[str], "The groups that it is in, from the inside outwards."),
+        Key(
+            "waits",
+            listed(WAITS),
+            "Why its gangs wait: a reason, and how many gangs have it.",
+            lambda it: WAITS.list(it.waits),
+        ),
+        Key("mends", list[Mend], f"{SMALLEST} that lets its starving gangs run."),
+        LEFT_ASIDE._replace(value=lambda it: it.found.unlooked),
+        Key(
+            "loans",
+            list[Loan],
+            "What its first waiting gang would have to be given, by type: enough unless gangs ahead take it.",
+        ),
+        Key(
+            "policies",
+            by_name(dict),
+            "What each policy gives it, and why, in a rule's own words.",
+            lambda it: {
+                each.policy: {"gives": it.now(each), "why": it.why(each), "error": each.error or None}
+                for each in it.found.alternatives
+            },
+        ),
+        Key("sensitivities", list[Sensitivity], "What more of a quota, cap, capacity or weight gives it."),
+    )
 
     def now(self, policy: Alternative) -> dict[str, Number]:
         """Return what a policy gives it, by type."""
@@ -108,31 +165,6 @@ class Explanation(Tabular):
         own = self.row.types
         keys = ("holds", "owed", "cap", "asks", "short", "borrows")
         return Grid("type", [each.type for each in own], {key: [getattr(each, key) for each in own] for key in keys})
-
-    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
-        """Return the explanation as JSON types."""
-        return {
-            "schema": 1,
-            **self.row.to_json(exact=exact),
-            "path": list(self.path),
-            "waits": [reason_json(each) | {"gangs": each.gangs} for each in self.waits],
-            "mends": [plain(each, exact=exact) | {"says": str(each)} for each in self.mends],
-            "mends_leave_aside": self.found.unlooked,
-            "loans": [each._asdict() | {"says": str(each)} for each in self.loans],
-            "policies": {
-                each.policy: {
-                    "gives": plain(self.now(each), exact=exact),
-                    "why": self.why(each),
-                    "error": each.error or None,
-                }
-                for each in self.found.alternatives
-            },
-            "sensitivities": [
-                {"policy": each.policy, "change": str(each.change)}
-                | plain({"gains": each.gains, "others": each.others}, exact=exact)
-                for each in self.sensitivities
-            ],
-        }
 
 
 def explain(

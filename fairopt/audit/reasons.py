@@ -10,6 +10,7 @@ import numpy as np
 
 from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
 from fairopt.program import Number, number_text
+from fairopt.report import SAYS, Key, ResultForm
 
 #: The most users that a sentence names, and of how many it is said at which priority they run.
 NAMED, MOST_HOLDERS = 3, 50
@@ -43,6 +44,14 @@ class Stop:
     words: str
     who: str = ""
 
+    form = ResultForm(
+        "What stops a gang on a type.",
+        Key("type", str, "The type."),
+        Key("cause", Cause, "What it is."),
+        Key("who", str, "The user, group or good that does."),
+        Key("says", str, "The same in words.", lambda stop: stop.words),
+    )
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -59,6 +68,16 @@ class Reason:
     stops: tuple[Stop, ...]
     elsewhere: tuple[str, ...] = ()
     gangs: int = 1
+
+    form = ResultForm(
+        "Why a gang waits.",
+        Key("gang", str, "The gang."),
+        Key("gpus", int, "Its GPUs."),
+        Key("owed", bool, "Whether it fits into what is owed."),
+        Key("stops", list[Stop], "What stops it, on each type on which it may run."),
+        Key("elsewhere", list[str], "Types on which enough GPUs are free and where it may not run."),
+        SAYS,
+    )
 
     def __str__(self) -> str:
         said = "; ".join(dict.fromkeys(each.words for each in self.stops)) or "it may run on no type that there is"

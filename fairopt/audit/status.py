@@ -6,11 +6,11 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Literal
 
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.program import INFINITY, Number
-from fairopt.report import plain
+from fairopt.report import Key, ResultForm, by_name, keys_of
 
 
 class EntitlementStatus(enum.Enum):
@@ -40,6 +40,12 @@ class TypeStatus:
     short: int
     borrows: Number
 
+    form = ResultForm(
+        "How a user or group stands on a type.",
+        Key("footing", EntitlementStatus, "The status.", lambda row: row.status),
+        *keys_of(Number | None, "holds fixed owed cap asks short borrows", "GPUs; null for no bound."),
+    )
+
 
 @dataclass(frozen=True)
 class NodeStatus:
@@ -54,35 +60,38 @@ class NodeStatus:
     tier: int
     goods: tuple[tuple[str, Number, Number, Number], ...] = ()
 
+    form = ResultForm(
+        "How a user or group stands.",
+        Key("name", str, "The user or group."),
+        Key("kind", Literal["user", "group"], "Which.", lambda row: "group" if row.is_group else "user"),
+        Key("group", str | None, "The group that it is in.", lambda row: row.group or None),
+        Key(
+            "footing",
+            str,
+            "STARVED, BORROWING, WITHIN or IDLE; the first that is true on some type.",
+            lambda row: row.status,
+        ),
+        Key("weight", Number, "Its weight beside its siblings."),
+        Key("priority", int, "Higher goes first.", lambda row: row.tier),
+        Key(
+            "types",
+            by_name(dict),
+            "By type: footing, holds, fixed, owed, cap, asks, short, borrows; null for no bound.",
+            lambda row: {each.type: each for each in row.types},
+        ),
+        Key(
+            "goods",
+            by_name(dict),
+            "By good: holds, owed, cap.",
+            lambda row: {
+                name: dict(zip(("holds", "owed", "cap"), numbers, strict=True)) for name, *numbers in row.goods
+            },
+        ),
+    )
+
     def on(self, gpu_type: str) -> TypeStatus | None:
         """Return how it stands on a type; None where all is 0."""
         return next((each for each in self.types if each.type == gpu_type), None)
-
-    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
-        """Return JSON types; null for what has no bound."""
-        return {
-            "name": self.name,
-            "kind": "group" if self.is_group else "user",
-            "group": self.group or None,
-            "footing": self.status.value,
-            "weight": plain(self.weight, exact=exact),
-            "priority": self.tier,
-            "types": {
-                each.type: {"footing": each.status.value} | {key: _json(getattr(each, key), exact) for key in _NUMBERS}
-                for each in self.types
-            },
-            "goods": {
-                name: plain({"holds": holds, "owed": owed, "cap": cap}, exact=exact)
-                for name, holds, owed, cap in self.goods
-            },
-        }
-
-
-def _json(number: Number, exact: bool) -> Any:
-    return number if type(number) is int else plain(number, exact=exact)
-
-
-_NUMBERS = ("holds", "fixed", "owed", "cap", "asks", "short", "borrows")
 
 
 def statuses(accounts: EntitlementAccounts) -> Iterator[NodeStatus]:

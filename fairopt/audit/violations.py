@@ -14,6 +14,7 @@ from fairopt.audit.mending import Reclaim, reclaimable, smallest
 from fairopt.audit.reasons import MOST_HOLDERS, NAMED
 from fairopt.audit.spare_goods import Lack, SpareGoods, beside_served, freed_by, goods_of
 from fairopt.program import Number, number_text
+from fairopt.report import SAYS, Key, ResultForm
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,13 @@ class BrokenGuarantee:
     short: int
     holders: tuple[tuple[str, int], ...]
     of: int
+
+    form = ResultForm(
+        "A broken guarantee.",
+        Key("holders", dict[str, int], "Who holds how much too much.", lambda it: dict(it.holders)),
+        SAYS,
+        in_full=True,
+    )
 
     def __str__(self) -> str:
         some = ", ".join(f"{name} holds {gpus}" for name, gpus in self.holders[:NAMED])
@@ -46,6 +54,8 @@ class BrokenCap:
     cap: Number
     mend: Reclaim | None = None
 
+    form = ResultForm("A broken cap.", SAYS, in_full=True)
+
     def __str__(self) -> str:
         return f"{self.name} holds {number_text(self.holds)} {self.type} and may hold {number_text(self.cap)}"
 
@@ -63,6 +73,8 @@ class Mend:
     reclaim: Reclaim
     resources: tuple[str, ...] = ()
     lacks: tuple[Lack, ...] = ()
+
+    form = ResultForm("A reclaim, and what it lets run.", SAYS, in_full=True)
 
     def __str__(self) -> str:
         more = f"; and {len(self.lacks) - NAMED} more wait for such goods" * (len(self.lacks) > NAMED)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairopt.audit.auditing import Audit, audit, reason_json
+from fairopt.audit.auditing import Audit, audit
 from fairopt.audit.settings import SetTo, read_setting, with_settings
 from fairopt.audit.status import EntitlementStatus
 from fairopt.discovery import AnyPolicy
@@ -17,7 +17,7 @@ from fairopt.importing.imported import Imported
 from fairopt.problem import Market
 from fairopt.program import Number, number_text
 from fairopt.properties.verdict import Verdict
-from fairopt.report import Grid, Tabular, plain
+from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, listed, part
 
 
 class Difference(NamedTuple):
@@ -37,6 +37,61 @@ class WhatIf(Tabular):
     before: Audit
     after: Audit
     settings: tuple[SetTo, ...] = ()
+
+    form = ResultForm(
+        "What changes.",
+        SCHEMA_KEY,
+        Key("settings", list[str], "The changes that were asked for.", lambda it: [str(each) for each in it.settings]),
+        Key("implied", list[str], "The quotas of groups that follow."),
+        Key(
+            "footings",
+            listed(dict),
+            "Who stands differently.",
+            lambda it: [
+                {"name": each.name, "type": each.type, **_both(each.before, each.after)} for each in it.status_changes
+            ],
+        ),
+        Key(
+            "given",
+            listed(dict),
+            "What policies give differently.",
+            lambda it: [
+                {"policy": each.policy, "user": each.name, "type": each.type, **_both(each.before, each.after)}
+                for each in it.given
+            ],
+        ),
+        Key(
+            "undecided",
+            by_name(dict),
+            "Why policies give nothing, before and after, where that changes.",
+            lambda it: {policy: _both(was or None, now or None) for policy, (was, now) in it.undecided.items()},
+        ),
+        Key(
+            "reasons",
+            by_name(dict),
+            "Why users wait, before and after, where that changes.",
+            lambda it: {
+                name: _both(*(each.reasons.get(name) for each in (it.before, it.after))) for name in it.reasons
+            },
+        ),
+        Key(
+            "verdicts",
+            by_name(
+                ResultForm(
+                    "A verdict before and after; null where the property is not asked.",
+                    Key("before", {"anyOf": [part("verdict"), {"type": "null"}]}, "The verdict before."),
+                    Key("after", {"anyOf": [part("verdict"), {"type": "null"}]}, "The verdict after."),
+                )
+            ),
+            "Verdicts on what is held that change, in answer or margin, by name.",
+            lambda it: {name: _both(*pair) for name, pair in it.verdicts.items()},
+        ),
+        Key("mended", list[str], "What was broken and is no more."),
+        Key("broken", list[str], "What is newly broken."),
+        Key("before", Audit, "The audit before."),
+        Key("after", Audit, "The audit after."),
+        beside=[Key("emitted", str, "With --emit: the change as objects of a scheduler.")],
+    )
 
     @cached_property
     def implied(self) -> tuple[str, ...]:
@@ -139,43 +194,9 @@ class WhatIf(Tabular):
         columns = {"type": [row.type for row in rows], "before": [row.before.value for row in rows]}
         return Grid("user", [row.name for row in rows], columns | {"after": [row.after.value for row in rows]})
 
-    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
-        """Return the difference, and both audits, as JSON types."""
-        return {
-            "schema": 1,
-            "settings": [str(each) for each in self.settings],
-            "implied": list(self.implied),
-            "footings": [
-                {"name": each.name, "type": each.type, "before": each.before.value, "after": each.after.value}
-                for each in self.status_changes
-            ],
-            "given": [
-                {"policy": each.policy, "user": each.name, "type": each.type}
-                | plain({"before": each.before, "after": each.after}, exact=exact)
-                for each in self.given
-            ],
-            "undecided": {
-                policy: {"before": was or None, "after": now or None} for policy, (was, now) in self.undecided.items()
-            },
-            "reasons": {
-                name: {
-                    when: reason_json(each.reasons[name]) if name in each.reasons else None
-                    for when, each in (("before", self.before), ("after", self.after))
-                }
-                for name in self.reasons
-            },
-            "verdicts": {
-                name: {
-                    when: None if each is None else each.to_json(exact=exact)
-                    for when, each in zip(("before", "after"), pair, strict=True)
-                }
-                for name, pair in self.verdicts.items()
-            },
-            "mended": list(self.mended),
-            "broken": list(self.broken),
-            "before": self.before.to_json(exact=exact),
-            "after": self.after.to_json(exact=exact),
-        }
+
+def _both(before: Any, after: Any) -> dict[str, Any]:
+    return {"before": before, "after": after}
 
 
 def _told(verdict: Verdict | None) -> tuple[Any, ...]:

@@ -140,6 +140,7 @@ def whatif(
 
     Exit status: 1 a guarantee or a cap is broken after it that was not before.
     """
+    from fairopt.audit import WhatIf
     from fairopt.audit import whatif as what_if  # here, so that help comes sooner
     from fairopt.cli import audit_tables
 
@@ -159,7 +160,7 @@ def whatif(
         write_page(found, html, files)
     if emitter is not None:
         written = emitter(found.before.market, found.after.market)
-        show(json_, {**found.to_json(), "emitted": written}, lambda: print(written, end=""))
+        show(json_, WhatIf.form.json(found, emitted=written), lambda: print(written, end=""))
         if written == emitter(found.before.market, found.before.market):
             print(f"fairopt: --emit: {emit} has no object that says what changes here", file=sys.stderr)
     else:

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
 from fairopt.cli.tables import say, table_of
-from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record
+from fairopt.experiment.bench.records import Measurement, MeasurementStatus
 
 if TYPE_CHECKING:
     from fairopt.experiment.bench.export import Exported, Skipped
-    from fairopt.experiment.bench.spec import Spec
 
 
-class ProgressPrinter:
-    """Prints the result of each measurement, and how many are done."""
-
-    def __init__(self, spec: Spec, before: Iterable[Record]) -> None:
-        places = sum(len(block.combinations()) for block in spec.instances)
-        self._all = places * spec.repeats * len(spec.contenders)
-        self._done = {_measured(each) for each in before if isinstance(each, Measurement)}
-
-    def tell(self, record: Record, say: Callable[[str], None]) -> None:
-        """Say how a measurement ended."""
-        if not isinstance(record, Measurement):
-            return
-        self._done.add(_measured(record))
-        took = "" if record.to_evidence is None else f" in {record.to_evidence:.4g} s"
-        why = f": {record.message}" if record.message else ""
-        where = f"{record.called} on {record.instance.name}"
-        say(f"  [{len(self._done)}/{self._all}] {where}: {record.status.value}{took}{why}")
-
-
-def _measured(of: Measurement) -> tuple[str, str, int]:
-    return of.called, of.instance.digest, of.repeat
+def ended(of: Measurement) -> str:
+    """Return in words how a measurement ended."""
+    took = "" if of.to_evidence is None else f" in {of.to_evidence:.4g} s"
+    why = f": {of.message}" if of.message else ""
+    return f"{of.called} on {of.instance.name}: {of.status.value}{took}{why}"
 
 
 def results(measured: Sequence[Measurement]) -> None:

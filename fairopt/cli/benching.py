@@ -14,7 +14,6 @@ from typer.core import TyperGroup
 from fairopt import discovery
 from fairopt.cli import bench_tables, completing
 from fairopt.cli.app import PLAIN, Once
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import STDIN, input_file, require_different, resolving
 from fairopt.cli.listing import AsJson, print_json
@@ -23,10 +22,46 @@ from fairopt.cli.tables import working
 from fairopt.codec import encode
 from fairopt.errors import BadInput
 from fairopt.experiment.bench.kinds import contenders, summaries
-from fairopt.experiment.bench.records import COLUMNS, KINDS, Record, environments, measurements, read_results, rows
+from fairopt.experiment.bench.records import (
+    COLUMNS,
+    KINDS,
+    Measurement,
+    Record,
+    environments,
+    measurements,
+    read_results,
+    rows,
+)
 from fairopt.experiment.bench.spec import Spec, specifications
 from fairopt.experiment.journal import RecordsFile, line_of
 from fairopt.problem.files.storage import naming, require_place
+from fairopt.report import SCHEMA_KEY, VERSION, Key, ResultForm, listed
+
+FILES = ResultForm("Files that were written.", SCHEMA_KEY, Key("written", list[str], "The files."), name="files")
+
+
+LINE = ResultForm("A line of results.", SCHEMA_KEY, Key("kind", str, "environment or measurement."))
+INSTALLED = ResultForm(
+    "What is installed.",
+    SCHEMA_KEY,
+    *(
+        Key(name, listed(dict), "By name.")
+        for name in ("specifications", "tasks", "families of instances", "contenders")
+    ),
+)
+REPORT = ResultForm(
+    "A page that was written, and the means in it.",
+    SCHEMA_KEY,
+    Key("written", list[str], "The files."),
+    Key("means", listed(dict), "Shifted geometric means."),
+)
+EXPORTED = ResultForm(
+    "Files of instances.",
+    SCHEMA_KEY,
+    Key("folder", str, "Where they are."),
+    Key("instances", listed(dict), "The metadata of each file."),
+    Key("skipped", listed(dict), "What is left out, and why."),
+)
 
 
 class RunByDefault(TyperGroup):
@@ -94,7 +129,8 @@ def run_command(
         require_place(report, "--report")
         require_libraries()
     records: list[Record] = []
-    progress = bench_tables.ProgressPrinter(asked, records)
+    cells = sum(len(block.combinations()) for block in asked.instances) * asked.repeats * len(asked.contenders)
+    done: set[str] = set()
     interrupted = False
     with ExitStack() as stack:
         file = None
@@ -113,7 +149,9 @@ def run_command(
                     file.add(record)
                 elif json_ == STDIN:
                     print(line_of(record), flush=True)
-                progress.tell(record, say)
+                if isinstance(record, Measurement):
+                    done.add(record.identity)
+                    say(f"  [{len(done)}/{cells}] {bench_tables.ended(record)}")
         except KeyboardInterrupt:  # what is measured is kept, and the status says that it is not all
             interrupted = True
     made = len(measurements(records[before:]))
@@ -148,7 +186,7 @@ def report_command(
     if json_:
         from fairopt.experiment.bench.tables import means_told
 
-        print_json({"schema": SCHEMA, "written": [str(output)], "means": means_told(records)})
+        print_json({"schema": VERSION, "written": [str(output)], "means": means_told(records)})
 
 
 @app.command("figures", cls=Once)
@@ -205,7 +243,7 @@ def export_command(
     skipped = [each for each in made if isinstance(each, Skipped)]
     if json_:
         found = {"instances": encode(written, finite=True), "skipped": encode(skipped)}
-        return print_json({"schema": SCHEMA, "folder": str(out), **found})
+        return print_json({"schema": VERSION, "folder": str(out), **found})
     bench_tables.exported(written)
     left_out = f", {len(skipped)} left out" if skipped else ""
     say(f"{len(written)} in {out}{left_out}; `fairopt check {out / 'certificates'}` decides what is proven")
@@ -224,14 +262,14 @@ def list_command(json_: AsJson = False) -> None:
         found = {
             title: [dict(zip(heads, row, strict=True)) for row in lines] for title, (heads, lines) in listed.items()
         }
-        return print_json({"schema": SCHEMA, **found})
+        return print_json({"schema": VERSION, **found})
     for title, (heads, lines) in listed.items():
         bench_tables.listing(title, heads, lines)
 
 
 def _print_written(paths: Sequence[Path], json_: bool) -> None:
     if json_:
-        print_json({"schema": SCHEMA, "written": [str(path) for path in paths]})
+        print_json(FILES.json({}, written=[str(path) for path in paths]))
 
 
 def _read(results: list[Path]) -> list[Record]:

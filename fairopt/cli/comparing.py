@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from fairopt.cli import as_json, comparison_tables, completing, evidence_files, tables
+from fairopt.cli import comparison_tables, completing, evidence_files, forms, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Error, Types, input_file, input_option, ranged
 from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_json, wanted_policies, wanted_properties
@@ -24,6 +24,7 @@ from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
 from fairopt.problem.files.storage import file_type
 from fairopt.properties import Effort, Property
+from fairopt.report import ABSENT
 from fairopt.simulation import Setting
 
 #: Seconds for each cell of a batch: the offline optimum of four jobs can take minutes, and of more jobs days.
@@ -151,8 +152,8 @@ def compare(
     if certificates is not None:
         evidence_files.write_certificates(rows, wanted, certificates)
     if json_:
-        said = {row.policy.name: {**kind.json(row, problem), "cell_seconds": row.seconds} for row in rows}
-        print_json(as_json.table(said, others))
+        said = {row.policy.name: kind.json(row, problem) for row in rows}
+        print_json(forms.COMPARISON.json({}, policies=said, left_out=others or ABSENT))
     else:
         kind.table(rows, problem, wanted)
         if allocations:
@@ -241,7 +242,7 @@ KINDS: Mapping[str, ComparedKind] = MappingProxyType(
                 "unique": given["unique"],
                 "every_optimum": given["every_optimum"],
             },
-            as_json.market_row,
+            forms.market_row,
             comparison_tables.markets,
         ),
         "trace": ComparedKind(
@@ -250,7 +251,7 @@ KINDS: Mapping[str, ComparedKind] = MappingProxyType(
             frozenset({"cluster", "length", "rounds", "restart", "launch", "spread", "local_data", "floats", "seeds"}),
             _setting,
             lambda given: {"rounds": given["rounds"]},
-            as_json.run_row,
+            forms.run_row,
             comparison_tables.runs,
         ),
         "batch": ComparedKind(
@@ -259,7 +260,7 @@ KINDS: Mapping[str, ComparedKind] = MappingProxyType(
             frozenset({"evaluations", "seed", "seconds"}),
             lambda file, given: read_batch(file),
             lambda given: {},
-            as_json.plan_row,
+            forms.plan_row,
             comparison_tables.plans,
         ),
     }

@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from fairopt import discovery
-from fairopt.cli import as_json, completing, listing, tables
+from fairopt.cli import completing, listing, tables
 from fairopt.cli.given import data_set, described, input_file, names_of
+from fairopt.cli.listing import NAME
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, read_with
 from fairopt.problem.files.problem import KINDS, kind_of
+from fairopt.report import ABSENT, SCHEMA_KEY, Key, ResultForm, keys_of, listed
 
 Name = typer.Argument(
     metavar="NAME",
@@ -21,6 +23,35 @@ Name = typer.Argument(
     autocompletion=completing.proposing(lambda _: names_of()),
 )
 Out = typer.Option("--out", metavar="FILE", help="Where to write it; the ending says the format.")
+
+
+DATASET = ResultForm(
+    "A data set.",
+    SCHEMA_KEY,
+    NAME,
+    Key("kind", str, "What it is."),
+    Key("about", str, "What it is about."),
+    name="dataset",
+)
+
+_WRITTEN = (
+    Key("file", str, "The file that was written."),
+    Key("kind", str, "What it is: a market, a trace, a cluster or a batch."),
+    Key("holds", str, "What it holds, in short."),
+)
+WRITTEN = ResultForm(
+    "A file that was written.",
+    SCHEMA_KEY,
+    *_WRITTEN,
+    beside=[
+        Key(
+            "unplaced",
+            listed(ResultForm("What was not taken over.", *keys_of(str, "place value why", "In words."))),
+            "What the file says and the problem has no place for.",
+        )
+    ],
+    name="written",
+)
 
 
 def datasets(
@@ -37,7 +68,7 @@ def datasets(
         raise BadInput(f"no data set to write to {out}", place="--out", remedy="Name one; `fairopt datasets` has all")
     found = listing.chosen(None, discovery.DATASETS, described)
     columns = {"name": "data set", "kind": "what", "about": "about"}
-    listing.show(json_, [{"schema": as_json.SCHEMA, **each} for each in found], lambda: tables.listing(columns, found))
+    listing.show(json_, DATASET.list(found), lambda: tables.listing(columns, found))
 
 
 def import_(
@@ -63,8 +94,8 @@ def _write(make: Callable[[], Imported], out: Path, place: str, json_: bool) -> 
         problem, unplaced = make()[:2]
         kind = kind_of(problem, place)
         kind.write(problem, out)
-    said = {"schema": as_json.SCHEMA, "file": str(out), "kind": kind.name, "holds": repr(problem)}
-    if unplaced:
-        said["unplaced"] = [each._asdict() for each in unplaced]
+    said = WRITTEN.json(
+        {}, file=str(out), kind=kind.name, holds=repr(problem), unplaced=[each._asdict() for each in unplaced] or ABSENT
+    )
     lines = [f"{out}: {kind.name}, {problem!r}", *(f"  not taken over: {each}" for each in unplaced)]
     listing.show(json_, said, lambda: tables.say("\n".join(lines)))

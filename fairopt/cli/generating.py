@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fairopt import discovery
-from fairopt.cli import as_json, completing, listing, tables
+from fairopt.cli import completing, listing, tables
+from fairopt.cli.data import _WRITTEN
 from fairopt.cli.given import input_option, require_different
+from fairopt.cli.listing import NAME, OPTIONS, SOURCE
 from fairopt.cli.settings import settings_listed
 from fairopt.configuring import configured
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, read_cluster, write_trace
 from fairopt.problem.numbers import exact
+from fairopt.report import SCHEMA_KEY, Key, ResultForm
 from fairopt.workloads import ErrorForm, ErrorSign, WorkEstimates, Workload
+
+GENERATOR = ResultForm(
+    "A generator of traces.",
+    SCHEMA_KEY,
+    NAME,
+    SOURCE,
+    Key(
+        "about",
+        str,
+        "What it is about.",
+        lambda it: (getdoc(type(it)) or "").partition("\n\n")[0].replace("\n", " ").rstrip("."),
+    ),
+    Key("cluster", str, "The data set of its own cluster; empty where it has none.", lambda it: it.home),
+    OPTIONS,
+    name="generator",
+)
+
+GENERATED = ResultForm(
+    "A trace that was written.",
+    SCHEMA_KEY,
+    *_WRITTEN,
+    Key("load", float, "Demand for GPU-time over GPU-time."),
+    Key("counted", str, "The speed at which GPU-time is counted: mean or fastest."),
+    name="generated",
+)
 
 
 def generate(
@@ -58,7 +87,7 @@ def generate(
     require_different({"--cluster": cluster, "--out": out})
     known = listing.chosen(None if name is None else [name], discovery.WORKLOADS, discovery.workload)
     if name is None or out is None:
-        rows = as_json.workloads(known)
+        rows = GENERATOR.list(known)
         return listing.show(json_, rows, lambda: tables.workloads(rows) if name is None else tables.workload(*rows))
     workload = configured(known[0], settings or [])
     there = _home(workload) if cluster is None else read_cluster(cluster)
@@ -82,13 +111,6 @@ def _home(workload: Workload) -> Cluster:
 def _say(workload: Workload, trace: Trace, cluster: Cluster, out: Path, json_: bool) -> None:
     jobs, load = trace.jobs, float(workload.load_of(trace, cluster))
     hours = float(jobs.arrival[-1] - jobs.arrival[0]) / 3600
-    said = {
-        "schema": as_json.SCHEMA,
-        "file": str(out),
-        "kind": "trace",
-        "holds": repr(trace),
-        "load": load,
-        "counted": workload.counted.value,
-    }
+    said = GENERATED.json(workload, file=str(out), kind="trace", holds=repr(trace), load=load)
     text = f"{out}: {trace!r}, arriving over {hours:.4g} h; load {load:.4f} at {workload.counted.value} speed"
     listing.show(json_, said, lambda: tables.say(text))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fairopt.cli import as_json, comparison_tables, tables
+from fairopt.cli import comparison_tables, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
@@ -20,6 +20,14 @@ from fairopt.properties import Effort
 from fairopt.properties.misreports.bounds import AtMost
 from fairopt.properties.misreports.incentives import Incentives, PaidMisreport, incentives
 from fairopt.properties.misreports.kinds import MisreportKind, every_kind, kind_of
+from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm
+
+INCENTIVES = ResultForm(
+    "How much lies pay.",
+    SCHEMA_KEY,
+    Key("policies", dict, "By name: the best lie found of each kind, and what is proved of all reports."),
+    beside=[LEFT_OUT],
+)
 
 
 def incentives_command(
@@ -66,7 +74,11 @@ def incentives_command(
             interrupted = True
             break
     if json_:
-        print_json(as_json.table({row.policy.name: _json(row, problem) for row in rows}, others))
+        print_json(
+            INCENTIVES.json(
+                {}, policies={row.policy.name: _json(row, problem) for row in rows}, left_out=others or ABSENT
+            )
+        )
     else:
         if rows:
             _print(rows, kinds, problem)

@@ -7,19 +7,22 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import getdoc
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
 from fairopt import discovery
-from fairopt.cli import as_json, completing, tables
+from fairopt.backends import Highs
+from fairopt.cli import completing, tables
 from fairopt.cli.app import COMMANDS
 from fairopt.cli.settings import options_of
 from fairopt.errors import BadInput, FairoptError
+from fairopt.numbers import arithmetic
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.properties import OutcomeProperty, Property
+from fairopt.report import SCHEMA_KEY, Key, ResultForm, keys_of, listed
 
 T = TypeVar("T")
 #: What the letters of definitions on markets are.
@@ -56,6 +59,100 @@ PropertyNames = Annotated[
 ]
 
 
+#: What policies decide, by the type of their problem.
+DECIDES: Mapping[type, str] = {Market: "shares", Queue: "rounds", Batch: "schedules"}
+
+NAME, SOURCE = Key("name", str, "The name."), Key("source", str, "Where it is from.")
+OPTIONS = Key(
+    "options",
+    listed(
+        ResultForm(
+            "An option.",
+            NAME,
+            Key("type", str, "What can be given."),
+            Key("default", str, "What it is else."),
+            Key("meaning", str, "What it does."),
+        )
+    ),
+    "What --set takes.",
+    lambda it: [option._asdict() for option in options_of(it)],
+)
+POLICY = ResultForm(
+    "A policy.",
+    SCHEMA_KEY,
+    NAME,
+    SOURCE,
+    Key(
+        "decides", Literal["shares", "rounds", "schedules"], "What it decides.", lambda policy: DECIDES[policy.problem]
+    ),
+    Key("own_algorithm", bool, "Whether it has a method of its own.", lambda policy: bool(policy.methods)),
+    Key(
+        "methods",
+        list[str],
+        "Its methods; the first is the default.",
+        lambda policy: [method.name for method in policy.methods],
+    ),
+    Key("program", bool, "Whether a backend can decide it.", lambda policy: policy.has_program),
+    Key(
+        "available",
+        bool,
+        "Whether it can decide here.",
+        lambda policy: bool(policy.methods) or Highs.available(),
+    ),
+    OPTIONS,
+    Key(
+        "claims",
+        listed(dict),
+        "What its source claims.",
+        lambda policy: [
+            {
+                "property": claim.said(),
+                "checkable": bool(claim.property),
+                **{key: getattr(claim, key) for key in ("source", "assumes", "misreport")},
+                "refuted": claim.refuted_by is not None,
+            }
+            for claim in policy.claims
+        ],
+    ),
+    name="policy",
+)
+BACKEND = ResultForm(
+    "A backend.",
+    SCHEMA_KEY,
+    NAME,
+    Key("available", bool, "Whether it can be used here.", lambda backend: backend.available()),
+    Key("missing", list[str], "What is to be installed for that.", lambda backend: list(backend.missing())),
+    Key(
+        "capabilities",
+        list[str],
+        "What it can do.",
+        lambda backend: sorted(capability.name.lower() for capability in backend.capabilities),
+    ),
+    Key(
+        "numbers",
+        Literal["floats", "exact rationals"],
+        "What it computes in.",
+        lambda backend: arithmetic(backend.number).name,
+    ),
+    name="backend",
+)
+PROPERTY = ResultForm(
+    "A property.",
+    SCHEMA_KEY,
+    NAME,
+    SOURCE,
+    Key("of", str, "Of what."),
+    Key("definition", str, "The definition."),
+    name="property",
+)
+PLUGIN = ResultForm(
+    "What another package brings.",
+    SCHEMA_KEY,
+    *keys_of(str, "group name value package", "As it is registered."),
+    name="plugin",
+)
+
+
 def policy_option(what: str, problem: type) -> Any:
     """Return the option --policy of a command whose policies decide on ``problem``."""
     about = f"{what} by name; `fairopt policies` lists them."
@@ -74,10 +171,10 @@ def policies(
     """List the installed policies and what each claims: those of `solve`, those of `run`, those of `schedule`."""
     if name is not None:
         found = discovery.policy(name)
-        return show(json_, as_json.policies([found]), lambda: tables.policy(found, options_of(found)))
+        return show(json_, POLICY.list([found]), lambda: tables.policy(found, options_of(found)))
     listed, rounds, schedules = (wanted_policies(None, problem) for problem in (Market, Queue, Batch))
     if json_:
-        print_json(as_json.policies([*listed, *rounds, *schedules]))
+        print_json(POLICY.list([*listed, *rounds, *schedules]))
     else:
         tables.policies(listed)
         tables.policies(rounds, "policy of rounds")
@@ -88,7 +185,7 @@ def policies(
 def backends(json_: AsJson = False) -> None:
     """List the backends, what each can do, and whether it is available here."""
     listed = chosen(None, discovery.BACKENDS, partial(discovery.load, discovery.BACKENDS))
-    show(json_, as_json.backends(listed), lambda: tables.backends(listed))
+    show(json_, BACKEND.list(listed), lambda: tables.backends(listed))
 
 
 def properties(
@@ -100,7 +197,7 @@ def properties(
 ) -> None:
     """List the properties that can be checked, with their definitions."""
     wanted = wanted_properties(None if name is None else [name])
-    listed = as_json.properties(wanted)
+    listed = PROPERTY.list(wanted)
     if name is not None:
         return show(json_, listed, lambda: _say_property(wanted[0]))
     columns = {"name": "property", "of": "of", "definition": "definition", "source": "source"}
@@ -125,7 +222,7 @@ def plugins(json_: AsJson = False) -> None:
         if each.group == discovery.COMMANDS and each.name in COMMANDS:
             why = "is not used: fairopt has a command of that name"
             print(f"fairopt: {each.name!r} of {each.package} {why}", file=sys.stderr)
-    rows = [{"schema": as_json.SCHEMA, **each._asdict()} for each in found]
+    rows = PLUGIN.list(found)
     if found or json_:
         columns = {"name": "name", "group": "of", "value": "what", "package": "package"}
         return show(json_, rows, lambda: tables.listing(columns, rows))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import Enum
 from pathlib import Path
@@ -12,11 +11,10 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.evidence_files import write
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
-from fairopt.cli.listing import AsJson, policy_option, print_json
+from fairopt.cli.listing import AsJson, policy_option, show
 from fairopt.errors import NotCapable
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
@@ -25,7 +23,7 @@ from fairopt.problem.files.storage import naming, require_place
 from fairopt.problem.floors import Overpromised
 from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, shrinking_misreports
 from fairopt.properties.misreports.kinds import REPORTS
-from fairopt.report import plain
+from fairopt.report import SCHEMA_KEY, Key, ResultForm
 
 
 class Kind(Enum):
@@ -34,6 +32,19 @@ class Kind(Enum):
     LARGER = "larger"
     SMALLER = "smaller"
     ANY = "any"
+
+
+MISREPORT = ResultForm(
+    "A misreport that pays, if one was found.",
+    SCHEMA_KEY,
+    Key("found", bool, "Whether one was found; that none was proves nothing."),
+    Key("effort", str, "What was looked at."),
+    beside=[
+        Key("policy", str, "The policy."),
+        Key("market", dict, "The market, as in a market file."),
+        Key("misreport", dict, "Who reports what, and what it gains."),
+    ],
+)
 
 
 def lie(
@@ -66,9 +77,8 @@ def lie(
         found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind.value]
     if verdict.answer is not Answer.FAILS:
-        said = {"schema": SCHEMA, "found": False, "effort": verdict.effort}
-        print(json.dumps(said) if json_ else f"no lie that pays was found: {verdict.effort}")
-        return
+        none = MISREPORT.json(verdict, found=False)
+        return show(json_, none, lambda: print(f"no lie that pays was found: {verdict.effort}"))
     witness: Misreport = verdict.witness
     if shrink:
         if not verdict.exact:
@@ -80,11 +90,10 @@ def lie(
         from fairopt.evidence import certify_misreport  # here, so that help comes sooner
 
         write(certify_misreport(rule, problem, witness), certificate)
-    if json_:
-        said = {"schema": SCHEMA, "found": True, "policy": rule.name, "market": market_to_dict(problem)}
-        print_json({**said, "misreport": plain(witness, exact=True), "effort": verdict.effort})
-    else:
-        tables.lie(rule, problem, witness)
+    said = MISREPORT.json(
+        verdict, exact=True, found=True, policy=rule.name, market=market_to_dict(problem), misreport=witness
+    )
+    show(json_, said, lambda: tables.lie(rule, problem, witness))
     raise typer.Exit(Exit.FAILS)
 
 

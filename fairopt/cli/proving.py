@@ -7,12 +7,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from fairopt.cli import tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file
 from fairopt.cli.listing import AsJson, print_json
@@ -21,6 +20,42 @@ from fairopt.ledger import Entry, Finding, Ruling, ledger
 from fairopt.problem import exact
 from fairopt.proofs import verify
 from fairopt.proofs.verifier import front
+from fairopt.report import SCHEMA_KEY, Key, ResultForm, keys_of, listed
+
+CHECKED = ResultForm(
+    "What was decided of a file.",
+    Key("file", str, "The file."),
+    Key("status", Literal["accepted", "rejected", "unreadable"], "The decision."),
+    Key("said", list[str], "What was checked, or what is wrong."),
+    name="checked",
+)
+DECIDED = ResultForm("What was decided.", SCHEMA_KEY, Key("files", listed(CHECKED), "Of each file."))
+CLAIM = ResultForm(
+    "A paper's claim.",
+    SCHEMA_KEY,
+    *keys_of(str, "id paper where kind says evidence", "As in the ledger."),
+    Key(
+        "table",
+        listed(dict),
+        "What is printed beside what a study found: claimed, found, interval, holds.",
+        lambda row: [each._asdict() for each in row.table],
+    ),
+    Key("verdict", Ruling, "What a computation says of it."),
+    Key("waits_for", str | None, "What is missing for a verdict.", lambda row: row.waits_for or None),
+    Key(
+        "run",
+        str | None,
+        "The function that computes it.",
+        lambda row: f"{row.package}.{row.run}" if row.run else None,
+    ),
+    Key("seconds", float | None, "With --run: what it took.", lambda _: None),
+    beside=[
+        Key("follows", bool, "With --run: whether the stored verdict follows."),
+        Key("recomputed", dict | None, "With --run: what was computed."),
+        Key("error", str, "With --run: what stopped it."),
+    ],
+    name="claim",
+)
 
 
 def check(
@@ -48,7 +83,7 @@ def check(
         for line in () if json_ else said:
             print(front.printed(path, line), flush=True)
     if json_:
-        print_json({"schema": SCHEMA, "files": found})
+        print_json(DECIDED.json({}, files=found))
     raise typer.Exit(worst)
 
 
@@ -80,7 +115,7 @@ def claims(
     rows = _asked(ledger(), ids, paper, verdict, to_run=run)
     if not run:
         if json_:
-            print_json([_json(row) for row in rows])
+            print_json(CLAIM.list(rows))
         else:
             tables.claims(rows, in_full=bool(ids))
         return
@@ -90,7 +125,7 @@ def claims(
             follows = isinstance(outcome, Finding) and row.follows(outcome)
             failed = Exit.NOT_SOLVED if isinstance(outcome, NotInstalled) else Exit.FAILS
             status = status if follows else max(status, failed)
-            done.append(_json(row) | {"seconds": seconds} | _recomputed_json(outcome, follows=follows))
+            done.append(CLAIM.json(row, seconds=seconds, follows=follows, **_recomputed_json(outcome)))
             if not json_:
                 tables.recomputed(row, outcome, seconds, follows=follows)
     except KeyboardInterrupt:  # results so far are kept; the exit status says that they are not complete
@@ -135,20 +170,7 @@ def _recomputed(rows: list[Entry]) -> Iterator[tuple[Entry, Finding | Exception,
                 yield row, error, perf_counter() - begun
 
 
-def _json(row: Entry) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        **{key: getattr(row, key) for key in ("id", "paper", "where", "kind", "says")},
-        "verdict": row.verdict.value,
-        "evidence": row.evidence,
-        "table": [each._asdict() for each in row.table],
-        "waits_for": row.waits_for or None,
-        "run": f"{row.package}.{row.run}" if row.run else None,
-        "seconds": None,
-    }
-
-
-def _recomputed_json(outcome: Finding | Exception, *, follows: bool) -> dict[str, Any]:
+def _recomputed_json(outcome: Finding | Exception) -> dict[str, Any]:
     if isinstance(outcome, Finding):
-        return {"follows": follows, "recomputed": {"verdict": outcome.verdict.value, "evidence": outcome.evidence}}
-    return {"follows": follows, "recomputed": None, "error": str(outcome)}
+        return {"recomputed": {"verdict": outcome.verdict.value, "evidence": outcome.evidence}}
+    return {"recomputed": None, "error": str(outcome)}

@@ -6,13 +6,39 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fairopt.cli.forms import POLICY_NAME
 from fairopt.cli.listing import json_text
 from fairopt.problem import Trace
-from fairopt.report import plain
+from fairopt.program import Number
+from fairopt.report import SCHEMA_KEY, Key, ResultForm, listed, plain
 from fairopt.simulation import Round
 from fairopt.simulation.document import round_to_json
 from fairopt.simulation.gpu_time import Window
 from fairopt.simulation.measures import UNITS, Measures
+
+OPTIONS_SET = Key("options", list[str], "What --set gave.")
+RUN = ResultForm(
+    "A run.",
+    SCHEMA_KEY,
+    POLICY_NAME,
+    Key("length", Number, "Seconds of a round."),
+    Key("mechanics", dict, "What starting and moving jobs costs."),
+    Key("cluster", dict, "Types and hosts."),
+    Key("trace", dict, "Tenants, jobs and outages."),
+    Key("rounds", listed(dict), "What happened in each round."),
+    Key("standing", listed(dict), "How the jobs that are still there stand."),
+    Key(
+        "outcome",
+        ResultForm(
+            "How the run ended.",
+            OPTIONS_SET,
+            Key("complete", bool, "Whether every job that can run is done."),
+            Key("stopped", str | None, "Why the run ended before that."),
+        ),
+        "How the run ended.",
+    ),
+    Key("measures", dict, "What was measured; `row` compares policies, in the units of `units`."),
+)
 
 
 class RunDocument:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,8 +14,10 @@ import typer
 from fairopt import discovery
 from fairopt.cli import schedule_tables, tables
 from fairopt.cli.exits import Exit
+from fairopt.cli.forms import POLICY_NAME, SECONDS, VERIFIED
 from fairopt.cli.given import input_file
 from fairopt.cli.listing import AsJson, Backend, outcome_properties, policy_option, print_json
+from fairopt.cli.round_json import OPTIONS_SET
 from fairopt.cli.settings import Settings
 from fairopt.compare import verify as verified
 from fairopt.configuring import configured
@@ -29,12 +30,33 @@ from fairopt.problem.files.schema import check_version
 from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys
 from fairopt.problem.numbers import told
+from fairopt.program import Number
 from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.proofs.verifier.plan import BESIDE
+from fairopt.report import SCHEMA_KEY, Key, ResultForm, listed
 from fairopt.schedules.document import SCHEMA, document, plan_from
 
 #: Keys that a schedule from outside may leave out.
 UNTOLD: Mapping[str, Any] = {"schema": SCHEMA, "policy": "unknown", "bases": [], "admissions": [], "payments": []}
+
+
+SCHEDULE = ResultForm(
+    "A plan.",
+    SCHEMA_KEY,
+    POLICY_NAME,
+    Key("batch", dict, "The batch."),
+    Key("bases", listed(dict), "The bases of posted prices."),
+    Key("schedules", listed(dict), "Which job runs where and when."),
+    Key("admissions", listed(dict), "Each decision, in order."),
+    Key("payments", listed(dict), "Who pays whom."),
+    OPTIONS_SET,
+    Key("backend", str | None, "The backend that was asked for, or auto."),
+    Key("revenue", Number, "The total utility of the jobs that run."),
+    Key("gains", dict[str, Number], "Utility less payments, by tenant."),
+    Key("unscheduled", list[str], "The jobs that do not run."),
+    Key("proven", str, "What is proven of the plan."),
+    Key("seconds", SECONDS, "What it took."),
+)
 
 
 def schedule_command(
@@ -56,21 +78,17 @@ def schedule_command(
 
 
 def result(plan: Plan, options: list[str]) -> dict[str, Any]:
-    """Return what ``schedule --json`` prints: the document that is verified, and derived numbers.
-
-    Beside the keys of `fairopt.schedules.document`: ``options`` (what --set gave), ``backend``, ``revenue`` (the total
-    utility of the jobs that run, counted from their arrivals), ``gains`` of tenants, ``unscheduled`` jobs, ``seconds``.
-    """
-    return {
-        **document(plan),
-        "options": options,
-        "backend": plan.backend,
-        "revenue": told(plan.revenue),
-        "gains": dict(zip(plan.batch.tenants, told(plan.gains), strict=True)),
-        "unscheduled": [plan.batch.jobs.names[job] for job in plan.unscheduled],
-        "proven": plan.proven,
-        "seconds": asdict(plan.seconds),
-    }
+    """Return what ``schedule --json`` prints: the document that is verified, and derived numbers."""
+    return SCHEDULE.json(
+        document(plan),
+        options=options,
+        backend=plan.backend,
+        revenue=told(plan.revenue),
+        gains=dict(zip(plan.batch.tenants, told(plan.gains), strict=True)),
+        unscheduled=[plan.batch.jobs.names[job] for job in plan.unscheduled],
+        proven=plan.proven,
+        seconds=plan.seconds,
+    )
 
 
 def verify(
@@ -89,8 +107,8 @@ def verify(
     with tables.working("checking"):
         verdicts = {} if violations else verified(problem, plan_from(data, problem), asked, tolerance=tolerance)
     if json_:
-        said = {"schema": SCHEMA, "accepted": not violations, "violations": violations, "statement": statement or None}
-        print_json({**said, "properties": {name: each.to_json(exact=exact) for name, each in verdicts.items()}})
+        said = {"accepted": not violations, "violations": violations, "statement": statement or None}
+        print_json(VERIFIED.json({}, properties=verdicts, exact=exact, **said))
     else:
         schedule_tables.verdict(violations, statement)
         if verdicts:

@@ -15,7 +15,6 @@ from typing import Any
 import typer
 
 from fairopt.cli import study_tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.listing import print_json
 from fairopt.cli.settings import mechanics_of, read_trace_on
@@ -28,6 +27,7 @@ from fairopt.experiment.studies.spec import MOST_SEEDS, Better, Costs, Player, Q
 from fairopt.experiment.studies.traces import Place, Source
 from fairopt.policy import Policy
 from fairopt.problem import exact
+from fairopt.report import VERSION
 from fairopt.simulation.mechanics import length_of
 
 #: What is compared.
@@ -72,7 +72,7 @@ def seeded(file: Path, policies: Sequence[Policy], given: Mapping[str, Any], jso
                 advance(record.policy, f"seed {record.seed}")
     found = StudyResults(spec, records)
     if json_:
-        print_json({"schema": SCHEMA, **found.as_json()})
+        print_json({"schema": VERSION, **found.as_json()})
     else:
         study_tables.results(found)
     if found.failed:

@@ -12,7 +12,7 @@ import typer
 from fairopt import discovery
 from fairopt.backends.solver import answers_in_floats
 from fairopt.by_name import allocate
-from fairopt.cli import as_json, evidence_files, tables
+from fairopt.cli import evidence_files, forms, tables
 from fairopt.cli.given import Error, Types, input_file, ranged
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
 from fairopt.cli.settings import Settings
@@ -108,7 +108,7 @@ def solve(
         if certificate is not None:
             evidence_files.write_bound(rule, problem, error, certificate)
         if json_:
-            print_json(as_json.unsolved(rule, problem, error))
+            print_json(forms.unsolved(rule, problem, error))
         raise
     if exact and not decision.exact:
         asked = "--exact" if certificate is None else "--certificate"
@@ -125,7 +125,7 @@ def solve(
         with tables.working("certifying"):
             evidence_files.write(rule.certify(decision), certificate)
     if json_:
-        print_json(as_json.decision(decision, only or Uniqueness(), worst, exact=exact))
+        print_json(forms.decision(decision, only or Uniqueness(), worst, exact=exact))
     else:
         tables.decision(decision, only)
         if said := stand_ins(problem):
@@ -192,7 +192,7 @@ def verify(
         certified = [each for each in asked if isinstance(each, AllocationProperty)]
         evidence_files.write_verdicts(problem, shares, verdicts, [*certified, Feasibility()], certificates)
     if json_:
-        print_json(as_json.verdicts(verdicts, numbers, problem, exact=exact))
+        print_json(forms.VERIFIED.json({}, properties=verdicts, metrics=numbers, exact=exact))
     else:
         tables.verdicts(verdicts, numbers, problem)
     raise typer.Exit(tables.status_of(verdicts.values()))
@@ -219,7 +219,7 @@ def _verify_record(
     with tables.working("checking"):
         verdicts = verified(setting, history, of_runs, tolerance=slack)
     if json_:
-        print_json(as_json.of_properties(verdicts, exact=exact))
+        print_json(forms.VERIFIED.json({}, properties=verdicts, exact=exact))
     else:
         tables.answers(verdicts)
         print(f"of the run as it is recorded; `fairopt check {path}` decides whether it can have been so")

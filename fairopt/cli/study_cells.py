@@ -12,7 +12,6 @@ from typing import Any
 import typer
 
 from fairopt.cli import study_tables
-from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.benching import say
 from fairopt.cli.exits import Exit, go_on_unread
 from fairopt.cli.given import require_different
@@ -36,6 +35,7 @@ from fairopt.experiment.studies.cells import (
 from fairopt.experiment.studies.results import StudyResults, require_whole
 from fairopt.experiment.studies.spec import StudySpec, studies
 from fairopt.problem.files.storage import require_place
+from fairopt.report import VERSION
 
 #: Seconds between two lines that say how far a study is.
 BETWEEN = 5.0
@@ -87,11 +87,21 @@ def play(
                 # a specification that has changed is written down again: the last one in a file is what it holds
                 known = environments(records).keys() if _last_text(records) == asked.source else ()
                 how: dict[str, Any] = {"concurrent": concurrent, "done": done, "known": known}
-                progress = _Progress(len(mine), len(mine) - len(todo))
+                began = said = monotonic()
+                ended: list[PlayedCell] = []
                 for record in run_study(asked, executor, shard=part, **how):
                     file.add(record)
                     records.append(record)
-                    progress.tell(record)
+                    if not isinstance(record, PlayedCell):
+                        continue
+                    ended.append(record)
+                    if record.status is CellStatus.FAILED:
+                        say(f"failed: {record.called}: {record.message}")
+                    if monotonic() - said > BETWEEN or len(ended) in (1, len(todo)):
+                        said = monotonic()
+                        failed = sum(each.status is CellStatus.FAILED for each in ended)
+                        done_now = len(mine) - len(todo) + len(ended)
+                        say(progress_text(done_now, len(mine), failed, said - began, len(ended)))
         except KeyboardInterrupt:  # what is played is kept, and the status says that it is not all
             interrupted = True
         # the workers are still there; they end first, so that nothing is played behind the tables
@@ -118,7 +128,7 @@ def merge(cells: Sequence[Path], output: Path, *, json_: bool) -> None:
             file.add(record)
     say(f"wrote {output}: {len(results.cells)} cells")
     if json_:
-        print_json({"schema": SCHEMA, "written": [str(output)], "cells": len(results.cells)})
+        print_json({"schema": VERSION, "written": [str(output)], "cells": len(results.cells)})
 
 
 def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | None, *, json_: bool) -> None:
@@ -129,30 +139,8 @@ def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | Non
 
 def say_studies(*, json_: bool) -> None:
     """List the studies that come with fairopt."""
-    listed = [{"schema": SCHEMA, "name": name, "title": title} for name, title in studies()]
+    listed = [{"schema": VERSION, "name": name, "title": title} for name, title in studies()]
     show(json_, listed, lambda: study_tables.listing(listed))
-
-
-class _Progress:
-    """Says how far a study is, now and then."""
-
-    def __init__(self, total: int, before: int) -> None:
-        self._total, self._before, self._fresh, self._failed = total, before, 0, 0
-        self._began = monotonic()
-        self._said = self._began - BETWEEN
-
-    def tell(self, record: Environment | PlayedCell) -> None:
-        """Count a cell that ended; a failed one is said at once."""
-        if not isinstance(record, PlayedCell):
-            return
-        self._fresh += 1
-        if record.status is CellStatus.FAILED:
-            self._failed += 1
-            say(f"failed: {record.called}: {record.message}")
-        done = self._before + self._fresh
-        if monotonic() - self._said > BETWEEN or done == self._total:
-            self._said = monotonic()
-            say(progress_text(done, self._total, self._failed, self._said - self._began, self._fresh))
 
 
 def _check_outputs(page: Path | None, table: Sequence[Path] | None) -> None:
@@ -173,7 +161,7 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
             write_page(results, page)
         say(f"wrote {page}")
     if json_:
-        print_json({"schema": SCHEMA, **results.as_json()})
+        print_json({"schema": VERSION, **results.as_json()})
     else:
         study_tables.results(results)
     if results.failed:

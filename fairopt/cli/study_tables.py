@@ -15,6 +15,7 @@ from fairopt.experiment.studies.playing import MEASURES
 from fairopt.experiment.studies.results import LABELS, StudyResults, shown
 from fairopt.experiment.words import digits
 from fairopt.problem.files.storage import naming, require_place, suffix_of, write_text
+from fairopt.report import SCHEMA_KEY, Key, ResultForm, keys_of, listed
 
 _TYPES = {"load": "float64", "seed": "int64"}
 #: The columns of a table of cells: name, Arrow type, meaning.
@@ -23,6 +24,45 @@ COLUMNS: tuple[Column, ...] = (
     ("status", "string", "played or failed"),
     *((name, "float64", unit or "ratio") for name, unit in MEASURES.items()),
 )
+
+
+_SETTING = keys_of(str, "trace cluster load error mechanics", "The label.")
+_ENDS = ResultForm("A number and its interval.", *keys_of(float | None, "value low high", "Or null."))
+_MEAN = ResultForm(
+    "A policy in a setting.",
+    *_SETTING,
+    *keys_of(str, "policy measure", "The name."),
+    *keys_of(float | None, "value low high", "The mean over seeds, and its interval."),
+    Key("seeds", int, "How many runs it is of."),
+)
+_PAIR = ResultForm(
+    "Two policies in a setting.",
+    *_SETTING,
+    *keys_of(str, "measure better than", "What is compared, who is better, than whom."),
+    Key("sure", bool, "Whether the family of comparisons allows to say so."),
+    *keys_of(_ENDS, "factor difference", "By how much; null where it is not known."),
+    *keys_of(float | None, "p p_holm", "The p-value, alone and among all comparisons."),
+    Key("seeds", int, "How many pairs of runs."),
+    Key("verdict", str, "The same in words."),
+)
+STUDY = ResultForm(
+    "Who is better, by how much, and how sure.",
+    SCHEMA_KEY,
+    Key("study", str, "Its name."),
+    *keys_of(int, "cells missing", "Cells that ended, and those that were not played."),
+    Key("failed", listed(dict), "Cells that ended with an error, and the error."),
+    Key("notes", list[str], "What a reader must know before the numbers."),
+    Key("means", listed(_MEAN), "Of each measure that is compared."),
+    Key("pairs", listed(_PAIR), "Every pair, one family of comparisons."),
+    name="study",
+)
+MERGED = ResultForm(
+    "A file of all cells.",
+    SCHEMA_KEY,
+    Key("written", list[str], "The file."),
+    Key("cells", int, "How many it holds."),
+)
+LISTED = ResultForm("A study.", SCHEMA_KEY, Key("name", str, "The name."), Key("title", str, "What it is about."))
 
 
 def results(found: StudyResults) -> None:

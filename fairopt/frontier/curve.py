@@ -10,7 +10,7 @@ from typing import Any
 
 from fairopt.methods.sandwich import covering, gap, height
 from fairopt.program import Array, Number, short_text
-from fairopt.report import NUMBER, NUMBERS, TEXT, TRUTH, Grid, Key, ResultForm, Tabular, listed, or_null
+from fairopt.report import Grid, Key, ResultForm, Tabular
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +24,9 @@ class CurvePoint:
 
     form = ResultForm(
         "What an allocation reaches.",
-        Key("epsilon", NUMBER, "By how much the property fails, at most."),
-        Key("value", NUMBER, "The goal."),
-        Key("allocation", listed(NUMBERS), "GPUs of each type for each user."),
+        Key("epsilon", Number, "By how much the property fails, at most."),
+        Key("value", Number, "The goal."),
+        Key("allocation", list[list[Number]], "GPUs of each type for each user."),
     )
 
 
@@ -45,8 +45,8 @@ class UpperLine:
 
     form = ResultForm(
         "A line that the curve is nowhere above.",
-        Key("constant", NUMBER, "Its height at epsilon 0."),
-        Key("slope", NUMBER, "Its rise."),
+        Key("constant", Number, "Its height at epsilon 0."),
+        Key("slope", Number, "Its rise."),
     )
 
 
@@ -101,25 +101,25 @@ class Curve(Tabular):
 
     form = ResultForm(
         "The most of a goal, as a function of epsilon.",
-        Key("goal", TEXT, "What is largest."),
-        Key("property", TEXT, "What may fail by epsilon.", lambda curve: curve.against),
-        Key("exact", TRUTH, "Whether points and lines meet everywhere."),
-        Key("gap", NUMBER, "By how much they are apart, at most."),
+        Key("goal", str, "What is largest."),
+        Key("property", str, "What may fail by epsilon.", lambda curve: curve.against),
+        Key("exact", bool, "Whether points and lines meet everywhere."),
+        Key("gap", Number, "By how much they are apart, at most."),
         Key(
             "stopped",
-            or_null(TEXT),
+            str | None,
             "Why it was not followed to its end; null where it was.",
             lambda curve: curve.stopped or None,
         ),
         Key(
             "points",
-            listed(CurvePoint.form),
+            list[CurvePoint],
             "The curve is on the straight lines between these, or above; level after the last.",
         ),
-        Key("lines", listed(UpperLine.form), "One for each of these spans, and for what comes after the last point."),
+        Key("lines", list[UpperLine], "One for each of these spans, and for what comes after the last point."),
         Key(
             "efficient",
-            listed(listed(CurvePoint.form)),
+            list[list[CurvePoint]],
             "What Pareto-efficient allocations reach, on one efficient face after another.",
             lambda curve: [face.points for face in curve.efficient],
         ),

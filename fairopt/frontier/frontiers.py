@@ -24,22 +24,7 @@ from fairopt.problem.floors import is_entitled
 from fairopt.problem.ranges import part_of
 from fairopt.program import Number
 from fairopt.properties import TOLERANCE
-from fairopt.report import (
-    ABSENT,
-    LEFT_OUT,
-    NAMES,
-    NUMBER,
-    SCHEMA,
-    TEXT,
-    TRUTH,
-    Grid,
-    Key,
-    ResultForm,
-    Tabular,
-    by_name,
-    few,
-    listed,
-)
+from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Grid, Key, ResultForm, Tabular, few, listed
 
 if TYPE_CHECKING:
     from fairopt.evidence import EvidenceItem
@@ -68,24 +53,24 @@ class PolicyPoint:
 
     form = ResultForm(
         "A policy beside the curves.",
-        Key("policy", TEXT, "Who decided."),
-        Key("exact", TRUTH, "Whether its decision is in rational numbers."),
-        Key("values", by_name(NUMBER), "Each goal at its decision."),
-        Key("epsilons", by_name(NUMBER), "The least epsilon of each property."),
+        Key("policy", str, "Who decided."),
+        Key("exact", bool, "Whether its decision is in rational numbers."),
+        Key("values", dict[str, Number], "Each goal at its decision."),
+        Key("epsilons", dict[str, Number], "The least epsilon of each property."),
         Key(
             "distances",
-            by_name(by_name(NUMBER)),
+            dict[str, dict[str, Number]],
             "How far it is below the curve there, at most, by goal and property.",
             lambda point: {
                 goal: {name: far for (other, name), far in point.distances.items() if other == goal}
                 for goal, _ in point.distances
             },
         ),
-        Key("reasons", by_name(TEXT), "Why a number is not there."),
+        Key("reasons", dict[str, str], "Why a number is not there."),
         beside=[
             Key(
                 "error",
-                TEXT,
+                str,
                 "Why it decided nothing.",
                 lambda point: ABSENT if point.error is None else str(point.error),
             )
@@ -113,19 +98,19 @@ class Frontier(Tabular):
 
     form = ResultForm(
         "Trade-offs of a market.",
-        SCHEMA,
-        Key("users", NAMES, "The users, in the order of the rows.", lambda found: found.market.users),
-        Key("types", NAMES, "The GPU types, in the order of the columns.", lambda found: found.market.types),
-        Key("curves", listed(Curve.form), "A curve for each goal and property."),
+        SCHEMA_KEY,
+        Key("users", list[str], "The users, in the order of the rows.", lambda found: found.market.users),
+        Key("types", list[str], "The GPU types, in the order of the columns.", lambda found: found.market.types),
+        Key("curves", list[Curve], "A curve for each goal and property."),
         Key(
             "failed",
-            listed(ResultForm("No curve.", *(Key(name, TEXT, "Text.") for name in ("goal", "property", "error")))),
+            listed(ResultForm("No curve.", *(Key(name, str, "Text.") for name in ("goal", "property", "error")))),
             "Why.",
             lambda found: [
                 {"goal": goal, "property": name, "error": str(why)} for (goal, name), why in found.failed.items()
             ],
         ),
-        Key("policies", listed(PolicyPoint.form), "The policies."),
+        Key("policies", list[PolicyPoint], "The policies."),
         beside=[LEFT_OUT],
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from math import prod
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,17 +22,24 @@ from fairopt.problem import Market
 from fairopt.program import Affine, Array, Formulation, Number, fractions
 
 
-class Oracle(Protocol):
-    """What answers how good a goal can be."""
+class Oracle:
+    """What answers, exactly, how good a linear goal can be: ``aim`` adds what is maximised."""
+
+    def __init__(self, market: Market, relaxed: Relaxed, aim: Aim, face: EfficientFace | None) -> None:
+        self.program = program_of(market, relaxed, aim, face)
 
     def at(self, epsilon: Fraction) -> tuple[CurvePoint, UpperLine]:
         """Return a point at ``epsilon``, and a line above all points of the curve."""
+        x, line = exactly(self.program, epsilon)
+        return point_of(self.program, x, epsilon, Fraction(self.program.value(x))), line
 
     def level(self) -> UpperLine:
         """Return a line without slope above all points: the best where the property does not matter."""
+        return exactly(self.program, None)[1]
 
     def least(self) -> Fraction:
         """Return the least epsilon at which there is a point; it is 0 but on an efficient face."""
+        return least_epsilon(self.program)
 
 
 class Welfare(ABC):
@@ -77,7 +84,7 @@ class TotalEfficiency(Welfare):
 
     def oracle(self, market: Market, relaxed: Relaxed, face: EfficientFace | None = None) -> Oracle:
         """Return exact answers."""
-        return _Linear(market, relaxed, lambda p, market, own: p.maximize(own.sum()), face)
+        return Oracle(market, relaxed, lambda p, market, own: p.maximize(own.sum()), face)
 
 
 class LeastGain(Welfare):
@@ -104,7 +111,7 @@ class LeastGain(Welfare):
             p.constrain("least_ratio", own / market.fair_utility() >= ratio)
             p.maximize(ratio)
 
-        return _Linear(market, relaxed, aim, face)
+        return Oracle(market, relaxed, aim, face)
 
 
 class NashGain(Welfare):
@@ -150,36 +157,20 @@ def _powers(market: Market) -> list[int]:
     return powers
 
 
-class _Linear:
-    """Exact answers of a linear goal."""
-
-    def __init__(self, market: Market, relaxed: Relaxed, aim: Aim, face: EfficientFace | None) -> None:
-        self.program = program_of(market, relaxed, aim, face)
-
-    def at(self, epsilon: Fraction) -> tuple[CurvePoint, UpperLine]:
-        x, line = exactly(self.program, epsilon)
-        return point_of(self.program, x, epsilon, Fraction(self.program.value(x))), line
-
-    def level(self) -> UpperLine:
-        return exactly(self.program, None)[1]
-
-    def least(self) -> Fraction:
-        return least_epsilon(self.program)
-
-
 #: Where floats are within this of the largest mean logarithm, or after so many rounds, they are near enough.
 NEAR, MOST_ROUNDS = 1e-6, 60
 #: Numbers that lead to exact programs are rounded to this; least gains that are taken for positive.
 ROUNDED, LEAST = 2**40, 1e-6
 
 
-class _Concave:
+class _Concave(Oracle):
     """Answers of the Nash welfare: near its optimum, found by tangents to logarithms, two exact linear programs.
 
     Source of the tangents: Kelley, The cutting-plane method for solving convex programs, 1960.
     """
 
     def __init__(self, goal: NashGain, market: Market, relaxed: Relaxed, face: EfficientFace | None) -> None:
+        super().__init__(market, relaxed, lambda p, market, own: None, face)
         self.goal, self.market, self.relaxed, self.face = goal, market, relaxed, face
         self.powers, self.part = _powers(market), market.weight / market.weight.sum()
         self.tangents = [np.ones(len(market.users))]
@@ -190,9 +181,6 @@ class _Concave:
 
     def level(self) -> UpperLine:
         return self._line(self._near(None)[1], None)
-
-    def least(self) -> Fraction:
-        return least_epsilon(program_of(self.market, self.relaxed, lambda p, market, own: None, self.face))
 
     def _near(self, epsilon: Fraction | None) -> tuple[Array, Array]:
         """Return gains (n,) in floats near the optimum, and slopes (n,) of logarithms near there, from duals."""

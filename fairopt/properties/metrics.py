@@ -10,7 +10,7 @@ from fairopt.numbers import arithmetic
 from fairopt.problem import Market, usable
 from fairopt.problem.market import Shares
 from fairopt.program import INFINITY, Array, Formulation, Number, short_text
-from fairopt.report import Grid, Tabular
+from fairopt.report import Grid, Key, ResultForm, Tabular
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,6 +38,30 @@ class Metrics(Tabular):
     jain_index: Number
     utilisation: tuple[Number | None, ...]
     price_of_fairness: Number
+
+    form = ResultForm(
+        "Numbers of an allocation.",
+        Key("total_efficiency", Number, "The sum of the users' throughputs."),
+        Key("efficiency", dict[str, Number], "Throughput of each user.", lambda found: found.by_user("efficiency")),
+        Key(
+            "ratio_to_equal_split",
+            dict[str, Number | None],
+            "Throughput over that of an equal split, of each user.",
+            lambda found: found.by_user("ratio_to_equal_split"),
+        ),
+        Key("jain_index", Number, "Jain's index of these ratios."),
+        Key(
+            "utilisation",
+            dict[str, Number | None],
+            "Part of the GPUs in use, of each type; null where there are none.",
+            lambda found: dict(zip(found.market.types, found.utilisation, strict=True)),
+        ),
+        Key("price_of_fairness", Number, "The part of the greatest total efficiency that is lost."),
+    )
+
+    def by_user(self, name: str) -> dict[str, Number]:
+        """Return a number of each user, by the user's name; ``name`` is that of an array of these numbers."""
+        return dict(zip(self.market.users, getattr(self, name).tolist(), strict=True))
 
     def __repr__(self) -> str:
         names = ("total_efficiency", "price_of_fairness", "jain_index")

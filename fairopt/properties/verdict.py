@@ -10,21 +10,7 @@ from textwrap import shorten
 from typing import Any, NoReturn
 
 from fairopt.program import Number, short_text
-from fairopt.report import (
-    ABSENT,
-    ANYTHING,
-    NUMBER,
-    TEXT,
-    TRUTH,
-    Grid,
-    Key,
-    ResultForm,
-    Tabular,
-    by_name,
-    one_of,
-    or_null,
-    part,
-)
+from fairopt.report import ABSENT, Grid, Key, ResultForm, Tabular, by_name, part
 
 #: The relative tolerance for float allocations. HiGHS and the conic solvers are asked for 1e-7 to 1e-9, so a violation
 #: beyond ten times that is the allocation's and not the solver's.
@@ -82,15 +68,15 @@ class Verdict(Tabular):
 
     form = ResultForm(
         "Whether a property holds.",
-        Key("answer", one_of(*(each.value for each in Answer)), "The verdict."),
-        Key("margin", or_null(NUMBER), "By how much; negative where it fails."),
-        Key("unit", TEXT, "The margin's unit."),
-        Key("exact", TRUTH, "Whether no tolerance was used."),
-        Key("witness", ANYTHING, "What shows that it fails; else null."),
-        Key("evidence", ANYTHING, "What shows that it holds; null where the definition does."),
-        Key("effort", TEXT, "What was looked at."),
-        Key("reason", or_null(TEXT), "Why it could not be decided.", lambda found: found.reason or None),
-        Key("boundary", ANYTHING, "On what it depends."),
+        Key("answer", Answer, "The verdict."),
+        Key("margin", Number | None, "By how much; negative where it fails."),
+        Key("unit", str, "The margin's unit."),
+        Key("exact", bool, "Whether no tolerance was used."),
+        Key("witness", object, "What shows that it fails; else null."),
+        Key("evidence", object, "What shows that it holds; null where the definition does."),
+        Key("effort", str, "What was looked at."),
+        Key("reason", str | None, "Why it could not be decided.", lambda found: found.reason or None),
+        Key("boundary", object, "On what it depends."),
         beside=(
             Key(
                 "by_misreport",

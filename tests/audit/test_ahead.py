@@ -9,6 +9,7 @@ import pytest
 from fairopt.audit import explain
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
+from fairopt.report import plain
 
 #: In the order in which they asked: name, user, GPUs. Of "ours" it is asked who goes before it.
 OURS = ("ours", "A", 4)
@@ -52,7 +53,7 @@ def test_those_that_asked_earlier_are_named_and_the_json_says_the_same() -> None
     assert str(loan) == (
         "ours could run on H100: free or add 2 H100; but a gang before it may take the GPUs first: early"
     )
-    assert loan._asdict()["ahead"] == ("early",)
+    assert plain(loan)["ahead"] == ["early"]
     assert str(loan_of(("one", "B", 4), ("two", "C", 1), OURS)).endswith(
         "but gangs before it may take the GPUs first: one, two"
     )

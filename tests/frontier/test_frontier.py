@@ -82,7 +82,7 @@ def test_a_linear_curve_is_found_again_by_another_program_and_exactly_at_any_eps
         curve = curve_of(market, goal, relaxed)
         assert curve.exact
         last = curve.points[-1].epsilon or F(1)
-        program: Any = goal.oracle(market, relaxed).program  # type: ignore[attr-defined]
+        program: Any = goal.oracle(market, relaxed).program
         for epsilon in (F(random.randint(0, 10**6), 10**6) * last * F(11, 10) for _ in range(3)):
             value = curve.at(epsilon)
             assert value == curve.below(epsilon) == Exact().solve(fixed(program, epsilon)).objective

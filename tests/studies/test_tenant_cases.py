@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairopt.experiment.studies.lines import CASES, HOUR, UnfairCases, tenant_loss
 from fairopt.experiment.studies.playing import play
-from fairopt.experiment.studies.tenant_cases import CASES, HOUR, UnfairCases, tenant_loss
 from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.simulation import Mechanics

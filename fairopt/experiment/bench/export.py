@@ -114,7 +114,7 @@ def export(
     """
     if not 0 < time_limit < inf:
         raise BadInput(f"got {time_limit:g}", place="time limit", remedy="Give seconds above 0")
-    store = _Folder(folder)
+    _check_folder(folder)
     task = kinds.task(spec.task)
     skipped: list[Skipped] = []
     written = False
@@ -123,11 +123,11 @@ def export(
             problem = kinds.drawn(key).problem
             try:
                 made = _Maker(task.program(problem), time_limit)
-                found = store.kept(made.digest, time_limit)
+                found = _kept(folder, made.digest, time_limit)
                 if found is None:
                     say(f"{key.name}: its optimum")
                     found = made.proved(spec.task, key, partial(task.interval, problem))
-                    store.add(made, found)
+                    _add(folder, made, found)
             except NotCapable as error:
                 skipped.append(Skipped(key.name, str(error)))
                 yield skipped[-1]
@@ -136,7 +136,7 @@ def export(
             yield found
     finally:
         if written:
-            store.write_index()
+            _write_index(folder)
     if not written:
         raise NotCapable(f"nothing is written: {skipped[0].instance}: {skipped[0].why}")
 
@@ -253,71 +253,72 @@ class _Maker:
         return proof, by
 
 
-class _Folder:
-    """The folder of an export; it is made when the first file is written."""
+def _check_folder(path: Path) -> None:
+    """Refuse a folder of an export that is a file, or that holds other things."""
+    if path.exists() and not path.is_dir():
+        raise BadInput(f"{path} is a file", remedy="Name a folder")
+    if path.is_dir() and any(path.iterdir()) and not (path / "index.json").is_file():
+        remedy = "Name a new folder, an empty one, or one that an export has made"
+        raise BadInput(f"{path} holds other things", remedy=remedy)
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        if path.exists() and not path.is_dir():
-            raise BadInput(f"{path} is a file", remedy="Name a folder")
-        if path.is_dir() and any(path.iterdir()) and not (path / "index.json").is_file():
-            remedy = "Name a new folder, an empty one, or one that an export has made"
-            raise BadInput(f"{path} holds other things", remedy=remedy)
 
-    def kept(self, digest: str, time_limit: float) -> Exported | None:
-        """Return the metadata of what is there; None where a file is missing, changed, or worth another try."""
-        found = self._read(self.path / f"{digest[:_NAME_DIGITS]}.json")
-        if found is None or found.mps_sha256 != digest:
+def _kept(folder: Path, digest: str, time_limit: float) -> Exported | None:
+    """Return the metadata of what is there; None where a file is missing, changed, or worth another try."""
+    found = _read(folder / f"{digest[:_NAME_DIGITS]}.json")
+    if found is None or found.mps_sha256 != digest:
+        return None
+    files = [(found.file, found.sha256)]
+    if found.optimum.certificate is not None:
+        files.append((found.optimum.certificate, found.optimum.certificate_sha256 or ""))
+    for name, wanted in files:
+        file = folder / name
+        if not file.is_file() or sha256(file.read_bytes()).hexdigest() != wanted:
             return None
-        files = [(found.file, found.sha256)]
-        if found.optimum.certificate is not None:
-            files.append((found.optimum.certificate, found.optimum.certificate_sha256 or ""))
-        for name, wanted in files:
-            file = self.path / name
-            if not file.is_file() or sha256(file.read_bytes()).hexdigest() != wanted:
-                return None
-        return found if found.optimum.exact is not None or found.time_limit >= time_limit else None
+    return found if found.optimum.exact is not None or found.time_limit >= time_limit else None
 
-    def add(self, made: _Maker, found: Exported) -> None:
-        """Write the files of an instance, the metadata last, since it vouches for the others."""
-        if not (self.path / "index.json").exists():
-            self.write_index()
-        self._write(found.file, made.packed)
-        if found.optimum.certificate is not None and made.certificate is not None:
-            self._write(found.optimum.certificate, made.certificate)
-        self._write(f"{made.name}.json", _document(encode(found, finite=True)))
 
-    def write_index(self) -> None:
-        """Write what is about all instances of the folder, those of earlier exports too."""
-        all_ = [found for path in self.path.glob("[0-9a-f]" * _NAME_DIGITS + ".json") if (found := self._read(path))]
-        all_.sort(key=lambda each: (each.task, each.instance.family, each.instance.size, each.instance.name))
-        listed = [encode(each, finite=True) for each in all_]
-        self._write("index.json", _document({"schema": SCHEMA, "instances": listed}))
-        table = io.StringIO()
-        rows = csv.writer(table, lineterminator="\n")
-        rows.writerow(_COLUMNS)
-        rows.writerows(map(_row, all_))
-        self._write("index.csv", table.getvalue().encode())
-        self._write("README.md", README.encode())
+def _add(folder: Path, made: _Maker, found: Exported) -> None:
+    """Write the files of an instance, the metadata last, since it vouches for the others."""
+    if not (folder / "index.json").exists():
+        _write_index(folder)
+    _write(folder / found.file, made.packed)
+    if found.optimum.certificate is not None and made.certificate is not None:
+        _write(folder / found.optimum.certificate, made.certificate)
+    _write(folder / f"{made.name}.json", _document(encode(found, finite=True)))
 
-    def _read(self, path: Path) -> Exported | None:
-        try:
-            found: Exported = decode(Exported, json.loads(path.read_bytes()))
-        except (OSError, ValueError):  # not there, or not whole: it is written anew
-            return None
-        return found if found.schema == SCHEMA else None
 
-    def _write(self, name: str, data: bytes) -> None:
-        """Write a file at once or not at all."""
-        file = self.path / name
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with Replacing(file) as whole:
-                whole.write(data)
-                whole.keep()
-        except OSError as error:
-            remedy = "Check that the folder is yours to write, and the space on the disk"
-            raise BadInput(f"cannot write: {error.strerror}", file=str(file), remedy=remedy) from error
+def _write_index(folder: Path) -> None:
+    """Write what is about all instances of the folder, those of earlier exports too."""
+    all_ = [found for path in folder.glob("[0-9a-f]" * _NAME_DIGITS + ".json") if (found := _read(path))]
+    all_.sort(key=lambda each: (each.task, each.instance.family, each.instance.size, each.instance.name))
+    listed = [encode(each, finite=True) for each in all_]
+    _write(folder / "index.json", _document({"schema": SCHEMA, "instances": listed}))
+    table = io.StringIO()
+    rows = csv.writer(table, lineterminator="\n")
+    rows.writerow(_COLUMNS)
+    rows.writerows(map(_row, all_))
+    _write(folder / "index.csv", table.getvalue().encode())
+    _write(folder / "README.md", README.encode())
+
+
+def _read(path: Path) -> Exported | None:
+    try:
+        found: Exported = decode(Exported, json.loads(path.read_bytes()))
+    except (OSError, ValueError):  # not there, or not whole: it is written anew
+        return None
+    return found if found.schema == SCHEMA else None
+
+
+def _write(file: Path, data: bytes) -> None:
+    """Write a file at once or not at all; its folder is made when there is none."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with Replacing(file) as whole:
+            whole.write(data)
+            whole.keep()
+    except OSError as error:
+        remedy = "Check that the folder is yours to write, and the space on the disk"
+        raise BadInput(f"cannot write: {error.strerror}", file=str(file), remedy=remedy) from error
 
 
 def _document(data: Any) -> bytes:

@@ -8,16 +8,15 @@ has the same markers, and is written by ``benchmarks/resolves.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.goals import outcomes
+from fairopt.experiment.bench.goals import MeasuredValue, outcomes, ratio
 from fairopt.experiment.bench.kinds import InstanceKey
 from fairopt.experiment.bench.records import Record, status_words
-from fairopt.experiment.bench.results import Study, studies, to_evidence
+from fairopt.experiment.bench.results import Cell, Study, studies, to_evidence
 from fairopt.experiment.words import factor_text, seconds_text
 from fairopt.problem.files.storage import naming, write_text
 
@@ -26,23 +25,8 @@ SLOWER = 1.05
 _REACHED = {True: "reached", False: "**not reached**", None: "not decided"}
 
 
-@dataclass(frozen=True)
-class Against:
-    """Another contender's seconds over ours: at least these if ``bound`` by its limit, NaN if it ``failed``."""
-
-    other: str
-    factor: float
-    bound: bool = False
-    failed: str = ""
-
-
-@dataclass(frozen=True)
-class InstanceTimes:
-    """One instance: our seconds to the answer and its evidence, and the others."""
-
-    instance: InstanceKey
-    seconds: float
-    against: list[Against]
+#: An instance, our cell of it, and the seconds of others over ours, by name.
+_Compared = tuple[InstanceKey, Cell, dict[str, MeasuredValue]]
 
 
 def goals(found: Iterable[Study]) -> str:
@@ -66,12 +50,13 @@ def speed(found: Iterable[Study]) -> str:
     slower: list[str] = []
     for study in found:
         for every in _by_family(study).values():
-            tried = [each for each in every if any(math.isfinite(one.factor) for one in each.against)]
-            most = max(tried, key=lambda each: (_answers(each), each.instance.size), default=None)
-            largest = max(tried, key=lambda each: each.instance.size, default=None)
-            lines += [_row(study, each, each.against) for each in every if each in (most, largest)]
-            faster = [[one for one in each.against if not one.bound and one.factor < 1 / SLOWER] for each in every]
-            slower += [_row(study, each, those) for each, those in zip(every, faster, strict=True) if those]
+            tried = [each for each in every if any(math.isfinite(one.value) for one in each[2].values())]
+            most = max(tried, key=lambda each: (_answers(each), each[0].size), default=None)
+            largest = max(tried, key=lambda each: each[0].size, default=None)
+            lines += [_row(study, *each) for each in every if each in (most, largest)]
+            for instance, ours, others in every:
+                faster = {name: one for name, one in others.items() if not one.bound and one.value < 1 / SLOWER}
+                slower += [_row(study, instance, ours, faster)] if faster else []
     if not slower:
         return "\n".join([*lines, "", "No other contender was faster anywhere."])
     return "\n".join([*lines, "", "Who was faster, and took which part of fairopt's seconds:", "", *lines[:2], *slower])
@@ -129,43 +114,33 @@ def _markers(name: str) -> tuple[str, str]:
     return f"<!-- bench {name}: begin -->", f"<!-- bench {name}: end -->"
 
 
-def _by_family(study: Study) -> dict[str, list[InstanceTimes]]:
+def _by_family(study: Study) -> dict[str, list[_Compared]]:
     """Return the comparisons by family, on instances that we solved and another contender was measured on.
 
     We are the specification's first contender, else the first measured.
     """
     ours = study.contenders[0] if study.spec is None else study.spec.contenders[0].label
-    found: dict[str, list[InstanceTimes]] = {}
+    found: dict[str, list[_Compared]] = {}
     for instance in study.instances:
-        if (cell := study.cell(ours, instance)).solved:
-            seconds = cell.median(to_evidence)
-            if against := list(_against(study, ours, instance, seconds)):
-                found.setdefault(instance.family, []).append(InstanceTimes(instance, seconds, against))
+        cell = study.cell(ours, instance)
+        cells = {name: study.cell(name, instance) for name in study.present if name != ours}
+        others = {name: ratio(cell, other, "") for name, other in cells.items() if other.tried}
+        if cell.solved and others:
+            found.setdefault(instance.family, []).append((instance, cell, others))
     return found
 
 
-def _answers(of: InstanceTimes) -> int:
-    return sum(math.isfinite(one.factor) and not one.bound for one in of.against)
+def _answers(of: _Compared) -> int:
+    return sum(math.isfinite(one.value) and not one.bound for one in of[2].values())
 
 
-def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> Iterator[Against]:
-    for name in study.present:
-        cell = study.cell(name, instance)
-        if name == ours or not cell.tried:
-            continue
-        if cell.solved:
-            yield Against(name, cell.median(to_evidence) / seconds)
-        elif cell.ran_out_of is not None:
-            yield Against(name, cell.ran_out_of / seconds, bound=True)
-        else:
-            yield Against(name, math.nan, failed=status_words(cell.tried))
-
-
-def _row(study: Study, of: InstanceTimes, against: Iterable[Against]) -> str:
-    parameters = of.instance.parameters.items()
+def _row(study: Study, instance: InstanceKey, ours: Cell, others: Mapping[str, MeasuredValue]) -> str:
+    parameters = instance.parameters.items()
     given = ", ".join(f"{name} {value:,}" if type(value) is int else f"{name} {value}" for name, value in parameters)
-    ordered = sorted(against, key=lambda one: math.inf if math.isnan(one.factor) else one.factor)
-    said = ", ".join(
-        f"`{one.other}` " + (one.failed or ("over " if one.bound else "") + factor_text(one.factor)) for one in ordered
-    )
-    return f"| {study.task} | {of.instance.family} ({given}) | {seconds_text(of.seconds)} | {said} |"
+    ordered = sorted(others.items(), key=lambda each: math.inf if math.isnan(each[1].value) else each[1].value)
+    said = []
+    for name, one in ordered:
+        failed = status_words(study.cell(name, instance).tried) if math.isnan(one.value) else ""
+        said.append(f"`{name}` " + (failed or ("over " if one.bound else "") + factor_text(one.value)))
+    seconds = seconds_text(ours.median(to_evidence))
+    return f"| {study.task} | {instance.family} ({given}) | {seconds} | {', '.join(said)} |"

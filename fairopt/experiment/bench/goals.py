@@ -32,8 +32,8 @@ class GoalResult:
 
 
 @dataclass(frozen=True)
-class _Value:
-    """The value on one instance: NaN with the reason where there is none; ``bound`` where it is a lower bound."""
+class MeasuredValue:
+    """A value on one instance: NaN with the reason where there is none; ``bound`` where it is a lower bound."""
 
     value: float
     reason: str = ""
@@ -71,34 +71,35 @@ def _outcome(study: Study, goal: Goal) -> GoalResult:
     return GoalResult(goal, asked, said, how, None if undecided else reached, chosen[place])
 
 
-def _ratio(cell: Cell, other: Cell, against: str) -> _Value:
+def ratio(cell: Cell, other: Cell, against: str) -> MeasuredValue:
+    """Return the seconds of another contender over ours, to the answer and its evidence; ``against`` is its name."""
     ours, limit = _of(cell), other.ran_out_of
     if math.isnan(ours.value):
         return ours
-    theirs = _of(other) if limit is None else _Value(limit, bound=True)
+    theirs = _of(other) if limit is None else MeasuredValue(limit, bound=True)
     if math.isnan(theirs.value):
-        return _Value(math.nan, f"{against}: {theirs.reason}")
-    return _Value(theirs.value / ours.value if ours.value else math.inf, bound=theirs.bound)
+        return MeasuredValue(math.nan, f"{against}: {theirs.reason}")
+    return MeasuredValue(theirs.value / ours.value if ours.value else math.inf, bound=theirs.bound)
 
 
-def _largest(cell: Cell, of: Callable[[Measurement], float | None], unknown: str) -> _Value:
+def _largest(cell: Cell, of: Callable[[Measurement], float | None], unknown: str) -> MeasuredValue:
     if not cell.solved:
         return _of(cell)
     found = [of(row.measured) for row in cell.rows]
     known = [value for value in found if value is not None and not math.isnan(value)]
-    return _Value(float(max(known))) if len(known) == len(found) else _Value(math.nan, unknown)
+    return MeasuredValue(float(max(known))) if len(known) == len(found) else MeasuredValue(math.nan, unknown)
 
 
-def _of(cell: Cell) -> _Value:
+def _of(cell: Cell) -> MeasuredValue:
     if cell.solved:
-        return _Value(cell.median(to_evidence))
-    return _Value(math.nan, status_words(cell.statuses) if cell.rows else "not measured")
+        return MeasuredValue(cell.median(to_evidence))
+    return MeasuredValue(math.nan, status_words(cell.statuses) if cell.rows else "not measured")
 
 
 #: How each statistic is measured in a cell (a ratio: in two), and written.
-_MEASURED: Mapping[Statistic, tuple[Callable[..., _Value], Callable[[float], str]]] = {
+_MEASURED: Mapping[Statistic, tuple[Callable[..., MeasuredValue], Callable[[float], str]]] = {
     Statistic.SECONDS: (_of, seconds_text),
-    Statistic.RATIO: (_ratio, factor_text),
+    Statistic.RATIO: (ratio, factor_text),
     Statistic.BYTES: (lambda cell: _largest(cell, lambda of: of.peak_bytes, "not recorded"), bytes_text),
     Statistic.GAP: (
         lambda cell: _largest(cell, lambda of: of.judgement.gap if of.judgement else None, "no gap is known"),

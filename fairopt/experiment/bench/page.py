@@ -83,7 +83,8 @@ def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str
         summary=_summary(found),
         studies=found,
         baselines=[study.baseline(baseline) for study in found],
-        steadiness=list(tables.steadiness(found)),
+        timed=[study for study in found if study.reference_walls],
+        steadiness_of=tables.steadiness,
         environments=list(_environments(found)),
         profile=partial(_profile, numbers=numbers),
         growths=partial(_growths, numbers=numbers),
@@ -123,7 +124,7 @@ def _environments(found: Iterable[Study]) -> Iterator[tuple[Environment, str]]:
 def _what(study: Study) -> str:
     rows = [row.measured for row in study.rows]
     memory = max((row.memory_limit for row in rows if row.memory_limit is not None), default=None)
-    at_once = max(row.concurrent for row in rows)
+    at_once = study.concurrent
     parts = [
         f"Task {study.task} (specification {study.name})",
         words.count(len(study.contenders), "contender"),

@@ -131,6 +131,11 @@ class Study:
         finite = [row.measured.time_limit for row in self.rows if math.isfinite(row.measured.time_limit)]
         return max(finite) if finite else None
 
+    @property
+    def concurrent(self) -> int:
+        """How many measurements may have been under way at once, at most."""
+        return max(row.measured.concurrent for row in self.rows)
+
     @cached_property
     def reference_walls(self) -> list[float]:
         """The seconds of the reference job, where it was timed."""

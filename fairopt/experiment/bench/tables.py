@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,15 +68,6 @@ class Unsolved:
     def runs(self) -> int:
         """How many measurements these are."""
         return sum(map(len, self.places.values()))
-
-
-@dataclass(frozen=True)
-class Steadiness:
-    """How steady the machine was during a study; ``noise`` is an error where nothing can be said."""
-
-    study: Study
-    noise: Noise | BadInput
-    concurrent: int
 
 
 def size_cells(study: Study) -> dict[str, list[SizeCell]]:
@@ -154,15 +145,12 @@ def unsolved(study: Study) -> list[Unsolved]:
     return sorted(found.values(), key=lambda each: each.contender)
 
 
-def steadiness(of: Iterable[Study]) -> Iterator[Steadiness]:
-    """Yield how much the reference job varied in each study in which it was timed."""
-    for study in of:
-        if study.reference_walls:
-            try:
-                found: Noise | BadInput = noise(study.reference_walls)
-            except BadInput as error:
-                found = error
-            yield Steadiness(study, found, max(row.measured.concurrent for row in study.rows))
+def steadiness(study: Study) -> Noise | BadInput:
+    """Return how much the reference job varied in a study; the error where nothing can be said."""
+    try:
+        return noise(study.reference_walls)
+    except BadInput as error:
+        return error
 
 
 def libraries(rows: Iterable[NumberedMeasurement]) -> Mapping[str, None]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from html import escape
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,13 +28,6 @@ DISTRIBUTIONS = {
     "ltgf": ("long-term fairness (GPU time held over fair)", 1.0),
 }
 OVER_TIME = {"utilisation": "utilisation", "queue": "jobs that wait"}
-
-
-class PagePicture(NamedTuple):
-    """A picture of the page: its words, and SVG."""
-
-    caption: str
-    svg: str
 
 
 def write_page(results: StudyResults, path: str | PathLike[str]) -> None:
@@ -81,7 +75,7 @@ def _means(results: StudyResults, setting: StudySetting) -> dict[str, dict[str, 
     return found
 
 
-def _tradeoffs(results: StudyResults) -> Iterator[tuple[StudySetting, PagePicture]]:
+def _tradeoffs(results: StudyResults) -> Iterator[tuple[StudySetting, str]]:
     """Yield efficiency against fairness over policies, in each setting: the first two measures that are compared."""
     measures = list(dict.fromkeys(each.measure for each in results.spec.compare))
     if len(measures) < 2:
@@ -93,19 +87,11 @@ def _tradeoffs(results: StudyResults) -> Iterator[tuple[StudySetting, PagePictur
         points = {name: (each[across].estimate.value, each[up].estimate.value) for name, each in known.items()}
         if points:
             caption = f"Each policy's {across} and {up}, as in the table"
-            yield (
-                setting,
-                PagePicture(
-                    caption,
-                    _svg(
-                        partial(plot.tradeoff, points, _word(across), _word(up)),
-                        f"{results.called(setting)}: {caption}",
-                    ),
-                ),
-            )
+            draw = partial(plot.tradeoff, points, _word(across), _word(up))
+            yield setting, _figure(caption, draw, results.called(setting))
 
 
-def _against_load(results: StudyResults) -> Iterator[PagePicture]:
+def _against_load(results: StudyResults) -> Iterator[str]:
     """Yield each measure over the loads, where there are several, for settings that are equal but for the load."""
     if len(results.spec.loads) < 2:
         return
@@ -119,17 +105,17 @@ def _against_load(results: StudyResults) -> Iterator[PagePicture]:
                 groups.setdefault(rest, {}).setdefault(each.policy, []).append(point)
         for rest, points in groups.items():
             caption = f"{measure} over load, with 95% intervals: {rest}"
-            yield PagePicture(caption, _svg(partial(plot.against_load, points, _word(measure)), caption))
+            yield _figure(caption, partial(plot.against_load, points, _word(measure)))
 
 
-def _pictures(results: StudyResults, setting: StudySetting) -> Iterator[PagePicture]:
+def _pictures(results: StudyResults, setting: StudySetting) -> Iterator[str]:
     """Yield what a setting looks like: distributions over all seeds; lines with the first seed.
 
     A tenant and the hosts, a picture for each policy, are shown at the highest load.
     """
 
-    def drawn(caption: str, draw: Callable[[], Any]) -> PagePicture:
-        return PagePicture(caption, _svg(draw, f"{results.called(setting)}: {caption}"))
+    def drawn(caption: str, draw: Callable[[], Any]) -> str:
+        return _figure(caption, draw, results.called(setting))
 
     played = {name: cells for name in results.policies if (cells := results.played(name, setting))}
     for key, (what, level) in DISTRIBUTIONS.items():
@@ -171,6 +157,12 @@ def _detailed(cells: list[PlayedCell]) -> Observed | None:
 def _word(measure: str) -> str:
     unit = {"time": "s"}.get(MEASURES[measure], MEASURES[measure])
     return f"{measure} ({unit})" if unit else measure
+
+
+def _figure(caption: str, draw: Callable[[], Any], where: str = "") -> str:
+    """Return a picture of the page with its words; the title says in which setting it is."""
+    title = f"{where}: {caption}" if where else caption
+    return f"<figure>{_svg(draw, title)}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def _svg(draw: Callable[[], Any], title: str) -> str:

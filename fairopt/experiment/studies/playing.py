@@ -9,8 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from fairopt.experiment.statistics import BATCH
-from fairopt.experiment.studies.lines import POINTS, HostBar, Lines, Timeline
-from fairopt.experiment.studies.tenant_cases import CASES
+from fairopt.experiment.studies.lines import CASES, POINTS, HostBar, Lines, Timeline
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Queue, Trace
 from fairopt.program import INFINITY
