@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from fairopt.models.common.amounts import ratio
 from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob
@@ -46,15 +46,15 @@ class Heap:
         """A queue's key is read when it gets its turn back."""
 
 
-class Limits(NamedTuple):
-    """What stops a queue. ``job`` says why it may not start what takes so much, ``queue`` why it starts nothing."""
-
-    job: Callable[[int, Amounts], str]
-    queue: Callable[[int], str]
-
-
-def allocate(cluster: VolcanoCluster, turns: Turns, limits: Limits) -> tuple[list[str], dict[str, str]]:
+def allocate(
+    cluster: VolcanoCluster,
+    turns: Turns,
+    refused: Callable[[int, Amounts], str] = lambda queue, takes: "",
+    overused: Callable[[int], str] = lambda queue: "",
+) -> tuple[list[str], dict[str, str]]:
     """Start jobs while any fits; return the names of those that started, in order, and why the others wait.
+
+    ``refused`` says why a queue may not start what takes so much, ``overused`` why it starts nothing; "" where it may.
 
     A job that does not fit is passed over, and the queue goes on with its next. Nodes are not looked at: a job fits
     where the whole cluster has enough that is free.
@@ -65,12 +65,12 @@ def allocate(cluster: VolcanoCluster, turns: Turns, limits: Limits) -> tuple[lis
     waits: dict[str, str] = {}
     while (queue := turns.next()) is not None:
         jobs = cluster.waits[queue]
-        if why := limits.queue(queue):
+        if why := overused(queue):
             waits |= {job.name: why for job in jobs}
             cluster.starves.setdefault(queue, []).extend(jobs)
             continue
         job = jobs.popleft()
-        way, why = _way(cluster, limits, queue, job)
+        way, why = _way(cluster, refused, queue, job)
         if way is None:
             waits[job.name] = why
             cluster.starves.setdefault(queue, []).append(job)
@@ -83,10 +83,12 @@ def allocate(cluster: VolcanoCluster, turns: Turns, limits: Limits) -> tuple[lis
     return started, waits
 
 
-def _way(cluster: VolcanoCluster, limits: Limits, queue: int, job: VolcanoJob) -> tuple[int | None, str]:
+def _way(
+    cluster: VolcanoCluster, refused: Callable[[int, Amounts], str], queue: int, job: VolcanoJob
+) -> tuple[int | None, str]:
     why = "no type is allowed"
     for way, takes in job.ways.items():
-        why = limits.job(queue, takes)
+        why = refused(queue, takes)
         if why:
             continue
         lacking = cluster.lacks(takes)

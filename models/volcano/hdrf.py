@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.models.volcano.allocate import Limits, allocate
+from fairopt.models.volcano.allocate import allocate
 from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob, decided, entitlements_of
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
@@ -201,7 +201,7 @@ class VolcanoHdrf(Computed):
         tree.settle()
         shares = dict(zip(owed.nodes, tree.share.tolist(), strict=True))
         tree.open(cluster.waits)
-        started, waits = allocate(cluster, tree, Limits(lambda _, takes: "", lambda _: ""))
+        started, waits = allocate(cluster, tree)
         grounds = partial(DecisionReason, unit="dominant share", share=shares)
         return decided(problem, cluster, grounds, started, waits)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.common.amounts import light
-from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
+from fairopt.models.volcano.allocate import Heap, allocate, share, within
 from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, decided, entitlements_of
 from fairopt.models.volcano.reclaim import Rule, reclaim
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
@@ -135,7 +135,7 @@ class VolcanoProportion(Computed):
             over = all(due <= has for due, has in zip(parts[queue], cluster.held[queue], strict=True))
             return f"{cluster.names[queue]!r} holds all that it deserves" if over else ""
 
-        started, waits = allocate(cluster, Heap(cluster.waits, key), Limits(refused, overused))
+        started, waits = allocate(cluster, Heap(cluster.waits, key), refused, overused)
         if self.reclaim:
             rule = Rule(
                 may=lambda queue, takes: not overused(queue) and not refused(queue, takes),
