@@ -24,7 +24,7 @@ class TreeTurns:
 
     def __init__(
         self,
-        parent: Sequence[int],
+        parent: Sequence[int] | Mapping[int, int],
         path: Callable[[int], Iterable[int]],
         waiting: Mapping[int, Sized],
         key: Callable[[int, int], tuple[Any, ...]],
@@ -35,6 +35,11 @@ class TreeTurns:
         depth = {node: len(list(path(node))) for leaf in waiting for node in path(leaf)}
         for node in sorted(depth, key=lambda node: -depth[node]):
             self._enter(node)
+
+    @classmethod
+    def flat(cls, waiting: Mapping[int, Sized], key: Callable[[int], tuple[Any, ...]]) -> TreeTurns:
+        """Return the turns of queues that are all beside each other."""
+        return cls(dict.fromkeys(waiting, TOP), lambda queue: (queue,), waiting, lambda queue, _: key(queue))
 
     def first(self, node: int = TOP) -> int | None:
         """Return the leaf that comes first below a node, of all by default; None where nobody waits."""

@@ -33,7 +33,7 @@ def started(
         tree.add(queue, each)
     tree.settle()
     tree.open(waits)
-    return Counter(allocate(cluster, tree)[0])
+    return Counter(allocate(cluster, tree, runs=tree.runs)[0])
 
 
 def _blocking(total: int, *, own: bool = True) -> tuple[list[int], list[float], int, list[Group]]:
@@ -108,7 +108,7 @@ def saturated() -> Finding:
             tree.add(queue, {name: ([0.0, 0.0], [0.0, 10.0])})
         tree.settle()
         tree.open(waits)
-        return Counter(allocate(cluster, tree)[0])
+        return Counter(allocate(cluster, tree, runs=tree.runs)[0])
 
     code, document = gpus([10.0, 10.0]), gpus([0.0, 10.0])  # a resource of which there is none has no part in a share
     return Finding(
