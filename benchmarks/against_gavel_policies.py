@@ -130,7 +130,7 @@ def hierarchical(policies: Any, drew: Drawn) -> float:
     group = {f"j{i}": entities[drew.entity[i]] for i in drew.jobs}
     names = [f"j{i}" for i in drew.jobs]
     owed = Entitlements.of(names, TYPES, group=group, groups=entities, borrow_weight=weights)
-    policy = HierarchicalWaterFilling(fifo=[name for name, first in zip(entities, drew.fifo, strict=True) if first])
+    policy = HierarchicalWaterFilling(TIME, [name for name, first in zip(entities, drew.fifo, strict=True) if first])
     found = ours(policy, drew, weight=weight, entitlements=owed)
     return apart(1 + normalised(drew, found), 1 + normalised(drew, theirs))  # in FIFO a ratio may be 0
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral
 from time import perf_counter
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from fairopt import discovery
 from fairopt.backends import Options
@@ -21,8 +21,9 @@ from fairopt.policy.decide import How, within
 from fairopt.policy.optima import lexicographic
 from fairopt.problem import Cluster, Market, Queue, Trace
 from fairopt.problem.batch import Batch
-from fairopt.simulation import Mechanics, Round, Snapshot
-from fairopt.simulation import run as run_with
+
+if TYPE_CHECKING:
+    from fairopt.simulation import Mechanics, Round, Snapshot
 
 _log = logging.getLogger(__name__)
 
@@ -154,5 +155,7 @@ def run(
         raise BadInput(f"got {type_of(trace)}", place="trace", remedy=remedy)
     if rounds is not None and not (isinstance(rounds, Integral) and rounds >= 0):
         raise BadInput(f"got {rounds}", place="rounds", remedy="Give a whole number, or None to play all of them")
+    from fairopt.simulation import run as run_with  # here, so that who shares a market loads no simulation
+
     how: dict[str, Any] = {"mechanics": mechanics, "exact": exact, "rounds": rounds, "after": after}
     return run_with(chosen, trace, cluster, length=length, backend=discovery.solver_of(chosen, backend), **how)

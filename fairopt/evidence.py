@@ -43,7 +43,7 @@ from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program, Sense, fractions
 from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Verdict
-from fairopt.properties.boundary import Reach
+from fairopt.properties.boundary import Boundary
 from fairopt.properties.misreports.exact_reports import exact_or_none
 
 
@@ -98,7 +98,7 @@ def evidence_of_verdicts(
         if each.name in verdicts:
             verdict = verdicts[each.name]
             yield _item(each.name, partial(each.certify, market, shares, verdict))
-            for end, there in verdict.boundary.ends.items() if isinstance(verdict.boundary, Reach) else ():
+            for end, there in verdict.boundary.ends.items() if isinstance(verdict.boundary, Boundary) else ():
                 yield _item(f"{each.name}-{end}", partial(_certify_end, each, there, shares, end))
 
 

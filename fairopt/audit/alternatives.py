@@ -16,7 +16,7 @@ from fairopt.discovery import AnyPolicy
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.methods.whole_gpus import whole
 from fairopt.policy import Allocation, Policy, Trait, decide
-from fairopt.policy.decide import can_be_exact
+from fairopt.policy.decide import exact_or_floats
 from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
@@ -127,9 +127,9 @@ def alternatives(
 
 
 def _decided(policy: Policy, market: Market) -> Allocation:
-    if market.exact and can_be_exact(policy):
+    if market.exact:
         try:
-            return decide(policy, market, exact=True)
+            return exact_or_floats(policy, market)
         except NotCapable:
             _log.info("%s has no exact decision on this market; now in floats", policy.name)
     return decide(policy, market)

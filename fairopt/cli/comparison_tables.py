@@ -16,7 +16,7 @@ from fairopt.problem.batch import Batch
 from fairopt.problem.ranges import stand_ins
 from fairopt.program import Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
-from fairopt.properties.boundary import Reach, percent
+from fairopt.properties.boundary import Boundary, percent
 from fairopt.properties.metrics import Metrics
 from fairopt.simulation import Setting
 from fairopt.simulation.measures import Measures
@@ -157,7 +157,7 @@ def _cell(verdict: Verdict | None, *, with_margin: bool) -> Text:
         return Text("-")
     exact_fallback = verdict.exact or verdict.answer not in (Answer.HOLDS, Answer.FAILS)
     margin = f" {_short(verdict.margin)}" if with_margin and verdict.answer is Answer.FAILS else ""
-    up_to = verdict.boundary.error if isinstance(verdict.boundary, Reach) else None
+    up_to = verdict.boundary.error if isinstance(verdict.boundary, Boundary) else None
     said = CELLS[verdict.answer] if up_to is None else f"to {percent(up_to)}"
     return Text(f"{'' if exact_fallback else '~'}{said}{margin}", style=STYLES[verdict.answer])
 

@@ -110,9 +110,6 @@ def solve(
         if json_:
             print_json(forms.unsolved(rule, problem, error))
         raise
-    if exact and not decision.exact:
-        asked = "--exact" if certificate is None else "--certificate"
-        raise NotCapable(f"{policy} has no exact allocation on this market; leave {asked} out for one in floats")
     with tables.working("looking for other optima"):
         only = uniqueness(rule, decision) if unique else None
     worst = None

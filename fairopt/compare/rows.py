@@ -108,7 +108,7 @@ class AllocationRow(Row):
     def with_verdict(self, asked: Property, verdict: Verdict) -> Row:
         """Return the row with one more verdict; over all optima too, where that was asked for."""
         row = replace(self, verdicts={**self.verdicts, asked.name: verdict})
-        if self.decision is None or not self.decision.exact or self.unique.shares is not False:
+        if self.decision is None or not self.decision.arithmetic.exact or self.unique.shares is not False:
             return row  # nothing was left to choose, or it is not known
         if not (self.every_optimum and isinstance(asked, AllocationProperty)):
             return row

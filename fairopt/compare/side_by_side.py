@@ -20,7 +20,7 @@ from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, AnyProperty, AnySolver
 from fairopt.errors import BadInput, FairoptError, require, type_of
 from fairopt.policy import Plan, Policy, Trait, decide, uniqueness, unsupported
-from fairopt.policy.decide import can_be_exact
+from fairopt.policy.decide import exact_or_floats
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.problem.ranges import with_error
@@ -75,7 +75,7 @@ def _on_market(
     row = AllocationRow(policy=policy, every_optimum=every_optimum)
     try:
         wanted = backend is None if exact is None else exact
-        decision = decide(policy, problem, backend, exact=wanted and problem.exact and can_be_exact(policy))
+        decision = (exact_or_floats if wanted else decide)(policy, problem, backend)
         row = replace(row, decision=decision, metrics=metrics(problem, decision.shares))
         return replace(row, unique=uniqueness(policy, decision)) if unique or every_optimum else row
     except FairoptError as error:

@@ -251,7 +251,7 @@ def _faces(
     market: Market, curves: Iterable[Curve], rows: Iterable[AllocationRow], limit: float | None
 ) -> list[EfficientFace]:
     """Return efficient faces: those of the best points of curves, and of policies' decisions that are exact."""
-    decided = [row.decision.shares for row in rows if row.decision is not None and row.decision.exact]
+    decided = [row.decision.shares for row in rows if row.decision is not None and row.decision.arithmetic.exact]
     points = [point.allocation for curve in curves for point in curve.points]
     faces: dict[Any, EfficientFace] = {}
     try:
@@ -288,11 +288,11 @@ def _placed(
         {each.name: numbers[each.name] for each in group if each.name in numbers} for group in (goals, relaxed)
     )
     distances = {
-        (goal, name): _distance(curve, values[goal], epsilons[name], exact=decision.exact)
+        (goal, name): _distance(curve, values[goal], epsilons[name], exact=decision.arithmetic.exact)
         for (goal, name), curve in curves.items()
         if goal in values and name in epsilons
     }
-    return PolicyPoint(row.policy.name, values, epsilons, distances, reasons, decision.exact)
+    return PolicyPoint(row.policy.name, values, epsilons, distances, reasons, decision.arithmetic.exact)
 
 
 def _distance(curve: Curve, value: Number, epsilon: Number, *, exact: bool) -> Number:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from fairopt.errors import BadInput
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.files.storage import AnyPath, naming
+from fairopt.problem.numbers import shown
 from fairopt.program import Number
 
 
@@ -148,6 +149,14 @@ class Places:
             why = known.get(path, UNKNOWN)
             if why:
                 self.note(f"{kind}, {path}", name, found, why)
+
+    @property
+    def listed(self) -> tuple[Unplaced, ...]:
+        """What was noted, an entry for each place and reason, in the order in which it was found."""
+        return tuple(
+            Unplaced(where, shown(str(value)) + (f" and {count - 1} more" if count > 1 else ""), why)
+            for (where, why), (_, value, count) in self._seen.items()
+        )
 
     @property
     def unplaced(self) -> tuple[Unplaced, ...]:

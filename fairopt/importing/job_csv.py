@@ -9,7 +9,7 @@ from fractions import Fraction
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported
 from fairopt.importing.sacct import TraceRows
-from fairopt.importing.slurm_text import lines_of
+from fairopt.importing.slurm_records import lines_of
 from fairopt.importing.slurm_values import UNTYPED, duration, gres, moment, said
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.labels import nearest
@@ -37,7 +37,7 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None) -> Imported:
 
     Source: none; the traces of Philly, Helios, PAI and ElasticFlow have such tables.
     """
-    rows = TraceRows()
+    rows = TraceRows("job-csv")
     with naming(path):
         lines = _cells(path)
         place, header = next(lines, ("line 1", []))
@@ -51,7 +51,7 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None) -> Imported:
                 remedy = "Give one for each column"
                 raise BadInput(f"{len(cells)} cells for {len(names)} columns", place=place, remedy=remedy)
             _take(rows, {what: cells[at].strip() for what, at in found.items()}, number, place)
-        return rows.imported("job-csv")
+        return rows.imported()
 
 
 def _take(rows: TraceRows, row: Mapping[str, str], number: int, place: str) -> None:

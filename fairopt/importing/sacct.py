@@ -6,28 +6,24 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported, Unplaced
-from fairopt.importing.slurm_text import SlurmCommand, lines_of, table_rows, text_records
+from fairopt.importing.imported import Imported, Places
+from fairopt.importing.slurm_records import SlurmCommand, lines_of, table_rows, text_records
 from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, moment, said, tres
 from fairopt.problem import Jobs, Trace
 from fairopt.problem.files.storage import AnyPath, naming
-from fairopt.problem.numbers import shown
 
-_USED = frozenset({"jobid", "user", "account", "submit", "start", "end", "elapsed", "elapsedraw", "state"}) | {
-    "reqtres",
-    "alloctres",
-}
+_USED = frozenset(
+    ["jobid", "user", "account", "submit", "start", "end", "elapsed", "elapsedraw", "state", "reqtres", "alloctres"]
+)
 
 
 class TraceRows:
     """Jobs as they are read, one after another, and what was left out, counted by the reason."""
 
-    def __init__(self) -> None:
-        """Begin with no jobs."""
-        self.columns: dict[str, list[Any]] = {
-            name: [] for name in ("names", "tenant", "submit", "gpus", "work", "type")
-        }
-        self._left: dict[tuple[str, str], list[Any]] = {}
+    def __init__(self, source: str) -> None:
+        """Begin with no jobs of ``source``."""
+        self.columns: dict[str, list[Any]] = {n: [] for n in ("names", "tenant", "submit", "gpus", "work", "type")}
+        self._source, self._places = source, Places()
 
     def add(self, name: str, tenant: str, submit: Fraction, gpus: int, work: Fraction, kind: str) -> None:
         """Take a job; ``kind`` is its GPU type, `UNTYPED` where it takes any."""
@@ -36,15 +32,11 @@ class TraceRows:
 
     def leave(self, what: str, value: str, why: str) -> None:
         """Leave something out."""
-        self._left.setdefault((what, why), [0, value])[0] += 1
+        self._places.note(f"{self._source}, {what}", "", value, why)
 
-    def imported(self, source: str) -> Imported:
+    def imported(self) -> Imported:
         """Return the trace, from the first submission on. Errors: `BadInput` where no job is left."""
-        rows = self.columns
-        left = tuple(
-            Unplaced(f"{source}, {what}", shown(value) + (f" and {count - 1} more" if count > 1 else ""), why)
-            for (what, why), (count, value) in self._left.items()
-        )
+        rows, left = self.columns, self._places.listed
         if not rows["names"]:
             reasons = "; ".join(map(str, left)) or "the table has no rows"
             remedy = f"Give jobs that ran, and asked for GPUs ({reasons[:300]})"
@@ -58,9 +50,7 @@ class TraceRows:
             work=rows["work"],
             arrival=[each - begin for each in rows["submit"]],
             tenant=rows["tenant"],
-            throughput=[[int(kind in (own, UNTYPED)) for own in types] for kind in rows["type"]]
-            if len(types) > 1
-            else None,
+            throughput=None if len(types) == 1 else [[int(t in (own, UNTYPED)) for own in types] for t in rows["type"]],
         )
         return Imported(Trace(jobs), left)
 
@@ -75,7 +65,7 @@ def read(path: AnyPath) -> Imported:
 
     Source: Slurm, doc/man/man1/sacct.1; states: src/common/slurm_protocol_defs.c.
     """
-    rows = TraceRows()
+    rows = TraceRows("sacct")
     names: set[str] = set()
     with naming(path):
         first = next(text_records(path), None)
@@ -87,7 +77,7 @@ def read(path: AnyPath) -> Imported:
             rows.leave(name, first.fields[name], "the trace has no such column")
         for place, row in table_rows(lines_of(path)):
             _take(rows, names, place, row)
-        return rows.imported("sacct")
+        return rows.imported()
 
 
 def _take(rows: TraceRows, names: set[str], place: str, row: dict[str, str]) -> None:

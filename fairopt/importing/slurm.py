@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported
+from fairopt.importing.imported import Imported, ImportedGang, gangs_of, market_of
 from fairopt.importing.slurm_facts import Association, Facts, Key, SlurmJob
-from fairopt.importing.slurm_json import json_records
-from fairopt.importing.slurm_text import begins, text_records
+from fairopt.importing.slurm_records import begins, json_records, text_records
 from fairopt.importing.slurm_values import GPUS, UNTYPED
 from fairopt.problem import Gangs, Market
 from fairopt.problem.entitled_rows import Good
@@ -37,7 +36,7 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
     Errors: `BadInput` that names the file, the line or record, the value and what to do.
 
     Source: Slurm 26.05 (commit 284c3b95), src/sshare/process.c, src/common/print_fields.c and the files named in
-    `fairopt.importing.slurm_text`.
+    `fairopt.importing.slurm_records`.
     """
     if not paths:
         raise BadInput("no files", place="slurm", remedy="Give what sshare -alP printed, for one")
@@ -101,16 +100,7 @@ def _market(facts: Facts, gpus: int | None) -> Market:
         rate=_rate(facts, types),
         gangs=_gangs(facts, users, types, goods),
     )
-    ones = [[1] * len(types) for _ in users]
-    return Market.of(
-        ones,
-        list(capacity.values()),
-        users=[nodes[key] for key in users],
-        types=types,
-        least=[[0] * len(types) for _ in users],
-        most=[[None] * len(types) for _ in users],
-        entitlements=entitlements,
-    )
+    return market_of(entitlements, list(capacity.values()))
 
 
 def _usage(facts: Facts) -> dict[Key, Fraction]:
@@ -219,29 +209,15 @@ def _rate(facts: Facts, types: list[str]) -> list[Number] | None:
 
 
 def _gangs(facts: Facts, users: list[Key], types: list[str], goods: Mapping[Good, Number]) -> Gangs:
-    index = {key: name_of(key) for key in users}
-    jobs = [(job, kinds) for job in facts.jobs.values() if (kinds := _types(facts, job, types))]
-    jobs.sort(key=lambda each: each[0].submit)
-    named = [job.name for job, _ in jobs]
-    resources = [good.resource for good in goods]
-    return Gangs.of(
-        [index[job.key] for job, _ in jobs],
-        [sum(job.gpus.values()) for job, _ in jobs],
-        users=list(index.values()),
-        types=types,
-        names=named,
-        allowed=[kinds for _, kinds in jobs],
-        on=[kinds[0] if job.runs else None for job, kinds in jobs],
-        tier=[facts.priority.get(job.qos, 0) for job, _ in jobs],
-        preemptible=[job.qos in facts.preempted for job, _ in jobs],
-        since=[job.submit for job, _ in jobs],
-        other={
-            name: [
-                sum(job.gpus.values()) if name == GPUS else _finite(job.other.get(name, Fraction(0))) for job, _ in jobs
-            ]
-            for name in resources
-        },
-    )
+    rows, names = [], {key: name_of(key) for key in users}
+    for job in sorted(facts.jobs.values(), key=lambda job: job.submit):
+        if kinds := _types(facts, job, types):
+            gpus = sum(job.gpus.values())
+            other = {name: _finite(count) for name, count in job.other.items()} | {GPUS: Fraction(gpus)}
+            tier, preemptible = facts.priority.get(job.qos, 0), job.qos in facts.preempted
+            on = kinds[0] if job.runs else None
+            rows.append(ImportedGang(job.name, names[job.key], gpus, kinds, on, other, tier, preemptible, job.submit))
+    return gangs_of(rows, list(names.values()), types, [good.resource for good in goods])
 
 
 def _finite(count: Number) -> Number:

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Unplaced
-from fairopt.importing.slurm_text import DEEPEST, Printed, SlurmCommand
+from fairopt.importing.imported import Places, Unplaced
+from fairopt.importing.slurm_records import DEEPEST, Printed, SlurmCommand
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
 from fairopt.problem.checks import check_name
 from fairopt.problem.numbers import amount, exact, integer, shown
@@ -25,42 +25,24 @@ _DOWN = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "NO_RESPOND", "NOT_RESPON
 #: A job that waits for these waits for somebody, not for GPUs.
 _HELD = ("JobHeldUser", "JobHeldAdmin", "Dependency", "DependencyNeverSatisfied", "BeginTime")
 #: What `sshare` computed: the rules compute it again.
-_DECLARED = {"normshares": "NormShares", "normusage": "NormUsage", "effectvusage": "EffectvUsage"} | {
-    "fairshare": "FairShare",
-    "levelfs": "LevelFS",
-}
+_DECLARED = {name.lower(): name for name in ("NormShares", "NormUsage", "EffectvUsage", "FairShare", "LevelFS")}
 _TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
-    SlurmCommand.SHARE: frozenset(
-        {"account", "user", "partition", "parentname", "cluster", "rawshares", "rawusage", "type"}
+    kind: frozenset(names.split())
+    for kind, names in (
+        (
+            SlurmCommand.SHARE,
+            "account user partition parentname cluster rawshares rawusage type " + " ".join(_DECLARED),
+        ),
+        (SlurmCommand.ASSOCIATION, "account user partition parentname cluster share grptres"),
+        (SlurmCommand.QOS, "name priority preempt"),
+        (SlurmCommand.PARTITION, "partitionname tresbillingweights"),
+        (SlurmCommand.NODE, "nodename gres cfgtres alloctres state partitions"),
+        (
+            SlurmCommand.JOB,
+            "jobid account user userid partition state jobstate submit submittime reqtres alloctres trespernode "
+            "tres_per_node gres nodelist nnodes numnodes qos reason",
+        ),
     )
-    | _DECLARED.keys(),
-    SlurmCommand.ASSOCIATION: frozenset({"account", "user", "partition", "parentname", "cluster", "share", "grptres"}),
-    SlurmCommand.QOS: frozenset({"name", "priority", "preempt"}),
-    SlurmCommand.PARTITION: frozenset({"partitionname", "tresbillingweights"}),
-    SlurmCommand.NODE: frozenset({"nodename", "gres", "cfgtres", "alloctres", "state", "partitions"}),
-    SlurmCommand.JOB: frozenset(
-        {
-            "jobid",
-            "account",
-            "user",
-            "userid",
-            "partition",
-            "state",
-            "jobstate",
-            "submit",
-            "submittime",
-            "reqtres",
-            "alloctres",
-            "trespernode",
-            "tres_per_node",
-            "gres",
-            "nodelist",
-            "nnodes",
-            "numnodes",
-            "qos",
-            "reason",
-        }
-    ),
 }
 _WHY = {
     "mins": "a limit on use over time; the model has limits on what is held at one time",
@@ -142,7 +124,7 @@ class Facts:
         self.priority: dict[str, int] = {}
         self.preempted: set[str] = set()
         self.billing: dict[str, list[Number]] = {}
-        self._left: dict[tuple[str, str, str], list[Any]] = {}
+        self._places = Places()
         self._other: dict[SlurmCommand, dict[str, str]] = {}
         self._read: Mapping[SlurmCommand, Callable[[Printed], None]] = {
             SlurmCommand.SHARE: self._share,
@@ -178,18 +160,13 @@ class Facts:
 
     def note(self, source: str, what: str, value: object, why: str) -> None:
         """Remember what has no place; the same thing again is counted."""
-        entry = self._left.setdefault((source, what, why), [0, value])
-        entry[0] += 1
+        self._places.note(f"{source}, {what}", "", value, why)
 
     @property
     def unplaced(self) -> tuple[Unplaced, ...]:
         """What had no place: an entry for each kind of field, and one for all that say nothing of entitlements."""
-        named = [
-            Unplaced(f"{source}, {what}", shown(str(value)) + (f" and {count - 1} more" if count > 1 else ""), why)
-            for (source, what, why), (count, value) in self._left.items()
-        ]
         others = [Unplaced(kind.value, ", ".join(fields), _OTHERWISE) for kind, fields in self._other.items()]
-        return (*named, *others)
+        return (*self._places.listed, *others)
 
     # -- associations ------------------------------------------------------------------------------------------------
     def _key(self, record: Printed) -> Key:

@@ -42,7 +42,7 @@ class Allocation(Decision, Tabular):
 
     def __repr__(self) -> str:
         by = self.solver.name if self.solver else "nobody named"
-        numbers = "rationals" if self.exact else "floats"
+        numbers = "rationals" if self.arithmetic.exact else "floats"
         numbers += f" that are within {float(self.error):.0e} of what is irrational" if self.error else ""
         found = f"objective {short_text(self.objective)}, by {by} in {numbers}"
         return f"<Allocation: {self.policy} on {self.market!r}: {found}>"
@@ -63,8 +63,8 @@ class Allocation(Decision, Tabular):
 
     @property
     def exact(self) -> bool:
-        """Whether the shares are Fractions."""
-        return self.arithmetic.exact
+        """Whether the shares are the policy's own, in rationals: not floats, and not near what is irrational."""
+        return self.arithmetic.exact and not self.error
 
     @property
     def utilities(self) -> Array:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -23,6 +22,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import answers_in_floats
 from fairopt.deadline import left, remaining, time_limit
 from fairopt.errors import BadInput, NotCapable, NotSolved, OutOfTime, require_returned, type_of
+from fairopt.numbers import RATIONALS
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
 from fairopt.policy.plan import Plan
@@ -84,7 +84,7 @@ def chosen(
         return solver
     general: Backend = Exact() if exact else Highs()
     if entitled and not policy.needs <= general.capabilities:
-        general = Clarabel()  # as with methods that may answer in floats: `Allocation.exact` tells
+        general = Clarabel()  # an answer in floats is refused by `decide`
     fits = policy.has_program and policy.needs <= general.capabilities
     methods = [method for method in policy.methods if not (exact and answers_in_floats(method))]
     if entitled and policy.has_program:
@@ -136,7 +136,7 @@ def session(
 class How(TypedDict, total=False):
     """How to decide: everything but the choice of solver.
 
-    ``exact`` asks for rational numbers; `Allocation.exact` says whether the answer has them. ``vertex`` prefers a
+    ``exact`` asks for rational numbers. ``vertex`` prefers a
     solver whose answers have a basis. ``at`` is an open session; it replaces the other settings.
     """
 
@@ -158,9 +158,14 @@ def decide(
     """Return what ``policy`` decides on ``problem`` in ``state`` (None: its initial state).
 
     ``solver`` None means the policy's best way. Where that fails in floats, or may be wrong by more than rounding, a
-    market of at most `MOST_EXACT` speedups is decided in rationals. `How` says what else may be asked. The time limit
-    of the options is kept for every policy and whoever solves. Errors: `NotSolved` (carries what was found),
-    `NotCapable`, `NotInstalled`, `BadInput`; `OutOfTime` at the end of a block of `fairopt.deadline.time_limit`.
+    market of at most `MOST_EXACT` speedups is decided in rationals. `How` says what else may be asked.
+
+    With ``exact`` the shares on a market are rationals: the policy's own (`Allocation.exact`) or, where these are
+    irrational, as near to them as `Allocation.error` says. Where the policy has neither, that is refused.
+
+    The time limit of the options is kept for every policy and whoever solves. Errors: `NotSolved` (carries what was
+    found), `NotCapable`, `NotInstalled`, `BadInput`; `OutOfTime` at the end of a block of
+    `fairopt.deadline.time_limit`.
 
     Source: that of the policy.
 
@@ -168,6 +173,30 @@ def decide(
     >>> decide(MaxMin(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True).utilities.tolist()
     [Fraction(5, 3), Fraction(10, 3)]
     """
+    if how.get("exact") and isinstance(problem, Market):
+        problem = problem.as_(RATIONALS)  # floats are binary numbers, and these have an optimum
+    decision: Decision = _decided(policy, problem, solver, state, **how)
+    if how.get("exact") and isinstance(decision, Allocation) and not decision.arithmetic.exact:
+        remedy = "ask for one in floats, without exact and without a certificate"
+        raise NotCapable(f"{policy.name} has no exact allocation on this market; {remedy}")
+    return decision
+
+
+def exact_or_floats(policy: Policy, problem: Market, solver: Chosen | None = None) -> Allocation:
+    """Return the decision in rationals where market and policy have one, else in floats; errors: those of `decide`.
+
+    >>> from fairopt.models import MaxMin
+    >>> exact_or_floats(MaxMin(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).utilities.tolist()
+    [Fraction(5, 3), Fraction(10, 3)]
+    """
+    require_policy(policy)
+    exact = isinstance(problem, Market) and problem.exact and can_be_exact(policy)
+    decision: Allocation = _decided(policy, problem, solver, exact=exact)
+    return decision
+
+
+def _decided(policy: Policy, problem: Any, solver: Chosen | None = None, state: Any = None, **how: Any) -> Any:
+    """Return what `decide` does, and an allocation in floats where ``exact`` finds no other."""
     require_policy(policy)
     if not isinstance(problem, policy.problem):
         remedy = f"Give a {policy.problem.__name__}, which is what it decides on"
@@ -335,8 +364,8 @@ def exactly(policy: Policy, market: Market) -> Allocation:
     >>> exactly(CooperativeOEF(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).objective
     Fraction(21, 4)
     """
-    decision = decide(policy, market.as_(Fraction), exact=True)
-    if not decision.exact or decision.error:
+    decision = decide(policy, market, exact=True)
+    if not decision.exact:
         raise NotCapable(f"{policy.name} has no exact allocation on this market")
     return decision
 

@@ -124,7 +124,7 @@ class Formulated(Policy):
         if program is None:
             program = self.formulate(decision.market.as_(float), self.start(decision.market))
             solution = written_out(program, solution)
-        return program, self._with_its_shares(decision, program, solution) if decision.exact else solution
+        return program, self._with_its_shares(decision, program, solution) if decision.arithmetic.exact else solution
 
     def _with_its_shares(self, decision: Allocation, program: Program, solution: Solution) -> Solution:
         """Return the exact solution with the shares that were decided, which may be another optimum than the solver's.

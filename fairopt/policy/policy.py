@@ -248,7 +248,7 @@ class Policy(ABC):
         raise NotCapable(f"{self.name} brings no certificate of its decisions")
 
     def _require_exact(self, decision: Allocation, otherwise: str = "decide with the exact backend") -> None:
-        if not decision.exact:
+        if not decision.arithmetic.exact:
             raise NotCapable(f"this decision of {self.name} is in floats, and floats prove nothing: {otherwise}")
 
 

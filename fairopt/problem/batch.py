@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import checked_names
-from fairopt.problem.columns import Frozen, amounts, checked_counts, one_each
+from fairopt.problem.columns import Frozen, amounts, checked_counts
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import Array
 
@@ -172,7 +172,7 @@ class Batch(Frozen):
             jobs=TrainingJobs(
                 names=job_names,
                 tenant=np.array([owners.index(name) for name in tenant], dtype=np.int64),
-                arrival=checked_counts(one_each(arrival, len(jobs), 0), jobs, "arrival", "job", least=0),
+                arrival=checked_counts(arrival, jobs, "arrival", "job", least=0, blank=0),
                 epochs=checked_counts(epochs, jobs, "epochs", "job"),
                 chunks=checked_counts(chunks, jobs, "chunks", "job"),
                 minibatches=checked_counts(minibatches, jobs, "minibatches", "job"),

@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.numbers import Arithmetic
 from fairopt.problem.checks import check_name, checked_names, listed
-from fairopt.problem.columns import Frozen, amounts, checked_counts, limits, one_each, sized
+from fairopt.problem.columns import Frozen, amounts, checked_counts, column, limits
 from fairopt.problem.numbers import whole
 from fairopt.program import INFINITY, Array, Number, cast
 
@@ -92,7 +92,7 @@ class Cluster(Frozen):
             hosts=names,
             gpu_type=np.array([order.index(name) for name in gpu_types], dtype=np.int64),
             gpus=checked_counts(gpus, places, "gpus", "host"),
-            bandwidth=limits(one_each(bandwidth, len(gpu_types)), places, "bandwidth", "host"),
+            bandwidth=limits(bandwidth, places, "bandwidth", "host"),
             rack=_racks(rack, places),
             speed=_speeds(speed, places),
         )
@@ -157,11 +157,10 @@ class Cluster(Frozen):
 
 
 def _racks(rack: Sequence[str] | None, places: Sequence[str]) -> tuple[str, ...]:
-    given = sized(one_each(rack, len(places), ""), places, "rack", "host")
-    names = [check_name(name, f"{place}, rack") if name else "" for name, place in zip(given, places, strict=True)]
+    names = column(rack, places, "rack", "host", lambda name, at: check_name(name, at) if name else "", blank="")
     return tuple(names) if any(names) else ()
 
 
 def _speeds(speed: Sequence[object] | None, places: Sequence[str]) -> Array | None:
-    given = amounts(one_each(speed, len(places), 1), places, "speed", "host", above=True)
+    given = amounts(speed, places, "speed", "host", above=True, blank=1)
     return given if (given != 1).any() else None

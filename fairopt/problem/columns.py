@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import listed
 from fairopt.problem.numbers import amount, whole
-from fairopt.program import INFINITY, Array, objects
-
-T = TypeVar("T")
+from fairopt.program import INFINITY, Array, Number, objects
 
 
 class Frozen:
@@ -30,38 +28,45 @@ def one_each(values: object, count: int, default: object = None) -> list[object]
     return [default] * count if values is None else listed(values, "values")
 
 
-def checked_counts(values: object, places: Sequence[str], what: str, kind: str, least: int = 1) -> Array:
+def column(
+    values: object, places: Sequence[str], what: str, kind: str, read: Callable[..., Any], dtype: Any = object,
+    *, blank: object = ...,
+) -> Array:  # fmt: skip
+    """Return one value for each of ``places``, as ``read`` returns it of a value and its place.
+
+    Where no values are given it is that of ``blank``. ``kind`` is what messages call one of the places. What stands in
+    every row, as where a column is left out, is read once.
+    """
+    given = sized([blank] * len(places) if values is None and blank is not ... else values, places, what, kind)
+    if len(given) > 1 and len({id(value) for value in given}) == 1:
+        found = [read(given[0], f"{places[0]}, {what}")] * len(given)
+    else:
+        found = [read(value, f"{place}, {what}") for place, value in zip(places, given, strict=True)]
+    return objects(found) if dtype is object else np.array(found, dtype=dtype)
+
+
+def checked_counts(
+    values: object, places: Sequence[str], what: str, kind: str, least: int = 1, *, blank: object = ...
+) -> Array:
     """Return one integer of at least ``least`` for each of ``places``, as int64."""
-    read = partial(whole, least=least)
-    return np.array(_each(read, values, places, what, kind), dtype=np.int64)
+    return column(values, places, what, kind, partial(whole, least=least), np.int64, blank=blank)
 
 
-def amounts(values: object, places: Sequence[str], what: str, kind: str = "job", *, above: bool = False) -> Array:
+def amounts(
+    values: object, places: Sequence[str], what: str, kind: str = "job", *, above: bool = False, blank: object = ...
+) -> Array:
     """Return one Fraction that is not negative (``above``: positive) for each of ``places``."""
-    return objects(_each(partial(amount, above=above), values, places, what, kind))
+    return column(values, places, what, kind, partial(amount, above=above), blank=blank)
 
 
 def limits(values: object, places: Sequence[str], what: str, kind: str, *, above: bool = True) -> Array:
     """Return one Fraction for each of ``places``, as `amounts`; infinity where None or infinity is given."""
-    return objects(
-        INFINITY
-        if value is None or (isinstance(value, float) and value == INFINITY)
-        else amount(value, place, above=above)
-        for place, value in _placed(values, places, what, kind)
-    )
 
+    def read(value: object, place: str) -> Number:
+        unbounded = value is None or (isinstance(value, float) and value == INFINITY)
+        return INFINITY if unbounded else amount(value, place, above=above)
 
-def _each(read: Callable[[object, str], T], values: object, places: Sequence[str], what: str, kind: str) -> list[T]:
-    """Return each value as it is read; one that stands in every row, as where a column is left out, is read once."""
-    placed = list(_placed(values, places, what, kind))
-    if len({id(value) for _, value in placed}) == 1:
-        place, value = placed[0]
-        return [read(value, place)] * len(placed)
-    return [read(value, place) for place, value in placed]
-
-
-def _placed(values: object, places: Sequence[str], what: str, kind: str) -> Iterator[tuple[str, object]]:
-    return ((f"{place}, {what}", value) for place, value in zip(places, sized(values, places, what, kind), strict=True))
+    return column(values, places, what, kind, read, blank=None)
 
 
 def sized(values: object, places: Sequence[str], what: str, kind: str) -> list[object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from fairopt.errors import BadInput, require
 from fairopt.numbers import Arithmetic
 from fairopt.problem.checks import checked_names, listed
-from fairopt.problem.columns import Frozen, amounts, checked_counts, one_each, sized
+from fairopt.problem.columns import Frozen, amounts, checked_counts, column
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import exact, integer
 from fairopt.program import Array, cast, objects
@@ -81,42 +82,22 @@ class Gangs(Frozen):
         places = [f"gang {number} ({name!r})" for number, name in enumerate(named, start=1)]
         types = checked_names(types, len(types), "type", "T")
         rows = {name: row for row, name in enumerate(users)}
-        column = {name: j for j, name in enumerate(types)}
+        kinds = {name: j for j, name in enumerate(types)}
         taken = {name: amounts(values, places, name, "gang") for name, values in (other or {}).items()}
         taken = {name: each for name, each in taken.items() if each.any()}  # what nobody takes says nothing
-        running = [
-            PENDING if each is None else _known(each, column, f"{place}, on", "type")
-            for each, place in zip(one_each(on, count), places, strict=True)
-        ]
-        where = [
-            [True] * len(types) if each is None else _marked(each, column, f"{place}, allowed")
-            for each, place in zip(one_each(allowed, count), places, strict=True)
-        ]
+        known, marked = partial(_known, known=rows, kind="user"), partial(_marked, column=kinds)
+        on_type = partial(_known, known=kinds, kind="type")
         gangs = cls(
             names=named,
-            user=np.array(
-                [_known(each, rows, f"{at}, user", "user") for each, at in zip(user, places, strict=True)], int
-            ),
+            user=column(user, places, "user", "gang", known, np.int64),
             gpus=checked_counts(gpus, places, "gpus", "gang", least=0),
-            allowed=np.array(where, dtype=bool).reshape(count, len(types)),
-            on=np.array(running, dtype=np.int64),
-            tier=np.array(
-                [integer(each, f"{at}, tier") for each, at in zip(one_each(tier, count, 0), places, strict=True)],
-                np.int64,
+            allowed=column(allowed, places, "allowed", "gang", marked, bool, blank=None).reshape(count, len(types)),
+            on=column(
+                on, places, "on", "gang", lambda v, at: PENDING if v is None else on_type(v, at), np.int64, blank=None
             ),
-            preemptible=np.array(
-                [
-                    _flag(each, f"{at}, preemptible")
-                    for each, at in zip(one_each(preemptible, count, True), places, strict=True)
-                ],
-                bool,
-            ),
-            since=objects(
-                exact(each, f"{at}, since")
-                for each, at in zip(
-                    sized(range(count) if since is None else since, places, "since", "gang"), places, strict=True
-                )
-            ),
+            tier=column(tier, places, "tier", "gang", integer, np.int64, blank=0),
+            preemptible=column(preemptible, places, "preemptible", "gang", _flag, bool, blank=True),
+            since=column(range(count) if since is None else since, places, "since", "gang", exact),
             resources=tuple(taken),
             other=objects(each for values in taken.values() for each in values).reshape(len(taken), count).T,
         )
@@ -165,14 +146,16 @@ class Gangs(Frozen):
         return replace(self, since=cast(self.since, number), other=cast(self.other, number))
 
 
-def _known(name: object, known: Mapping[str, int], place: str, kind: str) -> int:
+def _known(name: object, place: str, known: Mapping[str, int], kind: str) -> int:
     if not isinstance(name, str) or name not in known:
         raise BadInput(f"got {name!r}", place=place, remedy=nearest(name, known, kind))
     return known[name]
 
 
-def _marked(names: object, column: Mapping[str, int], place: str) -> list[bool]:
-    chosen = {_known(each, column, place, "type") for each in listed(names, place, "names")}
+def _marked(names: object, place: str, column: Mapping[str, int]) -> list[bool]:
+    """Return which types (k,) are named; all, where None is given."""
+    chosen = set(column.values()) if names is None else set()
+    chosen |= {_known(each, place, column, "type") for each in listed(() if names is None else names, place, "names")}
     if not chosen:
         raise BadInput("no types", place=place, remedy="Name at least one, or leave it out for all")
     return [j in chosen for j in range(len(column))]

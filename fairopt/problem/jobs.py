@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.numbers import Arithmetic, arithmetic
 from fairopt.problem.checks import check_name, checked_names, listed, listed_rows, speedup_table
-from fairopt.problem.columns import Frozen, amounts, checked_counts, one_each, sized
+from fairopt.problem.columns import Frozen, amounts, checked_counts, column, one_each, sized
 from fairopt.problem.numbers import amount, shown
 from fairopt.program import Array, Number, cast
 
@@ -118,7 +118,7 @@ class Jobs(Frozen):
         job_names = checked_names(names, count, "job", "j")
         called = list(places) if places is not None else [f"job {n} ({name!r})" for n, name in enumerate(job_names, 1)]
         type_names = checked_names(types, len(list(types)), "type", "T")
-        owners = _owners(tenant, called)
+        owners = column(tenant, called, "tenant", "job", check_name, blank="tenant").tolist()
         tenants = tuple(dict.fromkeys(owners))
         index = {name: at for at, name in enumerate(tenants)}
         sizes = checked_counts(wanted, called, "gpus", "job")
@@ -133,17 +133,17 @@ class Jobs(Frozen):
             tenants=tenants,
             tenant_weight=_tenant_weights(tenant_weight, tenants),
             tenant=np.array([index[name] for name in owners], dtype=np.int64),
-            arrival=amounts(one_each(arrival, count, 0), called, "arrival"),
+            arrival=amounts(arrival, called, "arrival", blank=0),
             gpus=sizes,
             work=amounts(work, called, "work", above=True),
             throughput=table,
-            memory=amounts(one_each(memory, count, 0), called, "memory"),
-            state_size=amounts(one_each(state_size, count, 0), called, "state_size"),
+            memory=amounts(memory, called, "memory", blank=0),
+            state_size=amounts(state_size, called, "state_size", blank=0),
             pattern=_patterns(pattern, sizes, called),
             dataset=tuple(str(name or "") for name in one_each(dataset, count, "")),
-            dataset_size=amounts(one_each(dataset_size, count, 0), called, "dataset_size"),
-            weight=amounts(one_each(weight, count, 1), called, "weight", above=True),
-            priority=checked_counts(one_each(priority, count, 0), called, "priority", "job", least=0),
+            dataset_size=amounts(dataset_size, called, "dataset_size", blank=0),
+            weight=amounts(weight, called, "weight", above=True, blank=1),
+            priority=checked_counts(priority, called, "priority", "job", least=0, blank=0),
             elastic=_elastic(elastic, sizes, called),
             estimate=_estimates(estimate, work, called),
         )
@@ -232,11 +232,6 @@ def _estimates(given: Sequence[object] | None, work: Sequence[object], places: S
     return amounts(told, places, "estimate", above=True)
 
 
-def _owners(tenant: Sequence[str] | None, places: Sequence[str]) -> list[str]:
-    given = sized(one_each(tenant, len(places), "tenant"), places, "tenant", "job")
-    return [check_name(name, f"{place}, tenant") for name, place in zip(given, places, strict=True)]
-
-
 def _elastic(
     given: Sequence[Mapping[int, object] | None] | None, gpus: Array, places: Sequence[str]
 ) -> tuple[tuple[tuple[int, Number], ...], ...]:
@@ -280,12 +275,12 @@ def usual_pattern(gpus: int) -> Pattern:
 
 
 def _patterns(values: object, gpus: Array, places: Sequence[str]) -> tuple[Pattern, ...]:
-    given = sized(one_each(values, len(gpus)), places, "pattern", "job")
-    out = []
-    for value, size, place in zip(given, gpus, places, strict=True):
+    def read(value: Any, place: str) -> Pattern | None:
         try:
-            out.append(usual_pattern(size) if value is None else Pattern(value))
+            return None if value is None else Pattern(value)
         except ValueError as error:
             remedy = f"Give one of {', '.join(each.value for each in Pattern)}"
-            raise BadInput(f"got {shown(value)}", place=f"{place}, pattern", remedy=remedy) from error
-    return tuple(out)
+            raise BadInput(f"got {shown(value)}", place=place, remedy=remedy) from error
+
+    said = column(values, places, "pattern", "job", read, blank=None)
+    return tuple(each or usual_pattern(size) for each, size in zip(said, gpus, strict=True))

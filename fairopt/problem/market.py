@@ -18,8 +18,7 @@ from fairopt.problem import checks
 from fairopt.problem.checks import checked_names
 from fairopt.problem.columns import Frozen, amounts, limits
 from fairopt.problem.entitlements import Entitlements
-from fairopt.problem.frames import shares_given, with_names
-from fairopt.problem.labels import aligned, in_place
+from fairopt.problem.labels import aligned, in_place, shares_given, with_names
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, cast
 from fairopt.report import Grid, Tabular, few

@@ -3,79 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context
 from typing import Any
 
 from fairopt.problem import Market
 from fairopt.problem.market import NEAR
 from fairopt.problem.ranges import error_of
-from fairopt.program import Number, number_text
+from fairopt.program import Number
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reach:
-    """How far around the speedups that are stated a property holds for all.
+@dataclass(frozen=True)
+class Boundary:
+    """How far around the speedups that are stated a property holds for all, and what changes its answer there.
 
     ``part``: of the ranges; None where it fails at the speedups that are stated. ``error``: that part as a relative
     error, where all speedups have the same. ``ends``: a market at which it holds, for all its speedups, and one at
-    which it fails, for the certificates on both sides.
+    which it fails, for the certificates on both sides. ``words`` say all of it, ``shown`` are its parts by name: a user
+    and its speedups at which the answer changes, trades that make all better off beyond, or a misreport that pays.
 
     >>> from fractions import Fraction
-    >>> print(Reach(part=Fraction(1, 2), error=Fraction(1, 30)))
-    it holds up to an error of 3.333%
+    >>> from fairopt.problem.ranges import with_error
+    >>> market = with_error(Market.of([[1, 2]], capacity=[1, 1]), "10%")
+    >>> print(Boundary.of(market, Fraction(1, 2), {}, "it changes where u1 runs at 1 on T1 and 2 on T2"))
+    it holds up to an error of 5%; it changes where u1 runs at 1 on T1 and 2 on T2
     """
 
+    words: str
     part: Number | None = None
     error: Number | None = None
     ends: Mapping[str, Market] = field(default_factory=dict)
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, market: Market, part: Number | None, ends: Mapping[str, Market], what: str = "", **shown: Any
+    ) -> Boundary:
+        """Return the boundary, given how far around the stated speedups of ``market`` it holds and ``what`` changes."""
+        whole = error_of(market)
+        error = None if whole is None or part is None else part * whole
+        return cls("; ".join(filter(None, (_reach(part, error), what))), part, error, ends, shown)
 
     def summary(self) -> Mapping[str, Any]:
-        """Return what is shown: all but the markets."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "ends"}
+        """Return what is shown: all but the words and the markets."""
+        return {"part": self.part, "error": self.error, **self.shown}
 
     def __str__(self) -> str:
-        if self.part is None:
-            return "it fails at the speedups that are stated, and holds at others"
-        if (self.part if self.error is None else self.error) <= NEAR:
-            return "any error may break it"
-        if self.error is not None:
-            return f"it holds up to an error of {percent(self.error)}"
-        return f"it holds within {percent(self.part)} of the ranges"
+        return self.words
 
 
-@dataclass(frozen=True)
-class Boundary(Reach):
-    """Speedups of a user at which the answer changes: there it holds, and further on it fails."""
+def _reach(part: Number | None, error: Number | None) -> str:
+    """Return in words up to where it holds.
 
-    user: str
-    speedups: tuple[tuple[str, Number], ...]
-
-    def __str__(self) -> str:
-        at = " and ".join(f"{number_text(speed)} on {name}" for name, speed in self.speedups)
-        said = super().__str__()
-        return f"{said}{'; ' if said else ''}it changes where {self.user} runs at {at}"
-
-
-@dataclass(frozen=True)
-class TradeBoundary(Reach):
-    """A cycle of trades that, beyond the boundary, makes all its users better off at some speedups.
-
-    ``trades``: who gives GPUs of which type to whom.
+    >>> _reach(2 / 3, None)
+    'it holds within 66.66% of the ranges'
     """
-
-    trades: tuple[tuple[str, str, str], ...]
-
-    def __str__(self) -> str:
-        swaps = ", ".join(f"{giver} gives {name} to {taker}" for giver, name, taker in self.trades)
-        said = super().__str__()
-        return f"{said}{'; ' if said else ''}beyond, trades may make all better off: {swaps}"
-
-
-def reach(market: Market, part: Number | None, ends: Mapping[str, Market]) -> dict[str, Any]:
-    """Return the fields of a `Reach`, given how far around the stated speedups of ``market`` it holds."""
-    error = error_of(market)
-    return {"part": part, "error": None if error is None or part is None else part * error, "ends": ends}
+    if part is None:
+        return "it fails at the speedups that are stated, and holds at others"
+    if (part if error is None else error) <= NEAR:
+        return "any error may break it"
+    up_to = f"within {percent(part)} of the ranges" if error is None else f"up to an error of {percent(error)}"
+    return f"it holds {up_to}"
 
 
 def percent(part: Number) -> str:

@@ -48,7 +48,7 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
         got = f"the name {property!r}" if isinstance(property, str) else type_of(property)
         remedy = "Give a property of allocations; fairopt.discovery.property_of makes one of a name or a class"
         raise BadInput(f"got {got}", place="property", remedy=remedy)
-    if not decision.exact:
+    if not decision.arithmetic.exact:
         raise NotCapable(f"this decision of {policy.name} is in floats, and floats prove nothing; decide exactly")
     if decision.error:
         raise NotCapable(f"the optima of {policy.name} are irrational here, and no linear program says what they are")

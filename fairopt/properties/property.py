@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from time import monotonic
 from typing import Any, ClassVar, NamedTuple
 
@@ -183,17 +184,23 @@ class MechanismProperty(Property):
 
 @dataclass(frozen=True, eq=False)
 class CitedInstance:
-    """A cited instance on which a property's answer is known: a market, an allocation, and the answer."""
+    """An instance on which a property's answer is known: where it is from, a problem, an outcome, and the answer.
+
+    ``outcome`` are shares (n, k) of a market, or how a run is made, which needs no ``problem`` beside it.
+    """
 
     source: str
-    market: Market
-    shares: Sequence[Sequence[object]]
+    problem: Market | None
+    outcome: Sequence[Sequence[object]] | Callable[[], Any]
     answer: Answer
 
-    @property
-    def allocation(self) -> Array:
-        """The shares (n, k) as Fractions."""
-        return np.array([[exact(value, self.source) for value in row] for row in self.shares], dtype=object)
+    @cached_property
+    def case(self) -> tuple[Any, ...]:
+        """What the property checks: the market with shares as Fractions, or the run."""
+        if callable(self.outcome):
+            return (self.outcome(),)
+        shares = [[exact(value, self.source) for value in row] for row in self.outcome]
+        return self.problem, np.array(shares, dtype=object)
 
 
 @dataclass(frozen=True, eq=False)

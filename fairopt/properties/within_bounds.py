@@ -22,8 +22,8 @@ from fairopt.errors import NotCapable
 from fairopt.numbers import arithmetic
 from fairopt.problem import Market
 from fairopt.problem.ranges import shrunk
-from fairopt.program import INFINITY, Array, Formulation, Number, fractions, objects
-from fairopt.properties.boundary import Boundary, reach
+from fairopt.program import INFINITY, Array, Formulation, Number, fractions, number_text, objects
+from fairopt.properties.boundary import Boundary
 from fairopt.properties.property import AllocationProperty, nothing_known, unknown_speedups
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -121,16 +121,18 @@ class LinearInSpeedups(AllocationProperty):
         """Return where the answer changes first: of those who change, at whom the least part of the way is left."""
         first = min(bounded, key=lambda each: each.part)
         known = replace(told, least=None, most=None)
-        row = tuple(zip(told.types, first.point.tolist(), strict=True))
+        user, row = told.users[first.user], tuple(zip(told.types, first.point.tolist(), strict=True))
+        at = " and ".join(f"{number_text(speed)} on {name}" for name, speed in row)
+        what = f"it changes where {user} runs at {at}"
         speedup = holding.copy()
         speedup[first.user] = first.failing
         fails = replace(known, speedup=speedup)
         if (holding != told.speedup).any():  # it fails at the speedups that are stated
             ends = {"holds": replace(known, speedup=holding), "fails": known}
-            return Boundary(told.users[first.user], row, **reach(told, None, ends))
+            return Boundary.of(told, None, ends, what, user=user, speedups=row)
         part = min(Fraction(0) if each.endless else each.part for each in changes)
         ends = {"holds": shrunk(told, part) if part else known, "fails": fails}
-        return Boundary(told.users[first.user], row, **reach(told, part, ends))
+        return Boundary.of(told, part, ends, what, user=user, speedups=row)
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         if market.known.all():

@@ -10,6 +10,7 @@ program is degenerate, correct backends differ. All floats are held to one accur
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -50,7 +51,7 @@ def backend_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = No
         absent = f"not installed: {missing}" if missing else ""
         return Traits(backend.name, backend.capabilities, absent, known.get(backend.name, {}))
 
-    return Suite("backends", [*map(_of_case, CASES), *checks_of(BackendChecks())], traits)
+    return Suite("backends", [*map(_of_case, CASES), *checks_of(sys.modules[__name__])], traits)
 
 
 def _of_case(one: Case) -> Check[Backend]:
@@ -161,166 +162,178 @@ def _refused_unless(backend: Backend, capability: Capability, program: Program, 
     raise AssertionError(f"does not declare {capability.value}, yet takes it")
 
 
-class BackendChecks:
-    """Checks of capabilities, options and behaviour."""
+def refuses_integers(backend: Backend) -> None:
+    """Guards against a continuous solver that relaxes integers without a word."""
+    _refused_unless(backend, Capability.INTEGERS, _case("integers"))
 
-    def refuses_integers(self, backend: Backend) -> None:
-        """Guards against a continuous solver that relaxes integers without a word."""
-        _refused_unless(backend, Capability.INTEGERS, _case("integers"))
 
-    def refuses_logarithms(self, backend: Backend) -> None:
-        """Guards against a linear solver that drops the logarithms of an objective."""
-        _refused_unless(backend, Capability.LOGARITHMS, _case("logarithms"))
+def refuses_logarithms(backend: Backend) -> None:
+    """Guards against a linear solver that drops the logarithms of an objective."""
+    _refused_unless(backend, Capability.LOGARITHMS, _case("logarithms"))
 
-    def option_time_limit(self, backend: Backend) -> None:
-        """Guards against a limit that is ignored, raises, means none when 0 (SCS), or makes any point an optimum."""
-        program = _case("rows at most")
-        solution = _refused_unless(backend, Capability.TIME_LIMIT, program, time_limit=0)
-        if solution is None:
-            return
-        assert solution.status in (Status.LIMIT, Status.OPTIMAL), f"ended {solution.status} ({solution.raw_status})"
-        if solution.status is Status.OPTIMAL:
-            _check(backend, program, solution)
-        after = backend.solve(program)
-        assert after.status is Status.OPTIMAL, f"a limit of an earlier solve still holds: {after.status}"
 
-    def option_gap(self, backend: Backend) -> None:
-        """Guards against a gap that is ignored or, worse, meant as an absolute one."""
-        integer = Capability.INTEGERS in backend.capabilities
-        program = _case("integers binary" if integer else "rows at most")
-        solution = _refused_unless(backend, Capability.GAP, program, gap=0.5)
-        if solution is not None:
-            gap = solution.require_optimal().gap
-            assert gap is None or gap <= 0.5 + ACCURACY, f"the gap is {gap}, 0.5 was asked for"
+def option_time_limit(backend: Backend) -> None:
+    """Guards against a limit that is ignored, raises, means none when 0 (SCS), or makes any point an optimum."""
+    program = _case("rows at most")
+    solution = _refused_unless(backend, Capability.TIME_LIMIT, program, time_limit=0)
+    if solution is None:
+        return
+    assert solution.status in (Status.LIMIT, Status.OPTIMAL), f"ended {solution.status} ({solution.raw_status})"
+    if solution.status is Status.OPTIMAL:
+        _check(backend, program, solution)
+    after = backend.solve(program)
+    assert after.status is Status.OPTIMAL, f"a limit of an earlier solve still holds: {after.status}"
 
-    def option_tolerance(self, backend: Backend) -> None:
-        """Guards against a tolerance that does not reach the library."""
-        program = _case("oef cooperative")
-        solution = _refused_unless(backend, Capability.TOLERANCE, program, tolerance=1e-8)
-        if solution is not None:
-            _check(backend, program, solution.require_optimal())
 
-    def option_seed(self, backend: Backend) -> None:
-        """Guards against a seed that is ignored: with one seed, two runs agree in every digit."""
-        program = _case("degenerate dual")
-        if _refused_unless(backend, Capability.SEED, program, seed=7) is not None:
-            first, second = backend.solve(program, seed=7), backend.solve(program, seed=7)
-            assert _equal(first.x, second.x), f"two runs with one seed gave {first.x} and {second.x}"
+def option_gap(backend: Backend) -> None:
+    """Guards against a gap that is ignored or, worse, meant as an absolute one."""
+    integer = Capability.INTEGERS in backend.capabilities
+    program = _case("integers binary" if integer else "rows at most")
+    solution = _refused_unless(backend, Capability.GAP, program, gap=0.5)
+    if solution is not None:
+        gap = solution.require_optimal().gap
+        assert gap is None or gap <= 0.5 + ACCURACY, f"the gap is {gap}, 0.5 was asked for"
 
-    def option_threads(self, backend: Backend) -> None:
-        """Guards against threads set once for a whole process, so that a second number fails."""
-        program = _case("rows at most")
-        for threads in (1, 2):
-            solution = _refused_unless(backend, Capability.THREADS, program, threads=threads)
-            assert solution is None or solution.status is Status.OPTIMAL, f"with {threads} threads: {solution.status}"
 
-    def option_values(self, backend: Backend) -> None:
-        """Guards against nonsense passed on to a library, which may take a negative limit for none."""
-        of = Capability
-        options = {of.TIME_LIMIT, of.GAP, of.TOLERANCE, of.SEED, of.THREADS} & backend.capabilities
-        for name, value in product((each.name.lower() for each in options), (-1, math.nan)):
-            try:
-                backend.solve(_case("rows at most"), **{name: value})  # type: ignore[arg-type]
-            except BadInput:
-                continue
-            raise AssertionError(f"option {name}={value} was taken")
+def option_tolerance(backend: Backend) -> None:
+    """Guards against a tolerance that does not reach the library."""
+    program = _case("oef cooperative")
+    solution = _refused_unless(backend, Capability.TOLERANCE, program, tolerance=1e-8)
+    if solution is not None:
+        _check(backend, program, solution.require_optimal())
 
-    def solves_twice_alike(self, backend: Backend) -> None:
-        """Guards against state left behind by a solve, another program's included (found in ECOS.jl, PR 72)."""
-        program, other = _case("oef cooperative"), _case("rows equal")
-        first = backend.solve(program)
-        backend.solve(other)
-        second = backend.solve(program)
-        assert first.status is second.status, f"{first.status}, then {second.status}"
-        assert first.objective == second.objective, f"{first.objective}, then {second.objective}"
-        assert _equal(first.x, second.x), f"{first.x}, then {second.x}"
 
-    def program_is_not_changed(self, backend: Backend) -> None:
-        """Guards against a library that writes into the arrays it is given (a sign flipped for maximising, say)."""
-        for name in ("rows range at upper", "variables bounded", "rows at least maximised"):
-            program = _case(name).as_(backend.number)
-            before = [array.copy() for array in _arrays(program)]
-            backend.solve(program)
-            assert all(map(_equal, before, _arrays(program))), f"solving {name!r} changed the program"
+def option_seed(backend: Backend) -> None:
+    """Guards against a seed that is ignored: with one seed, two runs agree in every digit."""
+    program = _case("degenerate dual")
+    if _refused_unless(backend, Capability.SEED, program, seed=7) is not None:
+        first, second = backend.solve(program, seed=7), backend.solve(program, seed=7)
+        assert _equal(first.x, second.x), f"two runs with one seed gave {first.x} and {second.x}"
 
-    def fractions_are_taken(self, backend: Backend) -> None:
-        """Guards against object arrays of Fractions handed to a library that wants floats, and the reverse."""
-        for number in (Fraction, float):
-            solution = backend.solve(_case("rows range at upper").as_(number))
-            _same("objective", solution.objective, 8, _accuracy(backend))
-            assert isinstance(solution.objective, backend.number), f"objective is {solution.objective!r}"
-            assert solution.x is not None, "no point"
-            assert all(isinstance(value, backend.number) for value in solution.x.tolist()), f"x is {solution.x!r}"
 
-    def answer_is_complete(self, backend: Backend) -> None:
-        """Guards against a status without its raw form, a wrong name, and times that are missing or negative."""
-        solution = backend.solve(_case("rows at most"))
-        assert solution.backend == backend.name, f"calls itself {solution.backend!r}, not {backend.name!r}"
-        assert solution.raw_status, "no raw status"
-        assert 0 <= solution.seconds < INFINITY, f"took {solution.seconds} s"
-        assert solution.require_optimal() is solution
+def option_threads(backend: Backend) -> None:
+    """Guards against threads set once for a whole process, so that a second number fails."""
+    program = _case("rows at most")
+    for threads in (1, 2):
+        solution = _refused_unless(backend, Capability.THREADS, program, threads=threads)
+        assert solution is None or solution.status is Status.OPTIMAL, f"with {threads} threads: {solution.status}"
 
-    @requires(Capability.DUALS)
-    def duals_are_rates(self, backend: Backend) -> None:
-        """Guards against duals with the right sign but wrong size: moving a bound moves the objective by its dual."""
-        rows_of = ("at most", "at least", "at least maximised", "at most minimised", "equal")
-        for name in (f"rows {kind}" for kind in rows_of):
-            program = _case(name).as_(Fraction)
-            here = backend.solve(program)
-            assert here.dual is not None, "DUALS is declared but there are none"
-            for row in range(len(program.rows)):
-                step = objects(Fraction(int(other == row), 8) for other in range(len(program.rows)))
-                rows = replace(program.rows, lower=program.rows.lower + step, upper=program.rows.upper + step)
-                there = backend.solve(replace(program, rows=rows))
-                assert here.objective is not None, "an optimum has an objective"
-                assert there.objective is not None, "an optimum has an objective"
-                wanted = (there.objective - here.objective) * 8
-                _same(f"dual of {program.row_name(row)} in {name!r}", here.dual[row], wanted, 10 * _accuracy(backend))
 
-    @requires(Capability.BASIS)
-    def basis_is_a_basis(self, backend: Backend) -> None:
-        """Guards against a basis of the wrong size, or with a variable at a bound that it does not have."""
-        for name in ("rows at most", "rows equal", "variables bounded", "degenerate vertex", "oef cooperative"):
-            program = _case(name)
-            basis = backend.solve(program).basis
-            assert basis is not None, "BASIS is declared but there is none"
-            basic = int((basis.columns == Position.BASIC).sum() + (basis.rows == Position.BASIC).sum())
-            assert basic == len(program.rows), f"{basic} basic entries for {len(program.rows)} rows"
-            for place, of in ((basis.columns, program), (basis.rows, program.rows)):
-                for at, side in ((Position.LOWER, of.lower), (Position.UPPER, of.upper)):
-                    there = np.isfinite(side[place == at].astype(float)).all()
-                    assert there, f"{name}: at a bound ({at.name.lower()}) that is not there"
+def option_values(backend: Backend) -> None:
+    """Guards against nonsense passed on to a library, which may take a negative limit for none."""
+    of = Capability
+    options = {of.TIME_LIMIT, of.GAP, of.TOLERANCE, of.SEED, of.THREADS} & backend.capabilities
+    for name, value in product((each.name.lower() for each in options), (-1, math.nan)):
+        try:
+            backend.solve(_case("rows at most"), **{name: value})  # type: ignore[arg-type]
+        except BadInput:
+            continue
+        raise AssertionError(f"option {name}={value} was taken")
 
-    @requires(Capability.CONFLICTS)
-    def conflict_is_irreducible(self, backend: Backend) -> None:
-        """Guards against conflicts with innocent members: leave any one out and the rest must hold together."""
-        for one in CASES:
-            program = one.program()
-            if one.status is not Status.INFEASIBLE or program.integer.any():
-                continue
-            conflict = backend.solve(program).conflict
-            assert conflict, f"{one.name}: no conflict is named"
-            members = set(_members(program))
-            assert set(conflict) <= members, f"{one.name}: no constraint is called {sorted(set(conflict) - members)}"
-            alone = _relaxed(program, members - set(conflict))
-            assert backend.solve(alone).status is Status.INFEASIBLE, f"{one.name}: {conflict} can hold together"
-            for member in conflict:
-                rest = backend.solve(_relaxed(alone, {member}))
-                assert rest.status is not Status.INFEASIBLE, f"{one.name}: {conflict} conflicts without {member} too"
 
-    @requires(Capability.INTEGERS, Capability.TIME_LIMIT)
-    def limit_keeps_the_incumbent(self, backend: Backend) -> None:
-        """Guards against a limit that throws away the best point found, or calls it optimal."""
-        program = hard()
-        solution = backend.solve(program, time_limit=1)
-        assert solution.status in (Status.LIMIT, Status.OPTIMAL), f"ended {solution.status} ({solution.raw_status})"
-        assert solution.x is not None, "the incumbent was thrown away"
-        broken = program.as_(float).violations(solution.x, 1e-5)
-        assert not broken, f"the incumbent breaks {broken}"
-        assert solution.objective is not None, "an incumbent has an objective"
-        assert solution.bound is not None, "a limit comes with a bound"
-        proved = solution.objective - solution.bound <= 0.01 * _large(solution.objective)
-        assert proved or solution.status is Status.LIMIT, f"optimal at {solution.objective}, bound {solution.bound}"
+def solves_twice_alike(backend: Backend) -> None:
+    """Guards against state left behind by a solve, another program's included (found in ECOS.jl, PR 72)."""
+    program, other = _case("oef cooperative"), _case("rows equal")
+    first = backend.solve(program)
+    backend.solve(other)
+    second = backend.solve(program)
+    assert first.status is second.status, f"{first.status}, then {second.status}"
+    assert first.objective == second.objective, f"{first.objective}, then {second.objective}"
+    assert _equal(first.x, second.x), f"{first.x}, then {second.x}"
+
+
+def program_is_not_changed(backend: Backend) -> None:
+    """Guards against a library that writes into the arrays it is given (a sign flipped for maximising, say)."""
+    for name in ("rows range at upper", "variables bounded", "rows at least maximised"):
+        program = _case(name).as_(backend.number)
+        before = [array.copy() for array in _arrays(program)]
+        backend.solve(program)
+        assert all(map(_equal, before, _arrays(program))), f"solving {name!r} changed the program"
+
+
+def fractions_are_taken(backend: Backend) -> None:
+    """Guards against object arrays of Fractions handed to a library that wants floats, and the reverse."""
+    for number in (Fraction, float):
+        solution = backend.solve(_case("rows range at upper").as_(number))
+        _same("objective", solution.objective, 8, _accuracy(backend))
+        assert isinstance(solution.objective, backend.number), f"objective is {solution.objective!r}"
+        assert solution.x is not None, "no point"
+        assert all(isinstance(value, backend.number) for value in solution.x.tolist()), f"x is {solution.x!r}"
+
+
+def answer_is_complete(backend: Backend) -> None:
+    """Guards against a status without its raw form, a wrong name, and times that are missing or negative."""
+    solution = backend.solve(_case("rows at most"))
+    assert solution.backend == backend.name, f"calls itself {solution.backend!r}, not {backend.name!r}"
+    assert solution.raw_status, "no raw status"
+    assert 0 <= solution.seconds < INFINITY, f"took {solution.seconds} s"
+    assert solution.require_optimal() is solution
+
+
+@requires(Capability.DUALS)
+def duals_are_rates(backend: Backend) -> None:
+    """Guards against duals with the right sign but wrong size: moving a bound moves the objective by its dual."""
+    rows_of = ("at most", "at least", "at least maximised", "at most minimised", "equal")
+    for name in (f"rows {kind}" for kind in rows_of):
+        program = _case(name).as_(Fraction)
+        here = backend.solve(program)
+        assert here.dual is not None, "DUALS is declared but there are none"
+        for row in range(len(program.rows)):
+            step = objects(Fraction(int(other == row), 8) for other in range(len(program.rows)))
+            rows = replace(program.rows, lower=program.rows.lower + step, upper=program.rows.upper + step)
+            there = backend.solve(replace(program, rows=rows))
+            assert here.objective is not None, "an optimum has an objective"
+            assert there.objective is not None, "an optimum has an objective"
+            wanted = (there.objective - here.objective) * 8
+            _same(f"dual of {program.row_name(row)} in {name!r}", here.dual[row], wanted, 10 * _accuracy(backend))
+
+
+@requires(Capability.BASIS)
+def basis_is_a_basis(backend: Backend) -> None:
+    """Guards against a basis of the wrong size, or with a variable at a bound that it does not have."""
+    for name in ("rows at most", "rows equal", "variables bounded", "degenerate vertex", "oef cooperative"):
+        program = _case(name)
+        basis = backend.solve(program).basis
+        assert basis is not None, "BASIS is declared but there is none"
+        basic = int((basis.columns == Position.BASIC).sum() + (basis.rows == Position.BASIC).sum())
+        assert basic == len(program.rows), f"{basic} basic entries for {len(program.rows)} rows"
+        for place, of in ((basis.columns, program), (basis.rows, program.rows)):
+            for at, side in ((Position.LOWER, of.lower), (Position.UPPER, of.upper)):
+                there = np.isfinite(side[place == at].astype(float)).all()
+                assert there, f"{name}: at a bound ({at.name.lower()}) that is not there"
+
+
+@requires(Capability.CONFLICTS)
+def conflict_is_irreducible(backend: Backend) -> None:
+    """Guards against conflicts with innocent members: leave any one out and the rest must hold together."""
+    for one in CASES:
+        program = one.program()
+        if one.status is not Status.INFEASIBLE or program.integer.any():
+            continue
+        conflict = backend.solve(program).conflict
+        assert conflict, f"{one.name}: no conflict is named"
+        members = set(_members(program))
+        assert set(conflict) <= members, f"{one.name}: no constraint is called {sorted(set(conflict) - members)}"
+        alone = _relaxed(program, members - set(conflict))
+        assert backend.solve(alone).status is Status.INFEASIBLE, f"{one.name}: {conflict} can hold together"
+        for member in conflict:
+            rest = backend.solve(_relaxed(alone, {member}))
+            assert rest.status is not Status.INFEASIBLE, f"{one.name}: {conflict} conflicts without {member} too"
+
+
+@requires(Capability.INTEGERS, Capability.TIME_LIMIT)
+def limit_keeps_the_incumbent(backend: Backend) -> None:
+    """Guards against a limit that throws away the best point found, or calls it optimal."""
+    program = hard()
+    solution = backend.solve(program, time_limit=1)
+    assert solution.status in (Status.LIMIT, Status.OPTIMAL), f"ended {solution.status} ({solution.raw_status})"
+    assert solution.x is not None, "the incumbent was thrown away"
+    broken = program.as_(float).violations(solution.x, 1e-5)
+    assert not broken, f"the incumbent breaks {broken}"
+    assert solution.objective is not None, "an incumbent has an objective"
+    assert solution.bound is not None, "a limit comes with a bound"
+    proved = solution.objective - solution.bound <= 0.01 * _large(solution.objective)
+    assert proved or solution.status is Status.LIMIT, f"optimal at {solution.objective}, bound {solution.bound}"
 
 
 def _members(program: Program) -> list[str]:

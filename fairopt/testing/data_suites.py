@@ -67,7 +67,11 @@ def dataset_suite() -> Suite[Callable[[], Any]]:
     >>> from fairopt.datasets import oef_example
     >>> dataset_suite().run([oef_example]).require_complete()
     """
-    return Suite("data sets", checks_of(DataSetChecks()), lambda made: Traits(_name(made)))
+    return Suite(
+        "data sets",
+        checks_of(says_what_it_is, is_the_same_each_time, survives_a_file),
+        lambda made: Traits(_name(made)),
+    )
 
 
 def importer_suite() -> Suite[Import]:
@@ -76,96 +80,103 @@ def importer_suite() -> Suite[Import]:
     >>> [each.name for each in importer_suite().checks]
     ['says what it reads', 'reads its example', 'refuses a missing file', 'refuses noise']
     """
-    return Suite("importers", checks_of(ImporterChecks()), lambda each: Traits(_name(each.importer)))
+    return Suite(
+        "importers",
+        checks_of(says_what_it_reads, reads_its_example, refuses_a_missing_file, refuses_noise),
+        lambda each: Traits(_name(each.importer)),
+    )
 
 
 def workload_suite() -> Suite[Drawn]:
     """Return the suite of generators: frozen dataclasses derived from `Workload`.
 
     >>> [each.name for each in workload_suite().checks]
-    ['says what it is', 'depends on its seed only', 'survives a file', 'has a load']
+    ['generator says what it is', 'depends on its seed only', 'trace survives a file', 'has a load']
     """
-    return Suite("workloads", checks_of(WorkloadChecks()), lambda each: Traits(each.workload.name))
+    return Suite(
+        "workloads",
+        checks_of(generator_says_what_it_is, depends_on_its_seed_only, trace_survives_a_file, has_a_load),
+        lambda each: Traits(each.workload.name),
+    )
 
 
-class DataSetChecks:
-    """The checks of data sets."""
-
-    def says_what_it_is(self, made: Callable[..., Any]) -> None:
-        """Guards against data that nobody knows the origin of, and against lists that cannot say what a data set is."""
-        assert "Source:" in (getdoc(made) or ""), "the docstring does not say where it is from"
-        returned = get_type_hints(made).get("return")
-        assert returned in KINDS, f"it is annotated to return {returned}, which is no problem"
-
-    def is_the_same_each_time(self, made: Callable[[], Any]) -> None:
-        """Guards against data drawn without a seed."""
-        with TemporaryDirectory() as folder:
-            assert _written(made(), Path(folder, "one.json")) == _written(made(), Path(folder, "two.json"))
-
-    def survives_a_file(self, made: Callable[[], Any]) -> None:
-        """Guards against problems that no command can be given, as files lose a part of them."""
-        _survives(made())
+def says_what_it_is(made: Callable[..., Any]) -> None:
+    """Guards against data that nobody knows the origin of, and against lists that cannot say what a data set is."""
+    assert "Source:" in (getdoc(made) or ""), "the docstring does not say where it is from"
+    returned = get_type_hints(made).get("return")
+    assert returned in KINDS, f"it is annotated to return {returned}, which is no problem"
 
 
-class ImporterChecks:
-    """The checks of importers."""
-
-    def says_what_it_reads(self, each: Import) -> None:
-        """Guards against importers of a format that nobody can look up."""
-        if get_type_hints(each.importer).get("return") is Imported:
-            assert "Source:" in (getdoc(each.importer) or ""), "the docstring does not say where the format is from"
-        else:
-            DataSetChecks().says_what_it_is(each.importer)
-
-    def reads_its_example(self, each: Import) -> None:
-        """Guards against importers that return something else than a problem, or write into the file."""
-        path = Path(each.example)
-        before = path.read_bytes() if path.is_file() else None
-        _survives(read_with(each.importer, [each.example]).problem)
-        assert before is None or path.read_bytes() == before, "the file was changed"
-
-    def refuses_a_missing_file(self, each: Import) -> None:
-        """Guards against a traceback where a name was mistyped."""
-        _refuses(each, Path(each.example).with_name("no such file"))
-
-    def refuses_noise(self, each: Import) -> None:
-        """Guards against tracebacks, or a problem made of nothing, where the file is of another kind."""
-        with TemporaryDirectory() as folder:
-            path = Path(folder, Path(each.example).name)
-            path.write_bytes(b"\x00\xff\xfe 1 2 3\n,,;\n")
-            _refuses(each, path)
+def is_the_same_each_time(made: Callable[[], Any]) -> None:
+    """Guards against data drawn without a seed."""
+    with TemporaryDirectory() as folder:
+        assert _written(made(), Path(folder, "one.json")) == _written(made(), Path(folder, "two.json"))
 
 
-class WorkloadChecks:
-    """The checks of generators of traces."""
+def survives_a_file(made: Callable[[], Any]) -> None:
+    """Guards against problems that no command can be given, as files lose a part of them."""
+    _survives(made())
 
-    def says_what_it_is(self, each: Drawn) -> None:
-        """Guards against traces that nobody knows the origin of, and options that a study could not set."""
-        assert each.workload.name, "it has no name"
-        assert each.workload.source, "it has no source"
-        assert is_dataclass(each.workload), "it is no dataclass"
-        type(each.workload)()  # every option has a default
 
-    def depends_on_its_seed_only(self, each: Drawn) -> None:
-        """Guards against random numbers of another origin, and against state that one trace leaves to the next."""
-        traces = [each.workload.trace(seed, each.cluster) for seed in (1, 2, 1)]
-        with TemporaryDirectory() as folder:
-            first, _, again = (_written(trace, Path(folder, f"{at}.json")) for at, trace in enumerate(traces))
-        assert first == again, "the same seed gives another trace"
+def says_what_it_reads(each: Import) -> None:
+    """Guards against importers of a format that nobody can look up."""
+    if get_type_hints(each.importer).get("return") is Imported:
+        assert "Source:" in (getdoc(each.importer) or ""), "the docstring does not say where the format is from"
+    else:
+        says_what_it_is(each.importer)
 
-    def survives_a_file(self, each: Drawn) -> None:
-        """Guards against numbers that a file cannot hold: a run of the file would be another."""
-        trace = each.workload.trace(3, each.cluster)
-        assert trace.jobs.exact, "the numbers are floats"
-        assert trace.jobs.types == each.cluster.types, "the throughputs are for other types"
-        _survives(trace)
 
-    def has_a_load(self, each: Drawn) -> None:
-        """Guards against loads that are stated and not there, where there is an option ``load``."""
-        load = float(each.workload.load_of(each.workload.trace(4, each.cluster), each.cluster))
-        assert load > 0
-        wanted = getattr(each.workload, "load", None)
-        assert wanted is None or abs(load / wanted - 1) < 1e-3, f"the load is {load}, and not {wanted}"
+def reads_its_example(each: Import) -> None:
+    """Guards against importers that return something else than a problem, or write into the file."""
+    path = Path(each.example)
+    before = path.read_bytes() if path.is_file() else None
+    _survives(read_with(each.importer, [each.example]).problem)
+    assert before is None or path.read_bytes() == before, "the file was changed"
+
+
+def refuses_a_missing_file(each: Import) -> None:
+    """Guards against a traceback where a name was mistyped."""
+    _refuses(each, Path(each.example).with_name("no such file"))
+
+
+def refuses_noise(each: Import) -> None:
+    """Guards against tracebacks, or a problem made of nothing, where the file is of another kind."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, Path(each.example).name)
+        path.write_bytes(b"\x00\xff\xfe 1 2 3\n,,;\n")
+        _refuses(each, path)
+
+
+def generator_says_what_it_is(each: Drawn) -> None:
+    """Guards against traces that nobody knows the origin of, and options that a study could not set."""
+    assert each.workload.name, "it has no name"
+    assert each.workload.source, "it has no source"
+    assert is_dataclass(each.workload), "it is no dataclass"
+    type(each.workload)()  # every option has a default
+
+
+def depends_on_its_seed_only(each: Drawn) -> None:
+    """Guards against random numbers of another origin, and against state that one trace leaves to the next."""
+    traces = [each.workload.trace(seed, each.cluster) for seed in (1, 2, 1)]
+    with TemporaryDirectory() as folder:
+        first, _, again = (_written(trace, Path(folder, f"{at}.json")) for at, trace in enumerate(traces))
+    assert first == again, "the same seed gives another trace"
+
+
+def trace_survives_a_file(each: Drawn) -> None:
+    """Guards against numbers that a file cannot hold: a run of the file would be another."""
+    trace = each.workload.trace(3, each.cluster)
+    assert trace.jobs.exact, "the numbers are floats"
+    assert trace.jobs.types == each.cluster.types, "the throughputs are for other types"
+    _survives(trace)
+
+
+def has_a_load(each: Drawn) -> None:
+    """Guards against loads that are stated and not there, where there is an option ``load``."""
+    load = float(each.workload.load_of(each.workload.trace(4, each.cluster), each.cluster))
+    assert load > 0
+    wanted = getattr(each.workload, "load", None)
+    assert wanted is None or abs(load / wanted - 1) < 1e-3, f"the load is {load}, and not {wanted}"
 
 
 def _refuses(each: Import, path: Path) -> None:

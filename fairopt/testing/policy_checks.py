@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -29,104 +29,103 @@ Known = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
-class PolicyChecks(ABC):
-    """Checks of all policies."""
+class PolicySamples:
+    """What a suite asks of policies: on which problems, what they make of these, and who judges that.
 
-    #: How hard to search for a misreport where a claim is said to hold, and where it is said to be refuted.
-    _where_it_holds: ClassVar[Effort] = Effort(15)
-    _where_it_fails: ClassVar[Effort] = Effort(150)
+    ``some(policy)`` is a problem on which it decides; ``tried(policy, claim)`` are problems on which a claim must hold,
+    with what it makes of them; ``decided(policy, problem)`` is that of a problem, ``shown(problem)`` the problem in
+    words. ``sampled(policy)`` makes outcomes of sampled problems, ``count`` of them where the suite says how many;
+    ``outcomes(policy)`` are these, made once and kept. ``judge`` decides of the document of an outcome. So many
+    misreports are tried in ``searches`` where a claim is said to hold, and where it is said to be refuted.
+    """
 
-    def says_what_it_is(self, policy: Policy) -> None:
-        """Guards against plug-ins without a name or source, and against claims about properties that nobody defines."""
-        assert policy.name
-        assert policy.source
-        assert all(isinstance(trait, Trait) for trait in policy.traits)
-        unknown = {claim.property for claim in policy.checkable_claims} - set(names(PROPERTIES))
-        assert not unknown, f"claims about {unknown}, which no installed property is called"
-        assert all(claim.source and claim.said() for claim in policy.claims), "a claim without source, or without words"
-
-    @requires("claims")
-    def claims_hold(self, policy: Policy) -> None:
-        """Guards against claims that are taken over from a paper and do not hold: they do on generated problems."""
-        for claim in policy.checkable_claims:
-            for problem, outcome in self._tried(policy, claim) if claim.refuted_by is None else ():
-                verdict = _verdict(claim, policy, problem, outcome, self._where_it_holds)
-                where = f"{claim.property} ({claim.source}) fails on {self._shown(problem)}"
-                assert verdict.answer is not Answer.FAILS, f"{where}: {verdict.witness}"
-
-    @requires("refuted claims")
-    def refuted_claims_stay_refuted(self, policy: Policy) -> None:
-        """Guards against counterexamples that a change of the policy made meaningless."""
-        for claim in policy.checkable_claims:
-            if claim.refuted_by is not None:
-                outcome = self._decided(policy, claim.refuted_by)
-                verdict = _verdict(claim, policy, claim.refuted_by, outcome, self._where_it_fails)
-                assert verdict.answer is Answer.FAILS, f"{claim.source} was refuted, and now: {verdict}"
-
-    def keeps_time_limits(self, policy: Policy) -> None:
-        """Guards against options that are refused, and against a solver that is another, where there is a limit."""
-        problem, status = self._some(policy), None
-        try:
-            decide(policy, problem, options=Options(time_limit=0))
-        except NotSolved as over:
-            status = over.solution.status
-        assert status is Status.LIMIT, f"without any time: {status}"
-        free, limited = decide(policy, problem), decide(policy, problem, options=Options(time_limit=AMPLE))
-        assert repr(limited) == repr(free), f"{limited} with a limit, {free} without"
-
-    def _declared(self, policy: Policy) -> set[Any]:
-        """Return what a policy declares, which checks may require."""
-        standing = ("claims" if claim.refuted_by is None else "refuted claims" for claim in policy.checkable_claims)
-        return {*policy.traits, *standing}
-
-    def _decided(self, policy: Policy, problem: Any) -> Any:
-        return answered(problem, policy).outcome
-
-    def _shown(self, problem: Any) -> str:
-        return repr(problem)
-
-    @abstractmethod
-    def _some(self, policy: Policy) -> Any:
-        """Return a problem on which the policy decides."""
-
-    @abstractmethod
-    def _tried(self, policy: Policy, claim: Claim) -> Iterable[tuple[Any, Any]]:
-        """Return problems on which a claim must hold, and what the policy makes of them."""
-
-
-@dataclass(frozen=True, eq=False)
-class SampledChecks(PolicyChecks):
-    """Checks of what policies make of sampled problems, which is made once a policy and kept."""
-
+    some: Callable[[Policy], Any]
+    tried: Callable[[Policy, Claim], Iterable[tuple[Any, Any]]]
+    decided: Callable[[Policy, Any], Any] = lambda policy, problem: answered(problem, policy).outcome
+    sampled: Callable[[Policy], Iterable[Any]] = lambda policy: ()
+    judge: Callable[..., tuple[Sequence[str], str]] = lambda *_: ((), "")
+    count: int = 12
+    shown: Callable[[Any], str] = repr
+    searches: tuple[int, int] = (15, 150)
     _made: dict[int, tuple[Policy, list[Any]]] = field(default_factory=dict, init=False)
 
-    def says_what_it_is(self, policy: Policy) -> None:
-        """Guards against plug-ins without name, source or defaults, and states that cannot be written down."""
-        super().says_what_it_is(policy)
-        for kind in (type(policy), *policy.states):
-            assert is_dataclass(kind), f"{kind.__name__} is no dataclass"
-            assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[attr-defined]
-        bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]  # type: ignore[arg-type]
-        assert not bare, f"options without default: {bare}"
-
-    @abstractmethod
-    def _sampled(self, policy: Policy) -> Iterable[Any]:
-        """Return what the policy makes of the sampled problems, anew."""
-
-    def _outcomes(self, policy: Policy) -> list[Any]:
+    def outcomes(self, policy: Policy) -> list[Any]:
+        """Return what the policy makes of the sampled problems."""
         if id(policy) not in self._made:
-            self._made[id(policy)] = policy, list(self._sampled(policy))
+            self._made[id(policy)] = policy, list(self.sampled(policy))
         return self._made[id(policy)][1]
 
 
-def suite_of(title: str, checks: PolicyChecks, expected_failures: Known | None) -> Suite[Policy]:
-    """Return the suite of these checks."""
+def says_what_it_is(policy: Policy) -> None:
+    """Guards against plug-ins without a name or source, and against claims about properties that nobody defines."""
+    assert policy.name
+    assert policy.source
+    assert all(isinstance(trait, Trait) for trait in policy.traits)
+    unknown = {claim.property for claim in policy.checkable_claims} - set(names(PROPERTIES))
+    assert not unknown, f"claims about {unknown}, which no installed property is called"
+    assert all(claim.source and claim.said() for claim in policy.claims), "a claim without source, or without words"
+
+
+@requires("claims")
+def claims_hold(policy: Policy, given: PolicySamples) -> None:
+    """Guards against claims that are taken over from a paper and do not hold: they do on generated problems."""
+    for claim in policy.checkable_claims:
+        for problem, outcome in given.tried(policy, claim) if claim.refuted_by is None else ():
+            verdict = _verdict(claim, policy, problem, outcome, Effort(given.searches[0]))
+            where = f"{claim.property} ({claim.source}) fails on {given.shown(problem)}"
+            assert verdict.answer is not Answer.FAILS, f"{where}: {verdict.witness}"
+
+
+@requires("refuted claims")
+def refuted_claims_stay_refuted(policy: Policy, given: PolicySamples) -> None:
+    """Guards against counterexamples that a change of the policy made meaningless."""
+    for claim in policy.checkable_claims:
+        if claim.refuted_by is not None:
+            outcome = given.decided(policy, claim.refuted_by)
+            verdict = _verdict(claim, policy, claim.refuted_by, outcome, Effort(given.searches[1]))
+            assert verdict.answer is Answer.FAILS, f"{claim.source} was refuted, and now: {verdict}"
+
+
+def keeps_time_limits(policy: Policy, given: PolicySamples) -> None:
+    """Guards against options that are refused, and against a solver that is another, where there is a limit."""
+    problem, status = given.some(policy), None
+    try:
+        decide(policy, problem, options=Options(time_limit=0))
+    except NotSolved as over:
+        status = over.solution.status
+    assert status is Status.LIMIT, f"without any time: {status}"
+    free, limited = decide(policy, problem), decide(policy, problem, options=Options(time_limit=AMPLE))
+    assert repr(limited) == repr(free), f"{limited} with a limit, {free} without"
+
+
+def check_written_down(policy: Policy) -> None:
+    """Fail where an option has no default, or what is kept of a run of the policy cannot be written down."""
+    for kind in (type(policy), *policy.states):
+        assert is_dataclass(kind), f"{kind.__name__} is no dataclass"
+        assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[attr-defined]
+    bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]  # type: ignore[arg-type]
+    assert not bare, f"options without default: {bare}"
+
+
+def suite_of(
+    title: str,
+    module: str,
+    given: PolicySamples,
+    expected_failures: Known | None,
+    declared: Callable[[Policy], Iterable[Any]] = lambda policy: (),
+) -> Suite[Policy]:
+    """Return the suite of the checks of all policies and those of a module, on what is ``given``.
+
+    ``declared`` returns what a policy declares besides its traits and claims, which checks may require.
+    """
     known = expected_failures or {}
 
     def traits(policy: Policy) -> Traits:
-        return Traits(policy.name, frozenset(checks._declared(policy)), "", known.get(policy.name, {}))
+        claims = ("claims" if claim.refuted_by is None else "refuted claims" for claim in policy.checkable_claims)
+        capabilities = frozenset({*policy.traits, *claims, *declared(policy)})
+        return Traits(policy.name, capabilities, "", known.get(policy.name, {}))
 
-    return Suite(title, checks_of(checks), traits)
+    return Suite(title, checks_of(sys.modules[__name__], sys.modules[module], given=given), traits)
 
 
 def decided(policy: Policy, problem: Any, state: Any = None) -> Any:

@@ -31,11 +31,12 @@ from fairopt.simulation.placement import Consolidated
 from fairopt.simulation.record import snapshot_from, snapshot_text
 from fairopt.testing.policy_checks import (
     Known,
-    SampledChecks,
+    PolicySamples,
     answers,
     backwards,
     check_agreement,
     check_unchanged,
+    check_written_down,
     decided,
     suite_of,
 )
@@ -63,7 +64,18 @@ def round_suite(judge: Judge, *, settings: int = 20, expected_failures: Known | 
     >>> len(round_suite(runs.decide).checks) > 10
     True
     """
-    return suite_of("policies of rounds", RoundChecks(judge, settings), expected_failures)
+
+    def tried(policy: Policy, claim: Claim) -> Iterator[tuple[Setting, History]]:
+        return ((play.setting, play.history()) for play in given.outcomes(policy))
+
+    given = PolicySamples(
+        some=lambda policy: next(_steps(policy, given)).queue,
+        tried=tried,
+        sampled=lambda policy: (fold(policy, each) for each in sample_settings(settings, seed=1)),
+        judge=judge,
+        count=settings,
+    )
+    return suite_of("policies of rounds", __name__, given, expected_failures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,189 +129,196 @@ def installed() -> list[Policy]:
     return policies(Queue)
 
 
-@dataclass(frozen=True, eq=False)
-class RoundChecks(SampledChecks):
-    """The checks of runs over settings."""
+def _steps(policy: Policy, given: PolicySamples) -> Iterator[Step]:
+    return (step for play in given.outcomes(policy) for step in play.steps)
 
-    judge: Judge
-    settings: int
 
-    def _sampled(self, policy: Policy) -> Iterator[PlayedRun]:
-        return (fold(policy, each) for each in sample_settings(self.settings, seed=1))
+def _judged(given: PolicySamples, text: str, setting: Setting, tolerance: Fraction = Fraction(0)) -> None:
+    violations, _ = given.judge(text, tolerance)
+    assert not violations, f"{setting.cluster!r}, {setting.trace!r}: {violations[:3]}"
 
-    def _some(self, policy: Policy) -> Queue:
-        return next(self._steps(policy)).queue
 
-    def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Setting, History]]:
-        return ((play.setting, play.history()) for play in self._outcomes(policy))
+def can_be_written_down(policy: Policy) -> None:
+    """Guards against plug-ins without defaults, and states that cannot be written down."""
+    check_written_down(policy)
 
-    def _steps(self, policy: Policy) -> Iterator[Step]:
-        return (step for play in self._outcomes(policy) for step in play.steps)
 
-    def _judged(self, text: str, setting: Setting, tolerance: Fraction = Fraction(0)) -> None:
-        violations, _ = self.judge(text, tolerance)
-        assert not violations, f"{setting.cluster!r}, {setting.trace!r}: {violations[:3]}"
+def every_round_is_possible(policy: Policy, given: PolicySamples) -> None:
+    """Guards against torn gangs, overbooked or broken hosts, wrong types, broken leases and wrong records."""
+    for play in given.outcomes(policy):
+        _judged(given, play.text(), play.setting)
 
-    def every_round_is_possible(self, policy: Policy) -> None:
-        """Guards against torn gangs, overbooked or broken hosts, wrong types, broken leases and wrong records."""
-        for play in self._outcomes(policy):
-            self._judged(play.text(), play.setting)
 
-    def every_round_is_possible_in_floats(self, policy: Policy) -> None:
-        """Guards against arithmetic that works in Fractions only."""
-        for setting in sample_settings(max(1, self.settings // 4), seed=2):
-            play = fold(policy, setting.as_(float))
-            assert play.ended, f"not over after {MOST_ROUNDS} rounds in floats"
-            self._judged(play.text(), setting, NEAR)
+def every_round_is_possible_in_floats(policy: Policy, given: PolicySamples) -> None:
+    """Guards against arithmetic that works in Fractions only."""
+    for setting in sample_settings(max(1, given.count // 4), seed=2):
+        play = fold(policy, setting.as_(float))
+        assert play.ended, f"not over after {MOST_ROUNDS} rounds in floats"
+        _judged(given, play.text(), setting, NEAR)
 
-    def everybody_is_done_in_the_end(self, policy: Policy) -> None:
-        """Guards against endless starvation, and against jobs that are forgotten."""
-        for number, play in enumerate(self._outcomes(policy)):
-            done = {job for step in play.steps for job in step.record.completed}
-            stuck = {job for step in play.steps for job in step.record.unschedulable}
-            left = sorted(set(play.setting.trace.jobs.names) - done - stuck)
-            assert play.ended, f"setting {number}: after {MOST_ROUNDS} rounds {left} wait still"
-            assert not left, f"setting {number}: {left} are neither done nor reported"
 
-    def run_is_a_fold_of_decide(self, policy: Policy) -> None:
-        """Guards against state kept in the object, unseeded randomness, and a loop that carries more than the state."""
-        for play in self._outcomes(policy)[:6]:
-            rounds = played(policy, play.setting, rounds=MOST_ROUNDS)
-            _same_records([step.record for step in play.steps], list(rounds))
+def everybody_is_done_in_the_end(policy: Policy, given: PolicySamples) -> None:
+    """Guards against endless starvation, and against jobs that are forgotten."""
+    for number, play in enumerate(given.outcomes(policy)):
+        done = {job for step in play.steps for job in step.record.completed}
+        stuck = {job for step in play.steps for job in step.record.unschedulable}
+        left = sorted(set(play.setting.trace.jobs.names) - done - stuck)
+        assert play.ended, f"setting {number}: after {MOST_ROUNDS} rounds {left} wait still"
+        assert not left, f"setting {number}: {left} are neither done nor reported"
 
-    def a_run_stopped_and_resumed_is_the_same(self, policy: Policy) -> None:
-        """Guards against states that lose something when they are written down, at any boundary of rounds."""
-        for play in self._outcomes(policy)[:3]:
-            for before, then in pairwise(play.steps):
-                read = snapshot_from(snapshot_text(before.record.after), policy.states)
-                _same_records([then.record], list(played(copy.deepcopy(policy), play.setting, rounds=1, after=read)))
 
-    def a_schedule_stands_as_long_as_it_says(self, policy: Policy) -> None:
-        """Guards against a `stands` that is too late: a run that asks no sooner is the one that asks each round."""
-        for number, setting in enumerate(sample_settings(max(2, self.settings // 4), seed=8)):
-            check_engine(policy, setting.as_(float) if number % 2 else setting)
-            # with leases, which others gave and which end in the middle of the run
-            first = fold(Lender(seed=number), setting).steps[: 1 + number % 3]
-            check_engine(policy, setting, replace(first[-1].record.after, state=None, started=False))
+def run_is_a_fold_of_decide(policy: Policy, given: PolicySamples) -> None:
+    """Guards against state kept in the object, unseeded randomness, and a loop that carries more than the state."""
+    for play in given.outcomes(policy)[:6]:
+        rounds = played(policy, play.setting, rounds=MOST_ROUNDS)
+        _same_records([step.record for step in play.steps], list(rounds))
 
-    def leaves_the_queue_and_the_state_alone(self, policy: Policy) -> None:
-        """Guards against policies that write into what they are given."""
-        for play in self._outcomes(policy)[:3]:
-            state: Any = None
-            for step in play.steps:
-                before = copy.deepcopy(step.queue)
-                written = encode(state)
-                schedule = decided(policy, step.queue, state)
-                check_unchanged(step.queue, before, "queue")
-                assert encode(state) == written, "the state that was given has changed"
-                state = schedule.state
 
-    def keeps_leases_that_it_did_not_give(self, policy: Policy) -> None:
-        """Guards against policies that expect only their own leases, or none, and fail in the middle of a run."""
-        met = 0
-        for number, setting in enumerate(sample_settings(max(3, self.settings // 4), seed=3, jobs=(8, 20))):
-            first = [step.record for step in fold(Lender(seed=number), setting).steps[: 2 + number % 3]]
-            play = fold(policy, setting, replace(first[-1].after, state=None, started=False))
-            for step in play.steps:
-                leased = step.queue.leased
-                met += len(leased)
-                kept = {row: step.schedule.placements.get(row) for row in leased}
-                assert kept == dict(leased), f"{step.queue!r}: leases on {dict(leased)} and placed at {kept}"
-            if play.steps:
-                self._judged(play.text(first), setting)
-        assert met, "no lease was met; sample more settings"
+def a_run_stopped_and_resumed_is_the_same(policy: Policy, given: PolicySamples) -> None:
+    """Guards against states that lose something when they are written down, at any boundary of rounds."""
+    for play in given.outcomes(policy)[:3]:
+        for before, then in pairwise(play.steps):
+            read = snapshot_from(snapshot_text(before.record.after), policy.states)
+            _same_records([then.record], list(played(copy.deepcopy(policy), play.setting, rounds=1, after=read)))
 
-    def copes_where_nobody_can_run(self, policy: Policy) -> None:
-        """Guards against divisions by zero, programs without variables and lost states where nobody can be placed."""
-        for setting in sample_settings(4, seed=4, outages=False):
-            jobs, cluster = setting.trace.jobs, setting.cluster
-            now = jobs.arrival[-1]
-            queue = Queue.fresh(jobs, cluster, length=setting.length, now=now)
-            dark = replace(queue, up=np.zeros_like(queue.up))
-            huge = replace(queue, jobs=replace(jobs, gpus=jobs.gpus + 1000))
-            state: Any = None
-            for each in (dark, huge, queue, dark):
-                schedule = decided(policy, each, state)
-                refuse_broken(schedule)
-                assert each is queue or not schedule.placements
-                state = schedule.state
-                encode(state)
 
-    def forgets_who_is_done(self, policy: Policy) -> None:
-        """Guards against states that grow with every job that was ever present."""
-        for play in self._outcomes(policy)[:6]:
-            for step in play.steps:
-                known = set(re.findall(r"job-\d+", json.dumps(encode(step.schedule.state))))
-                gone = known - set(step.queue.jobs.names)
-                assert not gone, f"round {step.queue.index}: the state holds {sorted(gone)[:5]}, who are not present"
+def a_schedule_stands_as_long_as_it_says(policy: Policy, given: PolicySamples) -> None:
+    """Guards against a `stands` that is too late: a run that asks no sooner is the one that asks each round."""
+    for number, setting in enumerate(sample_settings(max(2, given.count // 4), seed=8)):
+        check_engine(policy, setting.as_(float) if number % 2 else setting)
+        # with leases, which others gave and which end in the middle of the run
+        first = fold(Lender(seed=number), setting).steps[: 1 + number % 3]
+        check_engine(policy, setting, replace(first[-1].record.after, state=None, started=False))
 
-    @requires(Trait.PROGRAM)
-    def back_ends_agree(self, policy: Policy) -> None:
-        """Guards against answers that depend on the solver: every capable one reaches the same objective."""
-        asked = 0
-        for setting in sample_settings(2, seed=5, jobs=(5, 7), hosts=(2, 3)):
-            for step in fold(policy, setting).steps[:4]:
-                schedules = answers(policy, step.queue, state=policy.start(step.queue))
-                solved = [(each.backend, each.solution) for each in schedules if each.solution is not None]
-                found = {name: float(one.objective) for name, one in solved if one.objective is not None}
-                asked = max(asked, len(found))
-                check_agreement(found, step.queue)
-        assert asked >= 2, f"declares a program, and {asked} backends took it"
 
-    @requires(Trait.SAME_IN_FLOATS)
-    def floats_place_like_fractions(self, policy: Policy) -> None:
-        """Guards against rules that are right in one number type only."""
-        for setting in sample_settings(max(2, self.settings // 4), seed=6, ties=False):
-            exactly, nearly = (fold(policy, each) for each in (setting, setting.as_(float)))
-            for one, other in zip(exactly.steps, nearly.steps, strict=True):
-                _same_places(one, other)
+def leaves_the_queue_and_the_state_alone(policy: Policy, given: PolicySamples) -> None:
+    """Guards against policies that write into what they are given."""
+    for play in given.outcomes(policy)[:3]:
+        state: Any = None
+        for step in play.steps:
+            before = copy.deepcopy(step.queue)
+            written = encode(state)
+            schedule = decided(policy, step.queue, state)
+            check_unchanged(step.queue, before, "queue")
+            assert encode(state) == written, "the state that was given has changed"
+            state = schedule.state
 
-    @requires(Trait.WORK_CONSERVING)
-    def no_gpu_is_idle_for_which_somebody_waits(self, policy: Policy) -> None:
-        """Guards against GPUs left idle although a whole gang that waits would fit on them."""
-        for step in self._steps(policy):
-            left = step.queue.free(step.schedule.placements)
-            types = len(step.queue.cluster.types)
-            free = np.bincount(step.queue.cluster.gpu_type, weights=left, minlength=types)
-            for row in set(range(len(step.queue))) - set(step.schedule.placements):
-                fits = step.queue.allowed[row] & (step.queue.jobs.gpus[row] <= free)
-                assert not fits.any(), f"{step.queue!r}: {step.queue.jobs.names[row]} waits, {free.tolist()} are free"
 
-    @requires(Trait.ONE_TYPE)
-    def gangs_lie_on_one_type(self, policy: Policy) -> None:
-        """Guards against gangs whose slowest type slows down the others."""
-        for step in self._steps(policy):
-            for row, spots in step.schedule.placements.items():
-                assert len(step.queue.gpu_types(spots)) == 1, f"{step.queue!r}: {step.queue.jobs.names[row]} at {spots}"
+def keeps_leases_that_it_did_not_give(policy: Policy, given: PolicySamples) -> None:
+    """Guards against policies that expect only their own leases, or none, and fail in the middle of a run."""
+    met = 0
+    for number, setting in enumerate(sample_settings(max(3, given.count // 4), seed=3, jobs=(8, 20))):
+        first = [step.record for step in fold(Lender(seed=number), setting).steps[: 2 + number % 3]]
+        play = fold(policy, setting, replace(first[-1].after, state=None, started=False))
+        for step in play.steps:
+            leased = step.queue.leased
+            met += len(leased)
+            kept = {row: step.schedule.placements.get(row) for row in leased}
+            assert kept == dict(leased), f"{step.queue!r}: leases on {dict(leased)} and placed at {kept}"
+        if play.steps:
+            _judged(given, play.text(first), setting)
+    assert met, "no lease was met; sample more settings"
 
-    @requires(Trait.RUNS_TO_COMPLETION)
-    def nobody_who_runs_is_stopped(self, policy: Policy) -> None:
-        """Guards against preemption by a policy that promises none."""
-        for step in self._steps(policy):
-            for row in np.flatnonzero(step.queue.running).tolist():
-                name, spots = step.queue.jobs.names[row], step.schedule.placements.get(row)
-                assert spots == step.queue.last[row], f"{step.queue!r}: {name} is taken from {step.queue.last[row]}"
 
-    @requires(Trait.EVENTS)
-    def lengths_of_rounds_do_not_matter(self, policy: Policy) -> None:
-        """Guards against policies that continuous time would play otherwise than short rounds."""
-        for play in self._outcomes(policy):
-            state: Any = None
-            for step in play.steps:
-                other = decided(policy, replace(step.queue, length=step.queue.length * 7), state)
-                assert (dict(other.placements), other.stands) == (
-                    dict(step.schedule.placements),
-                    step.schedule.stands,
-                ), f"{step.queue!r}: another schedule in rounds of {other.queue.length}"
-                state = step.schedule.state
+def copes_where_nobody_can_run(policy: Policy) -> None:
+    """Guards against divisions by zero, programs without variables and lost states where nobody can be placed."""
+    for setting in sample_settings(4, seed=4, outages=False):
+        jobs, cluster = setting.trace.jobs, setting.cluster
+        now = jobs.arrival[-1]
+        queue = Queue.fresh(jobs, cluster, length=setting.length, now=now)
+        dark = replace(queue, up=np.zeros_like(queue.up))
+        huge = replace(queue, jobs=replace(jobs, gpus=jobs.gpus + 1000))
+        state: Any = None
+        for each in (dark, huge, queue, dark):
+            schedule = decided(policy, each, state)
+            refuse_broken(schedule)
+            assert each is queue or not schedule.placements
+            state = schedule.state
+            encode(state)
 
-    @requires(Trait.NAMELESS)
-    def names_do_not_matter(self, policy: Policy) -> None:
-        """Guards against choices by alphabet, and by the order of a set of names."""
-        for play in self._outcomes(policy)[:4]:
-            other = fold(policy, _renamed(play.setting))
-            for one, two in zip(play.steps, other.steps, strict=True):
-                _same_places(one, two)
+
+def forgets_who_is_done(policy: Policy, given: PolicySamples) -> None:
+    """Guards against states that grow with every job that was ever present."""
+    for play in given.outcomes(policy)[:6]:
+        for step in play.steps:
+            known = set(re.findall(r"job-\d+", json.dumps(encode(step.schedule.state))))
+            gone = known - set(step.queue.jobs.names)
+            assert not gone, f"round {step.queue.index}: the state holds {sorted(gone)[:5]}, who are not present"
+
+
+@requires(Trait.PROGRAM)
+def backends_agree(policy: Policy) -> None:
+    """Guards against answers that depend on the solver: every capable one reaches the same objective."""
+    asked = 0
+    for setting in sample_settings(2, seed=5, jobs=(5, 7), hosts=(2, 3)):
+        for step in fold(policy, setting).steps[:4]:
+            schedules = answers(policy, step.queue, state=policy.start(step.queue))
+            solved = [(each.backend, each.solution) for each in schedules if each.solution is not None]
+            found = {name: float(one.objective) for name, one in solved if one.objective is not None}
+            asked = max(asked, len(found))
+            check_agreement(found, step.queue)
+    assert asked >= 2, f"declares a program, and {asked} backends took it"
+
+
+@requires(Trait.SAME_IN_FLOATS)
+def floats_place_like_fractions(policy: Policy, given: PolicySamples) -> None:
+    """Guards against rules that are right in one number type only."""
+    for setting in sample_settings(max(2, given.count // 4), seed=6, ties=False):
+        exactly, nearly = (fold(policy, each) for each in (setting, setting.as_(float)))
+        for one, other in zip(exactly.steps, nearly.steps, strict=True):
+            _same_places(one, other)
+
+
+@requires(Trait.WORK_CONSERVING)
+def no_gpu_is_idle_for_which_somebody_waits(policy: Policy, given: PolicySamples) -> None:
+    """Guards against GPUs left idle although a whole gang that waits would fit on them."""
+    for step in _steps(policy, given):
+        left = step.queue.free(step.schedule.placements)
+        types = len(step.queue.cluster.types)
+        free = np.bincount(step.queue.cluster.gpu_type, weights=left, minlength=types)
+        for row in set(range(len(step.queue))) - set(step.schedule.placements):
+            fits = step.queue.allowed[row] & (step.queue.jobs.gpus[row] <= free)
+            assert not fits.any(), f"{step.queue!r}: {step.queue.jobs.names[row]} waits, {free.tolist()} are free"
+
+
+@requires(Trait.ONE_TYPE)
+def gangs_lie_on_one_type(policy: Policy, given: PolicySamples) -> None:
+    """Guards against gangs whose slowest type slows down the others."""
+    for step in _steps(policy, given):
+        for row, spots in step.schedule.placements.items():
+            assert len(step.queue.gpu_types(spots)) == 1, f"{step.queue!r}: {step.queue.jobs.names[row]} at {spots}"
+
+
+@requires(Trait.RUNS_TO_COMPLETION)
+def nobody_who_runs_is_stopped(policy: Policy, given: PolicySamples) -> None:
+    """Guards against preemption by a policy that promises none."""
+    for step in _steps(policy, given):
+        for row in np.flatnonzero(step.queue.running).tolist():
+            name, spots = step.queue.jobs.names[row], step.schedule.placements.get(row)
+            assert spots == step.queue.last[row], f"{step.queue!r}: {name} is taken from {step.queue.last[row]}"
+
+
+@requires(Trait.EVENTS)
+def lengths_of_rounds_do_not_matter(policy: Policy, given: PolicySamples) -> None:
+    """Guards against policies that continuous time would play otherwise than short rounds."""
+    for play in given.outcomes(policy):
+        state: Any = None
+        for step in play.steps:
+            other = decided(policy, replace(step.queue, length=step.queue.length * 7), state)
+            assert (dict(other.placements), other.stands) == (
+                dict(step.schedule.placements),
+                step.schedule.stands,
+            ), f"{step.queue!r}: another schedule in rounds of {other.queue.length}"
+            state = step.schedule.state
+
+
+@requires(Trait.NAMELESS)
+def names_do_not_matter(policy: Policy, given: PolicySamples) -> None:
+    """Guards against choices by alphabet, and by the order of a set of names."""
+    for play in given.outcomes(policy)[:4]:
+        other = fold(policy, _renamed(play.setting))
+        for one, two in zip(play.steps, other.steps, strict=True):
+            _same_places(one, two)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ run_property_suite().run([MyProperty()]).require_complete()
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -15,9 +16,9 @@ from fairopt import discovery
 from fairopt.compare import answered
 from fairopt.problem import Queue
 from fairopt.properties import Answer
-from fairopt.properties.runs.run_property import RunInstance, RunProperty, why_not_over
+from fairopt.properties.runs.run_property import RunProperty, why_not_over
 from fairopt.simulation import History, Setting
-from fairopt.testing.property_suite import VerdictChecks
+from fairopt.testing import verdict_checks
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.suite import Suite, Traits, checks_of
 
@@ -35,56 +36,53 @@ def run_property_suite() -> Suite[RunProperty]:
     >>> [each.name for each in run_property_suite().checks][:3]
     ['says what it is', 'instances hold and fail', 'witness refutes by the bare definition']
     """
-    return Suite("properties of runs", checks_of(RunChecks()), lambda each: Traits(each.name))
+    return Suite(
+        "properties of runs",
+        checks_of(verdict_checks, sys.modules[__name__], given=lambda _: ((history,) for history in cases())),
+        lambda each: Traits(each.name),
+    )
 
 
-class RunChecks(VerdictChecks):
-    """The checks of properties of runs."""
+def says_what_it_counts(each: RunProperty) -> None:
+    """Guards against margins without a unit."""
+    assert each.unit
+    assert each.of == "run"
 
-    def _cases(self, each: RunProperty) -> Iterator[tuple[History]]:
-        return ((history,) for history in cases())
 
-    def _case(self, instance: RunInstance) -> tuple[History]:
-        return (instance.history,)
+def exact_and_float_agree_away_from_the_boundary(each: RunProperty) -> None:
+    """Guards against strict comparisons in floats, where a job that runs alone may take 1e-16 too long."""
+    compared = 0
+    for setting, name, exact in _played():
+        rounded = _history(setting.as_(float), name)
+        one, other = each.check(exact), each.check(rounded)
+        assert not other.exact
+        if one.margin is None or one.margin == 0 or not -AWAY <= one.margin <= AWAY:
+            compared += 1
+            assert one.answer is other.answer, f"{one} in Fractions, {other} in floats"
+    assert compared
 
-    def says_what_it_is(self, each: RunProperty) -> None:
-        """Guards against properties without a definition that a reader could check."""
-        super().says_what_it_is(each)
-        assert each.unit
-        assert each.of == "run"
 
-    def exact_and_float_agree_away_from_the_boundary(self, each: RunProperty) -> None:
-        """Guards against strict comparisons in floats, where a job that runs alone may take 1e-16 too long."""
-        compared = 0
-        for setting, name, exact in _played():
-            rounded = _history(setting.as_(float), name)
-            one, other = each.check(exact), each.check(rounded)
-            assert not other.exact
-            if one.margin is None or one.margin == 0 or not -AWAY <= one.margin <= AWAY:
-                compared += 1
-                assert one.answer is other.answer, f"{one} in Fractions, {other} in floats"
-        assert compared
+def a_run_that_was_cut_is_undecided_unless_it_fails(each: RunProperty) -> None:
+    """Guards against calling a run fair of which nobody knows how it goes on."""
+    undecided = 0
+    for history in cases():
+        for count in {0, 1, len(history.rounds) // 2, len(history.rounds) - 1} - {-1}:
+            cut = replace(history, rounds=history.rounds[:count])
+            if why_not_over(cut):
+                verdict = each.check(cut)
+                assert verdict.answer in (Answer.FAILS, Answer.UNDECIDED), verdict
+                assert bool(verdict.reason) == (verdict.answer is Answer.UNDECIDED)
+                undecided += verdict.answer is Answer.UNDECIDED
+    assert undecided
 
-    def a_run_that_was_cut_is_undecided_unless_it_fails(self, each: RunProperty) -> None:
-        """Guards against calling a run fair of which nobody knows how it goes on."""
-        undecided = 0
-        for history in cases():
-            for count in {0, 1, len(history.rounds) // 2, len(history.rounds) - 1} - {-1}:
-                cut = replace(history, rounds=history.rounds[:count])
-                if why_not_over(cut):
-                    verdict = each.check(cut)
-                    assert verdict.answer in (Answer.FAILS, Answer.UNDECIDED), verdict
-                    assert bool(verdict.reason) == (verdict.answer is Answer.UNDECIDED)
-                    undecided += verdict.answer is Answer.UNDECIDED
-        assert undecided
 
-    def no_failure_is_undone_by_what_comes_later(self, each: RunProperty) -> None:
-        """Guards against failures of a run that was cut which are none once it goes on."""
-        for history in cases():
-            whole = each.check(history).answer
-            for count in range(1, len(history.rounds), 3):
-                fails = each.check(replace(history, rounds=history.rounds[:count])).answer is Answer.FAILS
-                assert not fails or whole is Answer.FAILS, f"after {count} rounds it fails, then {whole}"
+def no_failure_is_undone_by_what_comes_later(each: RunProperty) -> None:
+    """Guards against failures of a run that was cut which are none once it goes on."""
+    for history in cases():
+        whole = each.check(history).answer
+        for count in range(1, len(history.rounds), 3):
+            fails = each.check(replace(history, rounds=history.rounds[:count])).answer is Answer.FAILS
+            assert not fails or whole is Answer.FAILS, f"after {count} rounds it fails, then {whole}"
 
 
 def cases() -> Iterator[History]:

@@ -11,7 +11,7 @@ import copy
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,11 +25,12 @@ from fairopt.testing.batch_samples import sample_batches
 from fairopt.testing.policy_checks import (
     AGREE,
     Known,
-    SampledChecks,
+    PolicySamples,
     answers,
     backwards,
     check_agreement,
     check_unchanged,
+    check_written_down,
     decided,
     suite_of,
 )
@@ -51,7 +52,18 @@ def schedule_suite(judge: Judge, *, batches: int = 12, expected_failures: Known 
     >>> len(schedule_suite(schedules.decide).checks) > 5
     True
     """
-    return suite_of("policies of schedules", ScheduleChecks(judge, batches), expected_failures)
+
+    def tried(policy: Policy, claim: Claim) -> Iterator[tuple[Batch, Plan]]:
+        return ((plan.batch, plan) for plan in given.outcomes(policy))
+
+    given = PolicySamples(
+        some=lambda policy: next(sample_batches(1, seed=1)),
+        tried=tried,
+        sampled=lambda policy: (decided(policy, batch) for batch in sample_batches(batches, seed=1)),
+        judge=judge,
+        count=batches,
+    )
+    return suite_of("policies of schedules", __name__, given, expected_failures)
 
 
 def installed() -> list[Policy]:
@@ -59,82 +71,79 @@ def installed() -> list[Policy]:
     return policies(Batch)
 
 
-@dataclass(frozen=True, eq=False)
-class ScheduleChecks(SampledChecks):
-    """The checks of plans for batches."""
+def _judged(given: PolicySamples, plan: Plan) -> None:
+    violations, _ = given.judge(json.dumps(document(plan)))
+    assert not violations, f"{plan.batch!r}: {violations[:3]}"
 
-    judge: Judge
-    batches: int
 
-    def _sampled(self, policy: Policy) -> Iterator[Plan]:
-        return (decided(policy, batch) for batch in sample_batches(self.batches, seed=1))
+def can_be_written_down(policy: Policy) -> None:
+    """Guards against plug-ins without defaults, and states that cannot be written down."""
+    check_written_down(policy)
 
-    def _some(self, policy: Policy) -> Batch:
-        return next(sample_batches(1, seed=1))
 
-    def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Batch, Plan]]:
-        return ((plan.batch, plan) for plan in self._outcomes(policy))
+def every_plan_is_possible(policy: Policy, given: PolicySamples) -> None:
+    """Guards against overbooked servers, too few slots, wrong types, and prices and payments that do not follow."""
+    for plan in given.outcomes(policy):
+        _judged(given, plan)
 
-    def _judged(self, plan: Plan) -> None:
-        violations, _ = self.judge(json.dumps(document(plan)))
-        assert not violations, f"{plan.batch!r}: {violations[:3]}"
 
-    def every_plan_is_possible(self, policy: Policy) -> None:
-        """Guards against overbooked servers, too few slots, wrong types, and prices and payments that do not follow."""
-        for plan in self._outcomes(policy):
-            self._judged(plan)
+def every_job_runs_once_or_not_at_all(policy: Policy, given: PolicySamples) -> None:
+    """Guards against jobs that are lost from sight or run twice, and plans of another batch."""
+    for batch, plan in zip(sample_batches(given.count, seed=1), given.outcomes(policy), strict=True):
+        assert plan.policy == policy.name
+        assert _told(plan.batch) == _told(batch), "the plan is of another batch"
+        run = Counter(each.job for each in plan.schedules)
+        assert all(count == 1 for count in run.values()), f"{batch!r}: {run}"
+        assert {*run, *plan.unscheduled} == set(range(len(batch.jobs)))
 
-    def every_job_runs_once_or_not_at_all(self, policy: Policy) -> None:
-        """Guards against jobs that are lost from sight or run twice, and plans of another batch."""
-        for batch, plan in zip(sample_batches(self.batches, seed=1), self._outcomes(policy), strict=True):
-            assert plan.policy == policy.name
-            assert _told(plan.batch) == _told(batch), "the plan is of another batch"
-            run = Counter(each.job for each in plan.schedules)
-            assert all(count == 1 for count in run.values()), f"{batch!r}: {run}"
-            assert {*run, *plan.unscheduled} == set(range(len(batch.jobs)))
 
-    def leaves_the_batch_alone(self, policy: Policy) -> None:
-        """Guards against policies that write into what they are given."""
-        for batch in sample_batches(4, seed=2):
-            before = copy.deepcopy(batch)
-            decided(policy, batch)
-            check_unchanged(batch, before, "batch")
+def leaves_the_batch_alone(policy: Policy) -> None:
+    """Guards against policies that write into what they are given."""
+    for batch in sample_batches(4, seed=2):
+        before = copy.deepcopy(batch)
+        decided(policy, batch)
+        check_unchanged(batch, before, "batch")
 
-    def decides_the_same_twice(self, policy: Policy) -> None:
-        """Guards against unseeded randomness and against state kept in the object."""
-        for batch, first in zip(sample_batches(self.batches, seed=1), self._outcomes(policy), strict=True):
-            assert _decided(first) == _decided(decide(policy, batch)), f"{batch!r}"
 
-    def copes_where_nobody_can_run(self, policy: Policy) -> None:
-        """Guards against divisions by zero and programs without variables where no job is there, or worth it."""
-        for batch in sample_batches(3, seed=3):
-            worthless = replace(batch.jobs, utility=(Linear(Fraction(0), Fraction(0)),) * len(batch.jobs))
-            for each in (batch.select([]), replace(batch, jobs=worthless)):
-                self._judged(decided(policy, each))
+def decides_the_same_twice(policy: Policy, given: PolicySamples) -> None:
+    """Guards against unseeded randomness and against state kept in the object."""
+    for batch, first in zip(sample_batches(given.count, seed=1), given.outcomes(policy), strict=True):
+        assert _decided(first) == _decided(decide(policy, batch)), f"{batch!r}"
 
-    def what_is_paid_is_received(self, policy: Policy) -> None:
-        """Guards against money that comes from nowhere, or is lost."""
-        for plan in self._outcomes(policy):
-            verdict = property_("budget_balance").judge(policy, plan.batch, plan)
-            assert verdict.answer is Answer.HOLDS, verdict
-            assert abs(float(sum(plan.gains)) - float(plan.revenue)) <= AGREE * (1 + abs(float(plan.revenue)))
 
-    @requires(Trait.PROGRAM)
-    def back_ends_agree(self, policy: Policy) -> None:
-        """Guards against answers that depend on the solver: every capable one reaches the same revenue."""
-        asked = 0
-        for batch in sample_batches(2, seed=4, jobs=2, servers=2):
-            plans = [decided(policy, batch), *answers(policy, batch)]
-            asked += sum(plan.solution is not None and plan.method is None for plan in plans[1:])
-            check_agreement({f"{at}: {plan.backend}": float(plan.revenue) for at, plan in enumerate(plans)}, batch)
-        assert asked, "declares a program, and no backend took it"
+def copes_where_nobody_can_run(policy: Policy, given: PolicySamples) -> None:
+    """Guards against divisions by zero and programs without variables where no job is there, or worth it."""
+    for batch in sample_batches(3, seed=3):
+        worthless = replace(batch.jobs, utility=(Linear(Fraction(0), Fraction(0)),) * len(batch.jobs))
+        for each in (batch.select([]), replace(batch, jobs=worthless)):
+            _judged(given, decided(policy, each))
 
-    @requires(Trait.NAMELESS)
-    def names_do_not_matter(self, policy: Policy) -> None:
-        """Guards against choices by alphabet, and by the order of a set of names."""
-        for batch, plan in zip(sample_batches(self.batches, seed=1), self._outcomes(policy), strict=True):
-            other = decided(policy, _renamed(batch))
-            assert _decided(plan) == _decided(other), f"{batch!r}"
+
+def what_is_paid_is_received(policy: Policy, given: PolicySamples) -> None:
+    """Guards against money that comes from nowhere, or is lost."""
+    for plan in given.outcomes(policy):
+        verdict = property_("budget_balance").judge(policy, plan.batch, plan)
+        assert verdict.answer is Answer.HOLDS, verdict
+        assert abs(float(sum(plan.gains)) - float(plan.revenue)) <= AGREE * (1 + abs(float(plan.revenue)))
+
+
+@requires(Trait.PROGRAM)
+def backends_agree(policy: Policy) -> None:
+    """Guards against answers that depend on the solver: every capable one reaches the same revenue."""
+    asked = 0
+    for batch in sample_batches(2, seed=4, jobs=2, servers=2):
+        plans = [decided(policy, batch), *answers(policy, batch)]
+        asked += sum(plan.solution is not None and plan.method is None for plan in plans[1:])
+        check_agreement({f"{at}: {plan.backend}": float(plan.revenue) for at, plan in enumerate(plans)}, batch)
+    assert asked, "declares a program, and no backend took it"
+
+
+@requires(Trait.NAMELESS)
+def names_do_not_matter(policy: Policy, given: PolicySamples) -> None:
+    """Guards against choices by alphabet, and by the order of a set of names."""
+    for batch, plan in zip(sample_batches(given.count, seed=1), given.outcomes(policy), strict=True):
+        other = decided(policy, _renamed(batch))
+        assert _decided(plan) == _decided(other), f"{batch!r}"
 
 
 def _decided(plan: Plan) -> tuple[Any, ...]:

@@ -1,8 +1,7 @@
-"""Hypothesis strategies for markets, allocations and broken market files.
+"""Hypothesis strategies for markets and allocations.
 
 The centrepiece is the `markets` strategy: valid, exact markets with small numbers, in which ties, zeros, weights,
-demands and job types can be switched on and off. `allocations` divides the GPUs of a market, and
-`malformed_market_texts` breaks valid files, each in a way that no reader may accept.
+demands and job types can be switched on and off. `allocations` divides the GPUs of a market.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fairopt.problem import Market
 from fairopt.program import Array
-from fairopt.testing.malformed import malformed_market_texts
 
-__all__ = ["allocations", "malformed_market_texts", "markets"]
+__all__ = ["allocations", "markets"]
 
 
 def _check_range(low: object, high: object, names: str, most: int) -> None:

@@ -30,7 +30,7 @@ import inspect
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -125,13 +125,12 @@ def check(function: Callable[[S], None], *requires: Any) -> Check[S]:
 
 
 def requires(*capabilities: Any) -> Callable[[F], F]:
-    """Say of a method which is a check what a subject must declare, without which it makes no sense.
+    """Say of a function which is a check what a subject must declare, without which it makes no sense.
 
-    >>> class Checks:
-    ...     @requires("ordered")
-    ...     def has_a_first(self, subject):
-    ...         '''Guards against empty lists.'''
-    >>> checks_of(Checks())[0].requires
+    >>> @requires("ordered")
+    ... def has_a_first(subject):
+    ...     '''Guards against empty lists.'''
+    >>> checks_of(has_a_first)[0].requires
     frozenset({'ordered'})
     """
 
@@ -142,18 +141,30 @@ def requires(*capabilities: Any) -> Callable[[F], F]:
     return said
 
 
-def checks_of(holder: object) -> list[Check[Any]]:
-    """Make a check of every public method of an object, in the order of writing, inherited ones first.
+def checks_of(*sources: Any, given: Any = None) -> list[Check[Any]]:
+    """Make a check of each function, and of every public one of each module whose docstring begins "Guards against".
 
-    >>> class Checks:
-    ...     def has_a_first(self, subject):
-    ...         '''Guards against empty lists.'''
-    >>> [each.name for each in checks_of(Checks())]
+    They come in the order of writing. Who has an argument of that name gets what is ``given``.
+
+    >>> def has_a_first(subject, given):
+    ...     '''Guards against empty lists.'''
+    >>> [each.name for each in checks_of(has_a_first, given=7)]
     ['has a first']
     """
-    found = {name: None for kind in reversed(type(holder).__mro__) for name in vars(kind) if not name.startswith("_")}
-    methods = [method for name in found if inspect.ismethod(method := getattr(holder, name))]
-    return [check(method, *getattr(method, "requires", ())) for method in methods]
+    found = [each for source in sources for each in (_guards(source) if inspect.ismodule(source) else [source])]
+    return [_check(each, given) for each in found]
+
+
+def _guards(module: Any) -> list[Callable[..., None]]:
+    functions = (each for each in vars(module).values() if inspect.isfunction(each) and each.__name__[0] != "_")
+    own = (each for each in functions if each.__module__ == module.__name__)
+    return [each for each in own if (each.__doc__ or "").startswith("Guards against")]
+
+
+def _check(function: Callable[..., None], given: Any) -> Check[Any]:
+    made = check(function, *getattr(function, "requires", ()))
+    asks = "given" in inspect.signature(function).parameters
+    return replace(made, function=partial(function, given=given), guards=str(function.__doc__)) if asks else made
 
 
 @dataclass(frozen=True)

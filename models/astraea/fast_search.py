@@ -109,12 +109,12 @@ def _family(
     fits = (own.least(slots) >= workers) & (own_ps.least(slots) >= 1)
     if not fits.any():
         return None
-    room = state.room(slots)
+    there, most_workers, most_ps = state.room(slots)
     fewest: Array | int = 1
     if apart and enough:
-        fewest = _fewest(workers, room.most_workers[worker], state.batch.servers.ps_needed[worker, ps])
-    fits &= (room.workers if apart else room.most_workers)[worker] >= workers
-    fits &= room.most_ps[ps] >= fewest
+        fewest = _fewest(workers, most_workers[worker], state.batch.servers.ps_needed[worker, ps])
+    fits &= (there if apart else most_workers)[worker] >= workers
+    fits &= most_ps[ps] >= fewest
     if not fits.any():
         return None
     cost, cost_ps = _costs(state, workers, worker, ps, slots)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import floor, log
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -250,9 +250,9 @@ def payments(batch: Batch, admissions: Sequence[Admission]) -> Iterator[Payment]
         ps = Fraction(each.ps_cost) / schedule.duration
         divided: dict[tuple[tuple[int, ...], ...], tuple[Fraction, ...]] = {}  # most slots are like the one before
         for slot in range(schedule.first, schedule.last + 1):
-            now = used[slot]
-            left = np.maximum(batch.worker_quota - now.workers, 0)[:, schedule.worker_type].tolist()
-            left_ps = np.maximum(batch.ps_quota - now.ps, 0)[:, schedule.ps_type].tolist()
+            used_workers, used_ps = used[slot]
+            left = np.maximum(batch.worker_quota - used_workers, 0)[:, schedule.worker_type].tolist()
+            left_ps = np.maximum(batch.ps_quota - used_ps, 0)[:, schedule.ps_type].tolist()
             key = tuple(left), tuple(left_ps)
             if key not in divided:
                 both = zip(_divide(workers, left), _divide(ps, left_ps), strict=True)
@@ -260,16 +260,11 @@ def payments(batch: Batch, admissions: Sequence[Admission]) -> Iterator[Payment]
             yield Payment(each.job, slot, workers, ps, divided[key])
 
 
-class Use(NamedTuple):
-    """What each tenant's jobs use within its own share in one slot: ``workers`` (U, W) and ``ps`` (U, P)."""
-
-    workers: Array
-    ps: Array
-
-
-def own_use(batch: Batch, admissions: Sequence[Admission]) -> Mapping[int, Use]:
-    """Return the use of tenants' own shares, by slot; 0 in others."""
-    used = defaultdict[int, Use](lambda: Use(np.zeros_like(batch.worker_quota), np.zeros_like(batch.ps_quota)))
+def own_use(batch: Batch, admissions: Sequence[Admission]) -> Mapping[int, tuple[Array, Array]]:
+    """Return the use of tenants' own shares, by slot: workers (U, W) and PS (U, P); 0 in others."""
+    used = defaultdict[int, tuple[Array, Array]](
+        lambda: (np.zeros_like(batch.worker_quota), np.zeros_like(batch.ps_quota))
+    )
     for each in admissions:
         schedule = each.schedule
         if not each.admitted or not each.own or schedule is None:
@@ -277,8 +272,8 @@ def own_use(batch: Batch, admissions: Sequence[Admission]) -> Mapping[int, Use]:
         tenant = batch.jobs.tenant[each.job]
         workers, ps = schedule.count()
         for slot in range(schedule.first, schedule.last + 1):
-            used[slot].workers[tenant, schedule.worker_type] += workers
-            used[slot].ps[tenant, schedule.ps_type] += ps
+            used[slot][0][tenant, schedule.worker_type] += workers
+            used[slot][1][tenant, schedule.ps_type] += ps
     return used
 
 

@@ -8,23 +8,26 @@ from itertools import product
 from math import ceil
 from typing import NamedTuple, Protocol
 
-from fairopt.models.astraea.round_state import Cost, RoundState, spots
+from fairopt.models.astraea.round_state import RoundState, spots
 from fairopt.problem.batch import JobSchedule
 from fairopt.problem.queue import Spots
 from fairopt.program import Number
 
 
 class Best(NamedTuple):
-    """The best schedule of a job in a round, its cost at posted prices, and its utility from the round's origin."""
+    """The best schedule of a job in a round, its cost at posted prices, and its utility from the round's origin.
+
+    ``cost`` is that of the workers, and that of the PS.
+    """
 
     schedule: JobSchedule
-    cost: Cost
+    cost: tuple[float, float]
     utility: Number
 
     @property
     def gain(self) -> float:
         """mu: utility minus cost."""
-        return float(self.utility) - self.cost.workers - self.cost.ps
+        return float(self.utility) - self.cost[0] - self.cost[1]
 
 
 class ScheduleSearch(Protocol):
@@ -144,8 +147,9 @@ def scheduled(state: RoundState, job: int, span: range, where: Spots, where_ps: 
     return Best(schedule, state.cost(schedule), state.batch.jobs.utility[job].value(Fraction(span.stop)))
 
 
-def _first_slot(state: RoundState, schedule: JobSchedule) -> Cost:
+def _first_slot(state: RoundState, schedule: JobSchedule) -> tuple[float, float]:
     eta_workers, eta_ps = state.prices()
     at = schedule.first - state.origin - 1
     etas = eta_workers[schedule.worker_type, at], eta_ps[schedule.ps_type, at]
-    return Cost(*(float(schedule.duration * n * eta) for n, eta in zip(schedule.count(), etas, strict=True)))
+    workers, ps = (float(schedule.duration * n * eta) for n, eta in zip(schedule.count(), etas, strict=True))
+    return workers, ps

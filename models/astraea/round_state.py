@@ -5,27 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array
-
-
-class Cost(NamedTuple):
-    """What a schedule costs at posted prices, workers and PS apart."""
-
-    workers: float
-    ps: float
-
-
-class FreeWindows(NamedTuple):
-    """What stays free over a window, by type and start: workers on all servers, on the best one, and PS on the best."""
-
-    workers: Array
-    most_workers: Array
-    most_ps: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,12 +162,12 @@ class RoundState:
         """
         return self.workers.totals(), self.ps.totals()
 
-    def cost(self, schedule: JobSchedule) -> Cost:
-        """Return the cost of a schedule at the current prices, slot by slot."""
+    def cost(self, schedule: JobSchedule) -> tuple[float, float]:
+        """Return the cost of a schedule's workers, and that of its PS, at the current prices, slot by slot."""
         first, last = schedule.first - self.origin - 1, schedule.last - self.origin
         totals = (self.totals[0][schedule.worker_type], self.totals[1][schedule.ps_type])
-        costs = (float((each[last] - each[first]) * n) for each, n in zip(totals, schedule.count(), strict=True))
-        return Cost(*costs)
+        workers, ps = (float((each[last] - each[first]) * n) for each, n in zip(totals, schedule.count(), strict=True))
+        return workers, ps
 
     def windows_offered(self, tenant: int, worker: int, ps: int) -> tuple[Windows, Windows]:
         """Return what of these types a tenant may take over any window of slots; cached until `admit`."""
@@ -217,7 +201,7 @@ class RoundState:
         return {}
 
     @cached_property
-    def _room(self) -> dict[int, FreeWindows]:
+    def _room(self) -> dict[int, tuple[Array, Array, Array]]:
         return {}
 
     @cached_property
@@ -225,11 +209,14 @@ class RoundState:
         """The workers and the PS that stay free over any window of slots; cached until `admit`."""
         return Windows.of(self.workers.free), Windows.of(self.ps.free)
 
-    def room(self, slots: int) -> FreeWindows:
-        """Return what stays free over windows of ``slots`` slots; cached until `admit`."""
+    def room(self, slots: int) -> tuple[Array, Array, Array]:
+        """Return what stays free over windows of ``slots`` slots, by type and start; cached until `admit`.
+
+        These are the workers on all servers, the workers on the best one, and the PS on the best.
+        """
         if slots not in self._room:
             workers, ps = (windows.least(slots) for windows in self.windows)
-            self._room[slots] = FreeWindows(workers.sum(axis=0), workers.max(axis=0), ps.max(axis=0))
+            self._room[slots] = workers.sum(axis=0), workers.max(axis=0), ps.max(axis=0)
         return self._room[slots]
 
     def admit(self, schedule: JobSchedule) -> None:

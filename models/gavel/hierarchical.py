@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.models.gavel.water_filling import WaterFilling, WaterLevels
 from fairopt.policy import Claim, Trait
 from fairopt.problem import Market
@@ -28,11 +27,11 @@ class HierarchicalWaterFilling(WaterFilling):
     group's is its ``borrow_weight``. Members of weight 0 rise when all their siblings are done, and then alike.
 
     * ``fifo``: names of the groups whose members go first in, first out.
-    * ``normaliser``: what throughputs are compared with, without weights; Gavel has equal time.
+    * ``normaliser``: what throughputs are compared with, for each unit of weight; Gavel has equal time.
 
-    Without groups this is `WaterFilling`. Groups may lie inside each other; the source has one level of entities above
-    the jobs. Floors and caps are those of `WaterFilling`, and bottlenecks are found by duals as there; the source
-    solves an integer program. Errors: `BadInput` for a name in ``fifo`` that no group has.
+    Without groups this is `WaterFilling` with the same normaliser. Groups may lie inside each other; the source has one
+    level of entities above the jobs. Floors and caps are those of `WaterFilling`, and bottlenecks are found by duals as
+    there; the source solves an integer program. Errors: `BadInput` for a name in ``fifo`` that no group has.
 
     Source: Gavel, OSDI 2020, Sec. 4.3; scheduler/policies/max_min_fairness_water_filling.py, `WaterFillingAlgorithm`:
     `_compute_priority_weights` (parts of the weight), `_run_get_allocation_iterations` (rounds); commit c4fa4009.
@@ -46,7 +45,6 @@ class HierarchicalWaterFilling(WaterFilling):
     ['2', '2', '8']
     """
 
-    normaliser: Normaliser = Normaliser.EQUAL_TIME
     fifo: Sequence[str] = ()
 
     name = "hierarchical-water-filling"
@@ -57,7 +55,8 @@ class HierarchicalWaterFilling(WaterFilling):
     examples = ()
 
     def _fair(self, problem: Market) -> Array:
-        return self.normaliser.of(replace(problem, weight=problem.weight / problem.weight))
+        mean = problem.weight.sum() / len(problem.users)
+        return np.asarray(super()._fair(problem) * mean / problem.weight)
 
     def _rising(self, problem: Market, levels: WaterLevels) -> Array:
         """Return each user's part of the weight (n,): from the top down, among those that can still rise."""

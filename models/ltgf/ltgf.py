@@ -86,12 +86,8 @@ class ShareBasis(NamedTuple):
     weight: Number
 
 
-@dataclass(frozen=True)
-class Rates:
-    """How fast GPU time is due at an instant: to tenants by name, to jobs by what they are."""
-
-    tenants: Mapping[str, Number]
-    jobs: Mapping[ShareBasis, Number]
+#: How fast GPU time is due at an instant: to tenants by name, to jobs by what they are.
+Rates = tuple[Mapping[str, Number], Mapping[ShareBasis, Number]]
 
 
 def rates(queue: Queue, active: Mapping[ShareBasis, int], demand_cap: bool) -> Rates:
@@ -112,7 +108,7 @@ def rates(queue: Queue, active: Mapping[ShareBasis, int], demand_cap: bool) -> R
         for name, weight in zip(names, queue.jobs.tenant_weight.tolist(), strict=True)
     }
     jobs = {each: job_share(each.gpus, each.weight, weights[each.tenant], tenants[each.tenant]) for each in active}
-    return Rates(tenants, jobs)
+    return tenants, jobs
 
 
 def share_bases(queue: Queue) -> list[ShareBasis]:
@@ -161,10 +157,10 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
             _, row, name = arrivals.popleft()
             active[claims[row]] += 1
             missed[name] = owed.get(claims[row], zero)
-        rate = rates(queue, active, demand_cap)
-        for tenant, part in rate.tenants.items():
+        to_tenants, to_jobs = rates(queue, active, demand_cap)
+        for tenant, part in to_tenants.items():
             due[tenant] += part * (until - since)
-        for basis, part in rate.jobs.items():
+        for basis, part in to_jobs.items():
             owed[basis] = owed.get(basis, zero) + part * (until - since)
     kept = {}
     for name, row in rows.items():
@@ -262,8 +258,7 @@ class LongTermGpuTimeFairness(Policy):
         names, term = queue.jobs.tenants, lease_length(queue, self.lease)  # t_lease
         pending = self._pending(queue, gpu_time, due)  # T: the tenants that are still considered
         served = {
-            each: Rho(gpu_time.held[names[each]], gpu_time.due[names[each]], due.tenants[names[each]])
-            for each in pending
+            each: Rho(gpu_time.held[names[each]], gpu_time.due[names[each]], due[0][names[each]]) for each in pending
         }
         order = {tenant: (rho.key, tenant) for tenant, rho in served.items()}
         refused = []
@@ -290,7 +285,7 @@ class LongTermGpuTimeFairness(Policy):
             if row in queue.leased:
                 continue
             account = gpu_time.jobs[names[row]]
-            rho = Rho(account.held, account.due, due.jobs[account.basis])
+            rho = Rho(account.held, account.due, due[1][account.basis])
             before = tuple(-each.rank(queue, row, term) for each in self.preferences)
             of.setdefault(tenant[row], []).append((before, rho.key, row))
         return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}

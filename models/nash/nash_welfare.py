@@ -19,11 +19,10 @@ from fairopt.deadline import left, remaining
 from fairopt.errors import BadInput, NotSolved, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, NearEquilibrium, nash_bound
 from fairopt.methods.eisenberg_gale.chords import by_chords
-from fairopt.methods.eisenberg_gale.demands import NearOptimum, near_optimum
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
 from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
-from fairopt.methods.eisenberg_gale.within import NearWithin, near_within
+from fairopt.methods.eisenberg_gale.within import NearWithin, near_equilibrium, near_within
 from fairopt.models.nash.many_equilibria import ManyEquilibria
 from fairopt.models.nash.within_entitlements import (
     GAP_PER_WEIGHT,
@@ -46,7 +45,7 @@ ACCURATE = 1e-7
 #: which mostly succeeds. The second try is at a residual that is smaller by this factor again.
 ROUGH = 1e-2
 #: Utilities that are known no better than this, as a part of themselves, are not passed on.
-USEFUL = Fraction(1, 10**6)
+USEFUL, USEFUL_DIGITS = Fraction(1, 10**6), 7
 #: The most digits that can be asked for: seconds, not hours.
 MOST_DIGITS = 1_000
 #: Up to so many speedups, floats that leave the utility of a user of little weight open are replaced by rationals.
@@ -152,7 +151,9 @@ class NashWelfare(Policy):
         begun = perf_counter()
         assert draft is not None
         assert draft.solution is not None
-        solution = draft.solution if arithmetic(shares).exact else _proven(market, shares, equilibrium, draft.solution)
+        solution = draft.solution
+        if draft.error or not market.exact:
+            solution = _proven(problem.as_(float), cast(shares, float), equilibrium, solution)
         certifying += perf_counter() - begun
         return replace(
             draft,
@@ -168,26 +169,29 @@ class NashWelfare(Policy):
         assert draft.solution is not None
         if not self.digits or (not problem.exact and _sure(problem, draft)):
             return draft
-        market, evidence = problem.as_(Fraction), draft.evidence
-        demand_duals = np.zeros(len(market.users)) if evidence.demand_duals is None else evidence.demand_duals
-        first = draft.shares, evidence.prices, demand_duals
+        market = problem.as_(Fraction)
+        digits, first = max(self.digits, USEFUL_DIGITS), (draft.shares, draft.evidence.prices)
         fits = all(np.isfinite(each).all() for each in first)  # with speedups of 1e-300, prices are beyond floats
-        near: NearOptimum | None = None
-        for each in chain([first] if fits else [], by_chords(market)):
-            found = near_optimum(market, *each, self.digits)
-            if near is None or found.bounds.error < near.bounds.error:
+        chords = ((shares, prices) for shares, prices, _ in by_chords(market))
+        near: tuple[Array, NearEquilibrium] | None = None
+        for shares, prices in chain([first] if fits else [], chords):
+            found = near_equilibrium(rows_of(market), market, shares.astype(float), prices.astype(float), digits)
+            if found is not None and (near is None or found[1].error < near[1].error):
                 near = found
-            if near.bounds.error * 10**self.digits <= 1:
+            if near is not None and near[1].error * 10**digits <= 1:
                 break
-        if near is None or near.bounds.error > USEFUL:
+        if near is None or near[1].error > USEFUL:
             return draft
-        raw = f"{draft.solution.raw_status}; utilities are proven within {float(near.bounds.error):.2g}"
+        held, proof = near
+        raw = f"{draft.solution.raw_status}; utilities are proven within {float(proof.error):.2g}"
         solution = replace(draft.solution, status=Status.OPTIMAL, raw_status=raw)
-        proof = _evidence(market, near)
+        plain = Equilibrium(proof.prices, proof.budgets, proof.spending, proof.demand_duals)
         if problem.exact:
-            return replace(draft, shares=near.shares, evidence=proof, error=near.bounds.error, solution=solution)
-        floats = (cast(part, float) for part in (proof.prices, proof.budgets, proof.spending, near.demand_duals))
-        return replace(draft, shares=cast(near.shares, float), evidence=Equilibrium(*floats), solution=solution)
+            evidence = proof if proof.gap else plain
+            return replace(draft, shares=held, evidence=evidence, error=proof.error, solution=solution)
+        assert proof.demand_duals is not None
+        floats = (cast(part, float) for part in (plain.prices, plain.budgets, plain.spending, proof.demand_duals))
+        return replace(draft, shares=cast(held, float), evidence=Equilibrium(*floats), solution=solution)
 
     def _own(self, problem: Market) -> Iterator[Allocation]:
         """Yield better and better answers by interior points; the caller stops when one is accurate enough."""
@@ -318,19 +322,6 @@ def _sure(market: Market, draft: Allocation) -> bool:
     return bool(gap <= ACCURATE * market.weight.min()) or market.speedup.size > MOST_EXACT
 
 
-def _evidence(market: Market, near: NearOptimum) -> Equilibrium:
-    """Return the equilibrium where the gap is closed, else what is known of it; types of which none is there cost most.
-
-    The price of these is the most that anybody would pay.
-    """
-    found = Equilibrium.of(market, near.shares, near.demand_duals)
-    prices = np.where(market.capacity > 0, near.prices, found.prices)
-    parts, bounds = (prices, market.weight, near.shares * prices, near.demand_duals), near.bounds
-    if not bounds.gap:
-        return Equilibrium(*parts)
-    return NearEquilibrium(*parts, lower=bounds.lower, upper=bounds.upper, gap=bounds.gap)
-
-
 def _by_chords(problem: Market, draft: Allocation) -> tuple[Equilibrium, Array] | None:
     """Return what `_exact` does, from linear programs in rationals where a ``draft`` in floats failed.
 
@@ -357,6 +348,7 @@ def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
 def _proven(market: Market, shares: Array, equilibrium: Equilibrium, solution: Solution) -> Solution:
     """Return the solution with bounds on the optimum, from prices and demand duals of an equilibrium in floats."""
     prices, demand_duals = cast(equilibrium.prices, float), equilibrium.demand_duals
+    demand_duals = None if demand_duals is None else cast(demand_duals, float)
     bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, demand_duals)
     duals = {"capacity": prices} if demand_duals is None else {"capacity": prices, "demand": demand_duals}
     effort = {GAP_PER_WEIGHT: bound.gap}

@@ -26,7 +26,7 @@ from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
 from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Program, cast
+from fairopt.program import INFINITY, Array, Number, Program, cast
 
 #: Nobody keeps less than this part of its bundle: 1/e, less what rounding may take of a part.
 LEAST_KEPT = exp(-1) * (1 - 1e-9)
@@ -102,7 +102,7 @@ class PartialAllocation(Policy):
             together = FLOATS_OR_EXACT.decide(problem, None, solve)
             # a single user costs no others anything
             apart = self._apart(problem, solve) if len(problem.users) > 1 else []
-            kept = kept_fractions(problem, together, apart)
+            kept, off = kept_fractions(problem, together, apart)
         except OutOfTime as over:
             # without a user, it is a solution of another market
             over.solution = _by_draft(problem, over.solution) if together is None else _by_optimum(problem, together)
@@ -119,6 +119,7 @@ class PartialAllocation(Policy):
             objective=float(problem.weight.astype(float) @ np.log(utility)),
             evidence=PartialShares(kept, together, apart),
             seconds=Seconds(**seconds),
+            error=off if exact else 0,
         )
 
     def _apart(self, problem: Market, solve: Session) -> list[Allocation]:
@@ -151,7 +152,7 @@ class PartialAllocation(Policy):
         together = FLOATS_OR_EXACT.decide(problem, None, solve)
         apart = before.evidence.apart
         powers = integers_in_proportion(problem.weight)
-        kept = kept_fraction(problem, user, together.utilities, apart[user], powers) if apart else 1
+        kept = kept_fraction(problem, user, together.utilities, apart[user], powers)[0] if apart else 1
         bundle: Array = kept * together.shares[user]
         return bundle
 
@@ -224,22 +225,26 @@ def _equilibrium(decision: Allocation) -> dict[str, Array]:
     return {"allocation": decision.shares, "prices": decision.evidence.prices}
 
 
-def kept_fractions(market: Market, together: Allocation, apart: Sequence[Allocation]) -> Array:
+def kept_fractions(market: Market, together: Allocation, apart: Sequence[Allocation]) -> tuple[Array, Number]:
     """Return f (n,), in Fractions where the decisions are exact and exponents are not too large, else in floats.
+
+    Also returns the part of itself by which a Fraction may be too small: 0 unless a root is irrational.
 
     ``apart[i]`` is the decision of maximal Nash welfare without user i; a single user has none, and keeps everything.
     """
     powers, reached = integers_in_proportion(market.weight), together.utilities
-    kept = [kept_fraction(market, i, reached, without, powers) for i, without in enumerate(apart)]
-    kept = kept or [together.arithmetic(1)]
-    return (RATIONALS if all(map(is_rational, kept)) else FLOATS).array(kept)
+    found = [kept_fraction(market, i, reached, without, powers) for i, without in enumerate(apart)]
+    kept = [part for part, _ in found] or [together.arithmetic(1)]
+    off = max((each for _, each in found), default=0)
+    return (RATIONALS if all(map(is_rational, kept)) else FLOATS).array(kept), off
 
 
 def kept_fraction(
     market: Market, user: int, together: Array, without: Allocation, powers: list[int] | None
-) -> Fraction | float:
+) -> tuple[Number, Number]:
     """Return the part of its bundle that one user keeps; ``without`` is the decision among the others.
 
+    Also returns the part of itself by which it may be too small: 0 but for an irrational root, and in floats.
     ``together``: the utilities (n,) with all users. ``powers``: weights as `integers_in_proportion`, None where they
     are too large. Errors: `NotSolved` where floats are too coarse for these powers.
     """
@@ -250,7 +255,9 @@ def kept_fraction(
         # multiplied as integers, and reduced once: Fractions would be reduced at every factor
         pairs = [(a, b, powers[o]) for a, b, o in zip(own, alone, others, strict=True)]
         top = prod((a.numerator * b.denominator) ** power for a, b, power in pairs)
-        return root(Fraction(top, prod((a.denominator * b.numerator) ** power for a, b, power in pairs)), powers[user])
+        power = Fraction(top, prod((a.denominator * b.numerator) ** power for a, b, power in pairs))
+        part = root(power, powers[user])
+        return part, 0 if part ** powers[user] == power else PartialAllocation.rounding
     times = market.weight[others] / market.weight[user]
     if all(arithmetic(each).exact for each in (own, alone, market.weight)):
         logs = sum_of_logarithms(own / alone, times)
@@ -259,4 +266,4 @@ def kept_fraction(
         raise NotSolved(f"numerically out of range for floats: {why}; decide exactly")
     else:
         logs = float(np.log((own / alone).astype(float)) @ times.astype(float))
-    return exp(min(0.0, logs))  # above 1 only by rounding: the others are best off without this user
+    return exp(min(0.0, logs)), 0  # above 1 only by rounding: the others are best off without this user

@@ -82,8 +82,8 @@ class Filling:
 def levels(data: Entry) -> Decision:
     """Water filling: in each round the least ratio is the largest possible, and duals show who is held down.
 
-    Ratios rise alike from 0; or, where rates are told, as fast as these from what they were, and are then
-    without weights.
+    Ratios rise alike from 0; or, where rates are told, as fast as these from what they were, and are then to
+    what a unit of weight is worth.
     """
     certificate = data.fields("market allocation rounds", "normaliser owed rates")
     market, rounds = read_market(certificate["market"], whole=True), certificate["rounds"].items()
@@ -96,8 +96,9 @@ def levels(data: Entry) -> Decision:
     normaliser = "own-partition"
     if certificate["normaliser"].value is not None:
         normaliser = certificate["normaliser"].choice(NORMALISERS)
-    counted = replace(market, weight=[ONE] * users) if rates else market
-    fair = [NORMALISERS[normaliser](counted, i) for i in range(users)]
+    fair = [NORMALISERS[normaliser](market, i) for i in range(users)]
+    if rates:  # for each unit of weight: the rates have the weights
+        fair = [worth * market.weights / users / own for worth, own in zip(fair, market.weight, strict=True)]
     filling = Filling(market, shares, program, fair, [ZERO] * users)
     for at, entry in enumerate(rounds):
         filling.fill(entry, rates[at] if rates else None)

@@ -13,6 +13,9 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from certificate_kinds import BY_HAND
+from certificate_samples import Sample, every_kind, of_market, of_programs
+from tampering import Tampering, at, is_number, places
 
 from fairopt import allocate
 from fairopt.backends.exact import Exact
@@ -44,10 +47,7 @@ from fairopt.program import Formulation
 from fairopt.proofs.verifier.nash import GRAIN
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.properties import EnvyFreeness
-from fairopt.testing.certificate_kinds import BY_HAND
-from fairopt.testing.certificate_samples import Sample, every_kind, of_market, of_programs
 from fairopt.testing.samples import sample_markets
-from fairopt.testing.tampering import Tampering, at, is_number, places
 
 VALIDATOR = jsonschema.Draft202012Validator(certificate_schema())
 MARKET = Market.of([[1, 2, 4], [1, 3, 3], [2, 3, 9]], capacity=[2, 3, 1], weight=[1, 2, 3])

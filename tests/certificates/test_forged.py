@@ -6,14 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from certificate_kinds import BY_HAND
+from certificate_kinds.bounds import QUARTER
+from certificate_kinds.entitlements import OWED, of
+from certificate_kinds.examples import PAIR, Json, certificate, extreme, market, optimality, prices
+from certificate_kinds.programs import LIE, SAYS_6, of_others
 
 from fairopt.proofs.verifier.nash import GRAIN
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds import BY_HAND
-from fairopt.testing.certificate_kinds.bounds import QUARTER
-from fairopt.testing.certificate_kinds.entitlements import OWED, of
-from fairopt.testing.certificate_kinds.examples import PAIR, Json, certificate, extreme, market, optimality, prices
-from fairopt.testing.certificate_kinds.programs import LIE, SAYS_6, of_others
 
 # -- a tree of oef-efficient -------------------------------------------------------------------------------------------
 #: Whoever holds this, A of the second type and B of the first, would gain by giving it to each other.

@@ -7,20 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-
-from fairopt import allocate
-from fairopt.models import PartialAllocation
-from fairopt.problem import Market
-from fairopt.proofs.verifier.decisions import equal_time, isolated
-from fairopt.proofs.verifier.market import read_market
-from fairopt.proofs.verifier.nash import GRAIN
-from fairopt.proofs.verifier.reading import Entry
-from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds import BY_HAND
-from fairopt.testing.certificate_kinds.decisions import LEAST_OF_A
-from fairopt.testing.certificate_kinds.entitled_decisions import GUARANTEED
-from fairopt.testing.certificate_kinds.entitlements import MENDED, OWED
-from fairopt.testing.certificate_kinds.examples import (
+from certificate_kinds import BY_HAND
+from certificate_kinds.decisions import LEAST_OF_A
+from certificate_kinds.entitled_decisions import GUARANTEED
+from certificate_kinds.entitlements import MENDED, OWED
+from certificate_kinds.examples import (
     ALIKE,
     PAIR,
     Json,
@@ -30,7 +21,16 @@ from fairopt.testing.certificate_kinds.examples import (
     optimality,
     prices,
 )
-from fairopt.testing.certificate_kinds.programs import LIE, OF_OTHERS, SAYS_6, misreport, of_others
+from certificate_kinds.programs import LIE, OF_OTHERS, SAYS_6, misreport, of_others
+
+from fairopt import allocate
+from fairopt.models import PartialAllocation
+from fairopt.problem import Market
+from fairopt.proofs.verifier.decisions import equal_time, isolated
+from fairopt.proofs.verifier.market import read_market
+from fairopt.proofs.verifier.nash import GRAIN
+from fairopt.proofs.verifier.reading import Entry
+from fairopt.proofs.verify import Rejected, verify
 
 EQUILIBRIUM, PARTIAL, TWO_LEVELS = BY_HAND["EQUILIBRIUM"], BY_HAND["PARTIAL"], BY_HAND["TWO_LEVELS"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from certificate_kinds.examples import PAIR, Json, certificate, market, prices
+from certificate_kinds.programs import LIE
 
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds.examples import PAIR, Json, certificate, market, prices
-from fairopt.testing.certificate_kinds.programs import LIE
 
 ENVIES = ["envy_free", 0, 1]
 #: Whoever holds the first pair and the second would gain by giving these to each other.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds.examples import Json, prices
-from fairopt.testing.certificate_kinds.frontiers import (
+from certificate_kinds.examples import Json, prices
+from certificate_kinds.frontiers import (
     EFFICIENCY_COSTS_NOTHING,
     EFFICIENT_TOO,
     ENVY_COSTS,
@@ -15,6 +13,8 @@ from fairopt.testing.certificate_kinds.frontiers import (
     line,
     point,
 )
+
+from fairopt.proofs.verify import Rejected, verify
 
 HALVES = [["1/2", "1/2"], ["1/2", "1/2"]]
 LEVEL = EFFICIENCY_COSTS_NOTHING["points"][0]

@@ -6,10 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from certificate_kinds.entitled_decisions import WITHIN
+from certificate_kinds.examples import Json, certificate, market
 
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds.entitled_decisions import WITHIN
-from fairopt.testing.certificate_kinds.examples import Json, certificate, market
 
 #: A has the second type and B the first, as is best; nobody can have the third. At these prices and demand duals t = 1.
 THIRD = market({"A": [1, 2, 9], "B": [1, 0, 9]}, [1, 1, 0], A={"demand": 1, "weight": 3})

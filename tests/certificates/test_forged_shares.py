@@ -6,14 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from certificate_kinds import BY_HAND
+from certificate_kinds.entitlements import NOW, ONE, OWED, of
+from certificate_kinds.examples import Json, certificate, market
 
 from fairopt import allocate
 from fairopt.models import SecondPriceTrading
 from fairopt.problem import Market
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds import BY_HAND
-from fairopt.testing.certificate_kinds.entitlements import NOW, ONE, OWED, of
-from fairopt.testing.certificate_kinds.examples import Json, certificate, market
 
 NOBODY: list[list[Any]] = [[None, None, None]] * 4
 #: B waits for two CPUs, of which it holds two and is guaranteed four; of GPUs all have their guarantees.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+from certificate_kinds import BY_HAND, require_true
+from certificate_kinds.examples import Json, certificate, extreme, market
+from certificate_kinds.programs import misreport, of_others
 
 from fairopt import allocate
 from fairopt.models import WaterFilling
 from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.problem import Market
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds import BY_HAND, require_true
-from fairopt.testing.certificate_kinds.examples import Json, certificate, extreme, market
-from fairopt.testing.certificate_kinds.programs import misreport, of_others
 
 AT_RATES = "hierarchical-water-filling at rates that are told"
 SLOW, FAST = (["1/4", "3/4"], [[1], [3]]), (["3/4", "1/4"], [[3], [1]])

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from certificate_kinds import BY_HAND, require_true
+from certificate_kinds.examples import Untrue
+from tampering import tampered
 
 from fairopt.backends import Highs
 from fairopt.benchmarks.fft_rounds import EVEN, Case
@@ -20,9 +23,6 @@ from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_
 from fairopt.proofs.verifier import gangs
 from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds import BY_HAND, require_true
-from fairopt.testing.certificate_kinds.examples import Untrue
-from fairopt.testing.tampering import tampered
 
 
 def written(proof: GangProof) -> Any:

@@ -1,6 +1,6 @@
 """Certificates with one thing changed: what the verifier still accepts must be true, whoever decides that.
 
-``fairopt.testing.certificate_kinds`` decides it without the verifier and without the proof: by exact optima, by the
+``certificate_kinds`` decides it without the verifier and without the proof: by exact optima, by the
 properties' own checks, by solving programs. Counts stand at the end of a test run.
 """
 
@@ -14,6 +14,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from certificate_kinds import BY_HAND, require_true
+from certificate_kinds.examples import Untrue
+from certificate_samples import Sample, of_entitlements, of_market, of_programs
+from tampering import Tampering, changes, places, tampered
 
 from fairopt.certificates import MisreportProof
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
@@ -23,11 +27,7 @@ from fairopt.problem import Market
 from fairopt.program import fractions
 from fairopt.proofs.verifier import bounds, certificates, entitled, frontier, market, programs, reading, standing
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds import BY_HAND, require_true
-from fairopt.testing.certificate_kinds.examples import Untrue
-from fairopt.testing.certificate_samples import Sample, of_entitlements, of_market, of_programs
 from fairopt.testing.samples import entitled_markets, sample_markets
-from fairopt.testing.tampering import Tampering, changes, places, tampered
 
 #: A certificate with at most so many places has all of them changed where a run is thorough.
 SMALL = 40

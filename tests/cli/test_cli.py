@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from malformed import malformed_market_texts
 from ran_command import Ran
 
 from fairopt.cli.app import COMMANDS, load
 from fairopt.datasets import dataset_path
 from fairopt.properties import StrategyProofness
-from fairopt.testing.strategies import malformed_market_texts
 
 MARKET = str(dataset_path("oef_example.toml"))
 HUGE = ["--evaluations", str(10**24), "--seconds", "0.05"]

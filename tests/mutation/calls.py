@@ -76,10 +76,7 @@ def anew() -> None:
 
 def instances(kind: type) -> list[Any]:
     """Return the instances that a property brings along, with what it says of them."""
-    return [
-        (each, kind().check(*((each.history,) if hasattr(each, "make") else (each.market, each.allocation))))
-        for each in kind.instances  # type: ignore[attr-defined]
-    ]
+    return [(each, kind().check(*each.case)) for each in kind.instances]  # type: ignore[attr-defined]
 
 
 def answer(path: Path) -> list[str]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from malformed import malformed_market_texts
 
 from fairopt.errors import BadInput
 from fairopt.problem import read_market
-from fairopt.testing.strategies import malformed_market_texts
 
 AT_LEAST = [300, pytest.param(1_000, marks=pytest.mark.slow)]
 

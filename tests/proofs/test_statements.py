@@ -9,14 +9,8 @@ from random import Random
 from typing import Any
 
 import pytest
-
-from fairopt.cli import main
-from fairopt.proofs.verifier import decisions, gangs, nash, programs, trading
-from fairopt.proofs.verifier.certificates import RULES, recognises
-from fairopt.proofs.verifier.reading import Entry
-from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds import BY_HAND
-from fairopt.testing.certificate_kinds.decisions import (
+from certificate_kinds import BY_HAND
+from certificate_kinds.decisions import (
     ANY_SPLIT,
     DOMINANCE_OVER_ALL,
     EFFICIENT,
@@ -26,11 +20,17 @@ from fairopt.testing.certificate_kinds.decisions import (
     PARTIAL,
     TRADING,
 )
-from fairopt.testing.certificate_kinds.examples import ALIKE, PAIR, certificate, market, optimality
-from fairopt.testing.certificate_kinds.frontiers import NASH_COSTS_NOTHING
-from fairopt.testing.certificate_kinds.programs import LIE
+from certificate_kinds.examples import ALIKE, PAIR, certificate, market, optimality
+from certificate_kinds.frontiers import NASH_COSTS_NOTHING
+from certificate_kinds.programs import LIE
+from tampering import changes, places
+
+from fairopt.cli import main
+from fairopt.proofs.verifier import decisions, gangs, nash, programs, trading
+from fairopt.proofs.verifier.certificates import RULES, recognises
+from fairopt.proofs.verifier.reading import Entry
+from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.counted_steps import CountedSteps
-from fairopt.testing.tampering import changes, places
 
 #: Steps, fewer than are taken by what would last hours.
 A_HANG = 10_000_000

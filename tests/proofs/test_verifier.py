@@ -10,15 +10,15 @@ from math import isqrt
 from typing import Any
 
 import pytest
+from certificate_kinds import BY_HAND, require_true
+from certificate_kinds.decisions import COOPERATIVE, EFFICIENT, TRADING
+from certificate_kinds.examples import ALIKE, PAIR, certificate, market
+from certificate_kinds.programs import LIE
+from certificate_samples import every_kind
+from tampering import Tampering
 
 from fairopt.proofs.verifier import certificates
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds import BY_HAND, require_true
-from fairopt.testing.certificate_kinds.decisions import COOPERATIVE, EFFICIENT, TRADING
-from fairopt.testing.certificate_kinds.examples import ALIKE, PAIR, certificate, market
-from fairopt.testing.certificate_kinds.programs import LIE
-from fairopt.testing.certificate_samples import every_kind
-from fairopt.testing.tampering import Tampering
 
 
 def changed(data: Any, **changes: Any) -> Any:

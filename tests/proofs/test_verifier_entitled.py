@@ -8,12 +8,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from certificate_kinds.entitlements import NOW, OWED, of
+from certificate_kinds.examples import certificate, market
 
 from fairopt.proofs.verifier import bounds, certificates, entitled, standing
 from fairopt.proofs.verifier.market import Market
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds.entitlements import NOW, OWED, of
-from fairopt.testing.certificate_kinds.examples import certificate, market
 
 
 def many(users: int, types: int, property_: str, *, gangs: list[Any], shares: Any = None) -> Any:

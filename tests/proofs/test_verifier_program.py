@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from certificate_kinds import BY_HAND
+from certificate_kinds.decisions import EFFICIENT
+from certificate_kinds.examples import certificate, market
 
 from fairopt.cli import main
 from fairopt.models.astraea.posted_prices import Given, PostedPricePacking
 from fairopt.proofs.claims.astraea.batches import Deviating, example
 from fairopt.proofs.verifier import front
 from fairopt.schedules.document import document
-from fairopt.testing.certificate_kinds import BY_HAND
-from fairopt.testing.certificate_kinds.decisions import EFFICIENT
-from fairopt.testing.certificate_kinds.examples import certificate, market
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 VERIFIER = PROOFS / "verify.py"

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tampering import Tampering, changes, places
 
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.policy import Policy
@@ -25,7 +26,6 @@ from fairopt.simulation.recording import header, write_record
 from fairopt.testing.counted_steps import CountedSteps
 from fairopt.testing.round_samples import LENGTH, by_hand, documented, sample_settings
 from fairopt.testing.round_suite import Lender
-from fairopt.testing.tampering import Tampering, changes, places
 
 NEAR = Fraction(1, 10**9)
 #: Steps, fewer than are taken by what has no end where rounds are not skipped.

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, ClassVar
 
 import pytest
+from tampering import Tampering, changes, is_number, places, tampered
 
 from fairopt.backends import Session
 from fairopt.errors import BadInput
@@ -27,7 +28,6 @@ from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
 from fairopt.testing.round_samples import LENGTH, by_hand, documented, sample_settings
 from fairopt.testing.round_suite import Lender
-from fairopt.testing.tampering import Tampering, changes, is_number, places, tampered
 
 FILE = Path(__file__).parents[2] / "proofs" / "verify.py"
 NEAR = Fraction(1, 10**9)

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tampering import Tampering, at, changes, places
 
 from fairopt.errors import BadInput
 from fairopt.models.astraea.batch_private import BatchPrivate
@@ -30,7 +31,6 @@ from fairopt.proofs.verifier.front import main
 from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.schedules.document import document
 from fairopt.testing.counted_steps import CountedSteps
-from fairopt.testing.tampering import Tampering, at, changes, places
 
 FILE = Path(__file__).parents[2] / "proofs" / "verify_schedule.py"
 SIXTEEN = Given(16, 16)

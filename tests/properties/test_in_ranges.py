@@ -152,14 +152,17 @@ def test_what_is_proved_of_a_kind_of_report_holds() -> None:
 def test_it_depends_where_all_may_speed_up_alike_and_have_fair_shares() -> None:
     verdict, seen = asked(FAIR, WIDE, found(any=SOMETIMES))
     assert (verdict.answer, len(seen)) == (Answer.DEPENDS, 1)
-    assert verdict.boundary.stated
+    assert verdict.boundary.shown["stated"]
     assert str(verdict.boundary).startswith("at the speedups that are stated, ")
     assert verdict.boundary.ends["fails"].speedup.tolist() == WIDE.speedup.tolist()
     assert verdict.effort == "30 lies, at the speedups that are stated; where all speed up alike, by proof"
     assert (verdict.witness, verdict.evidence) == (None, SOMETIMES)
     assert answered(verdict) == {"larger": Answer.UNDECIDED, "smaller": Answer.UNDECIDED, "any": Answer.DEPENDS}
     tripled = with_error(Market.of([[1, 2], [3, 8]], [1, 1]), "50%")  # the speedups of the first are told
-    assert [speed for _, speed in asked(FAIR, tripled, found(any=SOMETIMES))[0].boundary.alike] == [F(3, 2), F(3, 2)]
+    assert [speed for _, speed in asked(FAIR, tripled, found(any=SOMETIMES))[0].boundary.shown["alike"]] == [
+        F(3, 2),
+        F(3, 2),
+    ]
     near = with_error(Market.of([[1, 2], [1, 4]], [1, 1]), "1%")
     assert asked(FAIR, near, found(any=SOMETIMES))[0].answer is Answer.UNDECIDED
     limited = replace(WIDE, demand=np.array([F(9), INFINITY], dtype=object))
@@ -172,12 +175,12 @@ def test_it_may_depend_on_a_corner() -> None:
     corner = found(any=SOMETIMES, larger=SOMETIMES)
     verdict, seen = asked(own, WIDE, found(), found(), corner)
     assert (verdict.answer, len(seen)) == (Answer.DEPENDS, 3)
-    assert not verdict.boundary.stated
+    assert not verdict.boundary.shown["stated"]
     assert str(verdict.boundary).startswith("at others in the range, ")
     assert verdict.boundary.ends["fails"] is seen[2]
     assert verdict.effort == "30 lies, at a corner of the range; where all speed up alike, by proof"
     assert answered(verdict) == {"larger": Answer.HOLDS, "smaller": Answer.UNDECIDED, "any": Answer.DEPENDS}
-    assert not verdict.by_misreport["any"].boundary.stated
+    assert not verdict.by_misreport["any"].boundary.shown["stated"]
     first, seen = asked(own, WIDE, found(), corner)
     assert (first.answer, len(seen)) == (Answer.DEPENDS, 2)
     nowhere, seen = asked(own, WIDE, found())

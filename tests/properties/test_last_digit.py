@@ -29,7 +29,7 @@ from fairopt.properties import (
     over_optima,
 )
 from fairopt.properties import property as property_module
-from fairopt.properties.boundary import Reach, percent
+from fairopt.properties.boundary import Boundary, _reach, percent
 from fairopt.properties.entitlements import guarantee_incentive
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers, PeerEnvy
@@ -46,8 +46,8 @@ THREE = Market.of([[1, 2, 3]], capacity=[2, 2, 2], types=["a", "b", "c"])
 
 def test_a_reach_that_is_near_nothing_is_none() -> None:
     assert (percent(NEAR), percent(0), percent(F(1, 3))) == ("0%", "0%", "33.33%")
-    assert str(Reach(part=F(1, 2), error=NEAR)) == "any error may break it"
-    assert Reach(part=1, error=2, ends={"holds": THREE}).summary() == {"part": 1, "error": 2}
+    assert _reach(F(1, 2), NEAR) == "any error may break it"
+    assert Boundary("", 1, 2, {"holds": THREE}).summary() == {"part": 1, "error": 2}
 
 
 def test_what_a_property_must_write_is_asked_for() -> None:

@@ -102,8 +102,8 @@ def _changes_there(asked: AllocationProperty, market: Market, shares: Any, verdi
     for end, given in boundary.ends.items():
         assert asked.check(given, shares).answer.value == end.upper(), (end, market.ends, shares)
         assert ((given.ends[0] >= low) & (given.ends[1] <= high)).all()
-    i = market.index(boundary.user)
-    row = np.array([speed for _, speed in boundary.speedups], dtype=object)
+    i = market.index(boundary.shown["user"])
+    row = np.array([speed for _, speed in boundary.shown["speedups"]], dtype=object)
     if (row > 0).all():
         at = verdict.evidence.speedups.copy()
         at[i] = row

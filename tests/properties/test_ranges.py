@@ -24,7 +24,7 @@ from fairopt.program import INFINITY
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import Answer, Effort, EnvyFreeness, ParetoEfficiency, SharingIncentive, StrategyProofness
 from fairopt.properties.misreports.in_ranges import alike_in_range
-from fairopt.properties.shares.pareto_within_bounds import worst_cycle
+from fairopt.properties.shares.pareto_within_bounds import rate_of, worst_cycle
 from fairopt.testing.samples import sample_markets
 
 PAIR = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
@@ -38,7 +38,7 @@ def test_the_error_at_which_a_verdict_changes_is_exact() -> None:
         assert asked.check(with_error(PAIR, "1/5"), LEVELLED).answer is Answer.HOLDS
         verdict = asked.check(with_error(PAIR, "30%"), LEVELLED)
         assert (verdict.answer, verdict.boundary.error) == (Answer.DEPENDS, Fraction(1, 5))
-        assert verdict.boundary.speedups == (("T1", Fraction(4, 5)), ("T2", Fraction(12, 5)))
+        assert verdict.boundary.shown["speedups"] == (("T1", Fraction(4, 5)), ("T2", Fraction(12, 5)))
         assert verdict.margin < 0
         assert "it holds up to an error of 20%; it changes where u1 runs at 0.8 on T1 and 2.4 on T2" in verdict.shown_by
 
@@ -51,7 +51,7 @@ def test_efficiency_holds_up_to_the_error_at_which_two_would_trade() -> None:
     assert ((1 + error) / (1 - error)) ** 2 <= Fraction(5, 2)
     error += Fraction(1, 2**30)
     assert ((1 + error) / (1 - error)) ** 2 > Fraction(5, 2)
-    assert verdict.boundary.trades == (("u1", "T1", "u2"), ("u2", "T2", "u1"))
+    assert verdict.boundary.shown["trades"] == (("u1", "T1", "u2"), ("u2", "T2", "u1"))
 
 
 @pytest.mark.parametrize("shares", [LEVELLED, [["1/2", "1/2"], ["1/2", "1/2"]], [[1, 0], [0, 1]]])
@@ -148,8 +148,8 @@ def test_the_worst_cycle_is_the_worst_of_all_cycles_of_users_and_types() -> None
         # the best for a cycle of types may meet a user twice: then two shorter cycles have the same product
         assert (found is None) == (not every)
         if found is not None:
-            assert (found.rate < 1) == (min(every) < 1)
-            assert min(every) >= found.rate
+            assert (rate_of(found) < 1) == (min(every) < 1)
+            assert min(every) >= rate_of(found)
 
 
 def test_more_types_than_can_be_decided_are_refused() -> None:
@@ -198,7 +198,7 @@ def test_lies_depend_on_the_speedups_where_all_may_speed_up_alike() -> None:
     wide = with_error(Market.of([["2.9", "2.3"], ["1.3", "1.1"], ["1.7", "1.9"]], [5, 5]), "50%")
     verdict = StrategyProofness().search(CooperativeOEF(), wide, effort=effort)
     assert verdict.answer is Answer.DEPENDS
-    assert verdict.boundary.stated
+    assert verdict.boundary.shown["stated"]
     assert "instead of" in verdict.shown_by
     holds, fails = verdict.boundary.ends["holds"], verdict.boundary.ends["fails"]
     low, high = wide.ends
@@ -227,7 +227,7 @@ def test_what_is_proved_without_guarantees_is_not_proved_with_them() -> None:
 def test_a_lie_may_pay_at_a_corner_only() -> None:
     verdict = StrategyProofness().search(MaxMin(), with_error(ALIKE, "30%"), effort=Effort(evaluations=60))
     assert verdict.answer is Answer.DEPENDS
-    assert not verdict.boundary.stated
+    assert not verdict.boundary.shown["stated"]
     assert "at others in the range" in verdict.shown_by
     assert StrategyProofness().search(MaxMin(), verdict.boundary.ends["fails"]).answer is Answer.FAILS
 

@@ -23,7 +23,7 @@ from fairopt.proofs.claims.astraea.batches import example, random_batch, violati
 from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.claims.astraea.properties import two_tenants, within
 from fairopt.properties import Answer, Effort
-from fairopt.properties.schedules.misreports import BatchLie, ScheduleStrategyProofness, SmallMisreports
+from fairopt.properties.schedules.misreports import BatchMisreport, ScheduleStrategyProofness, small_misreports
 from fairopt.properties.schedules.pareto import Exhaustive, ScheduleParetoEfficiency, all_columns
 from fairopt.properties.schedules.tenants import (
     BatchSharingIncentive,
@@ -141,18 +141,18 @@ def test_batch_sharing_incentive_by_hand() -> None:
 
 def test_a_lie_about_utility_by_hand() -> None:
     judge = ScheduleStrategyProofness()
-    steep = BatchLie({1: {"utility": Linear(Fraction(-9), Fraction(20))}})
+    steep = BatchMisreport({1: {"utility": Linear(Fraction(-9), Fraction(20))}})
     found = judge.misreport(ONE_INTERVAL, two_tenants(), steep)
     assert (found.honest, found.misreported, found.gain) == (14, 15, 1)
     assert str(found).endswith("with j2: utility Linear(-9, 20)")
     assert judge.check(ONE_INTERVAL, two_tenants(), [steep]).answer is Answer.FAILS
-    assert judge.check(ONE_INTERVAL, two_tenants(), [BatchLie({0: {"epochs": 2}})]).answer is Answer.NOT_REFUTED
+    assert judge.check(ONE_INTERVAL, two_tenants(), [BatchMisreport({0: {"epochs": 2}})]).answer is Answer.NOT_REFUTED
 
 
 def test_of_all_lies_the_one_that_pays_most_is_shown() -> None:
     judge, batch = ScheduleStrategyProofness(), two_tenants()
-    steep, steeper = (BatchLie({1: {"utility": Linear(Fraction(-slope), Fraction(20))}}) for slope in (9, 10))
-    useless = BatchLie({0: {"epochs": 2}})
+    steep, steeper = (BatchMisreport({1: {"utility": Linear(Fraction(-slope), Fraction(20))}}) for slope in (9, 10))
+    useless = BatchMisreport({0: {"epochs": 2}})
     loss = judge.misreport(ONE_INTERVAL, batch, useless).gain
     assert loss < 0
     for lies in ([useless, steep, steeper], [steep, useless], [steeper, steep, useless]):
@@ -172,38 +172,38 @@ def test_of_all_lies_the_one_that_pays_most_is_shown() -> None:
 
 def test_lies_are_about_one_job_or_about_two_of_a_tenant() -> None:
     batch = two_tenants()
-    assert len(list(SmallMisreports(most=2, together=True).of(batch))) == 2 * 3
+    assert len(list(small_misreports(batch, most=2, together=True))) == 2 * 3
     jobs = replace(batch.jobs, tenant=batch.jobs.tenant * 0)
-    own = list(SmallMisreports(most=2, together=True).of(replace(batch, jobs=jobs)))
+    own = list(small_misreports(replace(batch, jobs=jobs), most=2, together=True))
     assert [len(each.told) for each in own] == [1] * 6 + [2] * 9
-    assert len(list(SmallMisreports(most=2).of(replace(batch, jobs=jobs)))) == 6
+    assert len(list(small_misreports(replace(batch, jobs=jobs), most=2))) == 6
     turned = replace(batch, jobs=replace(batch.jobs, tenant=1 - batch.jobs.tenant))
-    assert len(list(SmallMisreports(most=2, together=True).of(turned))) == 2 * 3
+    assert len(list(small_misreports(turned, most=2, together=True))) == 2 * 3
     true = batch.jobs.utility[0]
-    told = [*SmallMisreports(most=1, utilities=(true, Linear(Fraction(-7), Fraction(9)))).of(batch)]
+    told = [*small_misreports(batch, most=1, utilities=(true, Linear(Fraction(-7), Fraction(9))))]
     assert [each.told for each in told if 0 in each.told] == [{0: {"utility": Linear(Fraction(-7), Fraction(9))}}]
-    assert len(list(SmallMisreports().of(batch))) == 2 * 15  # up to four epochs and chunks, the truth left out
-    kept = SmallMisreports(keep_work=True).of(two_tenants(epochs=4))
+    assert len(list(small_misreports(batch))) == 2 * 15  # up to four epochs and chunks, the truth left out
+    kept = small_misreports(two_tenants(epochs=4), keep_work=True)
     assert [each.told for each in kept if 0 in each.told] == [
         {0: {"epochs": 1, "chunks": 4}},
         {0: {"epochs": 2, "chunks": 2}},
     ]
     wide = two_tenants(epochs=4)
     wide = replace(wide, jobs=replace(wide.jobs, chunks=wide.jobs.chunks * 2))
-    kept = SmallMisreports(most=8, keep_work=True).of(wide)
+    kept = small_misreports(wide, most=8, keep_work=True)
     assert [each.told[0] for each in kept if 0 in each.told] == [
         {"epochs": 1, "chunks": 8},
         {"epochs": 2, "chunks": 4},
         {"epochs": 8, "chunks": 1},
     ]
     with pytest.raises(BadInput, match="0 tenants"):
-        BatchLie({}).tenant(batch)
+        BatchMisreport({}).tenant(batch)
 
 
 def test_what_a_misreported_demand_yields() -> None:
     """A job told to be shorter than it is gets too few slots, and is worth nothing; one told to be longer ends late."""
     alone = example((0,))
-    shorter, longer = BatchLie({0: {"epochs": 1}}), BatchLie({0: {"epochs": 4}})
+    shorter, longer = BatchMisreport({0: {"epochs": 1}}), BatchMisreport({0: {"epochs": 4}})
     rule, late, early = policy(), ScheduleStrategyProofness(), ScheduleStrategyProofness(early=True)
     assert late.misreport(rule, alone, shorter).misreported == 0
     assert late.misreport(rule, alone, longer).misreported == 100 - 2 * (12 - 3)
@@ -213,7 +213,7 @@ def test_what_a_misreported_demand_yields() -> None:
         == 100 - 2 * (10 - 3)
     )
     # more chunks than it has let it get more workers, of which it can use no more than before
-    many = late.misreport(rule, alone, BatchLie({0: {"chunks": 4, "epochs": 1}}))
+    many = late.misreport(rule, alone, BatchMisreport({0: {"chunks": 4, "epochs": 1}}))
     assert many.misreported <= many.honest
 
 
@@ -240,17 +240,17 @@ def test_the_truth_is_no_lie() -> None:
 def test_lies_are_checked() -> None:
     with pytest.raises(BadInput, match="2 tenants"):
         ScheduleStrategyProofness().misreport(
-            ONE_INTERVAL, two_tenants(), BatchLie({0: {"epochs": 2}, 1: {"epochs": 2}})
+            ONE_INTERVAL, two_tenants(), BatchMisreport({0: {"epochs": 2}, 1: {"epochs": 2}})
         )
     with pytest.raises(BadInput, match="CompletionUtility"):
-        BatchLie({0: {"utility": 3}}).of(two_tenants())
+        BatchMisreport({0: {"utility": 3}}).of(two_tenants())
     told = {
-        tuple(sorted(what.items())) for each in SmallMisreports(most=2).of(two_tenants()) for what in each.told.values()
+        tuple(sorted(what.items())) for each in small_misreports(two_tenants(), most=2) for what in each.told.values()
     }
     assert len(told) == 3  # the truth is (1, 1)
     assert all(
         what["epochs"] * what["chunks"] == 4
-        for each in SmallMisreports(most=4, keep_work=True).of(two_tenants(epochs=4))
+        for each in small_misreports(two_tenants(epochs=4), most=4, keep_work=True)
         for what in each.told.values()
         if isinstance(what["epochs"], int) and isinstance(what["chunks"], int)
     )

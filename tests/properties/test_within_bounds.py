@@ -88,7 +88,7 @@ def test_the_boundary_is_a_row_of_speedups_where_the_answer_changes(asked: Alloc
     verdict = asked.check(BOUNDED, QUARTER)
     assert verdict.answer is Answer.DEPENDS
     assert str(verdict.boundary) == "any error may break it; it changes where A runs at 1 on T1 and 2 on T2"
-    row = np.array([speed for _, speed in verdict.boundary.speedups], dtype=object)
+    row = np.array([speed for _, speed in verdict.boundary.shown["speedups"]], dtype=object)
     for beyond, answer in ((0, Answer.HOLDS), (Fraction(1, 10**9), Answer.FAILS)):
         speedup = np.array([[row[0], row[1] + beyond], [Fraction(1), Fraction(3)]], dtype=object)
         known = replace(BOUNDED, speedup=speedup, least=None, most=None)

@@ -9,22 +9,21 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("certificates", "proofs")]
+import test_verify_run as runs
+import test_verify_schedule as schedules
+from certificate_kinds import BY_HAND, require_true
+from certificate_kinds.examples import Untrue
+from certificate_samples import of_entitlements, of_market, of_programs
 from changed import changed_values
+from tampering import Place, Tampering, changes, places
 from trials import Ending, Fault, Kind
 
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.testing.certificate_kinds import BY_HAND, require_true
-from fairopt.testing.certificate_kinds.examples import Untrue
-from fairopt.testing.certificate_samples import of_entitlements, of_market, of_programs
 from fairopt.testing.round_samples import by_hand, documented, sample_settings
 from fairopt.testing.round_suite import Lender
 from fairopt.testing.samples import entitled_markets, sample_markets
-from fairopt.testing.tampering import Place, Tampering, changes, places
-
-sys.path.append(str(Path(__file__).parents[1] / "proofs"))
-import test_verify_run as runs
-import test_verify_schedule as schedules
 
 #: What of a run nobody works out is judged for its form at most.
 NOT_JUDGED = ("backend", "policy", "seconds")

@@ -90,7 +90,7 @@ PLANTED = [
     Planted("fairopt/problem/files/storage.py", "def naming(file: AnyPath = \"\", place: str = \"\", of: type[BadInput] = BadInput) -> Iterator[None]:", "def naming(file: AnyPath = \"\", place: str = \"\", of: type[BadInput] = BadInput) -> Iterator[None]:\n    yield\n    return\n", "read trace"),
     Planted("fairopt/certificates/certificate.py", "    except (ValueError, RecursionError) as error:\n", "    except OSError as error:\n", "read certificate"),
     Planted("fairopt/importing/documents.py", "except (ValueError, OverflowError) as error:", "except OverflowError as error:", "read import kueue"),
-    Planted("fairopt/problem/frames.py", "return table, listed_names(users, \"users\"), listed_names(types, \"types\")", "return table, users, types", "call Market.of"),
+    Planted("fairopt/problem/labels.py", "return table, listed_names(users, \"users\"), listed_names(types, \"types\")", "return table, users, types", "call Market.of"),
     # what a decision in floats and an exact one share: formulations, rules, what a market says
     Planted("models/baselines/max_efficiency.py", "p.maximize((problem.speedup * share).sum(),", "p.maximize((problem.speedup * share * problem.weight[:, None]).sum(),", _HARD),
     Planted("models/robust/robust.py", "problem.weight[envious], problem.weight[envied])", "problem.weight[envied], problem.weight[envious])", _HARD),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, fsum, isqrt, log
 
@@ -107,17 +107,41 @@ class Equilibrium:
         ]
 
 
-@dataclass(frozen=True, eq=False)
-class NearEquilibrium(Equilibrium):
-    """Prices and demand duals near those of an equilibrium, whose utilities are irrational, and what they prove of it.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UtilityBounds:
+    """At every allocation of maximal Nash welfare user i's utility lies between ``lower[i]`` and ``upper[i]``.
 
-    At every allocation of maximal Nash welfare user i's utility lies between ``lower[i]`` and ``upper[i]`` (n,).
-    ``gap`` is by how much the sum of w_i log u_i can be larger than that of the shares. All is in Fractions.
+    Shapes (n,), in Fractions. ``gap`` is by how much the sum of w_i log u_i can be larger than that of the shares.
     """
 
-    lower: Array = field(kw_only=True)
-    upper: Array = field(kw_only=True)
-    gap: Number = field(kw_only=True)
+    lower: Array
+    upper: Array
+    gap: Number
+
+    @property
+    def error(self) -> Number:
+        """The widest of the intervals, as a part of its lower end; 0 where all utilities are known exactly."""
+        pairs = zip(self.lower, self.upper, strict=True)
+        return max(INFINITY if not low else (high - low) / low for low, high in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class NearEquilibrium(Equilibrium, UtilityBounds):
+    """Prices and demand duals near those of an equilibrium, whose utilities are irrational, and what they prove of it.
+
+    Between which numbers the utilities of maximal Nash welfare lie, `UtilityBounds` says. All is in Fractions.
+    """
+
+    @classmethod
+    def of_duals(cls, market: Market, shares: Array, prices: Array, demand_duals: Array) -> NearEquilibrium:
+        """Return what exact prices (k,) and demand duals (n,) prove of exact ``shares`` (n, k).
+
+        A type of which there is none costs the most that anybody would pay.
+        """
+        proved = utility_bounds(market, shares, prices, demand_duals)
+        all_prices = np.where(market.capacity > 0, prices, Equilibrium.of(market, shares, demand_duals).prices)
+        parts = (all_prices, market.weight, shares * all_prices, demand_duals)
+        return cls(*parts, lower=proved.lower, upper=proved.upper, gap=proved.gap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,24 +218,6 @@ def nash_bound(
     return NashBound(objective - blurred, objective + blurred + gap, gap / total * (1 + 8 * ROUNDING))
 
 
-@dataclass(frozen=True, eq=False)
-class UtilityBounds:
-    """At every allocation of maximal Nash welfare user i's utility lies between ``lower[i]`` and ``upper[i]``.
-
-    Shapes (n,), in Fractions. ``gap`` is by how much the sum of w_i log u_i can be larger than that of the shares.
-    """
-
-    lower: Array
-    upper: Array
-    gap: Number
-
-    @property
-    def error(self) -> Number:
-        """The widest of the intervals, as a part of its lower end; 0 where all utilities are known exactly."""
-        pairs = zip(self.lower, self.upper, strict=True)
-        return max(INFINITY if not low else (high - low) / low for low, high in pairs)
-
-
 def utility_bounds(market: Market, shares: Array, prices: Array, demand_duals: Array) -> UtilityBounds:
     """Return what exact prices (k,) and demand duals (n,), none negative, prove of the optimum by exact shares (n, k).
 
@@ -241,7 +247,8 @@ def utility_bounds(market: Market, shares: Array, prices: Array, demand_duals: A
     own, weights = (market.speedup * shares).sum(axis=1), market.weight
     if not min(costs) > 0 or not min(own) > 0:
         nothing = np.full(len(own), Fraction(0), dtype=object)
-        return UtilityBounds(nothing, market.utility(np.tile(market.capacity, (len(own), 1))), INFINITY)
+        alone = market.utility(np.tile(market.capacity, (len(own), 1)))
+        return UtilityBounds(lower=nothing, upper=alone, gap=INFINITY)
     limited = market.limit < INFINITY
     terms = [*(prices * market.capacity), *(demand_duals[limited] * market.limit[limited]), *-weights]
     terms += [w * (w / (c * u) - 1) for w, c, u in zip(weights, costs, own, strict=True)]
@@ -259,7 +266,7 @@ def around_optimum(weights: Array, costs: Sequence[Fraction] | Array, terms: Seq
     gap = _few_digits(gap * Fraction(1002, 1000)) if gap * 2**FINE > 10**6 * len(terms) else sum(terms, Fraction(0))
     ends = [_around(w / c, gap / w) for w, c in zip(weights, costs, strict=True)]
     lower, upper = (np.array(side, dtype=object) for side in zip(*ends, strict=True))
-    return UtilityBounds(lower, upper, gap)
+    return UtilityBounds(lower=lower, upper=upper, gap=gap)
 
 
 def _around(middle: Fraction, part: Fraction) -> tuple[Fraction, Fraction]:

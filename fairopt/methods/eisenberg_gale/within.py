@@ -1,13 +1,16 @@
-"""Nash welfare within rows and bounds of any kind: shares near the optimum, in Fractions, and what they prove of it.
+"""Nash welfare within rows and bounds, as demands are: shares near the optimum, in Fractions, and what is proved of it.
 
 A draft in floats says which rows and bounds are tight. Within those, utilities are linear in a few numbers, for which
-Newton's method finds where the gradient is 0, to as many digits as asked. A linear program then proves how near it is.
+Newton's method finds where the gradient is 0, to as many digits as asked. Prices, or duals of a linear program, then
+prove how near it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,8 @@ from flint import fmpq, fmpq_mat
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.sums import as_fractions
 from fairopt.deadline import left
-from fairopt.methods.eisenberg_gale.bounds import UtilityBounds, around_optimum
+from fairopt.methods.eisenberg_gale.bounds import NearEquilibrium, UtilityBounds, around_optimum
+from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Program, objects
 
 #: Rows and variables of a draft count as tight where they are as near to a bound, in units of all GPUs of a type.
@@ -27,6 +31,7 @@ SIMPLE = 10**6
 MOST_STEPS = 40
 #: Bits of precision by digit asked for: the gap is the square of what utilities are off by.
 BITS, SPARE = 7, 64
+NOTHING = np.array(Fraction(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +57,126 @@ def near_within(program: Program, speedup: Array, weight: Array, draft: Array, d
     program = program.as_(Fraction)
     best: NearWithin | None = None
     size = _sizes(program)
-    for near in NEAR:
-        left()
-        space = _Space.of(program, speedup, draft, near * size)
-        for shares in () if space is None else space.optima(weight, digits):
-            if program.violations(shares.ravel()):
-                continue
-            found = _proved(program, speedup, weight, shares, digits)
-            if found and (best is None or found.bounds.error < best.bounds.error):
-                best = found
-            if best and best.bounds.error * 10**digits <= 1:
-                return best
+    for shares in chain.from_iterable(
+        _near_shares(program, speedup, weight, draft, near * size, digits) for near in NEAR
+    ):
+        found = _proved(program, speedup, weight, shares, digits)
+        if found and (best is None or found.bounds.error < best.bounds.error):
+            best = found
+        if best and best.bounds.error * 10**digits <= 1:
+            break
     return best
+
+
+def near_equilibrium(
+    program: Program, market: Market, draft: Array, prices: Array, digits: int
+) -> tuple[Array, NearEquilibrium] | None:
+    """Return exact shares near a ``draft`` (n, k) in floats, and prices and demand duals that prove how near they are.
+
+    The same as `near_within` for the rows of a ``market`` in Fractions without entitlements; ``prices`` (k,) in floats
+    say what types cost that nothing else has a price for. Users that are equal by weight get equal shares by weight.
+    """
+    program = program.as_(Fraction)
+    found: list[tuple[Array, NearEquilibrium]] = []
+    size, demands = _sizes(program), _demand_rows(program, market)
+    for near in NEAR:
+        loose: set[int] = set()
+        while True:
+            count = len(loose)
+            for each in _near_shares(program, market.speedup, market.weight, draft, near * size, digits, loose):
+                shares = _alike(market, each)
+                if not min((market.speedup * shares).sum(axis=1)) > 0:
+                    continue
+                own, demand_duals = _from_holdings(market, shares, prices)
+                proof = NearEquilibrium.of_duals(market, shares, own, np.maximum(demand_duals, NOTHING))
+                found.append((shares, proof))
+                if proof.error * 10**digits <= 1:
+                    return found[-1]
+                # who would rather have less than its demand does not reach it
+                loose |= {demands[i] for i in np.flatnonzero(demand_duals < 0).tolist()}
+            if len(loose) == count:
+                break
+    if not found:
+        return None
+    shares, proof = min(found, key=lambda each: each[1].error)
+    linear = _proved(program, market.speedup, market.weight, shares, digits)
+    if linear is not None:
+        own, rents = objects([Fraction(0)] * len(market.types)), objects([Fraction(0)] * len(market.users))
+        block = program.row_block("capacity")
+        own[np.arange(len(own)) if block.kept is None else block.kept] = linear.duals[block.span]
+        for user, row in demands.items():
+            rents[user] = linear.duals[row]
+        proof = min(proof, NearEquilibrium.of_duals(market, shares, own, rents), key=lambda each: each.error)
+    return shares, proof
+
+
+def _demand_rows(program: Program, market: Market) -> dict[int, int]:
+    """Return the row of each user's demand, by user."""
+    if market.demand is None:
+        return {}
+    block = program.row_block("demand")
+    users = np.arange(len(market.users)) if block.kept is None else block.kept
+    return dict(zip(users.tolist(), range(block.span.start, block.span.stop), strict=True))
+
+
+def _near_shares(
+    program: Program,
+    speedup: Array,
+    weight: Array,
+    draft: Array,
+    near: Array,
+    digits: int,
+    loose: Collection[int] = (),
+) -> Iterator[Array]:
+    """Yield exact shares (n, k) near a draft that keep all rows; rows that are ``loose`` do not count as tight."""
+    left()
+    space = _Space.of(program, speedup, draft, near, loose)
+    for shares in () if space is None else space.optima(weight, digits):
+        if not program.violations(shares.ravel()):
+            yield shares
+
+
+def _alike(market: Market, shares: Array) -> Array:
+    """Return what users that are equal by weight hold together, divided by weight."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i, row in enumerate(market.speedup):
+        limited = market.limit[i] < INFINITY
+        groups.setdefault((*row, market.limit[i] / market.weight[i] if limited else None), []).append(i)
+    evened = shares.copy()
+    for users in groups.values():
+        if len(users) > 1:
+            total = shares[users].sum(axis=0)
+            evened[users] = market.weight[users, None] / market.weight[users].sum() * total
+    return evened
+
+
+def _from_holdings(market: Market, shares: Array, draft: Array) -> tuple[Array, Array]:
+    """Return prices and demand duals by which users pay for each type that they hold what it is worth to them.
+
+    GPUs that are left over are free, and who could hold more has no demand dual. What these equations leave open costs
+    what it does in the ``draft`` (k,). A demand dual is negative where the user would rather have less.
+    """
+    usable = np.where(market.capacity > 0, market.speedup, NOTHING)
+    worth = usable * (market.weight / (usable * shares).sum(axis=1))[:, None]
+    limited = market.limit < INFINITY
+    loose = [not limit or sum(row) < most for limit, row, most in zip(limited, shares, market.limit, strict=True)]
+    over = market.capacity > shares.sum(axis=0)
+    price = {int(j): Fraction(0) for j in np.flatnonzero(over)}
+    rent = {i: Fraction(0) for i, free in enumerate(loose) if free}
+    held = [np.flatnonzero(row).tolist() for row in shares]
+    while len(price) < len(market.types):
+        before = len(price)
+        for i, types in enumerate(held):
+            known = next((j for j in types if j in price), None)
+            if i not in rent and known is not None:
+                rent[i] = worth[i, known] - price[known]
+            if i in rent:
+                price |= {j: worth[i, j] - rent[i] for j in types if j not in price}
+        if len(price) == before:
+            open_ = next(j for j in range(len(market.types)) if j not in price)
+            price[open_] = Fraction(float(draft[open_]))
+    prices = np.maximum(objects(price[j] for j in range(len(market.types))), NOTHING)
+    return prices, np.where(limited, (worth - prices).max(axis=1), NOTHING)
 
 
 def _sizes(program: Program) -> Array:
@@ -103,8 +216,13 @@ class _Space:
     changes: Any
 
     @classmethod
-    def of(cls, program: Program, speedup: Array, draft: Array, near: Array) -> _Space | None:
-        """Return the space of what is tight at a draft, up to ``near`` (v,); None where that contradicts itself."""
+    def of(
+        cls, program: Program, speedup: Array, draft: Array, near: Array, loose: Collection[int] = ()
+    ) -> _Space | None:
+        """Return the space of what is tight at a draft, up to ``near`` (v,), but for ``loose`` rows; None: it is empty.
+
+        Of rows that contradict each other, as they may in last digits, the first stay.
+        """
         x, rows = draft.ravel(), program.rows
         lower, upper = program.lower.astype(float), program.upper.astype(float)
         x = np.where(near > 0, x, lower)  # a row may leave nothing of it, whatever noise there is in the draft
@@ -114,7 +232,7 @@ class _Space:
         scale = np.bincount(rows.row, np.abs(rows.value.astype(float)) * near[rows.column], minlength=len(rows))
         activity = np.bincount(rows.row, rows.value.astype(float) * x[rows.column], minlength=len(rows))
         low, high = (activity - rows.lower.astype(float) <= scale), (rows.upper.astype(float) - activity <= scale)
-        tight = np.flatnonzero(low | high)
+        tight = np.setdiff1d(np.flatnonzero(low | high), np.array(list(loose), dtype=np.int64))
         place = {int(j): at for at, j in enumerate(inner)}
         sides = np.where(low, rows.lower, rows.upper)[tight] - rows.activity(base)[tight]
         table = [[fmpq(0)] * len(inner) + [_flint(side)] for side in sides]
@@ -123,6 +241,8 @@ class _Space:
             if r in row_of and j in place:
                 table[row_of[r]][place[j]] = _flint(value)
         reduced, pivots = _reduced(table, len(inner) + 1)
+        if len(inner) in pivots:
+            reduced, pivots = _reduced([table[at] for at in _independent([row[:-1] for row in table])], len(inner) + 1)
         if len(inner) in pivots:
             return None
         open_ = [at for at in range(len(inner)) if at not in set(pivots)]
@@ -208,7 +328,9 @@ def _independent(columns: list[list[Fraction]]) -> list[int]:
     return _reduced(table, len(columns))[1]
 
 
-def _flint(value: Fraction) -> Any:
+def _flint(value: Any) -> Any:
+    if isinstance(value, fmpq):
+        return value
     value = Fraction(value)
     return fmpq(value.numerator, value.denominator)
 

@@ -15,8 +15,7 @@ from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.market_csv import check_column
 from fairopt.problem.files.schema import TOP, VERSION, number, read_csv
 from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_to_read
-from fairopt.problem.frames import exact_rows, in_order, shares_given
-from fairopt.problem.labels import check_keys, check_labels, nearest
+from fairopt.problem.labels import check_keys, check_labels, exact_rows, in_order, nearest, shares_given
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import shown
 from fairopt.program import Array, objects

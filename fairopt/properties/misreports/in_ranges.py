@@ -25,26 +25,9 @@ from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.ranges import in_use
 from fairopt.program import INFINITY, Array, Formulation, Number, number_text
-from fairopt.properties.boundary import Reach
+from fairopt.properties.boundary import Boundary
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import lowest
-
-
-@dataclass(frozen=True, kw_only=True)
-class LieBoundary(Reach):
-    """A lie that pays on a market of the range, and speedups, up to a factor, at which nobody gains by any report.
-
-    ``stated``: whether the lie pays at the speedups that are stated; else at others, which ``ends`` have.
-    """
-
-    lie: str
-    alike: tuple[tuple[str, Number], ...]
-    stated: bool
-
-    def __str__(self) -> str:
-        where = "at the speedups that are stated" if self.stated else "at others in the range"
-        at = " and ".join(f"{number_text(speed)} on {name}" for name, speed in self.alike)
-        return f"{where}, {self.lie}; where all speed up alike, by {at}, no report pays"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +112,11 @@ class InRange:
     def _depends(self, found: Verdict, alike: Market, fails: Market, *, stated: bool) -> Verdict:
         speeds = tuple(zip(alike.types, alike.speedup[0].tolist(), strict=True))
         ends = {"holds": alike, "fails": fails}
-        boundary = LieBoundary(lie=str(found.witness), alike=speeds, stated=stated, ends=ends)
-        where = "at the speedups that are stated" if stated else "at a corner of the range"
+        lie, at = str(found.witness), " and ".join(f"{number_text(speed)} on {name}" for name, speed in speeds)
+        told = "at the speedups that are stated" if stated else "at others in the range"
+        words = f"{told}, {lie}; where all speed up alike, by {at}, no report pays"
+        boundary = Boundary(words, ends=ends, shown={"lie": lie, "alike": speeds, "stated": stated})
+        where = told if stated else "at a corner of the range"
         effort = f"{found.effort}, {where}; where all speed up alike, by proof"
         shown = {
             "answer": Answer.DEPENDS,

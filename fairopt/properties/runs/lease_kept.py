@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from fairopt.program import Number, number_text
-from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.run_property import ONE, RunInstance, RunProperty, jobs, scripted
+from fairopt.properties.property import CitedInstance, SlackCase
+from fairopt.properties.runs.run_property import ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 
@@ -50,13 +50,15 @@ class LeaseKept(RunProperty):
     unit = "time"
     looked_at = "leases beyond a round"
     instances = (
-        RunInstance(
+        CitedInstance(
             "a lease of two rounds, kept",
+            None,
             lambda: scripted(jobs([1], [20]), {"a": ONE}, {"a": ONE}, leases={(0, "a"): 20}),
             Answer.HOLDS,
         ),
-        RunInstance(
+        CitedInstance(
             "a lease of three rounds; the job waits in the second",
+            None,
             lambda: promised(scripted(jobs([1], [20]), {"a": ONE}, {}, {"a": ONE}), 30),
             Answer.FAILS,
         ),

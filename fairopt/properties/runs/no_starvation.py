@@ -11,8 +11,8 @@ from typing import NamedTuple
 from fairopt.errors import BadInput
 from fairopt.problem import Queue, exact
 from fairopt.program import Number, number_text
-from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.run_property import BOTH, ONE, RunInstance, RunProperty, jobs, scripted
+from fairopt.properties.property import CitedInstance, SlackCase
+from fairopt.properties.runs.run_property import BOTH, ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 from fairopt.simulation.gpu_time import Ideal, presence
@@ -66,13 +66,15 @@ class NoStarvation(RunProperty):
     unit = "time"
     looked_at = "moments of waits"
     instances = (
-        RunInstance(
+        CitedInstance(
             "two jobs of 20 take turns: none waits longer than 10",
+            None,
             lambda: scripted(jobs([2, 2], [20, 20]), {"a": BOTH}, {"b": BOTH}, {"a": BOTH}, {"b": BOTH}),
             Answer.HOLDS,
         ),
-        RunInstance(
+        CitedInstance(
             "a job of 10 on one of two GPUs waits for 40 behind a job of 40; its own part is a GPU",
+            None,
             lambda: scripted(jobs([2, 1], [40, 10]), *[{"a": BOTH}] * 4, {"b": ONE}),
             Answer.FAILS,
         ),

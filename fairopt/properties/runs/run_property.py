@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from fairopt.errors import BadInput
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Spots, Trace
 from fairopt.program import Number
-from fairopt.properties.property import OutcomeProperty, SlackCase
-from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.property import CitedInstance, OutcomeProperty, SlackCase
+from fairopt.properties.verdict import Verdict
 from fairopt.simulation import History, Mechanics, Round, Setting, advance, begin, next_queue
 
 #: How many names of jobs a reason shows.
@@ -23,20 +21,6 @@ TWO_GPUS = Cluster.uniform({"T": (1, 2)})
 #: Where single jobs run there.
 ONE: Spots = ((0, 1),)
 BOTH: Spots = ((0, 2),)
-
-
-@dataclass(frozen=True, eq=False)
-class RunInstance:
-    """A run on which a property's answer is known: where it is from, how it is made, and the answer."""
-
-    source: str
-    make: Callable[[], History]
-    answer: Answer
-
-    @cached_property
-    def history(self) -> History:
-        """The run."""
-        return self.make()
 
 
 class RunProperty(OutcomeProperty):
@@ -51,7 +35,7 @@ class RunProperty(OutcomeProperty):
     of = "run"
     unit: ClassVar[str]
     looked_at: ClassVar[str] = "cases"
-    instances: ClassVar[tuple[RunInstance, ...]]
+    instances: ClassVar[tuple[CitedInstance, ...]]
 
     def check(self, history: History, *, tolerance: Number | None = None) -> Verdict:
         """Decide of a run, exactly if it is exact, unless a ``tolerance`` is given: a part of each case's size."""

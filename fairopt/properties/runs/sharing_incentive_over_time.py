@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fairopt.program import Number, number_text
-from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.run_property import BOTH, ONE, RunInstance, RunProperty, jobs, scripted
+from fairopt.properties.property import CitedInstance, SlackCase
+from fairopt.properties.runs.run_property import BOTH, ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 from fairopt.simulation.gpu_time import Ideal, finish_time_fairness
@@ -49,13 +49,15 @@ class SharingIncentiveOverTime(RunProperty):
     unit = "rho"
     looked_at = "jobs that are done"
     instances = (
-        RunInstance(
+        CitedInstance(
             "two jobs of 20 on a GPU each",
+            None,
             lambda: scripted(jobs([1, 1], [20, 20]), *[{"a": ONE, "b": ONE}] * 2),
             Answer.HOLDS,
         ),
-        RunInstance(
+        CitedInstance(
             "a job of 10 on one GPU is done after 50, behind a job of 40; N is 9/5, its own part a GPU",
+            None,
             lambda: scripted(jobs([2, 1], [40, 10]), *[{"a": BOTH}] * 4, {"b": ONE}),
             Answer.FAILS,
         ),

@@ -9,8 +9,8 @@ import numpy as np
 
 from fairopt.problem import Queue
 from fairopt.program import Number, number_text
-from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.run_property import BOTH, ONE, RunInstance, RunProperty, jobs, scripted
+from fairopt.properties.property import CitedInstance, SlackCase
+from fairopt.properties.runs.run_property import BOTH, ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 
@@ -58,18 +58,21 @@ class WorkConservationOverTime(RunProperty):
     unit = "GPU-time"
     looked_at = "rounds"
     instances = (
-        RunInstance(
+        CitedInstance(
             "two GPUs in use, and the third job waits",
+            None,
             lambda: scripted(jobs([1, 1, 1], [10, 10, 10]), {"a": ONE, "b": ONE}, {"c": ONE}),
             Answer.HOLDS,
         ),
-        RunInstance(
+        CitedInstance(
             "one GPU is free while a job waits for one",
+            None,
             lambda: scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE}),
             Answer.FAILS,
         ),
-        RunInstance(
+        CitedInstance(
             "one GPU is free while a gang waits for two",
+            None,
             lambda: scripted(jobs([1, 2], [10, 10]), {"a": ONE}, {"b": BOTH}),
             Answer.HOLDS,
         ),

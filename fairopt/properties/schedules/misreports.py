@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import combinations, islice, product
 from time import monotonic
@@ -23,10 +23,10 @@ DEMANDS = ("arrival", "epochs", "chunks", "minibatches")
 
 
 @dataclass(frozen=True)
-class BatchLie:
+class BatchMisreport:
     """What a tenant says of its jobs: by row, the columns that it changes (`DEMANDS`, ``utility``) and to what.
 
-    >>> print(BatchLie({0: {"chunks": 3, "epochs": 1}}))
+    >>> print(BatchMisreport({0: {"chunks": 3, "epochs": 1}}))
     job 0: chunks 3, epochs 1
     """
 
@@ -36,7 +36,7 @@ class BatchLie:
         return self.about({job: f"job {job}" for job in self.told})
 
     def about(self, names: Mapping[int, str] | Sequence[str]) -> str:
-        """Return the lie in words, with the jobs' names."""
+        """Return the misreport in words, with the jobs' names."""
         return "; ".join(
             f"{names[job]}: " + ", ".join(f"{key} {_shown(value)}" for key, value in what.items())
             for job, what in self.told.items()
@@ -74,7 +74,7 @@ class ScheduleMisreport:
     """A lie: what its tenant gains by the truth and by the lie (true utilities in both), and ``told``, it in words."""
 
     tenant: str
-    misreport: BatchLie
+    misreport: BatchMisreport
     honest: Number
     misreported: Number
     told: str
@@ -89,35 +89,34 @@ class ScheduleMisreport:
         return f"{self.tenant} gains {self.gain} ({both}) with {self.told}"
 
 
-@dataclass(frozen=True)
-class SmallMisreports:
-    """Lies about single jobs, and about two jobs of a tenant at once: all demands up to a size, given utilities.
+def small_misreports(
+    batch: Batch,
+    *,
+    most: int = 4,
+    keep_work: bool = False,
+    utilities: tuple[CompletionUtility, ...] = (),
+    together: bool = False,
+) -> Iterator[BatchMisreport]:
+    """Yield misreports of single jobs, and of two jobs of a tenant at once: all demands up to a size, given utilities.
 
     ``most``: the largest epochs and chunks that are told. ``keep_work``: only demands that tell the true number of
     mini-batches. ``utilities``: what is told of utilities, nothing by default. ``together``: two jobs at once besides.
     """
+    jobs = batch.jobs
 
-    most: int = 4
-    keep_work: bool = False
-    utilities: tuple[CompletionUtility, ...] = field(default=())
-    together: bool = False
-
-    def of(self, batch: Batch) -> Iterable[BatchLie]:
-        """Yield the lies, those about single jobs first."""
-        single = {job: list(self._about(batch, job)) for job in range(len(batch.jobs))}
-        for job, told in single.items():
-            yield from (BatchLie({job: what}) for what in told)
-        for job, other in combinations(single, 2) if self.together else ():
-            if batch.jobs.tenant[job] == batch.jobs.tenant[other]:
-                yield from (BatchLie({job: a, other: b}) for a, b in product(single[job], single[other]))
-
-    def _about(self, batch: Batch, job: int) -> Iterable[dict[str, Any]]:
-        jobs = batch.jobs
+    def about(job: int) -> Iterator[dict[str, Any]]:
         truth = (int(jobs.epochs[job]), int(jobs.chunks[job]))
-        for epochs, chunks in product(range(1, self.most + 1), repeat=2):
-            if (epochs, chunks) != truth and (not self.keep_work or epochs * chunks == truth[0] * truth[1]):
+        for epochs, chunks in product(range(1, most + 1), repeat=2):
+            if (epochs, chunks) != truth and (not keep_work or epochs * chunks == truth[0] * truth[1]):
                 yield {"epochs": epochs, "chunks": chunks}
-        yield from ({"utility": utility} for utility in self.utilities if utility != jobs.utility[job])
+        yield from ({"utility": utility} for utility in utilities if utility != jobs.utility[job])
+
+    single = {job: list(about(job)) for job in range(len(jobs))}
+    for job, told in single.items():
+        yield from (BatchMisreport({job: what}) for what in told)
+    for job, other in combinations(single, 2) if together else ():
+        if jobs.tenant[job] == jobs.tenant[other]:
+            yield from (BatchMisreport({job: a, other: b}) for a, b in product(single[job], single[other]))
 
 
 @dataclass(frozen=True)
@@ -141,20 +140,20 @@ class ScheduleStrategyProofness(MechanismProperty):
     short = "SP"
     source = f"{SOURCE} Theorem 4"
     definition = "g_u(truth) >= g_u(told) for each tenant u and everything that it may tell of its jobs"
-    misreports: SmallMisreports = field(default_factory=SmallMisreports)
+    misreports: Callable[[Batch], Iterable[BatchMisreport]] = small_misreports
     early: bool = False
 
     def search(
         self, policy: Policy, problem: Batch, *, effort: Effort | None = None, truth: Plan | None = None
     ) -> Verdict:
         """Try the lies within ``effort``; the verdict speaks of ``truth``, the policy's plan for the batch."""
-        return self.check(policy, problem, self.misreports.of(problem), effort=effort, truth=truth)
+        return self.check(policy, problem, self.misreports(problem), effort=effort, truth=truth)
 
     def check(
         self,
         policy: Policy,
         batch: Batch,
-        misreports: Iterable[BatchLie],
+        misreports: Iterable[BatchMisreport],
         *,
         effort: Effort | None = None,
         truth: Plan | None = None,
@@ -175,7 +174,7 @@ class ScheduleStrategyProofness(MechanismProperty):
         return Verdict(self.name, answer, margin, "revenue", exact, f"{tried} lies", best if pays else None)
 
     def misreport(
-        self, policy: Policy, batch: Batch, misreport: BatchLie, honest: tuple[Number, ...] | None = None
+        self, policy: Policy, batch: Batch, misreport: BatchMisreport, honest: tuple[Number, ...] | None = None
     ) -> ScheduleMisreport:
         """Return what a lie does for its tenant under a policy."""
         truth = self.gains(batch, decide(policy, batch)) if honest is None else honest

@@ -19,12 +19,12 @@ from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use, shrunk
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
-from fairopt.properties.boundary import Reach, TradeBoundary, reach
+from fairopt.properties.boundary import Boundary
 from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, nothing_known, unknown_speedups
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
-from fairopt.properties.shares.pareto_within_bounds import gain_at_all, reached, worst_cycle
+from fairopt.properties.shares.pareto_within_bounds import gain_at_all, rate_of, reached, worst_cycle
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import SpeedupsThatHold
 
@@ -222,16 +222,17 @@ class ParetoEfficiency(AllocationProperty):
 
     def _failing(self, stated: Verdict, market: Market, used: Array, tolerance: Fraction) -> Verdict:
         """Return the verdict where it fails at the speedups that are stated."""
-        best, effort = gain_at_all(market, used), "all speedups within the bounds (a linear program solved by exact)"
-        if best.gain > tolerance:
-            gains = market.utility(best.better) - market.utility(used)
-            return replace(stated, witness=DominatingAllocation(best.better, gains, market.users), effort=effort)
+        effort = "all speedups within the bounds (a linear program solved by exact)"
+        gain, better, speedups = gain_at_all(market, used)
+        if gain > tolerance:
+            gains = market.utility(better) - market.utility(used)
+            return replace(stated, witness=DominatingAllocation(better, gains, market.users), effort=effort)
         known = replace(market, least=None, most=None)
-        holds = replace(known, speedup=best.speedups)
+        holds = replace(known, speedup=speedups)
         if self.check(holds, used, tolerance=tolerance).answer is not Answer.HOLDS:
             return Verdict.undecided(self.name, "a gain at all speedups is within the tolerance", effort=effort)
-        boundary = Reach(**reach(market, None, {"holds": holds, "fails": known}))
-        shown = SpeedupsThatHold(best.speedups)
+        boundary = Boundary.of(market, None, {"holds": holds, "fails": known})
+        shown = SpeedupsThatHold(speedups)
         return replace(stated, answer=Answer.DEPENDS, boundary=boundary, evidence=shown, witness=None, effort=effort)
 
     def _holding(self, stated: Verdict, market: Market, used: Array, tolerance: Fraction) -> Verdict:
@@ -244,23 +245,26 @@ class ParetoEfficiency(AllocationProperty):
             corner = np.where(held, np.where(least, least, market.speedup), np.where(most < INFINITY, most, least))
             fails = replace(known, speedup=np.where(corner, corner, market.speedup))
             if self.check(fails, used, tolerance=tolerance).answer is Answer.FAILS:
-                boundary = Reach(**reach(market, Fraction(0), {"holds": known, "fails": fails}))
+                boundary = Boundary.of(market, Fraction(0), {"holds": known, "fails": fails})
                 return replace(stated, answer=Answer.DEPENDS, boundary=boundary, effort=effort)
         cycle = worst_cycle(least, most, held)
+        rate = None if cycle is None else rate_of(cycle)
         idle = used.sum(axis=0) < market.capacity * (1 - tolerance)
-        if limited and ((cycle is not None and cycle.rate < 1) or (idle & (most > 0).any(axis=0)).any()):
+        if limited and ((rate is not None and rate < 1) or (idle & (most > 0).any(axis=0)).any()):
             return Verdict.undecided(self.name, "trades within demands are not decided for all speedups", effort=effort)
-        if cycle is None:  # nobody can trade
+        if cycle is None or rate is None:  # nobody can trade
             return replace(stated, effort=effort, evidence=None)
-        found = replace(stated, margin=cycle.rate - 1, unit=unit, effort=effort, evidence=None)
-        if cycle.rate >= 1 - tolerance:
-            return replace(found, exact=stated.exact and cycle.rate >= 1)
+        found = replace(stated, margin=rate - 1, unit=unit, effort=effort, evidence=None)
+        if rate >= 1 - tolerance:
+            return replace(found, exact=stated.exact and rate >= 1)
         part, failing, inner = reached(market, held, cycle)
         ends = {"holds": shrunk(market, part) if part else known, "fails": replace(known, speedup=failing)}
-        turns = zip(inner.legs, (*inner.legs[1:], inner.legs[0]), strict=True)
+        turns = zip(inner, (*inner[1:], inner[0]), strict=True)
         names = market.users, market.types
         trades = tuple((names[0][leg.user], names[1][leg.gives], names[0][to.user]) for leg, to in turns)
-        boundary = TradeBoundary(trades, **reach(market, part, ends))
+        swaps = ", ".join(f"{giver} gives {name} to {taker}" for giver, name, taker in trades)
+        what = f"beyond, trades may make all better off: {swaps}"
+        boundary = Boundary.of(market, part, ends, what, trades=trades)
         shown = SpeedupsThatHold(market.speedup)
         return replace(found, answer=Answer.DEPENDS, boundary=boundary, evidence=shown)
 

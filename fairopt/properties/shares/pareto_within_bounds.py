@@ -22,7 +22,8 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 from math import prod
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -49,26 +50,20 @@ class Leg(NamedTuple):
     gives: int
 
 
-class TradeCycle(NamedTuple):
-    """Legs, each of which gives what the next receives; somebody gains and nobody loses where ``rate`` is below 1."""
-
-    rate: Number
-    legs: tuple[Leg, ...]
+#: Trades in a circle: each user gives a type to the user of the next leg, the last one to the first.
+TradeCycle: TypeAlias = tuple[Leg, ...]
 
 
-class BetterAtAll(NamedTuple):
-    """``gain`` is 0 or more; where it is positive, shares that are ``better`` at all speedups; else speedups at which.
-
-    At these speedups (n, k) no allocation is better.
-    """
-
-    gain: Number
-    better: Array
-    speedups: Array
+def rate_of(cycle: TradeCycle) -> Number:
+    """Return the product of its rates: somebody gains and nobody loses where it is below 1."""
+    return prod(leg.rate for leg in cycle)
 
 
-def gain_at_all(market: Market, used: Array) -> BetterAtAll:
+def gain_at_all(market: Market, used: Array) -> tuple[Number, Array, Array]:
     """Return the most that users can gain at the worst of their speedups, over ``used`` (n, k), where nobody loses.
+
+    With it shares (n, k) that are better at all speedups, if it is positive; else, last, speedups (n, k) at which no
+    allocation is better.
 
     ``market`` is exact, and ``used`` what is in use of its allocation at all speedups. Errors: `NotSolved`.
     """
@@ -96,7 +91,7 @@ def gain_at_all(market: Market, used: Array) -> BetterAtAll:
     worth = paid / weight[:, None]
     speedups = np.where(used > 0, worth, np.minimum(worth, np.where(unbounded, worth, market.speedup)))
     change = program.variable("more", found.point) - program.variable("less", found.point)
-    return BetterAtAll(program.value(found.point), used + change, np.clip(speedups, least, most))
+    return program.value(found.point), used + change, np.clip(speedups, least, most)
 
 
 def worst_cycle(least: Array, most: Array, held: Array, enough: Number = INFINITY) -> TradeCycle | None:
@@ -106,7 +101,7 @@ def worst_cycle(least: Array, most: Array, held: Array, enough: Number = INFINIT
     Errors: `NotCapable` for more than `MOST_TYPES` types.
 
     >>> least, most = np.array([[9, 9], [9, 18]]), np.array([[11, 11], [11, 22]])
-    >>> worst_cycle(least * Fraction(1), most, np.eye(2, dtype=bool)).legs[1]
+    >>> worst_cycle(least * Fraction(1), most, np.eye(2, dtype=bool))[1]
     Leg(rate=Fraction(18, 11), user=1, receives=0, gives=1)
     """
     types = np.flatnonzero(held.any(axis=0)).tolist()
@@ -118,9 +113,9 @@ def worst_cycle(least: Array, most: Array, held: Array, enough: Number = INFINIT
         chain = [legs[cycle[at - 1], cycle[at]] for at in range(len(cycle))]
         if all(chain) and prod(leg[0].rate for leg in chain) < enough:
             left()
-            found = _around(chain)
-            if found and found.rate < enough:
-                worst, enough = found, found.rate
+            rate, found = _around(chain)
+            if found and rate < enough:
+                worst, enough = found, rate
     return worst
 
 
@@ -138,39 +133,24 @@ def _best(least: Array, most: Array, held: Array, receives: int, gives: int) -> 
     return [Leg(rate, i, receives, gives) for rate, i in sorted(rates)[:BEST]]
 
 
-def _around(chain: list[list[Leg]]) -> TradeCycle | None:
-    """Return the cycle with the least rate, a leg out of each list, in which neighbours are different users."""
-    found: TradeCycle | None = None
+def _around(chain: list[list[Leg]]) -> tuple[Number, TradeCycle]:
+    """Return the least rate, and its cycle: a leg out of each list, neighbours being different users; () for none."""
+    best: tuple[Number, TradeCycle] = (INFINITY, ())
     for first in chain[0]:
-        ways = [TradeCycle(first.rate, (first,))]
+        ways: list[tuple[Number, TradeCycle]] = [(first.rate, (first,))]
         for legs in chain[1:]:
-            ways = [
-                min(before, key=lambda way: way.rate)
-                for leg in legs
-                if (
-                    before := [
-                        TradeCycle(way.rate * leg.rate, (*way.legs, leg))
-                        for way in ways
-                        if way.legs[-1].user != leg.user
-                    ]
-                )
-            ]
-        closed = [way for way in ways if way.legs[-1].user != first.user]
-        found = min([*closed, *([found] if found else [])], key=lambda way: way.rate, default=None)
-    return found
+            longer = (
+                [(rate * leg.rate, (*way, leg)) for rate, way in ways if way[-1].user != leg.user] for leg in legs
+            )
+            ways = [min(each, key=itemgetter(0)) for each in longer if each]
+        best = min([way for way in ways if way[1][-1].user != first.user] + [best], key=itemgetter(0))
+    return best
 
 
-class HoldsWithin(NamedTuple):
-    """It holds within a ``part`` of the bounds; just beyond, at ``failing`` speedups (n, k), a ``cycle`` pays."""
-
-    part: Fraction
-    failing: Array
-    cycle: TradeCycle
-
-
-def reached(market: Market, held: Array, cycle: TradeCycle) -> HoldsWithin:
+def reached(market: Market, held: Array, cycle: TradeCycle) -> tuple[Fraction, Array, TradeCycle]:
     """Return how far around the stated speedups of an exact market it holds, given a ``cycle`` that pays further out.
 
+    It holds within a part of the bounds; just beyond, at speedups (n, k) that are returned with it, a cycle pays.
     The part is a lower bound, exact up to `GRAIN`. Each step finds the part for one cycle, and the next cycle that pays
     within that.
     """
@@ -184,7 +164,7 @@ def reached(market: Market, held: Array, cycle: TradeCycle) -> HoldsWithin:
         least, most = (_inside(market, end, part) for end in market.ends)
         inner = worst_cycle(least, most, held, Fraction(1)) if part else None
         beyond = part if inner else beyond
-    return HoldsWithin(part, _corner(market, cycle, beyond), cycle)
+    return part, _corner(market, cycle, beyond), cycle
 
 
 def _inside(market: Market, end: Array, part: Fraction) -> Array:
@@ -195,9 +175,9 @@ def _inside(market: Market, end: Array, part: Fraction) -> Array:
 
 def _rate(market: Market, cycle: TradeCycle, part: Fraction) -> Number:
     least, most = (_inside(market, end, part) for end in market.ends)
-    if any(most[leg.user, leg.receives] == INFINITY for leg in cycle.legs):
+    if any(most[leg.user, leg.receives] == INFINITY for leg in cycle):
         return Fraction(0)
-    rates = (least[leg.user, leg.gives] / most[leg.user, leg.receives] for leg in cycle.legs)
+    rates = (least[leg.user, leg.gives] / most[leg.user, leg.receives] for leg in cycle)
     return prod(rates, start=Fraction(1))
 
 
@@ -207,7 +187,7 @@ def _corner(market: Market, cycle: TradeCycle, part: Fraction) -> Array:
     power = 1
     while True:
         corner = market.speedup.copy()
-        for leg in cycle.legs:
+        for leg in cycle:
             corner[leg.user, leg.gives] = least[leg.user, leg.gives] or corner[leg.user, leg.gives] / 2**power
             top = most[leg.user, leg.receives]
             corner[leg.user, leg.receives] = corner[leg.user, leg.receives] * 2**power if top == INFINITY else top

@@ -91,7 +91,7 @@ def worked_example() -> Finding:
     require(costs == (12, 4, 92), "cost 12 + 4 = 16 of 92")
     first, second, earlier = _over_servers()
     require((first.utility, first.gain) == (92, 92), "j11 over two servers is worth 92 and costs nothing")
-    require((second.cost.workers + second.cost.ps, second.utility) == (12, 92), "12 and 92 for j21 over two servers")
+    require((sum(second.cost), second.utility) == (12, 92), "12 and 92 for j21 over two servers")
     runs = found(j12.schedule, "where j12 runs")
     return Finding(
         Ruling.INCONSISTENT if len(same) < len(PRINTED) else Ruling.REPRODUCED,

@@ -22,10 +22,10 @@ from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.wording import both
 from fairopt.properties import Answer
 from fairopt.properties.schedules.misreports import (
-    BatchLie,
+    BatchMisreport,
     ScheduleMisreport,
     ScheduleStrategyProofness,
-    SmallMisreports,
+    small_misreports,
 )
 from fairopt.properties.schedules.pareto import Columns, ScheduleParetoEfficiency
 from fairopt.properties.schedules.tenants import (
@@ -61,21 +61,21 @@ def strategy_proofness() -> Finding:
     """Theorem 4: no tenant gains by misreporting."""
     batch, rule = example(), policy()
     late, early = ScheduleStrategyProofness(), ScheduleStrategyProofness(early=True)
-    demands = late.check(rule, batch, SmallMisreports(most=6).of(batch))
+    demands = late.check(rule, batch, small_misreports(batch, most=6))
     misreport: ScheduleMisreport = found(demands.witness, "a lie about demands in the example")
     sooner: ScheduleMisreport = found(
-        early.check(rule, batch, SmallMisreports(most=6).of(batch)).witness, "one for those who end early"
+        early.check(rule, batch, small_misreports(batch, most=6)).witness, "one for those who end early"
     )
     steep = [Linear(Fraction(-4), Fraction(100))]
     utility: ScheduleMisreport = found(
-        late.check(rule, batch, SmallMisreports(most=0, utilities=tuple(steep)).of(batch)).witness,
+        late.check(rule, batch, small_misreports(batch, most=0, utilities=tuple(steep))).witness,
         "a lie about utilities",
     )
     small = two_tenants()
     told = late.misreport(
         PostedPricePacking(theta=Given(), intervals=1),
         small,
-        BatchLie({1: {"utility": Linear(Fraction(-9), Fraction(20))}}),
+        BatchMisreport({1: {"utility": Linear(Fraction(-9), Fraction(20))}}),
     )
     require(told.gain > 0, "a lie pays with a job each")
     counted, kinds = Counter[str](), ("demands", "demands, same work", "two jobs' demands at once", "utilities")
@@ -85,12 +85,13 @@ def strategy_proofness() -> Finding:
         packing = PostedPricePacking(theta=Given(), intervals=3)
         steeper = (Linear(Fraction(-20), Fraction(200)), Linear(Fraction(0), Fraction(200)))
         misreports = (
-            SmallMisreports(most=3),
-            SmallMisreports(most=6, keep_work=True),
-            SmallMisreports(most=2, together=True),
+            small_misreports(market, most=3),
+            small_misreports(market, most=6, keep_work=True),
+            small_misreports(market, most=2, together=True),
+            small_misreports(market, most=0, utilities=steeper),
         )
-        for kind, some in zip(kinds, (*misreports, SmallMisreports(most=0, utilities=steeper)), strict=True):
-            counted[kind] += late.check(packing, market, some.of(market)).answer is Answer.FAILS
+        for kind, some in zip(kinds, misreports, strict=True):
+            counted[kind] += late.check(packing, market, some).answer is Answer.FAILS
     return Finding(
         Ruling.REFUTED,
         f"In the paper's own example {_told(misreport)}, whose job then ends with the schedule it was given; "

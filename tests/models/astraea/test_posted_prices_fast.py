@@ -108,5 +108,5 @@ def test_use_of_own_shares_is_that_of_the_admissions() -> None:
                 and batch.jobs.tenant[each.job] == tenant
             ]
             expected = tuple(map(sum, zip(*running, strict=True))) or (0, 0)
-            found = (used[slot].workers[tenant, 0], used[slot].ps[tenant, 0]) if slot in used else (0, 0)
+            found = (used[slot][0][tenant, 0], used[slot][1][tenant, 0]) if slot in used else (0, 0)
             assert found == expected

@@ -84,15 +84,18 @@ def grouped(**more: Any) -> Market:
 
 def test_hierarchical_water_filling_has_gavels_levels() -> None:
     """Entity 0 of weight 1 is fair, entity 1 of weight 2 is first in, first out."""
-    found = decide(HierarchicalWaterFilling(fifo=("e1",)), grouped(borrow_weight={"e1": 2}), exact=True)
+    policy = HierarchicalWaterFilling(Normaliser.EQUAL_TIME, fifo=("e1",))
+    found = decide(policy, grouped(borrow_weight={"e1": 2}), exact=True)
     assert ratios(found) == pytest.approx([1.427710843, 0.725903614, 4.283132530, 0.024096386, 0], **EXACTLY)
 
 
 def test_one_group_is_water_filling() -> None:
     owed = Entitlements.of(NAMES, TYPES, group=dict.fromkeys(NAMES, "all"))
-    flat = decide(WaterFilling(Normaliser.EQUAL_TIME), jobs(), exact=True)
-    for market in (jobs(entitlements=owed), jobs()):
-        assert (decide(HierarchicalWaterFilling(), market, exact=True).utilities == flat.utilities).all()
+    for normaliser in Normaliser:
+        flat = decide(WaterFilling(normaliser), jobs(), exact=True)
+        for market in (jobs(entitlements=owed), jobs()):
+            tree = decide(HierarchicalWaterFilling(normaliser), market, exact=True)
+            assert (tree.utilities == flat.utilities).all()
 
 
 def test_a_group_of_weight_0_rises_when_its_siblings_are_done() -> None:
@@ -128,7 +131,8 @@ def test_hierarchical_water_filling_refuses_what_it_cannot_read() -> None:
         allocate(HierarchicalWaterFilling(fifo=("e9",)), grouped())
     with pytest.raises(BadInput, match=r"fifo: got 'e0'"):
         allocate(HierarchicalWaterFilling(fifo=("e0",)), jobs())
-    filled = HierarchicalWaterFilling().certify(decide(HierarchicalWaterFilling(), grouped(), exact=True))
+    by_time = HierarchicalWaterFilling(Normaliser.EQUAL_TIME)
+    filled = by_time.certify(decide(by_time, grouped(), exact=True))
     assert "as hierarchical-water-filling at rates that are told with entitlements, equal-time" in verify(
         filled.to_json()
     )

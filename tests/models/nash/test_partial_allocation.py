@@ -37,7 +37,8 @@ def test_by_hand():
 def test_weights_are_exponents():
     # budgets 1 and 2: u1 has all of the first type, u2 all of the second; f_1 = (5/6)^2, f_2 = (1/3)^(1/2)
     decision = partial(Market.of([[1, 2], [1, 5]], [1, 1], weight=[1, 2]))
-    assert decision.exact
+    assert decision.arithmetic.exact
+    assert not decision.exact  # the root of 1/3 is irrational
     first, second = decision.evidence.kept
     assert first == F(5, 6) ** 2
     assert second**2 <= F(1, 3) < (second + GRAIN) ** 2  # a root, rounded down
@@ -88,7 +89,8 @@ def test_everybody_keeps_at_least_one_over_e(seed):
         nash = allocate(NashWelfare(), market)
         assert np.allclose(decision.utilities.astype(float), (kept * nash.utilities).astype(float), rtol=1e-12)
         assert (decision.shares.sum(axis=0).astype(float) <= market.capacity.astype(float) * (1 + 1e-12)).all()
-        assert decision.exact
+        assert decision.arithmetic.exact
+        assert decision.error <= F(3, 10**12)
 
 
 @pytest.mark.parametrize("markets", [6, pytest.param(20, marks=pytest.mark.slow)])

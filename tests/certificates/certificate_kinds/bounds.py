@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairopt.testing.certificate_kinds.entitlements import NOW, OWED
-from fairopt.testing.certificate_kinds.examples import Json, Truth, certificate, market
+from certificate_kinds.entitlements import NOW, OWED
+from certificate_kinds.examples import Json, Truth, certificate, market
 
 
 def of(name: str, allocation: Any, answer: str, most: Any, **more: Any) -> Json:

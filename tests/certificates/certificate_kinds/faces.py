@@ -6,11 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from fairopt.discovery import POLICIES, load
-from fairopt.properties import Answer
-from fairopt.properties.shares.envy_freeness import EnvyFreeness
-from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency
-from fairopt.testing.certificate_kinds.examples import (
+from certificate_kinds.examples import (
     Truth,
     certificate,
     decide,
@@ -20,6 +16,10 @@ from fairopt.testing.certificate_kinds.examples import (
     require,
     shares_of,
 )
+from fairopt.discovery import POLICIES, load
+from fairopt.properties import Answer
+from fairopt.properties.shares.envy_freeness import EnvyFreeness
+from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency
 
 # -- worked out by hand ------------------------------------------------------------------------------------------------
 #: A GPU of each type. At cooperative OEF's optimum C gives some of T1 to B, B some of T0 to A, and A some of T2 to C.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from fairopt.testing.certificate_kinds.examples import Json, Truth
+from certificate_kinds.examples import Json, Truth
 
 _TOPICS = [
     module

@@ -7,13 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from certificate_samples import fractions
 
-from fairopt.backends.exact import Exact
-from fairopt.discovery import POLICIES, load
-from fairopt.problem import Market
-from fairopt.problem.share_variables import shares_of as share_variables
-from fairopt.program import Array, Formulation, Number
-from fairopt.testing.certificate_kinds.examples import (
+from certificate_kinds.examples import (
     Truth,
     certificate,
     decide,
@@ -23,7 +19,11 @@ from fairopt.testing.certificate_kinds.examples import (
     require_feasible,
     shares_of,
 )
-from fairopt.testing.certificate_samples import fractions
+from fairopt.backends.exact import Exact
+from fairopt.discovery import POLICIES, load
+from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of as share_variables
+from fairopt.program import Array, Formulation, Number
 
 #: Of 2 GPUs A can use a half: that is a half of what equal time is worth, though all of its own partition.
 EQUAL_TIME = certificate(

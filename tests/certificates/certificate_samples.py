@@ -68,7 +68,7 @@ def _near(policy: Policy, market: Market) -> Iterator[Sample]:
     """Yield what is proved of an irrational decision; nothing of one in floats."""
     try:
         decision = decide(policy, market, exact=True)
-        if decision.exact:
+        if decision.arithmetic.exact:
             yield Sample(f"bounds of {policy.name}", policy.certify(decision))
     except FairoptError:
         return  # it decides in floats only, or not on this market

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
+from certificate_samples import fractions
 
 from fairopt.backends.exact import Exact
 from fairopt.certificates.decisions import on_shares
@@ -22,7 +23,6 @@ from fairopt.policy import Allocation, Policy
 from fairopt.problem import Entitlements, Gangs, Good, Market, market_from_dict
 from fairopt.program import INFINITY, Array, Program, Sense
 from fairopt.properties.misreports.exact_reports import exact_or_none
-from fairopt.testing.certificate_samples import fractions
 
 Json = dict[str, Any]
 

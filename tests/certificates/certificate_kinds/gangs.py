@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from fairopt.testing.certificate_kinds.examples import Truth, certificate, require
+from certificate_kinds.examples import Truth, certificate, require
 
 WAITS = -1
 

@@ -8,17 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from certificate_samples import fractions, sharing
 
-from fairopt.backends.exact import Exact
-from fairopt.backends.solution import Status
-from fairopt.discovery import POLICIES, load
-from fairopt.evidence import throughput_of
-from fairopt.policy import Formulated
-from fairopt.problem import worth
-from fairopt.program import INFINITY, Formulation, Number, Sense, between, objects
-from fairopt.testing.certificate_kinds import decisions, entitled_decisions, faces
-from fairopt.testing.certificate_kinds.decisions import COOPERATIVE, COOPERATIVE_4, TRADING, TRADING_3
-from fairopt.testing.certificate_kinds.examples import (
+from certificate_kinds import decisions, entitled_decisions, faces
+from certificate_kinds.decisions import COOPERATIVE, COOPERATIVE_4, TRADING, TRADING_3
+from certificate_kinds.examples import (
     PAIR,
     Json,
     Truth,
@@ -34,7 +28,13 @@ from fairopt.testing.certificate_kinds.examples import (
     require_feasible,
     shares_of,
 )
-from fairopt.testing.certificate_samples import fractions, sharing
+from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
+from fairopt.discovery import POLICIES, load
+from fairopt.evidence import throughput_of
+from fairopt.policy import Formulated
+from fairopt.problem import worth
+from fairopt.program import INFINITY, Formulation, Number, Sense, between, objects
 
 
 # -- worked out by hand ------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairopt.testing.certificate_kinds.examples import Json, Truth, certificate, market
+from certificate_kinds.examples import Json, Truth, certificate, market
 
 #: A and B are of one group. A holds 1 of the 3 that it is owed and waits for 2, B holds 5 and is owed 2, of which it
 #: can lose all but 2. C waits for 4 on either type, of which there is 1; it is alone, and may hold 2 of the first type.

@@ -7,12 +7,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from fairopt.frontier import GOALS, RELAXED
-from fairopt.frontier.curve import CurvePoint, along
-from fairopt.frontier.tracing import trace
-from fairopt.properties import Answer, ParetoEfficiency
-from fairopt.testing.certificate_kinds.decisions import LEAST, LEVELLED, SHARES
-from fairopt.testing.certificate_kinds.examples import (
+from certificate_kinds.decisions import LEAST, LEVELLED, SHARES
+from certificate_kinds.examples import (
     PAIR,
     Json,
     Truth,
@@ -23,6 +19,10 @@ from fairopt.testing.certificate_kinds.examples import (
     require_feasible,
     shares_of,
 )
+from fairopt.frontier import GOALS, RELAXED
+from fairopt.frontier.curve import CurvePoint, along
+from fairopt.frontier.tracing import trace
+from fairopt.properties import Answer, ParetoEfficiency
 
 
 # -- worked out by hand ------------------------------------------------------------------------------------------------

@@ -8,14 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from certificate_samples import fractions
 
-from fairopt.discovery import POLICIES, PROPERTIES, load
-from fairopt.evidence import throughput_of
-from fairopt.policy import decide as policy_decide
-from fairopt.problem import worth
-from fairopt.program import INFINITY, Sense
-from fairopt.properties import AllocationProperty, Answer
-from fairopt.testing.certificate_kinds.examples import (
+from certificate_kinds.examples import (
     ALIKE,
     CANNOT_RUN,
     PAIR,
@@ -37,7 +32,12 @@ from fairopt.testing.certificate_kinds.examples import (
     require_feasible,
     shares_of,
 )
-from fairopt.testing.certificate_samples import fractions
+from fairopt.discovery import POLICIES, PROPERTIES, load
+from fairopt.evidence import throughput_of
+from fairopt.policy import decide as policy_decide
+from fairopt.problem import worth
+from fairopt.program import INFINITY, Sense
+from fairopt.properties import AllocationProperty, Answer
 
 # -- worked out by hand ------------------------------------------------------------------------------------------------
 #: What leaves nobody envious, and is in equilibrium.
@@ -145,7 +145,7 @@ def _nash(data: Mapping[str, Any]) -> None:
     """Decide of an equilibrium, and of bounds on utilities, by the policy's own intervals."""
     market = market_of(data)
     shares, found = shares_of(data, market), policy_decide(load(POLICIES, "nash-welfare")(), market, exact=True)
-    require(found.exact, "floats decide nothing")
+    require(found.arithmetic.exact, "floats decide nothing")
     require_feasible(market, shares)
     require((shares.sum(axis=1) <= market.limit).all(), "somebody gets more than it demands")
     own, best, off = market.utility(shares), found.utilities, 1 + Fraction(found.error)
