@@ -152,7 +152,7 @@ def whatif(
         else:
             found = what_if(files[:1], after=files[1:], watch=watch, **how)
     if html is not None:
-        from fairopt.audit.whatif_page import write_page  # here, so that what has no page begins sooner
+        from fairopt.audit.page import write_page  # here, so that what has no page begins sooner
 
         write_page(found, html, files)
     if emitter is not None:
