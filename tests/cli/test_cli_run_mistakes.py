@@ -123,7 +123,7 @@ def test_options_that_are_functions_and_classes_are_named_by_module():
     assert least_cost == GavelRounds(LeastCost())
     assert configured(FFT(), [f"fair_part={models}.fft.fairness:WholeGpusPart"]).fair_part == WholeGpusPart()
     assert configured(FFT(), [f"usable={models}.fft.program:nothing"]).usable is nothing
-    assert configured(GangAwareStride(), [f"assign={models}.gandiva_fair.pools:fastest"]).assign is fastest
+    assert configured(GangAwareStride(), [f"assign={models}.gandiva_fair.stride:fastest"]).assign is fastest
 
 
 def test_classes_that_come_with_the_policy_are_named_by_their_name_alone():
