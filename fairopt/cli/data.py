@@ -14,7 +14,7 @@ from fairopt.cli.given import data_set, described, input_file, names_of
 from fairopt.cli.listing import NAME
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, read_with
-from fairopt.problem.files.problem import KINDS, kind_of
+from fairopt.problem.files.problem import KINDS, kind_of, name_of
 from fairopt.report import ABSENT, SCHEMA_KEY, Key, ResultForm, keys_of, listed
 
 Name = typer.Argument(
@@ -93,9 +93,13 @@ def _write(make: Callable[[], Imported], out: Path, place: str, json_: bool) -> 
     with tables.working(f"writing {out}"):
         problem, unplaced = make()[:2]
         kind = kind_of(problem, place)
-        kind.write(problem, out)
+        KINDS[kind](problem, out)
     said = WRITTEN.json(
-        {}, file=str(out), kind=kind.name, holds=repr(problem), unplaced=[each._asdict() for each in unplaced] or ABSENT
+        {},
+        file=str(out),
+        kind=name_of(kind),
+        holds=repr(problem),
+        unplaced=[each._asdict() for each in unplaced] or ABSENT,
     )
-    lines = [f"{out}: {kind.name}, {problem!r}", *(f"  not taken over: {each}" for each in unplaced)]
+    lines = [f"{out}: {name_of(kind)}, {problem!r}", *(f"  not taken over: {each}" for each in unplaced)]
     listing.show(json_, said, lambda: tables.say("\n".join(lines)))

@@ -21,7 +21,7 @@ from fairopt.cli.app import READ
 from fairopt.cli.completing import files_and
 from fairopt.errors import BadInput
 from fairopt.problem import Market
-from fairopt.problem.files.problem import KINDS, kind_of
+from fairopt.problem.files.problem import KINDS, kind_of, name_of
 from fairopt.problem.files.storage import LARGEST_FILE, SEPARATORS, naming, read_up_to, require_size, unpacked
 from fairopt.problem.ranges import relative_error, with_error
 
@@ -104,7 +104,7 @@ def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, ki
         name = data_set(text[1:], kinds)
         problem = discovery.load(discovery.DATASETS, name)()
         kind = kind_of(problem, f"data set {name!r}")
-        return StandIn.write(context, f"@{name}", ".json", lambda file: kind.write(problem, file))
+        return StandIn.write(context, f"@{name}", ".json", lambda file: KINDS[kind](problem, file))
     return path
 
 
@@ -136,7 +136,7 @@ def suffix_told(data: bytes) -> str:
 
 def names_of(kinds: Sequence[type] = tuple(KINDS)) -> dict[str, str]:
     """Return what each installed data set of one of ``kinds`` is about, by name; of those that do not say, too."""
-    wanted = {"", *(KINDS[each].name for each in kinds)}
+    wanted = {"", *map(name_of, kinds)}
     found = [described(name) for name in discovery.names(discovery.DATASETS)]
     return {each["name"]: each["about"] for each in found if each["kind"] in wanted}
 
@@ -152,7 +152,7 @@ def data_set(text: str, kinds: Sequence[type]) -> str:
     near = [] if several else get_close_matches(text, [*fit, *(name.partition("-")[0] for name in fit)])
     names = " or @".join(dict.fromkeys(near or several or fit))
     remedy = f"Did you mean @{names}?" if near else f"Give @{names}; `fairopt datasets` lists all"
-    wanted = f"no data set of that name is a {' or a '.join(KINDS[each].name for each in kinds)}"
+    wanted = f"no data set of that name is a {' or a '.join(map(name_of, kinds))}"
     none = "there is no such data set" if set(kinds) == set(KINDS) else wanted
     problem = f"{len(several)} data sets begin so" if several else none
     raise BadInput(problem, file=f"@{text}", remedy=remedy)
@@ -162,7 +162,7 @@ def described(name: str) -> dict[str, str]:
     """Return what is known of a data set without making it."""
     made: Callable[[], Any] = discovery.load(discovery.DATASETS, name)
     returned = get_type_hints(made).get("return")
-    kind = next((kind.name for each, kind in KINDS.items() if each is returned), "")
+    kind = next((name_of(each) for each in KINDS if each is returned), "")
     about = (getdoc(made) or "").partition("\n\n")[0].replace("\n", " ").removeprefix("Return ")
     return {"name": name, "kind": kind, "about": about[:1].upper() + about[1:]}
 

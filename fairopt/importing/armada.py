@@ -10,7 +10,7 @@ from fairopt.errors import BadInput, require
 from fairopt.importing.armada_objects import FIELDS
 from fairopt.importing.documents import ObjectPart, found_in, in_files
 from fairopt.importing.imported import Imported, ImportedGang, Places, gangs_of, market_of
-from fairopt.importing.kubernetes import add, pod_requests
+from fairopt.importing.kubernetes import Stock, add, pod_requests
 from fairopt.importing.volcano import is_gpu
 from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import Good
@@ -119,17 +119,20 @@ def _imported(found: Mapping[str, Mapping[str, Any]], label: str, places: Places
         remedy = "Give what armadactl get queue NAME prints, or the API's list of queues"
         raise BadInput("no Queue of armadaproject.io", place="the files", remedy=remedy)
     scheduling = found["scheduling"].get("scheduling", ObjectPart("scheduling", {}))
-    stock = _stock(found["Node"], label, scheduling, places)
-    classes, default = _classes(scheduling, places), scheduling.text("defaultPriorityClassName", DEFAULT_CLASS)
+    stock, type_of = _stock(found["Node"], label, scheduling, places)
+    classes = scheduling.part("priorityClasses")
+    for name in classes.value:
+        places.of("priority class", name, classes.part(name).value, FIELDS["priority class"])
+        _class(scheduling, name)  # refuses what is none
     closed = {name for name, part in queues.items() if part.flag("cordoned", False)}
     jobs = (job for job in found["job"].values() if _takes_part(job, queues, closed, places))
-    gangs = list(_gangs(jobs, stock, classes, default, places))
+    gangs = list(_gangs(jobs, stock, type_of, label, scheduling, places))
     weights = {name: _weight(part) for name, part in queues.items()}
     owed = Entitlements.of(
         tuple(queues),
         tuple(stock.types),
-        goods={Good(name, POOL): stock.amounts[name] for name in stock.others},
-        cap={name: _cap(part, classes, stock, places) for name, part in queues.items()},
+        goods=stock.goods,
+        cap={name: _cap(part, scheduling, stock, places) for name, part in queues.items()},
         borrow_weight=weights,
         gangs=gangs_of(gangs, tuple(queues), tuple(stock.types), stock.others),
     )
@@ -138,16 +141,6 @@ def _imported(found: Mapping[str, Mapping[str, Any]], label: str, places: Places
 
 
 # -- what there is, and what queues may have -----------------------------------------------------------------------
-class Stock(NamedTuple):
-    """What there is: GPU types with the resource of each, other resources, how much of each, and each node's type."""
-
-    types: Mapping[str, str]
-    others: Sequence[str]
-    amounts: Mapping[str, Fraction]
-    type_of: Mapping[str, str]
-    label: str
-
-
 def _weight(part: ObjectPart) -> Fraction:
     """Return a queue's weight. Source: pkg/client/queue/priority_factor.go; one over it in scheduling_algo.go."""
     factor = _number(part, "priorityFactor", 1)
@@ -156,7 +149,10 @@ def _weight(part: ObjectPart) -> Fraction:
     return 1 / factor
 
 
-def _stock(nodes: Mapping[str, ObjectPart], label: str, scheduling: ObjectPart, places: Places) -> Stock:
+def _stock(
+    nodes: Mapping[str, ObjectPart], label: str, scheduling: ObjectPart, places: Places
+) -> tuple[Stock, dict[str, str]]:
+    """Return what there is, and the type of each node."""
     types: dict[str, str] = {}
     amounts: dict[str, Fraction] = {}
     type_of: dict[str, str] = {}
@@ -183,43 +179,31 @@ def _stock(nodes: Mapping[str, ObjectPart], label: str, scheduling: ObjectPart, 
     place = f"{scheduling.place}, dominantResourceFairnessResourcesToConsider"
     require(fits, shown(wanted), place, "Give a list of names of resources")
     others = [each for each in dict.fromkeys(wanted) if each in amounts and each not in types]
-    return Stock(types, others, amounts, type_of, label)
+    return Stock(types, others, amounts, POOL), type_of
 
 
-class PriorityClass(NamedTuple):
-    """A priority class: jobs of a higher priority may preempt; ``limits`` are parts of the pool for each queue."""
-
-    priority: int = 0
-    preemptible: bool = False
-    limits: Mapping[str, Fraction] = {}
-
-
-def _classes(scheduling: ObjectPart, places: Places) -> dict[str, PriorityClass]:
-    classes = {}
-    given = scheduling.part("priorityClasses")
-    for name in given.value:
-        part = given.part(name)
-        places.of("priority class", name, part.value, FIELDS["priority class"])
-        limits = _fractions(part.part("maximumResourceFractionPerQueue"))
-        classes[name] = PriorityClass(part.whole("priority", 0), part.flag("preemptible", False), limits)
-    return classes
+def _class(scheduling: ObjectPart, name: str) -> tuple[int, bool, dict[str, Fraction]]:
+    """Return a class's priority, whether its jobs are preemptible, and its limits: parts of the pool for each queue."""
+    part = scheduling.part("priorityClasses").part(name)
+    limits = _fractions(part.part("maximumResourceFractionPerQueue"))
+    return part.whole("priority", 0), part.flag("preemptible", False), limits
 
 
 def _fractions(part: ObjectPart) -> dict[str, Fraction]:
     return {name: _number(part, name) for name in part.value}
 
 
-def _cap(part: ObjectPart, classes: Mapping[str, PriorityClass], stock: Stock, places: Places) -> dict[str, Fraction]:
+def _cap(part: ObjectPart, scheduling: ObjectPart, stock: Stock, places: Places) -> dict[str, Fraction]:
     """Return the most that a queue may hold by column; what has no limit, or one of the whole pool, is left out.
 
     A queue's own limits for a class take the place of the class's. A limit of GPUs is one of all types together.
     """
     own, limits = part.part("resourceLimitsByPriorityClassName"), []
-    for name in dict.fromkeys((*classes, *own.value)):
+    for name in dict.fromkeys((*scheduling.part("priorityClasses").value, *own.value)):
         given = own.part(name)
         if given.part("maximumResourceFractionByPool").value:
             places.note("Queue, maximumResourceFractionByPool", part.text("name"), name, "one pool is read")
-        of_class = classes.get(name, PriorityClass()).limits
+        of_class = _class(scheduling, name)[2]
         limits.append({**of_class, **_fractions(given.part("maximumResourceFraction"))})
     cap: dict[str, Fraction] = {}
     for resource in dict.fromkeys(name for each in limits for name in each):
@@ -254,7 +238,12 @@ def _takes_part(job: ArmadaJob, queues: Container[str], closed: Container[str], 
 
 
 def _gangs(
-    jobs: Iterable[ArmadaJob], stock: Stock, classes: Mapping[str, PriorityClass], default: str, places: Places
+    jobs: Iterable[ArmadaJob],
+    stock: Stock,
+    type_of: Mapping[str, str],
+    label: str,
+    scheduling: ObjectPart,
+    places: Places,
 ) -> Iterator[ImportedGang]:
     """Yield the jobs as gangs: those with one gangId together, and each other alone.
 
@@ -262,7 +251,7 @@ def _gangs(
     """
     parts: dict[tuple[str, str, bool, tuple[str, ...]], list[tuple[ArmadaJob, ImportedGang]]] = {}
     for job in jobs:
-        if (part := _part(job, stock, classes, default, places)) is not None:
+        if (part := _part(job, stock, type_of, label, scheduling, places)) is not None:
             gang, runs = job.spec.part("annotations").text(_GANG) or f"job {job.name}", part.on is not None
             parts.setdefault((job.queue, gang, runs, (part.on,) if part.on else ()), []).append((job, part))
     for (_, gang, _, _), members in parts.items():
@@ -315,7 +304,7 @@ def _allowed(members: Sequence[Iterable[str]]) -> list[str]:
 
 
 def _part(
-    job: ArmadaJob, stock: Stock, classes: Mapping[str, PriorityClass], default: str, places: Places
+    job: ArmadaJob, stock: Stock, type_of: Mapping[str, str], label: str, scheduling: ObjectPart, places: Places
 ) -> ImportedGang | None:
     """Return what a job takes, as a gang of its own; None where it has no place in the market."""
     pod = [*job.spec.parts("podSpecs"), job.spec.part("podSpec")][0]
@@ -326,23 +315,23 @@ def _part(
     if gpus != rounded:
         places.note("job, GPUs", job.name, gpus, f"taken as {rounded}")
     runs = job.state in _RUNS
-    asked = {**job.spec.part("requiredNodeLabels").value, **pod.part("nodeSelector").value}.get(stock.label)
+    asked = {**job.spec.part("requiredNodeLabels").value, **pod.part("nodeSelector").value}.get(label)
     allowed = tuple(
         kind for kind, name in stock.types.items() if name in (wanted or stock.types.values()) and asked in (None, kind)
     )
-    if runs and job.node in stock.type_of:
-        allowed = (stock.type_of[job.node],)
+    if runs and job.node in type_of:
+        allowed = (type_of[job.node],)
     if runs and not gpus:
         allowed = allowed[:1] or tuple(stock.types)[:1]
     if not allowed or (runs and len(allowed) > 1):
         why = "the type that it runs on is not known: give the nodes and the runs" if allowed else "no node has it"
         places.note("job, GPU type", job.name, asked or job.node or "none", why)
         return None
-    called = pod.text("priorityClassName") or default
-    if called not in classes:
+    called = pod.text("priorityClassName") or scheduling.text("defaultPriorityClassName", DEFAULT_CLASS)
+    if called not in scheduling.part("priorityClasses").value:
         why = "no such class is given: priority 0, not preemptible"
         places.note("job, podSpec.priorityClassName", job.name, called or "none", why)
-    tier, preemptible, _ = classes.get(called, PriorityClass())
+    tier, preemptible, _ = _class(scheduling, called)
     _place(job)  # refuses what is no priority
     other = {name: whole[name] for name in stock.others if whole.get(name)}
     return ImportedGang(job.name, job.queue, rounded, allowed, allowed[0] if runs else None, other, tier, preemptible)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from fairopt.errors import BadInput, NotCapable
 from fairopt.importing.documents import ObjectPart, found_in
 from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places
 from fairopt.numbers import in_full
+from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.program import INFINITY
 
@@ -111,6 +112,29 @@ def add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int = 1
 def documents(paths: Iterable[AnyPath]) -> Iterable[tuple[AnyPath, ObjectPart]]:
     """Yield the objects in files that kubectl wrote, each with its file."""
     return ((path, part) for path in paths for part in found_in(path))
+
+
+class Stock(NamedTuple):
+    """What is counted: GPU types with their resources, other resources, how much of each, and the flavor of goods."""
+
+    types: Mapping[str, str]
+    others: Sequence[str]
+    amounts: Mapping[str, Fraction]
+    flavor: str
+
+    def has(self, name: str) -> bool:
+        """Say whether a type or a resource is counted."""
+        return name in self.types or name in self.others
+
+    @property
+    def goods(self) -> dict[Good, Fraction]:
+        """The other resources, and how much of each there is."""
+        return {Good(name, self.flavor): self.amounts[name] for name in self.others}
+
+    def row(self, amounts: Mapping[str, Fraction]) -> dict[str, Fraction]:
+        """Return amounts by the names of columns; what is no column is left out."""
+        goods = {name: str(Good(name, self.flavor)) for name in self.others}
+        return {goods.get(name, name): amount for name, amount in amounts.items() if self.has(name)}
 
 
 #: Objects by kind and name.

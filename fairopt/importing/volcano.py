@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 from fairopt.errors import BadInput
 from fairopt.importing.documents import ObjectPart, in_files
 from fairopt.importing.imported import Imported, ImportedGang, Places, gangs_of, market_of
-from fairopt.importing.kubernetes import Objects, add, documents, named, objects, pod_requests
+from fairopt.importing.kubernetes import Objects, Stock, add, documents, named, objects, pod_requests
 from fairopt.importing.volcano_objects import CLUSTER, KINDS, ROOT
 from fairopt.problem import Entitlements, Gangs
-from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import exact, shown
@@ -65,14 +64,14 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
             add(reserved_in, row.reserve)
         rows[ROOT] = rows[ROOT]._replace(owed=owed_in, reserve=reserved_in)  # whatever it says: checkHierarchicalQueue
     weights |= {name: Fraction(row.weight) for name, row in rows.items() if name not in weights}
-    goods: dict[Good, object] = {Good(name, CLUSTER): columns.stock[name] for name in columns.others}
-    running = Entitlements.of(users, columns.types, goods=goods, gangs=gangs)
+    types = tuple(columns.types)
+    running = Entitlements.of(users, types, goods=columns.goods, gangs=gangs)
     owed = Entitlements.of(
         users,
-        columns.types,
+        types,
         group=above,
         groups=groups,
-        goods=goods,
+        goods=columns.goods,
         guarantee={name: row.owed for name, row in rows.items()},
         cap={name: row.cap for name, row in rows.items()},
         reserve={name: row.reserve for name, row in rows.items()},
@@ -84,29 +83,12 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
         },
         gangs=gangs,
     )
-    market = market_of(owed, [columns.stock[name] for name in columns.types], weight=[weights[name] for name in users])
+    market = market_of(owed, [columns.amounts[name] for name in types], weight=[weights[name] for name in users])
     declared = {name: row.declared for name, row in rows.items()}
     return Imported(market, places.unplaced, declared, _counted(found["PodGroup"], declared))
 
 
 # -- queues --------------------------------------------------------------------------------------------------------
-class Columns(NamedTuple):
-    """What is counted: GPU types by resource name, other resources, and how much the cluster has of each."""
-
-    types: tuple[str, ...]
-    others: tuple[str, ...]
-    stock: _Amounts
-
-    def has(self, resource: str) -> bool:
-        """Say whether a resource is counted."""
-        return resource in self.types or resource in self.others
-
-    def row(self, amounts: _Amounts) -> dict[str, Fraction]:
-        """Return amounts by the names of columns; what is no column is left out."""
-        goods = {each: str(Good(each, CLUSTER)) for each in self.others}
-        return {goods.get(each, each): amount for each, amount in amounts.items() if self.has(each)}
-
-
 class _Row(NamedTuple):
     """What a queue says of itself, by the names of columns."""
 
@@ -119,7 +101,7 @@ class _Row(NamedTuple):
     declared: dict[str, Any]
 
 
-def _row(part: ObjectPart, columns: Columns, places: Places) -> _Row:
+def _row(part: ObjectPart, columns: Stock, places: Places) -> _Row:
     spec, status = part.part("spec"), part.part("status")
     reserve, deserved = spec.part("guarantee").amounts("resource"), spec.amounts("deserved")
     cap, held = spec.amounts("capability"), status.amounts("allocated")
@@ -170,7 +152,7 @@ def is_gpu(resource: str) -> bool:
     return bool(domain) and (domain in _VENDORS or "gpu" in resource) and not name.endswith(_PARTS)
 
 
-def _columns(found: Objects, resource: str | None, places: Places) -> Columns:
+def _columns(found: Objects, resource: str | None, places: Places) -> Stock:
     stock: dict[str, Fraction] = {}
     for name, node in found["Node"].items():
         add(stock, node.part("status").amounts("allocatable"))
@@ -191,7 +173,8 @@ def _columns(found: Objects, resource: str | None, places: Places) -> Columns:
     specs = [part.part("spec") for part in found["Queue"].values()]
     quotas = [spec.part(key).value for spec in specs for key in ("deserved", "capability")]
     asked = dict.fromkeys(["cpu", "memory", *(each for quota in quotas for each in quota)])
-    columns = Columns(types, tuple(each for each in asked if each in stock and each not in types), stock)
+    others = [each for each in asked if each in stock and each not in types]
+    columns = Stock(dict(zip(types, types, strict=True)), others, stock, CLUSTER)
     if uncounted := [each for each in stock if not columns.has(each)]:
         places.note("Node, status.allocatable", next(iter(found["Node"])), ", ".join(uncounted), "no queue has a quota")
     return columns
@@ -236,7 +219,7 @@ def _weight(text: str, place: str) -> Fraction:
 
 
 # -- pod groups and jobs as gangs ----------------------------------------------------------------------------------
-def _gangs(found: Objects, users: Sequence[str], columns: Columns, places: Places) -> Gangs:
+def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places) -> Gangs:
     """Return the gangs of pod groups, and of jobs that have none yet.
 
     A pod group's ``minResources`` start together; where it says none, its job's pods do.
@@ -271,10 +254,10 @@ def _gangs(found: Objects, users: Sequence[str], columns: Columns, places: Place
         can = over.part("spec").flag("reclaimable", True) and can
         since, runs = part.part("metadata").seconds("creationTimestamp"), phase in _RUNS
         for gang, gpus, of, other in _by_type(name, takes, columns, places):
-            on = (of or columns.types[0]) if runs else None
+            on = (of or next(iter(columns.types))) if runs else None
             allowed = None if of is None else [of]
             rows.append(ImportedGang(gang, queue, gpus, allowed, on, other, classes.get(klass, 0), can, since))
-    return gangs_of(rows, users, columns.types, columns.others)
+    return gangs_of(rows, users, tuple(columns.types), columns.others)
 
 
 def _where(part: ObjectPart, job: ObjectPart | None) -> tuple[str, str]:
@@ -296,12 +279,12 @@ def _pod_groups(found: Objects) -> Iterator[tuple[ObjectPart, ObjectPart | None]
 
 
 def _by_type(
-    name: str, takes: _Amounts, columns: Columns, places: Places
+    name: str, takes: _Amounts, columns: Stock, places: Places
 ) -> Iterator[tuple[str, int, str | None, _Amounts]]:
     """Yield what a gang takes, a gang for each GPU type in it; the first has all of the other resources."""
     for each, amount in takes.items():
         if not columns.has(each) and amount > 0:
-            why = "no queue has a quota of it" if each in columns.stock else "no node has it"
+            why = "no queue has a quota of it" if each in columns.amounts else "no node has it"
             places.note(f"minResources of {each}", name, amount, why)
     of = {each: takes[each] for each in columns.types if takes.get(each)}
     if len(of) > 1:

@@ -5,50 +5,62 @@
 <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>
 """
 
-from fairopt.problem.cluster import Cluster
-from fairopt.problem.entitled_rows import Good
-from fairopt.problem.entitlements import Entitled, Entitlements
-from fairopt.problem.files.allocation import allocation_from, read_allocation
-from fairopt.problem.files.cluster import cluster_schema, read_cluster, write_cluster
-from fairopt.problem.files.market import market_from_dict, market_schema, market_to_dict, read_market, write_market
-from fairopt.problem.files.trace import read_trace, trace_schema, write_trace
-from fairopt.problem.gangs import Gangs
-from fairopt.problem.jobs import Jobs, Pattern
-from fairopt.problem.market import Market
-from fairopt.problem.numbers import exact
-from fairopt.problem.queue import Queue, Spots
-from fairopt.problem.throughput import capped_value, usable
-from fairopt.problem.trace import Outage, Trace
-from fairopt.problem.worth import worth
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Cluster",
-    "Entitled",
-    "Entitlements",
-    "Gangs",
-    "Good",
-    "Jobs",
-    "Market",
-    "Outage",
-    "Pattern",
-    "Queue",
-    "Spots",
-    "Trace",
-    "allocation_from",
-    "capped_value",
-    "cluster_schema",
-    "exact",
-    "market_from_dict",
-    "market_schema",
-    "market_to_dict",
-    "read_allocation",
-    "read_cluster",
-    "read_market",
-    "read_trace",
-    "trace_schema",
-    "usable",
-    "worth",
-    "write_cluster",
-    "write_market",
-    "write_trace",
-]
+from fairopt.problem.entitled_rows import Good as Good
+from fairopt.problem.entitlements import Entitled as Entitled
+from fairopt.problem.entitlements import Entitlements as Entitlements
+from fairopt.problem.gangs import Gangs as Gangs
+from fairopt.problem.market import Market as Market
+from fairopt.problem.numbers import exact as exact
+from fairopt.problem.throughput import capped_value as capped_value
+from fairopt.problem.throughput import usable as usable
+from fairopt.problem.worth import worth as worth
+
+if TYPE_CHECKING:
+    from fairopt.problem.cluster import Cluster as Cluster
+    from fairopt.problem.files.allocation import allocation_from as allocation_from
+    from fairopt.problem.files.allocation import read_allocation as read_allocation
+    from fairopt.problem.files.cluster import cluster_schema as cluster_schema
+    from fairopt.problem.files.cluster import read_cluster as read_cluster
+    from fairopt.problem.files.cluster import write_cluster as write_cluster
+    from fairopt.problem.files.market import market_from_dict as market_from_dict
+    from fairopt.problem.files.market import market_schema as market_schema
+    from fairopt.problem.files.market import market_to_dict as market_to_dict
+    from fairopt.problem.files.market import read_market as read_market
+    from fairopt.problem.files.market import write_market as write_market
+    from fairopt.problem.files.trace import read_trace as read_trace
+    from fairopt.problem.files.trace import trace_schema as trace_schema
+    from fairopt.problem.files.trace import write_trace as write_trace
+    from fairopt.problem.jobs import Jobs as Jobs
+    from fairopt.problem.jobs import Pattern as Pattern
+    from fairopt.problem.queue import Queue as Queue
+    from fairopt.problem.queue import Spots as Spots
+    from fairopt.problem.trace import Outage as Outage
+    from fairopt.problem.trace import Trace as Trace
+
+#: Names by module, which is loaded when one is first used: who shares a market needs no trace and no file.
+_LATER = {
+    "cluster": "Cluster",
+    "jobs": "Jobs Pattern",
+    "queue": "Queue Spots",
+    "trace": "Outage Trace",
+    "files.allocation": "allocation_from read_allocation",
+    "files.cluster": "cluster_schema read_cluster write_cluster",
+    "files.market": "market_from_dict market_schema market_to_dict read_market write_market",
+    "files.trace": "read_trace trace_schema write_trace",
+}
+_MODULES = MappingProxyType({name: module for module, names in _LATER.items() for name in names.split()})
+__all__ = sorted(
+    {"Entitled", "Entitlements", "Gangs", "Good", "Market", "capped_value", "exact", "usable", "worth", *_MODULES}
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

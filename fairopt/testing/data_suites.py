@@ -198,7 +198,7 @@ def _survives(problem: Any) -> None:
 
 
 def _written(problem: Any, path: Path) -> str:
-    kind_of(problem, "the result").write(problem, path)
+    KINDS[kind_of(problem, "the result")](problem, path)
     return path.read_text(encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ from fairopt.datasets import oef_example
 from fairopt.discovery import DATASETS, load, names
 from fairopt.errors import BadInput
 from fairopt.problem import Market, read_market
-from fairopt.problem.files.problem import kind_of
+from fairopt.problem.files.problem import kind_of, name_of
 from fairopt.testing.data_suites import Import, dataset_suite, importer_suite
 from fairopt.testing.suite import Outcome
 
@@ -83,7 +83,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def test_the_list_says_what_each_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "datasets", "--json") == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
-    kinds = {name: kind_of(load(DATASETS, name)(), name).name for name in rows}
+    kinds = {name: name_of(kind_of(load(DATASETS, name)(), name)) for name in rows}
     assert {name: row["kind"] for name, row in rows.items()} == kinds
     assert all(row["about"] for row in rows.values())
     assert run(monkeypatch, "datasets") == 0

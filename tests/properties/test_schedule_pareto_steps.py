@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from fairopt.errors import NotCapable
 from fairopt.models.astraea.posted_prices import Given, PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import INFINITY
 from fairopt.proofs.claims.astraea.properties import two_tenants
 from fairopt.properties import Answer
-from fairopt.properties.schedules.pareto import Exhaustive, ScheduleParetoEfficiency, TooMany
+from fairopt.properties.schedules.pareto import Exhaustive, ScheduleParetoEfficiency
 
 F = Fraction
 #: The schedules of a job, each its first and last slot on the first server, with what it is worth.
@@ -65,7 +66,7 @@ def test_the_search_ends_after_so_many_packings() -> None:
     assert (none.largest(), none.looked) == ((), 3)
     none = exhaustive({}, {})
     none.most = 2
-    with pytest.raises(TooMany, match="not decided after 2 packings"):
+    with pytest.raises(NotCapable, match="not decided after 2 packings"):
         none.largest()
     assert [exhaustive({}, {}, most).most for most in (7, None)] == [7000, INFINITY]
 

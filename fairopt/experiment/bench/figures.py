@@ -13,10 +13,10 @@ from os import PathLike
 from pathlib import Path
 
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.goals import MeasuredValue, outcomes, ratio
 from fairopt.experiment.bench.kinds import InstanceKey
 from fairopt.experiment.bench.records import Record, status_words
 from fairopt.experiment.bench.results import Cell, Study, studies, to_evidence
+from fairopt.experiment.bench.tables import MeasuredValue, outcomes, ratio
 from fairopt.experiment.words import factor_text, seconds_text
 from fairopt.problem.files.storage import naming, write_text
 

@@ -18,7 +18,6 @@ from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.experiment import words
 from fairopt.experiment.bench import tables
-from fairopt.experiment.bench.goals import outcomes
 from fairopt.experiment.bench.kinds import InstanceKey
 from fairopt.experiment.bench.pictures import growth_picture, growth_words, profile_picture, profile_words
 from fairopt.experiment.bench.records import WORDS, MeasurementStatus, Record
@@ -75,7 +74,7 @@ def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str
         NOTHING=words.NOTHING,
         samples=SAMPLES,
         what=_what,
-        outcomes=outcomes,
+        outcomes=tables.outcomes,
         size_cells=tables.size_cells,
         means=tables.means,
         unsolved=tables.unsolved,

@@ -6,6 +6,7 @@ A contender has one colour, dash and mark in the whole page: that of its number.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import BadInput
@@ -78,6 +79,9 @@ def growth_picture(
             ax.plot(beyond, [limit] * len(beyond), "x", color=COLOURS[numbers[name] % len(COLOURS)])
     ax.set_xscale("log")
     ax.set_yscale("log")
+    every = sorted({size for points in solved.values() for size, _ in points} | {*chain(*failed.values())})
+    if len(every) < 10:
+        ax.set_xticks(every)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     ax.yaxis.set_major_formatter(lambda value, _: seconds_text(value))
     ax.xaxis.set_minor_formatter("")

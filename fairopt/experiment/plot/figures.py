@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import BadInput, NotInstalled
+from fairopt.experiment.page import UNWRITABLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ LONGEST_NAME = 28
 def short_name(name: str) -> str:
     """Return a name of at most `LONGEST_NAME` letters."""
     half = LONGEST_NAME // 2
-    name = f" {name}" if name.startswith("_") else name  # matplotlib leaves such names out of legends
+    name = UNWRITABLE.sub("\ufffd", f" {name}" if name.startswith("_") else name)  # a legend leaves out names with _
     return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.batch import Batch
@@ -17,29 +17,21 @@ from fairopt.problem.files.trace import write_trace
 from fairopt.problem.market import Market
 from fairopt.problem.trace import Trace
 
-
-class ProblemKind(NamedTuple):
-    """What a kind of problem is called, and how it is written to a file."""
-
-    name: str
-    write: Callable[[Any, AnyPath], None]
-
-
-#: What a data set can be, and what an importer can return.
-KINDS: Mapping[type, ProblemKind] = MappingProxyType(
-    {
-        Market: ProblemKind("market", write_market),
-        Trace: ProblemKind("trace", write_trace),
-        Cluster: ProblemKind("cluster", write_cluster),
-        Batch: ProblemKind("batch", write_batch),
-    }
+#: What a data set can be, and what an importer can return, and how each is written to a file.
+KINDS: Mapping[type, Callable[[Any, AnyPath], None]] = MappingProxyType(
+    {Market: write_market, Trace: write_trace, Cluster: write_cluster, Batch: write_batch}
 )
 
 
-def kind_of(problem: Any, place: str) -> ProblemKind:
+def name_of(kind: type) -> str:
+    """Return what people call a kind of problem: "market", say."""
+    return kind.__name__.lower()
+
+
+def kind_of(problem: Any, place: str) -> type:
     """Return the kind of ``problem``; errors: `BadInput` at ``place`` for anything else."""
-    for each, kind in KINDS.items():
-        if isinstance(problem, each):
+    for kind in KINDS:
+        if isinstance(problem, kind):
             return kind
-    wanted = ", ".join(f"a {each.__name__}" for each in KINDS)
+    wanted = ", ".join(f"a {kind.__name__}" for kind in KINDS)
     raise BadInput(f"got {problem!r:.80}, which is no problem", place=place, remedy=f"Return one of {wanted}")

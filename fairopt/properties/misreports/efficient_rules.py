@@ -52,25 +52,18 @@ class Contradiction:
     certificate: Infeasibility
 
 
-@dataclass(frozen=True, eq=False)
-class Refutation:
-    """No Pareto-efficient rule has what was asked at ``profiles``: each way to be efficient falls under a case."""
-
-    profiles: Profiles
-    cases: tuple[Contradiction, ...]
-
-
-def refute(profiles: Profiles, ask: Callable[[Design], None]) -> Refutation | None:
+def refute(profiles: Profiles, ask: Callable[[Design], None]) -> tuple[Contradiction, ...] | None:
     """Return a proof that no Pareto-efficient rule at single reports has what ``ask`` asks; None where one has.
 
     Complete search: profile by profile, each way to be efficient there is tried, until multipliers contradict the rows,
-    or what the linear program finds is efficient everywhere. In the cases that are returned no choice is superfluous.
+    or what the linear program finds is efficient everywhere. The proof are cases: each way to be efficient falls under
+    one, and in none is a choice superfluous.
 
     >>> chain = Profiles.of([[[2, 1], [1, 1]], [[2, 1], [1, 3]], [[1, 2], [1, 3]]])
     >>> def ask(design):
     ...     design.strategy_proof()
     ...     design.sharing_incentive()
-    >>> len(refute(chain, ask).cases)
+    >>> len(refute(chain, ask))
     3
     >>> refute(chain.some([0, 1]), ask) is None
     True
@@ -100,7 +93,7 @@ def refute(profiles: Profiles, ask: Callable[[Design], None]) -> Refutation | No
         # in the order of the profiles, so that the cases do not depend on which of several solutions is found
         p = next(p for p in range(len(ways)) if p not in chosen)
         open_cases += [chosen | {p: holders} for holders in reversed(ways[p])]
-    return Refutation(profiles, tuple(cases))
+    return tuple(cases)
 
 
 def _asked(profiles: Profiles, ask: Callable[[Design], None], chosen: Holders) -> tuple[Program, Array | Infeasibility]:

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.problem import Queue, exact
@@ -37,14 +36,6 @@ class Starved:
     def __str__(self) -> str:
         begin, end, bound = map(number_text, (self.begin, self.end, self.bound))
         return f"{self.job} waits without GPUs from {begin} to {end}, longer than {bound}"
-
-
-class Wait(NamedTuple):
-    """A time in which the job in ``row`` holds no GPUs."""
-
-    row: int
-    begin: Number
-    end: Number
 
 
 @dataclass(frozen=True)
@@ -95,17 +86,17 @@ class NoStarvation(RunProperty):
             return
         jobs, present = history.trace.jobs, presence(history)
         queue = Queue.fresh(jobs, history.cluster, length=1)
-        alone = {row: self._bound(queue, row, 1) for row in {wait.row for wait in waits(history)}}
+        alone = {row: self._bound(queue, row, 1) for row in {row for row, _, _ in waits(history)}}
         tightest: Number | None = None
         # no wait is tighter than it would be if the job were alone
-        for wait in sorted(waits(history), key=lambda wait: (wait.begin - wait.end) / alone[wait.row]):
-            if tightest is not None and 1 - (wait.end - wait.begin) / alone[wait.row] > tightest:
+        for row, begin, end in sorted(waits(history), key=lambda wait: (wait[1] - wait[2]) / alone[wait[0]]):
+            if tightest is not None and 1 - (end - begin) / alone[row] > tightest:
                 return
-            for moment in (*(at for at in present.times if wait.begin < at < wait.end), wait.end):
-                waited = moment - wait.begin
-                bound = self._bound(queue, wait.row, present.integral(wait.begin, moment) / waited)
+            for moment in (*(at for at in present.times if begin < at < end), end):
+                waited = moment - begin
+                bound = self._bound(queue, row, present.integral(begin, moment) / waited)
                 tightest = 1 - waited / bound if tightest is None else min(tightest, 1 - waited / bound)
-                yield SlackCase(bound - waited, bound, Starved(jobs.names[wait.row], wait.begin, moment, bound))
+                yield SlackCase(bound - waited, bound, Starved(jobs.names[row], begin, moment, bound))
 
     def _bound(self, queue: Queue, row: int, present: Number) -> Number:
         if self.longest is None:
@@ -113,8 +104,8 @@ class NoStarvation(RunProperty):
         return self.longest if queue.exact else float(self.longest)
 
 
-def waits(history: History) -> Iterator[Wait]:
-    """Yield the waits of all jobs that can run, each from a round's beginning on; also those that the run ends in."""
+def waits(history: History) -> Iterator[tuple[int, Number, Number]]:
+    """Yield the waits of jobs that can run: row, begin (that of a round), end; also those that the run ends in."""
     row = {name: at for at, name in enumerate(history.trace.jobs.names)}
     rounds = [record.begin for record in history.rounds]
     for name, ran in history.ran.items():
@@ -126,4 +117,4 @@ def waits(history: History) -> Iterator[Wait]:
         for (_, free), (end, _) in pairwise([(last, history.arrival[name]), *held, (last, last)]):
             decided = bisect_left(rounds, free)  # nobody decides between two rounds
             if decided < len(rounds) and rounds[decided] < end:
-                yield Wait(row[name], rounds[decided], end)
+                yield row[name], rounds[decided], end

@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from fairopt.errors import FairoptError
+from fairopt.errors import NotCapable
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch, JobSchedule
@@ -35,10 +35,6 @@ class DominatingSchedules:
     def __str__(self) -> str:
         told = "; ".join(f"job {each.job} in slots {each.first} to {each.last}" for each in self.schedules)
         return f"utilities {list(map(str, self.before))} become {list(map(str, self.after))} with {told}"
-
-
-class TooMany(FairoptError, RuntimeError):
-    """More schedules, or packings of them, than are looked at; the message says how many."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ class ScheduleParetoEfficiency(OutcomeProperty):
             search = Exhaustive(batch, self.columns or all_columns(batch), worth, self.most)
             before = search.tenants(plan.schedules)
             best = search.largest(before)
-        except TooMany as error:
+        except NotCapable as error:
             return Verdict.undecided(self.name, str(error), unit="revenue")
         after = search.tenants(best)
         had: Number = sum(before, start=Fraction(0))
@@ -103,7 +99,7 @@ class Exhaustive:
             of_job = list(islice(columns(batch, job), left))
             if left is not None and len(of_job) == left:
                 what = f"there are more than {most} schedules that jobs may have"
-                raise TooMany(f"{what}; it is decided for small batches")
+                raise NotCapable(f"{what}; it is decided for small batches")
             self.choices.append(sorted(of_job, key=lambda one: (-worth(one), one.first)))
         slots = max((one.last for each in self.choices for one in each), default=0)
         servers = batch.servers
@@ -120,7 +116,7 @@ class Exhaustive:
             nonlocal best, found
             self.looked += 1
             if self.looked > self.most:
-                raise TooMany(f"not decided after {self.looked - 1} packings; it is decided for small batches")
+                raise NotCapable(f"not decided after {self.looked - 1} packings; it is decided for small batches")
             most = [a + b for a, b in zip(has, self.best_left[job], strict=True)]
             if least is not None and any(a < b for a, b in zip(most, least, strict=True)):
                 return

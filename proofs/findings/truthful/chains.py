@@ -12,7 +12,7 @@ from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound, Certificate
 from fairopt.proofs.ledger.checking import found
 from fairopt.properties.misreports.design import Design
-from fairopt.properties.misreports.efficient_rules import Refutation, refute
+from fairopt.properties.misreports.efficient_rules import Contradiction, refute
 from fairopt.properties.misreports.profiles import Profiles
 
 #: Two users, two types: first user 2 lies, then user 1.
@@ -40,14 +40,14 @@ def truthful_and_fair(design: Design) -> None:
     design.sharing_incentive()
 
 
-def no_efficient_rule(profiles: Profiles) -> Refutation:
+def no_efficient_rule(profiles: Profiles) -> tuple[Contradiction, ...]:
     """Return the proof that no Pareto-efficient rule at the profiles is strategy-proof and sharing-incentive."""
     return found(refute(profiles, truthful_and_fair), "no efficient rule is truthful and sharing-incentive")
 
 
 def case_by_case(profiles: Profiles) -> Mapping[str, Certificate]:
     """Return the certificates of the proof, "case1" and so on."""
-    cases = no_efficient_rule(profiles).cases
+    cases = no_efficient_rule(profiles)
     return {f"case{number}": case.certificate for number, case in enumerate(cases, start=1)}
 
 

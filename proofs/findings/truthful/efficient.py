@@ -65,15 +65,15 @@ def three_users() -> Finding:
 
 def _refuted(profiles: Profiles, name: str) -> int:
     """Return the number of cases: all stored, all accepted, and none of the markets superfluous."""
-    refutation = no_efficient_rule(profiles)
-    for number, case in enumerate(refutation.cases, start=1):
+    cases = no_efficient_rule(profiles)
+    for number, case in enumerate(cases, start=1):
         stored = counterexample(f"{name}-case{number}")
         require(proved(case.certificate) == stored.statement, f"the stored certificate of case {number}")
         require(case.certificate.to_json()["program"] == stored.data["program"], f"the stored program of case {number}")
     for left_out in range(len(profiles.told)):
         rest = profiles.some([p for p in range(len(profiles.told)) if p != left_out])
         require(refute(rest, truthful_and_fair) is None, f"a rule without market {left_out}")
-    return len(refutation.cases)
+    return len(cases)
 
 
 def possible_by_integers(profiles: Profiles) -> bool:

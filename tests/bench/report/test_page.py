@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,10 +18,10 @@ from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
 from fairopt.experiment.bench import Judgement
-from fairopt.experiment.bench.goals import outcomes
 from fairopt.experiment.bench.page import report, write_report
 from fairopt.experiment.bench.records import MeasurementStatus, Record, Stages, measurements
 from fairopt.experiment.bench.results import Study, studies, to_answer
+from fairopt.experiment.bench.tables import outcomes
 from fairopt.experiment.machine import Clock
 from fairopt.experiment.page import UNWRITABLE
 
@@ -129,13 +131,22 @@ class TestPage:
         assert not {"img", "i", "b", "script"} & {tag for tag, _, _ in found.attributes}
         assert found.said.count("onerror") > 4
 
+    @pytest.mark.parametrize("words", ["$a$ b$", "_x", '<b>"&', "\x00\ud800", "漢字", "words"])
+    def test_pictures_show_names_of_any_kind(self, words: str) -> None:
+        known = {**CONTENDERS, words: CONTENDERS["ours"]}
+        found = Reader(report(made_up(environment(), known)))
+        assert not found.open
+        assert "".join(found.words).count(UNWRITABLE.sub("\ufffd", words)) > 4
+
     @settings(max_examples=30, deadline=None)
     @given(st.text(min_size=1))
     def test_text_of_any_kind_stays_text(self, words: str) -> None:
-        found = saying(words)
+        # drawing takes a while, and has a test of its own
+        with patch("fairopt.experiment.bench.page.svg", lambda draw, title, what, description: escape(title)):
+            found, other = saying(words), saying("words")
         assert UNWRITABLE.sub("\ufffd", words) in "".join(found.words)
         # neither an element nor an attribute is added by what is said
-        assert [each[:2] for each in found.attributes] == [each[:2] for each in saying("words").attributes]
+        assert [each[:2] for each in found.attributes] == [each[:2] for each in other.attributes]
 
 
 class TestNumbers:
