@@ -8,12 +8,12 @@ A user is owed its guarantee. Where a file guarantees nothing to anybody, it is 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import floor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,21 +27,6 @@ from fairopt.program import INFINITY, Array, objects
 BOUNDLESS = 1 << 40
 
 
-class PastUse(NamedTuple):
-    """Which part of the cluster a user or group is owed by weight, and which part of all past use was its."""
-
-    name: str
-    owed: Fraction
-    used: Fraction
-
-
-class Borrowed(NamedTuple):
-    """How much a user holds that others are owed."""
-
-    user: int
-    gpus: int
-
-
 def whole(amounts: Array) -> Array:
     """Return amounts rounded down to whole GPUs, `BOUNDLESS` for infinity; shapes: any, which is kept."""
     flat = [BOUNDLESS if value == INFINITY else floor(value) for value in amounts.ravel().tolist()]
@@ -50,15 +35,15 @@ def whole(amounts: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class EntitlementAccounts:
-    """What stands in the books of a market with entitlements, for N nodes, k types and g goods.
+    """What stands in the accounts of a market with entitlements, for N nodes, k types and g goods.
 
     Errors: `BadInput` for a market without entitlements.
 
     >>> from fairopt.problem import Gangs
     >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [6], "B": [2]}, held={"A": [0], "B": [5]},
     ...     gangs=Gangs.of(["A"], [4], users=["A", "B"], types=["H100"]))
-    >>> books = EntitlementAccounts(Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed))
-    >>> books.free.tolist(), books.borrowed[:, 0].tolist(), books.short[:, 0].tolist()
+    >>> accounts = EntitlementAccounts(Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed))
+    >>> accounts.free.tolist(), accounts.borrowed[:, 0].tolist(), accounts.short[:, 0].tolist()
     ([3], [0, 3], [4, 0])
     """
 
@@ -115,11 +100,10 @@ class EntitlementAccounts:
         return parts
 
     @cached_property
-    def past_use(self) -> tuple[PastUse, ...]:
-        """The parts of past use that each node is owed and had; none where nobody used anything."""
+    def past_use(self) -> Array:
+        """Which part of all past use was each node's (N,); of no length where nobody used anything."""
         total = sum((self.said.usage[node] for node in self.said.tops), Fraction(0))
-        rows = zip(self.said.nodes, self.parts, self.said.usage, strict=True)
-        return tuple(PastUse(name, part, usage / total) for name, part, usage in rows) if total else ()
+        return objects([used / total for used in self.said.usage] if total else [])
 
     @cached_property
     def held(self) -> Array:
@@ -229,7 +213,7 @@ class EntitlementAccounts:
             where.sort(key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
             goods = {j: self.goods(gang, j) if self._owed_goods else () for j in where}
             inside: list[int] = []
-            for node in (int(gangs.user[gang]), *self.above(int(gangs.user[gang]))):
+            for node in self.around(int(gangs.user[gang])):
                 if node not in rooms:
                     rooms[node] = OwedRoom(self.owed_room[node].tolist(), self._goods_room(node), self.cap_room)
                 j = next((j for j in where if rooms[node].take(gpus, j, goods[j], inside)), None)
@@ -247,7 +231,7 @@ class EntitlementAccounts:
     def below_caps(self, gang: int, gpu_type: int) -> bool:
         """Return whether the caps of its user and of the groups around leave room for a gang."""
         user = int(self.gangs.user[gang])
-        return all(self.gangs.gpus[gang] <= self.cap_room[node, gpu_type] for node in (user, *self.above(user)))
+        return all(self.gangs.gpus[gang] <= self.cap_room[node, gpu_type] for node in self.around(user))
 
     @cached_property
     def owed_at(self) -> dict[int, tuple[int, int]]:
@@ -256,6 +240,10 @@ class EntitlementAccounts:
         for node in reversed(self.said.upwards):  # the innermost last: it stays
             found |= {gang: (node, j) for gang, j in self.starving.get(node, {}).items()}
         return found
+
+    def is_owed(self, gang: int, gpu_type: int) -> bool:
+        """Return whether a gang fits on a type into what its user, or a group, is owed."""
+        return gang in self.owed_at and self.owed_at[gang][1] == gpu_type
 
     def free_for(self, node: int, gpu_type: int) -> int:
         """Return what is left of a type, less what serves starving gangs of others than a node."""
@@ -307,49 +295,44 @@ class EntitlementAccounts:
     # -- who has it ----------------------------------------------------------------------------------------------
     def above(self, node: int) -> tuple[int, ...]:
         """Return the groups that a user or group is in, from the inside outwards."""
-        return self._above[node]
+        return self._around[node][1:]
+
+    def around(self, node: int) -> tuple[int, ...]:
+        """Return a user or group, and those that it is in, from the inside outwards."""
+        return self._around[node]
 
     @cached_property
-    def _above(self) -> list[tuple[int, ...]]:
-        return [tuple(self.said.path(node))[1:] for node in range(len(self.said.nodes))]
+    def _around(self) -> list[tuple[int, ...]]:
+        return [tuple(self.said.path(node)) for node in range(len(self.said.nodes))]
 
-    def borrowers(self, node: int, gpu_type: int) -> list[Borrowed]:
-        """Return who holds GPUs of a type that others are owed, as seen from a node: most first.
+    def borrowers(self, node: int, gpu_type: int) -> dict[int, int]:
+        """Return how many GPUs of a type that others are owed each user holds, as seen from a node: most first.
 
         Seen from a node, a user borrows what it and every group around it, up to where the node is, holds too much.
         """
-        if (node, gpu_type) in self._borrowers:
-            return self._borrowers[node, gpu_type]
-        around = int(self.said.parent[node])
+        around, inside = int(self.said.parent[node]), set(self.users_in(node))
         if (around, gpu_type) not in self._seen:
-            self._seen[around, gpu_type] = list(self._seen_from(around, gpu_type))
-        inside = set(self.users_in(node))
-        rows = [each for each in self._seen[around, gpu_type] if each.user not in inside]
-        found = self._borrowers[node, gpu_type] = sorted(rows, key=lambda each: (-each.gpus, each.user))
-        return found
+            self._seen[around, gpu_type] = dict(self._seen_from(around, gpu_type))
+        return {user: gpus for user, gpus in self._seen[around, gpu_type].items() if user not in inside}
 
     @cached_property
-    def _borrowers(self) -> dict[tuple[int, int], list[Borrowed]]:
-        """What `borrowers` returned."""
-        return {}
-
-    @cached_property
-    def _seen(self) -> dict[tuple[int, int], list[Borrowed]]:
+    def _seen(self) -> dict[tuple[int, int], dict[int, int]]:
         """What `_seen_from` returned; members of one group see the same."""
         return {}
 
-    def _seen_from(self, group: int, gpu_type: int) -> Iterator[Borrowed]:
-        """Yield what users borrow as seen from a member of a group; `TOP`: of none."""
-        path = [] if group == TOP else [group, *self.above(group)]
+    def _seen_from(self, group: int, gpu_type: int) -> list[tuple[int, int]]:
+        """Return what users borrow as seen from a member of a group, most first; `TOP`: of none."""
+        path = () if group == TOP else self.around(group)
         members = [*(self.said.children[each] for each in path), self.said.tops]
         levels = [(node, BOUNDLESS) for nodes in members for node in nodes if node not in path]
+        found = []
         while levels:
             node, most = levels.pop()
             gpus = min(most, int(self.borrowed[node, gpu_type]))
             if gpus > 0:
                 levels += [(child, gpus) for child in self.said.children[node]]
-                if node < len(self.said.users):
-                    yield Borrowed(node, gpus)
+                found += [(node, gpus)] * (node < len(self.said.users))
+        return sorted(found, key=lambda each: (-each[1], each[0]))
 
     def users_in(self, node: int) -> list[int]:
         """Return the users in a group; of a user, itself."""
@@ -380,16 +363,13 @@ class EntitlementAccounts:
                 kept[self.said.parent[node]] += kept[node]
         return kept
 
-    def kept_by_others(self, user: int, gpu_type: int) -> list[Borrowed]:
-        """Return which users and groups keep free GPUs of a type for themselves, as seen from a user."""
-        path = [user, *self.above(user)]
+    def kept_by_others(self, user: int, gpu_type: int) -> dict[int, int]:
+        """Return how many free GPUs of a type users and groups keep for themselves, as seen from a user: most first."""
+        path = self.around(user)
         beside = [self.said.children[group] for group in path[1:]] + [self.said.tops]
-        rows = (
-            Borrowed(node, int(self.locked[node, gpu_type]))
-            for node, nodes in zip(path, beside, strict=True)
-            for node in set(nodes) - {node}
-        )
-        return sorted((each for each in rows if each.gpus), key=lambda each: (-each.gpus, each.user))
+        others = {each for node, nodes in zip(path, beside, strict=True) for each in set(nodes) - {node}}
+        kept = [(node, int(self.locked[node, gpu_type])) for node in others if self.locked[node, gpu_type]]
+        return dict(sorted(kept, key=lambda each: (-each[1], each[0])))
 
 
 def _finite(amounts: Array) -> Array:

@@ -112,7 +112,7 @@ def chosen(market: Market, named: AnyPolicy | Sequence[AnyPolicy] | None, source
 
 
 def alternatives(
-    books: EntitlementAccounts,
+    accounts: EntitlementAccounts,
     policies: Sequence[Policy],
     properties: Sequence[AllocationProperty],
     watch: Callable[[str], None],
@@ -120,7 +120,7 @@ def alternatives(
     """Yield what each policy gives, with the ``properties`` that this has; ``watch`` is told of each before."""
     for policy in policies:
         watch(f"{policy.name} decides")
-        found = alternative(books.market, policy)
+        found = alternative(accounts.market, policy)
         if found.after is not None and properties:
             found = replace(found, verdicts=verify(found.after, found.shares, properties))
         yield found

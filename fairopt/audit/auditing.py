@@ -13,9 +13,9 @@ from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import Alternative, alternatives, chosen, is_large
 from fairopt.audit.declared import DeclaredValue, compared
 from fairopt.audit.reading import Audited, read_source, with_rates, with_speedups
-from fairopt.audit.reasons import Reason, Reasons
+from fairopt.audit.reasons import Reason, reason_of
 from fairopt.audit.spare_goods import unlooked
-from fairopt.audit.status import EntitlementStatus, NodeStatus, footings
+from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
 from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
@@ -41,7 +41,7 @@ LEFT_ASIDE = Key(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Tabular):
-    """What an audit found; the books alone say who is starved, and each policy what it would give instead.
+    """What an audit found; the accounts alone say who is starved, and each policy what it would give instead.
 
     * ``source``: who read the files, "" for a market. ``rows``: how each user and then each group stands.
     * ``reasons``: by user that waits, why its first gang does: of those that fit into what it is owed, if any.
@@ -52,11 +52,11 @@ class Audit(Tabular):
 
     >>> from fairopt.datasets import dataset_path
     >>> found = audit(dataset_path("SOURCES.md").parent / "clusters/kai/cluster.yaml", policies=[])
-    >>> found.row("llm").footing
+    >>> found.row("llm").status
     <EntitlementStatus.STARVED: 'STARVED'>
     """
 
-    books: EntitlementAccounts
+    accounts: EntitlementAccounts
     source: str
     rows: tuple[NodeStatus, ...]
     reasons: Mapping[str, Reason]
@@ -78,7 +78,7 @@ class Audit(Tabular):
             "owed_by",
             Literal["guarantee", "weight"],
             "What is owed; a part by weight is no promise.",
-            lambda it: "weight" if it.books.by_weight else "guarantee",
+            lambda it: "weight" if it.accounts.by_weight else "guarantee",
         ),
         Key(
             "types",
@@ -87,7 +87,7 @@ class Audit(Tabular):
             lambda it: {
                 kind: {"gpus": gpus, "held": held, "free": int(free)}
                 for kind, gpus, held, free in zip(
-                    it.market.types, it.market.capacity, it.books.all_held, it.books.free, strict=True
+                    it.market.types, it.market.capacity, it.accounts.all_held, it.accounts.free, strict=True
                 )
             },
         ),
@@ -96,15 +96,15 @@ class Audit(Tabular):
             dict,
             "How many run and wait.",
             lambda it: {
-                "running": int((~it.books.gangs.pending).sum()),
-                "pending": int(it.books.gangs.pending.sum()),
+                "running": int((~it.accounts.gangs.pending).sum()),
+                "pending": int(it.accounts.gangs.pending.sum()),
             },
         ),
         Key(
             "counts",
             dict[str, int],
             "How many users stand in each way.",
-            lambda it: {footing.value: count for footing, count in it.counts.items()},
+            lambda it: {status.value: count for status, count in it.counts.items()},
         ),
         Key("violated", bool, "Whether a guarantee is broken by others' borrowing, or a cap."),
         Key(
@@ -132,7 +132,10 @@ class Audit(Tabular):
             "past_use",
             by_name(dict),
             "Parts of past use: owed by weight, and used.",
-            lambda it: {each.name: {"owed": each.owed, "used": each.used} for each in it.books.past_use},
+            lambda it: {
+                row.name: {"owed": owed, "used": used}
+                for row, owed, used in zip(it.rows, it.accounts.parts, it.accounts.past_use, strict=False)
+            },
         ),
         Key(
             "declared",
@@ -159,12 +162,12 @@ class Audit(Tabular):
     @property
     def market(self) -> Market:
         """The market."""
-        return self.books.market
+        return self.accounts.market
 
     @property
     def held(self) -> Array:
         """What each user holds of each type (n, k)."""
-        return self.books.said.held[:, : self.books.k]
+        return self.accounts.said.held[:, : self.accounts.k]
 
     @property
     def violations(self) -> tuple[BrokenGuarantee | BrokenCap, ...]:
@@ -182,7 +185,7 @@ class Audit(Tabular):
 
         That is what the file has no stock of, or no gang's needs.
         """
-        resources = ", ".join(unlooked(self.books))
+        resources = ", ".join(unlooked(self.accounts))
         return f"Whether there is enough {resources} was not looked at: the file does not say" if resources else ""
 
     @property
@@ -194,25 +197,25 @@ class Audit(Tabular):
     @cached_property
     def counts(self) -> dict[EntitlementStatus, int]:
         """How many users stand in each way."""
-        found = Counter(row.footing for row in self.rows if not row.is_group)
+        found = Counter(row.status for row in self.rows if not row.is_group)
         return {each: found[each] for each in EntitlementStatus}
 
     def row(self, name: str) -> NodeStatus:
         """Return how a user or group stands. Errors: `BadInput` where there is none of that name."""
-        return self.rows[self.books.said.node(name)]
+        return self.rows[self.accounts.said.node(name)]
 
     def rule(self, name: str) -> Policy:
         """Return the policy of that name among those that were asked."""
         return next(each for each in self.rules if each.name == name)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {footing.value}" for footing, count in self.counts.items() if count)
+        counts = ", ".join(f"{count} {status.value}" for status, count in self.counts.items() if count)
         return f"<Audit: {counts}; {len(self.violations)} guarantees and caps broken>"
 
     def _table(self) -> Grid:
         columns: dict[str, list[Any]] = {
             "group": [row.group for row in self.rows],
-            "footing": [row.footing.value for row in self.rows],
+            "footing": [row.status.value for row in self.rows],
         }
         for kind in self.market.types:
             on = [row.on(kind) for row in self.rows]
@@ -261,31 +264,30 @@ def audit(
     if rates is not None:
         market = with_rates(market, rates)
     with naming(next(iter(_paths(given)), "")):
-        books = EntitlementAccounts(market)
+        accounts = EntitlementAccounts(market)
     rules = chosen(market, policies, source.importer)
     watch("finding who starves")
-    reasons = Reasons(books)
     found = {}
-    for user, waiting in books.waiting.items():
-        owed = books.starving.get(user, {})
-        found[market.users[user]] = reasons.of(next((gang for gang in waiting if gang in owed), waiting[0]))
+    for user, waiting in accounts.waiting.items():
+        owed = accounts.starving.get(user, {})
+        found[market.users[user]] = reason_of(accounts, next((gang for gang in waiting if gang in owed), waiting[0]))
     watch("looking for the smallest reclaim")
-    guarantees, caps = tuple(broken_guarantees(books)), tuple(broken_caps(books))
-    needed = tuple(mends(books)) if guarantees else ()
+    guarantees, caps = tuple(broken_guarantees(accounts)), tuple(broken_caps(accounts))
+    needed = tuple(mends(accounts)) if guarantees else ()
     watch("checking properties")
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = _asked(market, properties, speeds=speeds)
-    verdicts = verify(market, books.said.held[:, : books.k], asked) if asked else {}
+    verdicts = verify(market, accounts.said.held[:, : accounts.k], asked) if asked else {}
     return Audit(
-        books=books,
+        accounts=accounts,
         source=source.importer,
-        rows=tuple(footings(books)),
+        rows=tuple(statuses(accounts)),
         reasons=found,
         guarantees=guarantees,
         caps=caps,
         mends=needed,
-        declared=tuple(compared(books, source.imported.declared, rules, source.imported.counted)),
-        alternatives=tuple(alternatives(books, rules, asked, watch)),
+        declared=tuple(compared(accounts, source.imported.declared, rules, source.imported.counted)),
+        alternatives=tuple(alternatives(accounts, rules, asked, watch)),
         properties=asked,
         verdicts=verdicts,
         rules=tuple(rules),

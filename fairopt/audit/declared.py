@@ -67,7 +67,7 @@ def _text(value: Any) -> str:
 
 
 def compared(
-    books: EntitlementAccounts,
+    accounts: EntitlementAccounts,
     declared: Mapping[str, Mapping[str, Any]],
     policies: list[Policy],
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({}),
@@ -78,17 +78,17 @@ def compared(
     ``counted`` of the file's objects with that. The rules see the market as it stands, without what is pending, so that
     they only say what its shares are.
     """
-    known = {name: own for name, own in declared.items() if name in books.said.nodes}
+    known = {name: own for name, own in declared.items() if name in accounts.said.nodes}
     if not known:
         return
     rules: dict[str, list[tuple[str, Mapping[str, Number]]]] = {
-        what: [(rule, values)] for what, rule, values in _usage(books)
+        what: [(rule, values)] for what, rule, values in _usage(accounts)
     }
     for what in dict.fromkeys(what for own in counted.values() for what in own):
         by_name = {name: own[what] for name, own in counted.items() if what in own}
         rules.setdefault(what, []).append(("the sum of the file's objects", by_name))
     for policy in policies:
-        found = alternative(_as_it_stands(books), policy)
+        found = alternative(_as_it_stands(accounts), policy)
         for what, values in found.grounds.stated.items() if found.grounds is not None else ():
             rules.setdefault(what, []).append((policy.name, values))
     for what in dict.fromkeys(what for own in known.values() for what in own):
@@ -101,9 +101,9 @@ def compared(
         yield from min(sides, key=lambda rows: sum(row.differs for row in rows))
 
 
-def _usage(books: EntitlementAccounts) -> Iterator[tuple[str, str, Mapping[str, Number]]]:
+def _usage(accounts: EntitlementAccounts) -> Iterator[tuple[str, str, Mapping[str, Number]]]:
     """Yield what users and groups hold, by column: what the files call it, what adds it up, and the sums by name."""
-    owed = books.said
+    owed = accounts.said
     for called, rule, of_users in (
         ("allocated", "the sum of what runs", owed.held),
         ("allocatedNonPreemptible", "the sum of what runs and stays", owed.fixed),
@@ -114,7 +114,7 @@ def _usage(books: EntitlementAccounts) -> Iterator[tuple[str, str, Mapping[str, 
             yield f"{called} {column}", rule, dict(zip(owed.nodes, sums[:, at].tolist(), strict=True))
 
 
-def _as_it_stands(books: EntitlementAccounts) -> Market:
-    gangs = books.gangs
+def _as_it_stands(accounts: EntitlementAccounts) -> Market:
+    gangs = accounts.gangs
     stays = gangs.select(np.flatnonzero(~gangs.pending))
-    return replace(books.market, entitlements=replace(books.said, gangs=stays))
+    return replace(accounts.market, entitlements=replace(accounts.said, gangs=stays))

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
-from fairopt.audit.ahead import Ahead
+from fairopt.audit.ahead import ahead
 from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
-from fairopt.audit.reasons import Reason, Reasons
+from fairopt.audit.reasons import Reason, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
 from fairopt.audit.status import NodeStatus
@@ -23,32 +23,17 @@ from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Number, number_text
-from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, few, keys_of
+from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, few, keys_of, listed
 
-
-def _of_reason(key: Key, gangs: WaitingGangs) -> Any:
-    return key.of(gangs.reason)
-
-
-@dataclass(frozen=True)
-class WaitingGangs:
-    """Gangs that wait for the same reason: that of the first, and how many there are."""
-
-    reason: Reason
-    gangs: int
-
-    form = ResultForm(
-        "Gangs that wait for the same reason.",
-        *(key._replace(value=partial(_of_reason, key)) for key in Reason.form.keys),
-        Key("gangs", int, "How many there are."),
-    )
+#: A reason, and how many gangs wait for it.
+WAITS = ResultForm("Gangs that wait for the same reason.", *Reason.form.keys, Key("gangs", int, "How many there are."))
 
 
 @dataclass(frozen=True)
 class Loan:
     """What would have to be given to let a gang run on a type: GPUs of the type, in whole, by what gives them.
 
-    It is enough as long as the gangs ``ahead`` (`fairopt.audit.ahead.Ahead`), by name, do not take what is given.
+    It is enough as long as the gangs ``ahead`` (`fairopt.audit.ahead`), by name, do not take what is given.
     """
 
     gang: str
@@ -105,7 +90,7 @@ def _of_row(key: Key, found: Explanation) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Tabular):
-    """Why one user or group has what it has: in the books, and under each policy.
+    """Why one user or group has what it has: in the accounts, and under each policy.
 
     ``waits``: its waiting gangs by reason. ``mends``: the smallest reclaim for its own starving gangs. ``loans``: what
     would have to be given to its first waiting gang, type by type. ``sensitivities``: what one more GPU of quota, cap
@@ -117,7 +102,7 @@ class Explanation(Tabular):
     found: Audit
     row: NodeStatus
     path: tuple[str, ...]
-    waits: tuple[WaitingGangs, ...]
+    waits: tuple[Reason, ...]
     mends: tuple[Mend, ...]
     loans: tuple[Loan, ...]
     sensitivities: tuple[Sensitivity, ...]
@@ -127,7 +112,12 @@ class Explanation(Tabular):
         SCHEMA_KEY,
         *(key._replace(value=partial(_of_row, key)) for key in NodeStatus.form.keys),
         Key("path", list[str], "The groups that it is in, from the inside outwards."),
-        Key("waits", list[WaitingGangs], "Why its gangs wait: a reason, and how many gangs have it."),
+        Key(
+            "waits",
+            listed(WAITS),
+            "Why its gangs wait: a reason, and how many gangs have it.",
+            lambda it: WAITS.list(it.waits),
+        ),
         Key("mends", list[Mend], f"{SMALLEST} that lets its starving gangs run."),
         LEFT_ASIDE._replace(value=lambda it: it.found.unlooked),
         Key(
@@ -151,22 +141,25 @@ class Explanation(Tabular):
         """Return what a policy gives it, by type."""
         if policy.shares is None:
             return {}
-        books = self.found.books
-        users = books.users_in(books.said.node(self.row.name))
+        accounts = self.found.accounts
+        users = accounts.users_in(accounts.said.node(self.row.name))
         total = policy.shares[users].sum(axis=0)
-        return {kind: total[j] for j, kind in enumerate(books.market.types) if total[j] or self.row.on(kind)}
+        return {kind: total[j] for j, kind in enumerate(accounts.market.types) if total[j] or self.row.on(kind)}
 
     def why(self, policy: Alternative) -> dict[str, str]:
         """Return why its gangs wait or were stopped under a scheduler's own rule, in the rule's words."""
         if policy.grounds is None:
             return {}
-        books = self.found.books
-        mine = {books.gangs.names[gang] for gang in np.flatnonzero(books.gangs.user == books.said.node(self.row.name))}
+        accounts = self.found.accounts
+        mine = {
+            accounts.gangs.names[gang]
+            for gang in np.flatnonzero(accounts.gangs.user == accounts.said.node(self.row.name))
+        }
         both = {**policy.grounds.waits, **policy.grounds.stopped}
         return {gang: words for gang, words in both.items() if gang in mine}
 
     def __repr__(self) -> str:
-        return f"<Explanation: {self.row.name} {self.row.footing.value}, {sum(each.gangs for each in self.waits)} wait>"
+        return f"<Explanation: {self.row.name} {self.row.status.value}, {sum(each.gangs for each in self.waits)} wait>"
 
     def _table(self) -> Grid:
         own = self.row.types
@@ -199,72 +192,71 @@ def explain(
     a could run on H100: raise the cap of A from 2 to 4; free or add 4 H100
     """
     found = audit(given, importer=importer, policies=policies, watch=watch, properties=(), **how)
-    books = found.books
-    node = books.said.node(name)
-    reasons = Reasons(books)
-    same: dict[tuple[Any, ...], WaitingGangs] = {}
-    waiting = [*books.waiting_below(node)]
+    accounts = found.accounts
+    node = accounts.said.node(name)
+    same: dict[tuple[Any, ...], Reason] = {}
+    waiting = [*accounts.waiting_below(node)]
     wanted = sensitivities if sensitivities is not None else policies is not None or not is_large(found.market)
-    waiting.sort(key=lambda gang: gang not in books.starving.get(node, {}))
+    waiting.sort(key=lambda gang: gang not in accounts.starving.get(node, {}))
     first = waiting[0] if waiting else None
     for gang in waiting:
-        reason = reasons.of(gang)
+        reason = reason_of(accounts, gang)
         key = (reason.user, reason.gpus, reason.owed, reason.stops, reason.elsewhere)
-        same[key] = WaitingGangs(same[key].reason if key in same else reason, same[key].gangs + 1 if key in same else 1)
+        same[key] = replace(same[key], gangs=same[key].gangs + 1) if key in same else reason
     return Explanation(
         found=found,
         row=found.rows[node],
-        path=tuple(books.said.nodes[group] for group in books.above(node)),
+        path=tuple(accounts.said.nodes[group] for group in accounts.above(node)),
         waits=tuple(same.values()),
-        mends=tuple(mends(books, node)),
-        loans=tuple(_loans(books, reasons, first)) if first is not None else (),
+        mends=tuple(mends(accounts, node)),
+        loans=tuple(_loans(accounts, first)) if first is not None else (),
         sensitivities=tuple(_sensitivities(found, node, first, watch)) if wanted else (),
     )
 
 
-def _loans(books: EntitlementAccounts, reasons: Reasons, gang: int) -> Iterator[Loan]:
+def _loans(accounts: EntitlementAccounts, gang: int) -> Iterator[Loan]:
     """Yield the least that has to be given to a gang on each type, the type with the least first."""
-    gangs, found = books.gangs, []
+    gangs, found = accounts.gangs, []
     user, gpus, name = int(gangs.user[gang]), int(gangs.gpus[gang]), gangs.names[gang]
-    spare, on_free = beside_served(books)
+    spare, on_free = beside_served(accounts)
     spare.stop(on_free.get(gang, {}))
     for j in np.flatnonzero(gangs.allowed[gang]).tolist():
-        kind, steps, total = books.market.types[j], [], 0
-        for node in (user, *books.above(user)):
-            if gpus > books.cap_room[node, j]:
-                cap = books.said.cap[node, j]
-                to = number_text(books.held[node, j] + gpus)
-                steps.append(f"raise the cap of {books.said.nodes[node]} from {number_text(cap)} to {to}")
-        steps += _goods_steps(books, gang, j, spare if reasons.is_owed(gang, j) else SpareGoods(books))
-        kept = [] if reasons.is_owed(gang, j) else books.kept_by_others(user, j)
-        free = books.free_for(books.owed_at[gang][0], j) if reasons.is_owed(gang, j) else int(books.left[j])
-        open_to_all = max(0, free - sum(each.gpus for each in kept))
-        for other, reserve in kept:
+        kind, steps, total = accounts.market.types[j], [], 0
+        for node in accounts.around(user):
+            if gpus > accounts.cap_room[node, j]:
+                cap = accounts.said.cap[node, j]
+                to = number_text(accounts.held[node, j] + gpus)
+                steps.append(f"raise the cap of {accounts.said.nodes[node]} from {number_text(cap)} to {to}")
+        steps += _goods_steps(accounts, gang, j, spare if accounts.is_owed(gang, j) else SpareGoods(accounts))
+        kept = {} if accounts.is_owed(gang, j) else accounts.kept_by_others(user, j)
+        free = accounts.free_for(accounts.owed_at[gang][0], j) if accounts.is_owed(gang, j) else int(accounts.left[j])
+        open_to_all = max(0, free - sum(kept.values()))
+        for other, reserve in kept.items():
             lent = min(reserve, gpus - open_to_all, free - open_to_all)
             if lent > 0 and gpus > open_to_all:
-                steps.append(f"let {books.said.nodes[other]} lend {lent} of the {reserve} {kind} that it keeps")
+                steps.append(f"let {accounts.said.nodes[other]} lend {lent} of the {reserve} {kind} that it keeps")
                 open_to_all, total = open_to_all + lent, total + lent
         if gpus > open_to_all:
             missing = gpus - open_to_all - min(0, free)
             steps.append(f"free or add {missing} {kind}")
             total, free = total + missing, free + missing
-        goods = SpareGoods(books).missing(goods_of(books, [gang], j))
-        ahead = tuple(gangs.names[each] for each in Ahead(books, gang, j, free, goods))
-        found.append(Loan(name, kind, total, tuple(steps or ["nothing in the file stops it"]), ahead))
+        goods = SpareGoods(accounts).missing(goods_of(accounts, [gang], j))
+        first = tuple(gangs.names[each] for each in ahead(accounts, gang, j, free, goods))
+        found.append(Loan(name, kind, total, tuple(steps or ["nothing in the file stops it"]), first))
     yield from sorted(found, key=lambda loan: (loan.gpus, len(loan.steps)))
 
 
-def _goods_steps(books: EntitlementAccounts, gang: int, gpu_type: int, spare: SpareGoods) -> Iterator[str]:
+def _goods_steps(accounts: EntitlementAccounts, gang: int, gpu_type: int, spare: SpareGoods) -> Iterator[str]:
     """Yield what a gang must be given of CPU, memory and other goods on a type, beside what is left."""
-    taken = goods_of(books, [gang], gpu_type)
+    taken = goods_of(accounts, [gang], gpu_type)
     for (node, column), short in spare.missing(taken).items():
-        good = books.said.columns[column]
+        good = accounts.said.columns[column]
         if node == TOP:
             yield f"free or add {number_text(short)} {good}"
         else:
-            cap = books.said.cap[node, column]
+            cap = accounts.said.cap[node, column]
             to = number_text(cap + short)
-            yield f"raise the cap of {books.said.nodes[node]} on {good} from {number_text(cap)} to {to}"
+            yield f"raise the cap of {accounts.said.nodes[node]} on {good} from {number_text(cap)} to {to}"
 
 
 def _sensitivities(found: Audit, node: int, gang: int | None, watch: Callable[[str], None]) -> Iterator[Sensitivity]:
@@ -274,7 +266,7 @@ def _sensitivities(found: Audit, node: int, gang: int | None, watch: Callable[[s
         for change in _one_more(found, node) if base.shares is not None else ():
             one = _with(found, node, base, change, watch)
             if one is not None and not one.gains and gang is not None and change.type:
-                more = Fraction(int(found.books.gangs.gpus[gang]))
+                more = Fraction(int(found.accounts.gangs.gpus[gang]))
                 one = _with(found, node, base, replace(change, value=more), watch) or one
             if one is not None:
                 yield one
@@ -291,7 +283,7 @@ def _with(
         return None
     if new.shares is None or base.shares is None:
         return None
-    users = found.books.users_in(node)
+    users = found.accounts.users_in(node)
     more = new.shares - base.shares
     own = more[users].sum(axis=0)
     gains = {kind: own[j] for j, kind in enumerate(found.market.types) if own[j]}
@@ -300,14 +292,14 @@ def _with(
 
 def _one_more(found: Audit, node: int) -> Iterator[SetTo]:
     """Yield one more of everything that may matter to a node: on the types that it holds or asks for."""
-    books, one = found.books, Fraction(1)
-    name = books.said.nodes[node]
-    for j, kind in enumerate(books.market.types):
-        if not (books.held[node, j] or books.asks[node, j]):
+    accounts, one = found.accounts, Fraction(1)
+    name = accounts.said.nodes[node]
+    for j, kind in enumerate(accounts.market.types):
+        if not (accounts.held[node, j] or accounts.asks[node, j]):
             continue
-        if books.owed[node, j] < BOUNDLESS:
+        if accounts.owed[node, j] < BOUNDLESS:
             yield SetTo(name, kind, "quota", one, adds=True)
-        if books.said.cap[node, j] < INFINITY:
+        if accounts.said.cap[node, j] < INFINITY:
             yield SetTo(name, kind, "cap", one, adds=True)
         yield SetTo("", kind, CAPACITY, one, adds=True)
     yield SetTo(name, "", "weight", one, adds=True)

@@ -53,13 +53,13 @@ class GoodsSearch:
 
     def __init__(
         self,
-        books: EntitlementAccounts,
+        accounts: EntitlementAccounts,
         gpu_type: int,
         missing: Mapping[Limit, Number],
         slack: Mapping[int, int],
         below: int,
     ) -> None:
-        self.books, self.gpu_type, self.slack, self.below = books, gpu_type, slack, below
+        self.accounts, self.gpu_type, self.slack, self.below = accounts, gpu_type, slack, below
         self.limits = list(missing)
         self.pairs = 0
         self._missing = missing
@@ -103,7 +103,7 @@ class GoodsSearch:
         for any_cost in (False, True):
             for each in stoppable:
                 have = chosen.get((each.user, each.gang), 0)
-                path = (each.user, *self.books.above(each.user))
+                path = (each.user, *self.accounts.above(each.user))
                 room = each.gpus if any_cost else min(self.slack[node] - taken[node] for node in path)
                 more = each.gpus - have if each.gang is not None else min(each.gpus - have, needed - gpus, room)
                 after = self._sum(freed, self._freed[each.gang])
@@ -115,7 +115,7 @@ class GoodsSearch:
 
     def _count(self, gangs: Sequence[int]) -> None:
         """Note what is missing, and what each gang sets free, in whole parts of each good."""
-        freed = {gang: goods_of(self.books, [gang], self.gpu_type) for gang in gangs}
+        freed = {gang: goods_of(self.accounts, [gang], self.gpu_type) for gang in gangs}
         scales = [lcm(*(Fraction(own.get(limit, 0)).denominator for own in freed.values())) for limit in self.limits]
         pairs = list(zip(self.limits, scales, strict=True))
         self._most = tuple(ceil(self._missing[limit] * scale) for limit, scale in pairs)
@@ -149,7 +149,7 @@ class GoodsSearch:
     def _taken(self, chosen: Iterable[Chosen]) -> dict[int, int]:
         taken: dict[int, int] = defaultdict(int)
         for each in chosen:
-            for node in (each.user, *self.books.above(each.user)):
+            for node in (each.user, *self.accounts.above(each.user)):
                 taken[node] += each.gpus
         return taken
 
@@ -165,15 +165,15 @@ class GoodsSearch:
     def _whole(self, parts: Mapping[int, Sequence[Chosen]]) -> _Choices | None:
         """Return all choices that matter, None where there are too many."""
         tables: dict[int, _Choices] = {}
-        for node in self.books.said.upwards:
-            inside = [tables[child] for child in self.books.said.children[node] if child in tables]
+        for node in self.accounts.said.upwards:
+            inside = [tables[child] for child in self.accounts.said.children[node] if child in tables]
             own = [self._of(each) for each in parts.get(node, ())]
             if own or inside:
                 made = self._merged([*own, *inside])
                 if made is None:
                     return None
                 tables[node] = self._with_cost(node, made)
-        return self._merged([tables[node] for node in self.books.said.tops if node in tables])
+        return self._merged([tables[node] for node in self.accounts.said.tops if node in tables])
 
     def _of(self, part: Chosen) -> _Choices:
         nothing: _Choices = {(0, self._freed[None]): _Choice(0, None)}

@@ -84,7 +84,7 @@ class Reclaim:
 
 
 def smallest(
-    books: EntitlementAccounts,
+    accounts: EntitlementAccounts,
     gpu_type: int,
     needed: int,
     users: Collection[int],
@@ -99,37 +99,37 @@ def smallest(
     >>> from fairopt.problem import Entitlements, Gangs, Market
     >>> gangs = Gangs.of(["B", "B"], [4, 2], users=["B"], types=["H100"], names=["b", "c"], on=["H100", "H100"])
     >>> owed = Entitlements.of(["B"], ["H100"], guarantee={"B": [4]}, gangs=gangs)
-    >>> books = EntitlementAccounts(Market.of([[1]], [6], users=["B"], types=["H100"], entitlements=owed))
-    >>> print(smallest(books, 0, 2, [0], {}))
+    >>> accounts = EntitlementAccounts(Market.of([[1]], [6], users=["B"], types=["H100"], entitlements=owed))
+    >>> print(smallest(accounts, 0, 2, [0], {}))
     reclaim 2 H100: stop c of B
     """
-    kind, gangs, needed = books.market.types[gpu_type], books.gangs, max(0, needed)
+    kind, gangs, needed = accounts.market.types[gpu_type], accounts.gangs, max(0, needed)
     if not needed and not missing:
         return Reclaim(kind, 0, ())
-    may = {user: _parts(books, user, gpu_type) for user in users}
+    may = {user: _parts(accounts, user, gpu_type) for user in users}
     may = {user: parts for user, parts in may.items() if parts}
     if sum(part.gpus for parts in may.values() for part in parts) < needed:
         return Reclaim(kind, needed, None)
     slack = {
-        node: _slack(books, node, gpu_type, granted)
-        for node in {each for user in may for each in (user, *books.above(user))}
+        node: _slack(accounts, node, gpu_type, granted)
+        for node in {each for user in may for each in accounts.around(user)}
     }
-    search = GoodsSearch(books, gpu_type, missing or {}, slack, BELOW)
-    chosen, is_smallest = _by_gpus(books, may, needed, slack), True
+    search = GoodsSearch(accounts, gpu_type, missing or {}, slack, BELOW)
+    chosen, is_smallest = _by_gpus(accounts, may, needed, slack), True
     if chosen is None:
         chosen, is_smallest = search.enough(may, needed), False
-    elif missing and not _frees(books, gpu_type, chosen, missing):
+    elif missing and not _frees(accounts, gpu_type, chosen, missing):
         chosen, is_smallest = search.best(may, needed, chosen)
     chosen.sort(key=lambda each: (each.user, each.gang is None, each.gang))
     gpus = sum(each.gpus for each in chosen)
     names = ((gangs.names[each.gang] if each.gang is not None else "", each.user, each.gpus) for each in chosen)
-    stops = tuple(Stopped(gang, books.market.users[user], count) for gang, user, count in names)
-    below = _below(books, chosen, slack)
-    return Reclaim(kind, needed, stops, gpus, below, _told(books, below), is_smallest)
+    stops = tuple(Stopped(gang, accounts.market.users[user], count) for gang, user, count in names)
+    below = _below(accounts, chosen, slack)
+    return Reclaim(kind, needed, stops, gpus, below, _told(accounts, below), is_smallest)
 
 
 def _by_gpus(
-    books: EntitlementAccounts, may: Mapping[int, Sequence[Chosen]], needed: int, slack: Mapping[int, int]
+    accounts: EntitlementAccounts, may: Mapping[int, Sequence[Chosen]], needed: int, slack: Mapping[int, int]
 ) -> list[Chosen] | None:
     """Return the best choice that frees so many GPUs, whatever else it sets free; None where that is too much work."""
     sizes = [part.gpus for parts in may.values() for part in parts if part.gang is not None]
@@ -139,36 +139,36 @@ def _by_gpus(
     if (len(sizes) + singles) * (most + 1) > MOST_NUMBERS:
         return None
     tables = _up_the_tree(
-        books, {user: [_table_of(part, needed) for part in parts] for user, parts in may.items()}, slack, most
+        accounts, {user: [_table_of(part, needed) for part in parts] for user, parts in may.items()}, slack, most
     )
-    top = _merged([tables[node] for node in books.said.tops if node in tables], most)
+    top = _merged([tables[node] for node in accounts.said.tops if node in tables], most)
     gpus = min(range(needed, len(top.cost)), key=lambda t: (top.cost[t] // BELOW, t, top.cost[t]))
     return top.chosen(gpus)
 
 
 def _frees(
-    books: EntitlementAccounts, gpu_type: int, chosen: Sequence[Chosen], missing: Mapping[Limit, Number]
+    accounts: EntitlementAccounts, gpu_type: int, chosen: Sequence[Chosen], missing: Mapping[Limit, Number]
 ) -> bool:
     """Return whether a choice sets all that is missing free."""
-    freed = goods_of(books, [each.gang for each in chosen if each.gang is not None], gpu_type)
+    freed = goods_of(accounts, [each.gang for each in chosen if each.gang is not None], gpu_type)
     return all(freed.get(limit, 0) >= amount for limit, amount in missing.items())
 
 
-def reclaimable(books: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> int:
+def reclaimable(accounts: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> int:
     """Return how many GPUs of a type may be taken from users at most."""
-    return sum(part.gpus for user in users for part in _parts(books, user, gpu_type))
+    return sum(part.gpus for user in users for part in _parts(accounts, user, gpu_type))
 
 
-def _parts(books: EntitlementAccounts, user: int, gpu_type: int) -> list[Chosen]:
+def _parts(accounts: EntitlementAccounts, user: int, gpu_type: int) -> list[Chosen]:
     """Return what may be stopped of a user: each preemptible gang, and single GPUs that it holds beside its gangs.
 
     First stand those that are chosen where choices are equal: of low priority, then young, then listed last,
     as the pods of a gang beyond those that it needs are.
     """
-    gangs, runs = books.gangs, books.running.get((user, gpu_type), [])
+    gangs, runs = accounts.gangs, accounts.running.get((user, gpu_type), [])
     listed = sum(int(gangs.gpus[each]) for each in runs)
     fixed = sum(int(gangs.gpus[each]) for each in runs if not gangs.preemptible[each])
-    held, kept = books.held[user, gpu_type], books.fixed[user, gpu_type]
+    held, kept = accounts.held[user, gpu_type], accounts.fixed[user, gpu_type]
     single = int((held - listed - max(0, kept - fixed)) // 1)
     may = sorted(
         (each for each in runs if gangs.preemptible[each]),
@@ -178,32 +178,32 @@ def _parts(books: EntitlementAccounts, user: int, gpu_type: int) -> list[Chosen]
     return [*parts, Chosen(user, None, single)] if single > 0 else parts
 
 
-def _slack(books: EntitlementAccounts, node: int, gpu_type: int, granted: Mapping[int, int]) -> int:
+def _slack(accounts: EntitlementAccounts, node: int, gpu_type: int, granted: Mapping[int, int]) -> int:
     """Return how many GPUs can be taken from a node, that is granted some, before it lacks what it holds and is owed.
 
     A part of a GPU does not count.
     """
-    held, owed = books.held[node, gpu_type], books.owed[node, gpu_type]
+    held, owed = accounts.held[node, gpu_type], accounts.owed[node, gpu_type]
     return int(min(BOUNDLESS, max(0, held - owed) // 1)) + granted.get(node, 0)
 
 
-def _below(books: EntitlementAccounts, chosen: Sequence[Chosen], slack: Mapping[int, int]) -> dict[str, int]:
+def _below(accounts: EntitlementAccounts, chosen: Sequence[Chosen], slack: Mapping[int, int]) -> dict[str, int]:
     taken: dict[int, int] = {}
     for each in chosen:
-        for node in (each.user, *books.above(each.user)):
+        for node in accounts.around(each.user):
             taken[node] = taken.get(node, 0) + each.gpus
-    return {books.said.nodes[node]: gpus - slack[node] for node, gpus in taken.items() if gpus > slack[node]}
+    return {accounts.said.nodes[node]: gpus - slack[node] for node, gpus in taken.items() if gpus > slack[node]}
 
 
-def _told(books: EntitlementAccounts, below: Mapping[str, int]) -> tuple[str, ...]:
+def _told(accounts: EntitlementAccounts, below: Mapping[str, int]) -> tuple[str, ...]:
     """Return who is left short of more than those inside."""
     least: dict[int, int] = {}
     told = []
-    for node in books.said.upwards if below else ():
-        inside = sum(least.get(child, 0) for child in books.said.children[node])
-        short = below.get(books.said.nodes[node], 0)
+    for node in accounts.said.upwards if below else ():
+        inside = sum(least.get(child, 0) for child in accounts.said.children[node])
+        short = below.get(accounts.said.nodes[node], 0)
         least[node] = max(inside, short)
-        told += [books.said.nodes[node]] * (short > inside)
+        told += [accounts.said.nodes[node]] * (short > inside)
     return tuple(told)
 
 
@@ -231,11 +231,11 @@ class _Table(NamedTuple):
 
 
 def _up_the_tree(
-    books: EntitlementAccounts, may: Mapping[int, list[_Table]], slack: Mapping[int, int], most: int
+    accounts: EntitlementAccounts, may: Mapping[int, list[_Table]], slack: Mapping[int, int], most: int
 ) -> dict[int, _Table]:
     tables: dict[int, _Table] = {}
-    for node in books.said.upwards:
-        inside = [tables[child] for child in books.said.children[node] if child in tables]
+    for node in accounts.said.upwards:
+        inside = [tables[child] for child in accounts.said.children[node] if child in tables]
         if parts := may.get(node, inside):
             found = _merged(parts, most)
             below = np.maximum(np.arange(len(found.cost)) - slack[node], 0)

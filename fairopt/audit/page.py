@@ -1,9 +1,9 @@
-"""The page of an audit: HTML that needs no other file and no network, made from the audit alone."""
+"""The pages of an audit and of a what-if: HTML that needs no other file and no network."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from os import PathLike
@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 
 from fairopt.audit.auditing import Audit
 from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
+from fairopt.audit.whatif import WhatIf
 from fairopt.experiment.page import UNWRITABLE, templates
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Answer
 
+#: The numbers of a line, as a head says them, and what they are called in `TypeStatus`.
+NUMBERS = {"held": "holds", "owed": "owed", "cap": "cap", "asks": "asks", "short": "short", "borrows": "borrows"}
 #: The most lines of the table of users, and of every other table.
 LINES, OTHERS = 2_000, 200
 #: How a verdict reads.
@@ -44,20 +47,25 @@ class Bar(NamedTuple):
         return cls(100 * float(inside) / long, 100 * float(own.holds - inside) / long, mark)
 
 
-class BarLine(NamedTuple):
-    """A line of the table of users: who, how deep in the tree, on which type, and its bar."""
+class PageLine(NamedTuple):
+    """A line of the table of users: who, how it stands on a type (before and after), and how deep it is in the tree."""
 
     row: NodeStatus
-    depth: int
-    own: TypeStatus
-    bar: Bar
-    broken: bool
+    stands: tuple[TypeStatus, ...]
+    depth: int = 0
+    broken: bool = False
+
+    @property
+    def bars(self) -> list[Bar]:
+        """A bar for each way to stand, of one length."""
+        long = length(*self.stands)
+        return [Bar.of(each, long) for each in self.stands]
 
 
-def write_page(found: Audit, path: str | PathLike[str], files: Sequence[object] = ()) -> None:
-    """Write the page of an audit of ``files``. Errors: `NotInstalled` without Jinja2; `BadInput` for the place."""
+def write_page(found: Audit | WhatIf, path: str | PathLike[str], files: Sequence[object] = ()) -> None:
+    """Write the page of an audit or a what-if of ``files``. Errors: `NotInstalled` without Jinja2; `BadInput`."""
     with naming(path):
-        write_text(path, page(found, files))
+        write_text(path, page(found, files) if isinstance(found, Audit) else whatif_page(found, files))
 
 
 def page(found: Audit, files: Sequence[object] = ()) -> str:
@@ -68,12 +76,14 @@ def page(found: Audit, files: Sequence[object] = ()) -> str:
     text: str = made.get_template("audit_page.html").render(
         title=f"Audit of {', '.join(Path(str(file)).name for file in files) or 'a market'}",
         found=found,
-        books=found.books,
-        footings=list(EntitlementStatus),
+        accounts=found.accounts,
+        statuses=list(EntitlementStatus),
         lines=lines[:LINES],
         left_out=max(0, len(lines) - LINES),
         declared=[each for each in found.declared if each.computed is not None],
-        types=list(zip(found.market.types, found.market.capacity, found.books.all_held, found.books.free, strict=True)),
+        types=list(
+            zip(found.market.types, found.market.capacity, found.accounts.all_held, found.accounts.free, strict=True)
+        ),
         answers=ANSWERS,
         most=OTHERS,
         script=script,
@@ -103,9 +113,9 @@ def signed(number: Number) -> str:
     return f"{sign}{gpus_text(max(number, -number))}"
 
 
-def _lines(found: Audit) -> Iterator[BarLine]:
+def _lines(found: Audit) -> Iterator[PageLine]:
     """Yield the lines of all nodes, each group before its members; none where nothing is held, owed or asked for."""
-    said = found.books.said
+    said = found.accounts.said
     broken = {(each.name, each.type) for each in found.violations}
     nodes = [(node, 0) for node in reversed(said.tops)]
     while nodes:
@@ -115,10 +125,67 @@ def _lines(found: Audit) -> Iterator[BarLine]:
         for own in row.types:
             if not (own.holds or own.owed or own.asks):
                 continue
-            yield BarLine(row, depth, own, Bar.of(own, length(own)), (row.name, own.type) in broken)
+            yield PageLine(row, (own,), depth, (row.name, own.type) in broken)
 
 
 def length(*stands: TypeStatus) -> float:
     """Return how many GPUs the longest bar of these is for."""
     ends = [end for own in stands for end in (own.holds, own.owed, own.cap) if end < INFINITY]
     return float(max(1, *ends))
+
+
+# -- what would change ----------------------------------------------------------------------------------------------
+def whatif_page(found: WhatIf, files: Sequence[object] = ()) -> str:
+    """Return the page of a what-if; the rest as `write_page`."""
+    lines = list(_changed(found))
+    names = [Path(str(file)).name for file in files]
+    of = f"What if {names[0]} were changed" if names and found.settings else "What changes"
+    text: str = (
+        audit_templates()
+        .get_template("whatif_page.html")
+        .render(
+            title=of if found.settings or len(names) != 2 else f"From {names[0]} to {names[1]}",
+            found=found,
+            statuses=list(EntitlementStatus),
+            lines=lines[:LINES],
+            left_out=max(0, len(lines) - LINES),
+            numbers=NUMBERS,
+            given=_given(found),
+            types=list(dict.fromkeys((*found.before.market.types, *found.after.market.types))),
+            answers=ANSWERS,
+            most=OTHERS,
+        )
+    )
+    return UNWRITABLE.sub("\ufffd", text)
+
+
+def _changed(found: WhatIf) -> Iterator[PageLine]:
+    """Yield users and groups that stand differently on a type, in the order of the audit after."""
+    old, new = ({row.name: row for row in each.rows} for each in (found.before, found.after))
+    types = dict.fromkeys((*found.before.market.types, *found.after.market.types))
+    for name in dict.fromkeys((*new, *old)):
+        for kind in types:
+            before, after = (_stands(rows.get(name), kind) for rows in (old, new))
+            if before != after:
+                yield PageLine(new.get(name) or old[name], (before, after))
+
+
+def _stands(row: NodeStatus | None, kind: str) -> TypeStatus:
+    """Return how a user or group stands on a type; one that is not there holds, is owed and asks for nothing."""
+    own = None if row is None else row.on(kind)
+    return own or TypeStatus(kind, EntitlementStatus.IDLE, 0, 0, 0, INFINITY, 0, 0, 0)
+
+
+def _given(found: WhatIf) -> Mapping[str, str | dict[str, dict[str, tuple[Number, Number]]]]:
+    """Return by policy what users get before and after, by type, where that differs; or why nobody knows."""
+    out: dict[str, str | dict[str, dict[str, tuple[Number, Number]]]] = {}
+    for each in (*found.before.alternatives, *found.after.alternatives):
+        if out.get(each.policy, {}) == {}:
+            out[each.policy] = each.error or {}
+    for policy, (was, now) in found.undecided.items():
+        out[policy] = f"before: {was or 'decides'}; after: {now or 'decides'}"
+    for given in found.given:
+        rows = out[given.policy]
+        if isinstance(rows, dict):
+            rows.setdefault(given.name, {})[given.type] = (given.before, given.after)
+    return out

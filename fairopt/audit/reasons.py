@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.audit.accounts import BOUNDLESS, Borrowed, EntitlementAccounts
+from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
 from fairopt.program import Number, number_text
 from fairopt.report import SAYS, Key, ResultForm
 
@@ -56,7 +57,8 @@ class Stop:
 class Reason:
     """Why a gang waits: a stop for each type on which it may run; ``owed`` says whether it fits into what is owed.
 
-    ``elsewhere``: types on which enough GPUs are free and where it may not run.
+    ``elsewhere``: types on which enough GPUs are free and where it may not run. ``gangs``: how many wait for the same
+    reason, it among them.
     """
 
     gang: str
@@ -65,6 +67,7 @@ class Reason:
     owed: bool
     stops: tuple[Stop, ...]
     elsewhere: tuple[str, ...] = ()
+    gangs: int = 1
 
     form = ResultForm(
         "Why a gang waits.",
@@ -83,153 +86,149 @@ class Reason:
         return f"{self.gang} ({self.gpus} GPU{'s' * (self.gpus != 1)}) waits: {said}{other}"
 
 
-@dataclass(frozen=True, eq=False)
-class Reasons:
-    """Answers why gangs wait, from the books alone.
+def reason_of(accounts: EntitlementAccounts, gang: int) -> Reason:
+    """Return why a pending gang waits, from the accounts alone.
 
     >>> from fairopt.problem import Entitlements, Gangs, Market
     >>> gangs = Gangs.of(["A", "B"], [4, 6], users=["A", "B"], types=["H100"], names=["a", "b"], on=[None, "H100"])
     >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [4], "B": [4]}, gangs=gangs)
     >>> market = Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed)
-    >>> print(Reasons(EntitlementAccounts(market)).of(0))
+    >>> print(reason_of(EntitlementAccounts(market), 0))
     a (4 GPUs) waits: A is owed 4 more H100, 2 are free, and B holds 2 more than it is owed
     """
+    gangs = accounts.gangs
+    user, gpus = int(gangs.user[gang]), int(gangs.gpus[gang])
+    where = [j for j in range(accounts.k) if gangs.allowed[gang, j]]
+    types = accounts.market.types
+    place = accounts.owed_at.get(gang)
+    stops = sorted((_stop(accounts, gang, j) for j in where), key=lambda stop: _NEAREST[stop.cause])
+    if place is not None:  # where it is owed comes first
+        stops.sort(key=lambda stop: stop.type != types[place[1]])
+    elsewhere = [
+        f"{types[j]}, of which {accounts.free[j]} {are(accounts.free[j])} free"
+        for j in range(accounts.k)
+        if j not in where and accounts.free[j] >= gpus > 0
+    ]
+    name = accounts.market.users[user]
+    return Reason(gangs.names[gang], name, gpus, place is not None, tuple(stops), tuple(elsewhere))
 
-    books: EntitlementAccounts
 
-    def of(self, gang: int) -> Reason:
-        """Return why a pending gang waits."""
-        books, gangs = self.books, self.books.gangs
-        user, gpus = int(gangs.user[gang]), int(gangs.gpus[gang])
-        where = [j for j in range(books.k) if gangs.allowed[gang, j]]
-        types = books.market.types
-        place = books.owed_at.get(gang)
-        stops = sorted((self._stop(gang, j) for j in where), key=lambda stop: _NEAREST[stop.cause])
-        if place is not None:  # where it is owed comes first
-            stops.sort(key=lambda stop: stop.type != types[place[1]])
-        elsewhere = [
-            f"{types[j]}, of which {books.free[j]} {are(books.free[j])} free"
-            for j in range(books.k)
-            if j not in where and books.free[j] >= gpus > 0
-        ]
-        name = books.market.users[user]
-        return Reason(gangs.names[gang], name, gpus, place is not None, tuple(stops), tuple(elsewhere))
+def _stop(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
+    gangs, kind = accounts.gangs, accounts.market.types[j]
+    gpus, free = int(gangs.gpus[gang]), int(accounts.free[j])
+    there = accounts.market.capacity[j]
+    if gpus > there:
+        words = f"it needs {gpus} {kind} together, and there {are(there)} {number_text(there)}"
+        return Stop(kind, Cause.TOO_LARGE, words)
+    return _by_cap(accounts, gang, j) or _by_good(accounts, gang, j) or _by_others(accounts, gang, j, gpus, free)
 
-    def is_owed(self, gang: int, gpu_type: int) -> bool:
-        """Return whether a gang fits on a type into what its user, or a group, is owed."""
-        return gang in self.books.owed_at and self.books.owed_at[gang][1] == gpu_type
 
-    def _stop(self, gang: int, j: int) -> Stop:
-        books, gangs, kind = self.books, self.books.gangs, self.books.market.types[j]
-        gpus, free = int(gangs.gpus[gang]), int(books.free[j])
-        there = books.market.capacity[j]
-        if gpus > there:
-            words = f"it needs {gpus} {kind} together, and there {are(there)} {number_text(there)}"
-            return Stop(kind, Cause.TOO_LARGE, words)
-        return self._by_cap(gang, j) or self._by_good(gang, j) or self._by_others(gang, j, gpus, free)
+def _by_cap(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
+    kind = accounts.market.types[j]
+    user, gpus = int(accounts.gangs.user[gang]), int(accounts.gangs.gpus[gang])
+    for node in accounts.around(user):
+        room = int(accounts.cap_room[node, j])
+        if gpus > room:
+            name, most = accounts.said.nodes[node], accounts.said.cap[node, j]
+            held = number_text(accounts.held[node, j])
+            who = name if node == user else f"the group {name}"
+            return Stop(kind, Cause.CAP, f"{who} holds {held} {kind} and may hold {number_text(most)}", name)
+    return None
 
-    def _by_cap(self, gang: int, j: int) -> Stop | None:
-        books, kind = self.books, self.books.market.types[j]
-        user, gpus = int(books.gangs.user[gang]), int(books.gangs.gpus[gang])
-        for node in (user, *books.above(user)):
-            room = int(books.cap_room[node, j])
-            if gpus > room:
-                name, most = books.said.nodes[node], books.said.cap[node, j]
-                held = number_text(books.held[node, j])
-                who = name if node == user else f"the group {name}"
-                return Stop(kind, Cause.CAP, f"{who} holds {held} {kind} and may hold {number_text(most)}", name)
-        return None
 
-    def _by_good(self, gang: int, j: int) -> Stop | None:
-        books = self.books
-        for column, amount in books.goods(gang, j):
-            name = books.said.columns[column]
-            user = int(books.gangs.user[gang])
-            for node in (user, *books.above(user)):
-                held, most = books.held[node, column], books.said.cap[node, column]
-                if held + amount > most:
-                    words = f"it takes {number_text(amount)} {name}, of which {books.said.nodes[node]} holds "
-                    return Stop(
-                        books.market.types[j],
-                        Cause.GOOD,
-                        f"{words}{number_text(held)} and may hold {number_text(most)}",
-                        name,
-                    )
-            left = max(0, books.said.stock[column - books.k] - books.said.held[:, column].sum())
-            if amount > left:
-                words = f"it takes {number_text(amount)} {name}, and {number_text(left)} {are(left)} free"
-                return Stop(books.market.types[j], Cause.GOOD, words, name)
-        return None
+def _by_good(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
+    for column, amount in accounts.goods(gang, j):
+        name = accounts.said.columns[column]
+        user = int(accounts.gangs.user[gang])
+        for node in accounts.around(user):
+            held, most = accounts.held[node, column], accounts.said.cap[node, column]
+            if held + amount > most:
+                words = f"it takes {number_text(amount)} {name}, of which {accounts.said.nodes[node]} holds "
+                return Stop(
+                    accounts.market.types[j],
+                    Cause.GOOD,
+                    f"{words}{number_text(held)} and may hold {number_text(most)}",
+                    name,
+                )
+        left = max(0, accounts.said.stock[column - accounts.k] - accounts.said.held[:, column].sum())
+        if amount > left:
+            words = f"it takes {number_text(amount)} {name}, and {number_text(left)} {are(left)} free"
+            return Stop(accounts.market.types[j], Cause.GOOD, words, name)
+    return None
 
-    def _by_others(self, gang: int, j: int, gpus: int, free: int) -> Stop:
-        books, kind = self.books, self.books.market.types[j]
-        user = int(books.gangs.user[gang])
-        owed = self.is_owed(gang, j)
-        if owed and gang in books.served:
-            words = f"{free} {kind} {are(free)} free and it is owed them: nothing in the file stops it"
-            return Stop(kind, Cause.OPEN, words)
-        if owed:
-            return self._by_holders(gang, j)
-        kept = books.kept_by_others(user, j)
-        open_to_all = free - sum(each.gpus for each in kept)
-        if gpus <= open_to_all:
-            first = self._before(gang, j)
-            words = f"{free} {kind} {are(free)} free: nothing in the file stops it{first}"
-            return Stop(kind, Cause.OPEN, words)
-        if gpus <= free:
-            words = f"{free} {kind} {are(free)} free, and others keep theirs: {self._few(kept)}"
-            return Stop(kind, Cause.RESERVED, words, books.said.nodes[kept[0].user])
-        if free:
-            words = f"it needs {gpus} {kind} together, and {free} {are(free)} free"
-            return Stop(kind, Cause.GANG, words)
-        held, due = (number_text(each[user, j] // 1) for each in (books.held, np.minimum(books.owed, BOUNDLESS)))
-        words = f"no {kind} is free, and {books.market.users[user]} holds {held} of {due} that it is owed"
-        return Stop(kind, Cause.FULL, words)
 
-    def _by_holders(self, gang: int, j: int) -> Stop:
-        books, kind = self.books, self.books.market.types[j]
-        node = books.owed_at[gang][0]
-        room, free = int(books.owed_room[node, j]), int(books.free[j])
-        more = f"{room} more {kind}" if room < BOUNDLESS else f"all {kind} that it asks for"
-        owed = f"{books.said.nodes[node]} is owed {more}, {free or 'none'} {are(free)} free"
-        owed += " and others are before it" * bool(books.gangs.gpus[gang] <= free)
-        holders = books.borrowers(node, j)
-        if not holders:
-            return Stop(kind, Cause.PROMISED, f"{owed}, and nobody else holds more than it is owed")
-        higher, fixed = self._out_of_reach(gang, j, holders)
-        notes = [f"{higher} of them at a higher priority"] * bool(higher) + [f"{fixed} not preemptible"] * bool(fixed)
-        said = f" ({', '.join(notes)})" if notes else ""
-        names = self._few(holders, "{} holds {} more than {} owed", j)
-        return Stop(kind, Cause.HELD, f"{owed}, and {names}{said}", books.said.nodes[holders[0].user])
+def _by_others(accounts: EntitlementAccounts, gang: int, j: int, gpus: int, free: int) -> Stop:
+    kind = accounts.market.types[j]
+    user = int(accounts.gangs.user[gang])
+    owed = accounts.is_owed(gang, j)
+    if owed and gang in accounts.served:
+        words = f"{free} {kind} {are(free)} free and it is owed them: nothing in the file stops it"
+        return Stop(kind, Cause.OPEN, words)
+    if owed:
+        return _by_holders(accounts, gang, j)
+    kept = accounts.kept_by_others(user, j)
+    open_to_all = free - sum(kept.values())
+    if gpus <= open_to_all:
+        first = _before(accounts, gang, j)
+        words = f"{free} {kind} {are(free)} free: nothing in the file stops it{first}"
+        return Stop(kind, Cause.OPEN, words)
+    if gpus <= free:
+        words = f"{free} {kind} {are(free)} free, and others keep theirs: {_few(accounts, kept)}"
+        return Stop(kind, Cause.RESERVED, words, accounts.said.nodes[next(iter(kept))])
+    if free:
+        words = f"it needs {gpus} {kind} together, and {free} {are(free)} free"
+        return Stop(kind, Cause.GANG, words)
+    held, due = (number_text(each[user, j] // 1) for each in (accounts.held, np.minimum(accounts.owed, BOUNDLESS)))
+    words = f"no {kind} is free, and {accounts.market.users[user]} holds {held} of {due} that it is owed"
+    return Stop(kind, Cause.FULL, words)
 
-    def _out_of_reach(self, gang: int, j: int, holders: list[Borrowed]) -> tuple[int, int]:
-        """Return how many of the borrowed GPUs run at a higher priority than a gang, and how many may not be stopped.
 
-        Of a user's gangs, those of low priority count as what it borrows.
-        """
-        books, gangs, higher, fixed = self.books, self.books.gangs, 0, 0
-        for user, borrowed in holders if len(holders) <= MOST_HOLDERS else ():
-            runs = books.running.get((user, j), [])
-            above = sum(int(gangs.gpus[each]) for each in runs if gangs.tier[each] > gangs.tier[gang])
-            higher += max(0, above - int(books.held[user, j]) + borrowed)
-            fixed += max(0, int(books.fixed[user, j]) - int(books.held[user, j]) + borrowed)
-        return higher, fixed
+def _by_holders(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
+    kind = accounts.market.types[j]
+    node = accounts.owed_at[gang][0]
+    room, free = int(accounts.owed_room[node, j]), int(accounts.free[j])
+    more = f"{room} more {kind}" if room < BOUNDLESS else f"all {kind} that it asks for"
+    owed = f"{accounts.said.nodes[node]} is owed {more}, {free or 'none'} {are(free)} free"
+    owed += " and others are before it" * bool(accounts.gangs.gpus[gang] <= free)
+    holders = accounts.borrowers(node, j)
+    if not holders:
+        return Stop(kind, Cause.PROMISED, f"{owed}, and nobody else holds more than it is owed")
+    higher, fixed = _out_of_reach(accounts, gang, j, holders)
+    notes = [f"{higher} of them at a higher priority"] * bool(higher) + [f"{fixed} not preemptible"] * bool(fixed)
+    said = f" ({', '.join(notes)})" if notes else ""
+    names = _few(accounts, holders, "{} holds {} more than {} owed", j)
+    return Stop(kind, Cause.HELD, f"{owed}, and {names}{said}", accounts.said.nodes[next(iter(holders))])
 
-    def _before(self, gang: int, j: int) -> str:
-        """Return how many pending gangs of a higher priority may run on a type, in words; "" for none."""
-        gangs = self.books.gangs
-        ahead = int((gangs.pending & gangs.allowed[:, j] & (gangs.tier > gangs.tier[gang])).sum())
-        who = "a gang of a higher priority waits" if ahead == 1 else f"{ahead} gangs of a higher priority wait"
-        return f", but {who} for them too" if ahead else ""
 
-    def _few(self, rows: list[Borrowed], form: str = "{} {}", j: int = 0) -> str:
-        books = self.books
-        names = [
-            form.format(books.said.nodes[node], gpus, "it is" if gpus == books.borrowed[node, j] else "its group is")
-            for node, gpus in rows[:NAMED]
-        ]
-        more = sum(each.gpus for each in rows[NAMED:])
-        return ", ".join(names) + (f" and {len(rows) - NAMED} others {more}" if more else "")
+def _out_of_reach(accounts: EntitlementAccounts, gang: int, j: int, holders: Mapping[int, int]) -> tuple[int, int]:
+    """Return how many of the borrowed GPUs run at a higher priority than a gang, and how many may not be stopped.
+
+    Of a user's gangs, those of low priority count as what it borrows.
+    """
+    gangs, higher, fixed = accounts.gangs, 0, 0
+    for user, borrowed in holders.items() if len(holders) <= MOST_HOLDERS else ():
+        runs = accounts.running.get((user, j), [])
+        above = sum(int(gangs.gpus[each]) for each in runs if gangs.tier[each] > gangs.tier[gang])
+        higher += max(0, above - int(accounts.held[user, j]) + borrowed)
+        fixed += max(0, int(accounts.fixed[user, j]) - int(accounts.held[user, j]) + borrowed)
+    return higher, fixed
+
+
+def _before(accounts: EntitlementAccounts, gang: int, j: int) -> str:
+    """Return how many pending gangs of a higher priority may run on a type, in words; "" for none."""
+    gangs = accounts.gangs
+    ahead = int((gangs.pending & gangs.allowed[:, j] & (gangs.tier > gangs.tier[gang])).sum())
+    who = "a gang of a higher priority waits" if ahead == 1 else f"{ahead} gangs of a higher priority wait"
+    return f", but {who} for them too" if ahead else ""
+
+
+def _few(accounts: EntitlementAccounts, rows: Mapping[int, int], form: str = "{} {}", j: int = 0) -> str:
+    names = [
+        form.format(accounts.said.nodes[node], gpus, "it is" if gpus == accounts.borrowed[node, j] else "its group is")
+        for node, gpus in [*rows.items()][:NAMED]
+    ]
+    more = sum([*rows.values()][NAMED:])
+    return ", ".join(names) + (f" and {len(rows) - NAMED} others {more}" if more else "")
 
 
 #: Which of several types is said first: where least is missing.

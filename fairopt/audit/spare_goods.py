@@ -35,13 +35,13 @@ class Lack:
         return f"{self.gang} waits still: it takes {number_text(self.amount)} {self.good}, and {most}"
 
 
-def goods_of(books: EntitlementAccounts, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
+def goods_of(accounts: EntitlementAccounts, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
     """Return what gangs on a type take together, of each limit that they count for."""
     total: dict[Limit, Number] = {}
     for gang in gangs:
-        user = int(books.gangs.user[gang])
-        for column, amount in books.goods(gang, gpu_type):
-            for node in (TOP, user, *books.above(user)):
+        user = int(accounts.gangs.user[gang])
+        for column, amount in accounts.goods(gang, gpu_type):
+            for node in (TOP, user, *accounts.above(user)):
                 limit = (node, column)
                 total[limit] = total[limit] + amount if limit in total else amount
     return total
@@ -54,25 +54,25 @@ class SpareGoods:
     >>> from fairopt.problem.entitled_rows import Good
     >>> gangs = Gangs.of(["A", "B"], [1, 1], users=["A", "B"], types=["T"], on=[None, "T"], other={"cpu": [6, 4]})
     >>> owed = Entitlements.of(["A", "B"], ["T"], goods={Good("cpu", "all"): 8}, gangs=gangs)
-    >>> books = EntitlementAccounts(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=owed))
-    >>> spare, freed = SpareGoods(books), goods_of(books, [1], 0)
-    >>> spare.missing(goods_of(books, [0], 0)), spare.lack(0, 0, {}).most, spare.lack(0, 0, freed)
+    >>> accounts = EntitlementAccounts(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=owed))
+    >>> spare, freed = SpareGoods(accounts), goods_of(accounts, [1], 0)
+    >>> spare.missing(goods_of(accounts, [0], 0)), spare.lack(0, 0, {}).most, spare.lack(0, 0, freed)
     ({(-1, 1): Fraction(2, 1)}, Fraction(4, 1), None)
     """
 
-    def __init__(self, books: EntitlementAccounts) -> None:
-        self.books = books
-        self._free = books.said.stock - books.said.held[:, books.k :].sum(axis=0)
+    def __init__(self, accounts: EntitlementAccounts) -> None:
+        self.accounts = accounts
+        self._free = accounts.said.stock - accounts.said.held[:, accounts.k :].sum(axis=0)
         self._used: dict[Limit, Number] = {}
 
     def room(self, limit: Limit) -> Number:
         """Return what a limit leaves now, infinity where there is none; negative where more is held."""
         node, column = limit
         if node == TOP:
-            left: Number = self._free[column - self.books.k]
+            left: Number = self._free[column - self.accounts.k]
         else:
-            cap = self.books.said.cap[node, column]
-            left = cap if cap == INFINITY else cap - self.books.held[node, column]
+            cap = self.accounts.said.cap[node, column]
+            left = cap if cap == INFINITY else cap - self.accounts.held[node, column]
         return left - self._used.get(limit, 0) if left < INFINITY else left
 
     def missing(self, taken: Mapping[Limit, Number]) -> dict[Limit, Number]:
@@ -82,12 +82,12 @@ class SpareGoods:
 
     def lack(self, gang: int, gpu_type: int, freed: Mapping[Limit, Number]) -> Lack | None:
         """Return what a gang does not find though so much is set free; None where it finds all."""
-        for (node, column), amount in goods_of(self.books, [gang], gpu_type).items():
+        for (node, column), amount in goods_of(self.accounts, [gang], gpu_type).items():
             most = self.room((node, column)) + freed.get((node, column), 0)
             if amount > most:
-                said = self.books.said
+                said = self.accounts.said
                 who = "" if node == TOP else said.nodes[node]
-                return Lack(self.books.gangs.names[gang], said.columns[column], amount, most, who)
+                return Lack(self.accounts.gangs.names[gang], said.columns[column], amount, most, who)
         return None
 
     def start(self, taken: Mapping[Limit, Number]) -> None:
@@ -101,35 +101,37 @@ class SpareGoods:
 
     def resources(self, gangs: Iterable[int], gpu_type: int) -> tuple[str, ...]:
         """Return which resources gangs take that are counted, such as cpu."""
-        columns = {column for _, column in goods_of(self.books, gangs, gpu_type)}
-        return tuple(dict.fromkeys(self.books.said.goods[each - self.books.k].resource for each in sorted(columns)))
+        columns = {column for _, column in goods_of(self.accounts, gangs, gpu_type)}
+        return tuple(
+            dict.fromkeys(self.accounts.said.goods[each - self.accounts.k].resource for each in sorted(columns))
+        )
 
 
-def freed_by(books: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> dict[Limit, Number]:
+def freed_by(accounts: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> dict[Limit, Number]:
     """Return what all preemptible gangs of users on a type would set free."""
-    runs = (gang for user in users for gang in books.running.get((user, gpu_type), []))
-    return goods_of(books, [gang for gang in runs if books.gangs.preemptible[gang]], gpu_type)
+    runs = (gang for user in users for gang in accounts.running.get((user, gpu_type), []))
+    return goods_of(accounts, [gang for gang in runs if accounts.gangs.preemptible[gang]], gpu_type)
 
 
-def beside_served(books: EntitlementAccounts) -> tuple[SpareGoods, dict[int, dict[Limit, Number]]]:
+def beside_served(accounts: EntitlementAccounts) -> tuple[SpareGoods, dict[int, dict[Limit, Number]]]:
     """Return what is left where the starving gangs run that free GPUs serve, and what each of those takes.
 
     Those that find too little of a good do not run.
     """
-    spare, taken = SpareGoods(books), {}
-    for gang in sorted(books.served, key=books.place.__getitem__):
-        goods = goods_of(books, [gang], books.owed_at[gang][1])
+    spare, taken = SpareGoods(accounts), {}
+    for gang in sorted(accounts.served, key=accounts.place.__getitem__):
+        goods = goods_of(accounts, [gang], accounts.owed_at[gang][1])
         if not spare.missing(goods):
             spare.start(goods)
             taken[gang] = goods
     return spare, taken
 
 
-def unlooked(books: EntitlementAccounts) -> Iterator[str]:
+def unlooked(accounts: EntitlementAccounts) -> Iterator[str]:
     """Yield the resources that nobody can look at: the file has no stock of them, on some types or all, or no needs."""
-    types, needs = books.market.types, books.gangs.resources
-    for each in dict.fromkeys((*(good.resource for good in books.said.goods), *needs)):
-        blank = [kind for j, kind in enumerate(types) if books.said.good(each, j) is None]
+    types, needs = accounts.market.types, accounts.gangs.resources
+    for each in dict.fromkeys((*(good.resource for good in accounts.said.goods), *needs)):
+        blank = [kind for j, kind in enumerate(types) if accounts.said.good(each, j) is None]
         if each not in needs or len(blank) == len(types):
             yield each
         elif blank:

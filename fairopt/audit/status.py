@@ -31,7 +31,7 @@ class TypeStatus:
     """
 
     type: str
-    footing: EntitlementStatus
+    status: EntitlementStatus
     holds: Number
     fixed: Number
     owed: Number
@@ -42,7 +42,7 @@ class TypeStatus:
 
     form = ResultForm(
         "How a user or group stands on a type.",
-        Key("footing", EntitlementStatus, "The status."),
+        Key("footing", EntitlementStatus, "The status.", lambda row: row.status),
         *keys_of(Number | None, "holds fixed owed cap asks short borrows", "GPUs; null for no bound."),
     )
 
@@ -54,7 +54,7 @@ class NodeStatus:
     name: str
     is_group: bool
     group: str
-    footing: EntitlementStatus
+    status: EntitlementStatus
     types: tuple[TypeStatus, ...]
     weight: Number
     tier: int
@@ -65,7 +65,12 @@ class NodeStatus:
         Key("name", str, "The user or group."),
         Key("kind", Literal["user", "group"], "Which.", lambda row: "group" if row.is_group else "user"),
         Key("group", str | None, "The group that it is in.", lambda row: row.group or None),
-        Key("footing", str, "STARVED, BORROWING, WITHIN or IDLE; the first that is true on some type."),
+        Key(
+            "footing",
+            str,
+            "STARVED, BORROWING, WITHIN or IDLE; the first that is true on some type.",
+            lambda row: row.status,
+        ),
         Key("weight", Number, "Its weight beside its siblings."),
         Key("priority", int, "Higher goes first.", lambda row: row.tier),
         Key(
@@ -89,48 +94,48 @@ class NodeStatus:
         return next((each for each in self.types if each.type == gpu_type), None)
 
 
-def footings(books: EntitlementAccounts) -> Iterator[NodeStatus]:
+def statuses(accounts: EntitlementAccounts) -> Iterator[NodeStatus]:
     """Yield how each node stands, users first.
 
     >>> from fairopt.problem import Entitlements, Market
     >>> owed = Entitlements.of(["A"], ["H100"], guarantee={"A": [6]}, held={"A": [8]})
-    >>> [each] = footings(EntitlementAccounts(Market.of([[1]], [8], users=["A"], types=["H100"], entitlements=owed)))
-    >>> each.footing.value, each.types[0].borrows
+    >>> [each] = statuses(EntitlementAccounts(Market.of([[1]], [8], users=["A"], types=["H100"], entitlements=owed)))
+    >>> each.status.value, each.types[0].borrows
     ('BORROWING', Fraction(2, 1))
     """
-    said = books.said
-    held, owed, cap, fixed = (each.tolist() for each in (books.held, books.owed, said.cap, books.fixed))
-    asks, short, borrowed = (each.tolist() for each in (books.asks, books.short, books.borrowed))
+    said = accounts.said
+    held, owed, cap, fixed = (each.tolist() for each in (accounts.held, accounts.owed, said.cap, accounts.fixed))
+    asks, short, borrowed = (each.tolist() for each in (accounts.asks, accounts.short, accounts.borrowed))
     for node, name in enumerate(said.nodes):
         types = tuple(
             TypeStatus(
                 kind,
-                _footing(short[node][j], borrowed[node][j], held[node][j], asks[node][j]),
+                _status(short[node][j], borrowed[node][j], held[node][j], asks[node][j]),
                 *(held[node][j], fixed[node][j], owed[node][j], cap[node][j]),
                 *(asks[node][j], short[node][j], max(Fraction(0), held[node][j] - owed[node][j])),
             )
-            for j, kind in enumerate(books.market.types)
+            for j, kind in enumerate(accounts.market.types)
             if held[node][j] or owed[node][j] or asks[node][j] or cap[node][j] < INFINITY
         )
         over = said.parent[node]
-        waits = bool(books.waiting.get(node)) if node < len(said.users) else any(asks[node])
+        waits = bool(accounts.waiting.get(node)) if node < len(said.users) else any(asks[node])
         yield NodeStatus(
             name,
             node >= len(said.users),
             "" if over < 0 else said.nodes[over],
-            _footing(sum(short[node]), sum(borrowed[node]), sum(held[node][: books.k]), waits),
+            _status(sum(short[node]), sum(borrowed[node]), sum(held[node][: accounts.k]), waits),
             types,
             said.borrow_weight[node],
             int(said.tier[node]),
             tuple(
                 (good, held[node][column], owed[node][column], cap[node][column])
                 for column, good in enumerate(said.columns)
-                if column >= books.k and (held[node][column] or owed[node][column] or cap[node][column] < INFINITY)
+                if column >= accounts.k and (held[node][column] or owed[node][column] or cap[node][column] < INFINITY)
             ),
         )
 
 
-def _footing(short: int, borrows: int, holds: Number, asks: int) -> EntitlementStatus:
+def _status(short: int, borrows: int, holds: Number, asks: int) -> EntitlementStatus:
     if short:
         return EntitlementStatus.STARVED
     if borrows:

@@ -91,90 +91,90 @@ class Mend:
         return f"{self.reclaim}. Then {some} {runs}{enough}{count}" + f"; {lacks}" * bool(lacks)
 
 
-def broken_guarantees(books: EntitlementAccounts) -> Iterator[BrokenGuarantee]:
+def broken_guarantees(accounts: EntitlementAccounts) -> Iterator[BrokenGuarantee]:
     """Yield the guarantees that others' borrowing breaks.
 
     A starving gang that no free GPUs serve and that no cap stops counts for its user where it fits into what that is
     owed, else for the first group around it. A part by weight is no promise.
     """
-    if books.by_weight:
+    if accounts.by_weight:
         return
     short: dict[tuple[int, int], int] = {}
-    for gang, (node, j) in books.owed_at.items():
-        if gang not in books.served and books.below_caps(gang, j) and books.borrowers(node, j):
-            short[node, j] = short.get((node, j), 0) + int(books.gangs.gpus[gang])
+    for gang, (node, j) in accounts.owed_at.items():
+        if gang not in accounts.served and accounts.below_caps(gang, j) and accounts.borrowers(node, j):
+            short[node, j] = short.get((node, j), 0) + int(accounts.gangs.gpus[gang])
     for (node, j), gpus in sorted(short.items()):
-        holders = books.borrowers(node, j)
-        names = tuple((books.said.nodes[user], borrowed) for user, borrowed in holders[:MOST_HOLDERS])
-        yield BrokenGuarantee(books.said.nodes[node], books.market.types[j], gpus, names, len(holders))
+        holders = accounts.borrowers(node, j)
+        names = tuple((accounts.said.nodes[user], borrowed) for user, borrowed in [*holders.items()][:MOST_HOLDERS])
+        yield BrokenGuarantee(accounts.said.nodes[node], accounts.market.types[j], gpus, names, len(holders))
 
 
-def broken_caps(books: EntitlementAccounts) -> Iterator[BrokenCap]:
+def broken_caps(accounts: EntitlementAccounts) -> Iterator[BrokenCap]:
     """Yield the caps that are broken, each with the smallest reclaim inside that mends it."""
-    said = books.said
-    for node, column in np.argwhere(books.over_cap).tolist():
-        holds, cap = books.held[node, column], said.cap[node, column]
+    said = accounts.said
+    for node, column in np.argwhere(accounts.over_cap).tolist():
+        holds, cap = accounts.held[node, column], said.cap[node, column]
         mend = None
-        if column < books.k:
-            inside = books.users_in(node)
-            mend = smallest(books, column, ceil(holds - cap), inside, {})
+        if column < accounts.k:
+            inside = accounts.users_in(node)
+            mend = smallest(accounts, column, ceil(holds - cap), inside, {})
         yield BrokenCap(said.nodes[node], said.columns[column], holds, cap, mend)
 
 
-def mends(books: EntitlementAccounts, only: int | None = None) -> Iterator[Mend]:
+def mends(accounts: EntitlementAccounts, only: int | None = None) -> Iterator[Mend]:
     """Yield, type by type, the smallest reclaim that lets all starving gangs run; of the gangs of one node, ``only``.
 
     Where not enough can be reclaimed for all, or caps leave no room for all, gangs of high priority, and then those
     that asked first, come first. CPU, memory and other goods are looked at where the file has stocks and needs of them.
     """
-    spare, on_free = beside_served(books)
-    for j in range(books.k):
+    spare, on_free = beside_served(accounts)
+    for j in range(accounts.k):
         gangs = [
             gang
-            for gang, (node, on) in books.owed_at.items()
-            if on == j and only in (None, node) and books.below_caps(gang, j)
+            for gang, (node, on) in accounts.owed_at.items()
+            if on == j and only in (None, node) and accounts.below_caps(gang, j)
         ]
-        gangs.sort(key=books.place.__getitem__)
-        users = sorted({user for gang in gangs for user, _ in books.borrowers(books.owed_at[gang][0], j)})
+        gangs.sort(key=accounts.place.__getitem__)
+        users = sorted({user for gang in gangs for user in accounts.borrowers(accounts.owed_at[gang][0], j)})
         if users:
             for gang in on_free.keys() & set(gangs):
                 spare.stop(on_free[gang])
-            yield from _on_type(books, j, gangs, users, spare, only)
+            yield from _on_type(accounts, j, gangs, users, spare, only)
 
 
 def _on_type(
-    books: EntitlementAccounts, j: int, gangs: list[int], users: list[int], spare: SpareGoods, only: int | None
+    accounts: EntitlementAccounts, j: int, gangs: list[int], users: list[int], spare: SpareGoods, only: int | None
 ) -> Iterator[Mend]:
     """Yield the mend on one type; none where what is free is enough. ``spare`` is left as it is after it."""
-    free = int(books.left[j]) if only is None else books.free_for(only, j)
-    helped, granted, lacks = _helped(books, j, gangs, free + reclaimable(books, j, users), spare, users)
-    total = sum(int(books.gangs.gpus[gang]) for gang in helped)
-    kind, first = books.market.types[j], int(books.gangs.gpus[gangs[0]])
-    taken = goods_of(books, helped, j)
+    free = int(accounts.left[j]) if only is None else accounts.free_for(only, j)
+    helped, granted, lacks = _helped(accounts, j, gangs, free + reclaimable(accounts, j, users), spare, users)
+    total = sum(int(accounts.gangs.gpus[gang]) for gang in helped)
+    kind, first = accounts.market.types[j], int(accounts.gangs.gpus[gangs[0]])
+    taken = goods_of(accounts, helped, j)
     missing = spare.missing(taken)
     spare.start(taken)
     if helped and (total > free or missing):
-        found = smallest(books, j, total - free, users, granted, missing)
-        stopped = [books.gang_called[each.gang] for each in found.stops or () if each.gang]
-        spare.stop(goods_of(books, stopped, j))
-        names = tuple(books.gangs.names[gang] for gang in helped)
+        found = smallest(accounts, j, total - free, users, granted, missing)
+        stopped = [accounts.gang_called[each.gang] for each in found.stops or () if each.gang]
+        spare.stop(goods_of(accounts, stopped, j))
+        names = tuple(accounts.gangs.names[gang] for gang in helped)
         yield Mend(kind, names, len(gangs), found, spare.resources(helped, j), lacks)
     elif lacks or not helped:
         yield Mend(kind, (), len(gangs), Reclaim(kind, max(0, first - free), None), lacks=lacks)
 
 
 def _helped(
-    books: EntitlementAccounts, j: int, gangs: list[int], there: int, spare: SpareGoods, users: list[int]
+    accounts: EntitlementAccounts, j: int, gangs: list[int], there: int, spare: SpareGoods, users: list[int]
 ) -> tuple[list[int], dict[int, int], tuple[Lack, ...]]:
     """Return the gangs that can run if all is reclaimed, what GPUs each node gets, and what others lack of goods."""
     helped: list[int] = []
     lacks: list[Lack] = []
     granted: dict[int, int] = defaultdict(int)
-    total, freed = 0, freed_by(books, j, users)
+    total, freed = 0, freed_by(accounts, j, users)
     for gang in gangs:
-        gpus, user = int(books.gangs.gpus[gang]), int(books.gangs.user[gang])
-        path = (user, *books.above(user))
-        if total + gpus > there or any(granted[node] + gpus > books.cap_room[node, j] for node in path):
+        gpus, user = int(accounts.gangs.gpus[gang]), int(accounts.gangs.user[gang])
+        path = accounts.around(user)
+        if total + gpus > there or any(granted[node] + gpus > accounts.cap_room[node, j] for node in path):
             continue
         lack = spare.lack(gang, j, freed)
         if lack is not None:
@@ -183,6 +183,6 @@ def _helped(
         helped.append(gang)
         total += gpus
         granted |= {node: granted[node] + gpus for node in path}
-        for limit, amount in goods_of(books, [gang], j).items():
+        for limit, amount in goods_of(accounts, [gang], j).items():
             freed[limit] = freed.get(limit, 0) - amount
     return helped, granted, tuple(lacks)

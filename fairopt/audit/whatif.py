@@ -20,23 +20,14 @@ from fairopt.properties.verdict import Verdict
 from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, listed, part
 
 
-class StatusChange(NamedTuple):
-    """How a user or group stands on a type, before and after."""
+class Difference(NamedTuple):
+    """What a user or group has on a type, before and after: how it stands, or the GPUs that a policy gives it."""
 
     name: str
     type: str
-    before: EntitlementStatus
-    after: EntitlementStatus
-
-
-class GivenGpus(NamedTuple):
-    """How many more GPUs of a type a policy gives a user."""
-
-    policy: str
-    user: str
-    type: str
-    before: Number
-    after: Number
+    before: Any
+    after: Any
+    policy: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,8 +43,23 @@ class WhatIf(Tabular):
         SCHEMA_KEY,
         Key("settings", list[str], "The changes that were asked for.", lambda it: [str(each) for each in it.settings]),
         Key("implied", list[str], "The quotas of groups that follow."),
-        Key("footings", listed(dict), "Who stands differently.", lambda it: [each._asdict() for each in it.footings]),
-        Key("given", listed(dict), "What policies give differently.", lambda it: [each._asdict() for each in it.given]),
+        Key(
+            "footings",
+            listed(dict),
+            "Who stands differently.",
+            lambda it: [
+                {"name": each.name, "type": each.type, **_both(each.before, each.after)} for each in it.status_changes
+            ],
+        ),
+        Key(
+            "given",
+            listed(dict),
+            "What policies give differently.",
+            lambda it: [
+                {"policy": each.policy, "user": each.name, "type": each.type, **_both(each.before, each.after)}
+                for each in it.given
+            ],
+        ),
         Key(
             "undecided",
             by_name(dict),
@@ -90,7 +96,7 @@ class WhatIf(Tabular):
     @cached_property
     def implied(self) -> tuple[str, ...]:
         """The quotas of groups that follow those of their members."""
-        old, new = self.before.books.said, self.after.books.said
+        old, new = self.before.accounts.said, self.after.accounts.said
         if not self.settings:
             return ()
         asked = {(each.name, each.type) for each in self.settings}
@@ -101,28 +107,28 @@ class WhatIf(Tabular):
         )
 
     @cached_property
-    def footings(self) -> tuple[StatusChange, ...]:
-        """Whose footing changes, by type."""
-        return tuple(self._footings())
+    def status_changes(self) -> tuple[Difference, ...]:
+        """Whose status changes, by type."""
+        return tuple(self._status_changes())
 
-    def _footings(self) -> Iterator[StatusChange]:
+    def _status_changes(self) -> Iterator[Difference]:
         old, new = ({row.name: row for row in each.rows} for each in (self.before, self.after))
         types = dict.fromkeys((*self.before.market.types, *self.after.market.types))
         for name in dict.fromkeys((*old, *new)):
             for kind in types:
                 was, now = (
-                    EntitlementStatus.IDLE if name not in rows or (own := rows[name].on(kind)) is None else own.footing
+                    EntitlementStatus.IDLE if name not in rows or (own := rows[name].on(kind)) is None else own.status
                     for rows in (old, new)
                 )
                 if was is not now:
-                    yield StatusChange(name, kind, was, now)
+                    yield Difference(name, kind, was, now)
 
     @cached_property
-    def given(self) -> tuple[GivenGpus, ...]:
+    def given(self) -> tuple[Difference, ...]:
         """What policies give differently."""
         return tuple(self._given())
 
-    def _given(self) -> Iterator[GivenGpus]:
+    def _given(self) -> Iterator[Difference]:
         later = {each.policy: each for each in self.after.alternatives}
         for old in self.before.alternatives:
             new = later.get(old.policy)
@@ -131,7 +137,7 @@ class WhatIf(Tabular):
             was, now = (_by_name(each.market, row.shares) for each, row in ((self.before, old), (self.after, new)))
             for key in dict.fromkeys((*was, *now)):
                 if was.get(key, 0) != now.get(key, 0):
-                    yield GivenGpus(old.policy, *key, was.get(key, 0), now.get(key, 0))
+                    yield Difference(*key, was.get(key, 0), now.get(key, 0), old.policy)
 
     @cached_property
     def undecided(self) -> dict[str, tuple[str, str]]:
@@ -170,8 +176,8 @@ class WhatIf(Tabular):
     @cached_property
     def overbooked(self) -> tuple[str, ...]:
         """Of which types more is held after the change than there is: whose gangs would go, no file says."""
-        books = self.after.books
-        there = zip(self.after.market.types, books.market.capacity, books.all_held, strict=True)
+        accounts = self.after.accounts
+        there = zip(self.after.market.types, accounts.market.capacity, accounts.all_held, strict=True)
         return tuple(
             f"{number_text(held)} GPUs of {kind} are held, and there would be {number_text(count)}: some gangs must go"
             for kind, count, held in there
@@ -179,10 +185,12 @@ class WhatIf(Tabular):
         )
 
     def __repr__(self) -> str:
-        return f"<WhatIf: {len(self.footings)} footings change, {len(self.mended)} mended, {len(self.broken)} broken>"
+        return (
+            f"<WhatIf: {len(self.status_changes)} change status, {len(self.mended)} mended, {len(self.broken)} broken>"
+        )
 
     def _table(self) -> Grid:
-        rows = self.footings
+        rows = self.status_changes
         columns = {"type": [row.type for row in rows], "before": [row.before.value for row in rows]}
         return Grid("user", [row.name for row in rows], columns | {"after": [row.after.value for row in rows]})
 
@@ -226,7 +234,7 @@ def whatif(
     >>> gangs = Gangs.of(["A", "B"], [4, 4], users=["A", "B"], types=["H100"], on=[None, "H100"])
     >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"B": [4]}, gangs=gangs)
     >>> market = Market.of([[1], [1]], [4], users=["A", "B"], types=["H100"], entitlements=owed)
-    >>> [each.after.value for each in whatif(market, ["A.H100.quota=4", "B.H100.quota=0"], policies=[]).footings]
+    >>> [each.after.value for each in whatif(market, ["A.H100.quota=4", "B.H100.quota=0"], policies=[]).status_changes]
     ['STARVED', 'BORROWING']
     """
     old = audit(given, importer=importer, policies=policies, **how)

@@ -30,36 +30,36 @@ ORDER = {each: number for number, each in enumerate(EntitlementStatus)}
 
 def audit(found: Audit, *, in_full: bool) -> None:
     """Print an audit."""
-    books = found.books
-    there = zip(books.market.types, books.market.capacity, books.all_held, books.free, strict=True)
+    accounts = found.accounts
+    there = zip(accounts.market.types, accounts.market.capacity, accounts.all_held, accounts.free, strict=True)
     gpus = ", ".join(
         f"{number_text(count)} {kind} ({f'{free} free' if held <= count else f'{bound(held)} held, too many'})"
         for kind, count, held, free in there
     )
-    pending = int(books.gangs.pending.sum())
-    said = books.said
+    pending = int(accounts.gangs.pending.sum())
+    said = accounts.said
     groups = f" in {len(said.groups)} group{'s' * (len(said.groups) > 1)}" if said.groups else ""
     by = f", read by {found.source}" if found.source else ""
-    runs = len(books.gangs) - pending
+    runs = len(accounts.gangs) - pending
     waits = f"{runs} gang{'' if runs == 1 else 's'} run{'s' if runs == 1 else ''}, {pending} wait{'s' * (pending == 1)}"
     users = f"{len(said.users)} user{'s' * (len(said.users) != 1)}"
     say(f"{users}{groups}, {gpus}; {waits}{by}")
-    if books.by_weight:
+    if accounts.by_weight:
         say("Nobody is guaranteed anything: what is owed is the part by weight, and no promise.")
-    if not len(books.gangs) and not books.said.held.any():
+    if not len(accounts.gangs) and not accounts.said.held.any():
         say("The files do not say what runs and what waits.")
     else:
-        counts = ", ".join(f"{count} {footing.value}" for footing, count in found.counts.items() if count)
+        counts = ", ".join(f"{count} {status.value}" for status, count in found.counts.items() if count)
         say(f"Users: {counts}")
     _rows(found, in_full=in_full)
     _past_use(found, in_full=in_full)
     _reasons(found, in_full=in_full)
     _broken(found, in_full=in_full)
     _declared(found)
-    if found.verdicts and found.books.held.any():
+    if found.verdicts and found.accounts.held.any():
         say("Properties of what is held; guarantees count as if gangs could be divided, who starves by whole gangs:")
         answers(found.verdicts)
-    if found.books.held.any() or any(each.gains or each.error for each in found.alternatives):
+    if found.accounts.held.any() or any(each.gains or each.error for each in found.alternatives):
         _alternatives(found.alternatives, in_full=in_full)
     _unplaced(found.unplaced, in_full=in_full)
 
@@ -76,11 +76,11 @@ def _rows(found: Audit, *, in_full: bool) -> None:
     for column in grid.columns[:4]:
         column.justify = "left"
     busy = any(own.holds or own.asks for row in found.rows for own in row.types)
-    if not busy and found.books.by_weight and found.books.past_use:
+    if not busy and found.accounts.by_weight and found.accounts.past_use.size:
         return
     lines = [
         (row, own)
-        for row in sorted(found.rows, key=lambda row: (row.is_group, ORDER[row.footing]))
+        for row in sorted(found.rows, key=lambda row: (row.is_group, ORDER[row.status]))
         for own in row.types
         if own.holds or own.asks or in_full or not busy
     ]
@@ -90,7 +90,7 @@ def _rows(found: Audit, *, in_full: bool) -> None:
         first = (name, row.group) if row is not last else ("", "")
         numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
         rest = [bound(each) if each else "" for each in (own.asks, own.short, own.borrows)]
-        grid.add_row(*first, Text(own.footing.value, style=STYLES.get(own.footing, "")), own.type, *numbers, *rest)
+        grid.add_row(*first, Text(own.status.value, style=STYLES.get(own.status, "")), own.type, *numbers, *rest)
         last = row
     say(grid)
     if len(lines) > ROWS and not in_full:
@@ -100,23 +100,24 @@ def _rows(found: Audit, *, in_full: bool) -> None:
 
 
 def _past_use(found: Audit, *, in_full: bool) -> None:
-    uses = sorted(found.books.past_use, key=lambda each: each.used - each.owed)
+    accounts = found.accounts
+    rows = zip(found.rows, accounts.parts, accounts.past_use, strict=False)
+    uses = sorted(rows, key=lambda each: each[2] - each[1])
     if not uses:
         return
     grid = table_of("past use", "in", "part owed", "part used", "")
     grid.columns[1].justify = grid.columns[4].justify = "left"
-    for each in uses if in_full else uses[:ROWS]:
-        row = found.row(each.name)
-        name = f"({each.name})" if row.is_group else each.name
-        words = "less than owed" if each.used < each.owed else "more than owed" if each.used > each.owed else ""
-        grid.add_row(name, row.group, f"{float(each.owed):.2%}", f"{float(each.used):.2%}", words)
+    for row, owed, used in uses if in_full else uses[:ROWS]:
+        name = f"({row.name})" if row.is_group else row.name
+        words = "less than owed" if used < owed else "more than owed" if used > owed else ""
+        grid.add_row(name, row.group, f"{float(owed):.2%}", f"{float(used):.2%}", words)
     say(grid)
     if len(uses) > ROWS and not in_full:
         say(f"{len(uses) - ROWS} more lines: --verbose shows all")
 
 
 def _reasons(found: Audit, *, in_full: bool) -> None:
-    starved = {row.name for row in found.rows if row.footing is EntitlementStatus.STARVED}
+    starved = {row.name for row in found.rows if row.status is EntitlementStatus.STARVED}
     ordered = sorted(found.reasons.items(), key=lambda each: each[0] not in starved)
     if ordered:
         say("Why they wait:")
@@ -141,7 +142,7 @@ def _broken(found: Audit, *, in_full: bool) -> None:
         say(f"  Smallest mend: {mend}")
     if found.unlooked and (found.mends or any(cap.mend is not None for cap in found.caps)):
         say(f"  {found.unlooked}")
-    if not found.violated and not found.books.by_weight:
+    if not found.violated and not found.accounts.by_weight:
         say("No guarantee is broken by others' borrowing, and no cap is broken.")
 
 
@@ -204,7 +205,7 @@ def explanation(found: Explanation) -> None:
     row = found.row
     inside = f", in {' in '.join(found.path)}" if found.path else ""
     kind = "group" if row.is_group else "user"
-    say(f"{row.name}: a {kind}{inside}; {row.footing.value}; weight {number_text(row.weight)}, priority {row.tier}")
+    say(f"{row.name}: a {kind}{inside}; {row.status.value}; weight {number_text(row.weight)}, priority {row.tier}")
     rules = [each for each in found.found.alternatives if not each.error]
     grid = table_of("type", "held", "owed", "cap", "asks", "short", "borrows", *(each.policy for each in rules))
     shares = [found.now(each) for each in rules]
@@ -218,7 +219,7 @@ def explanation(found: Explanation) -> None:
     say("Why its gangs wait:" if found.waits else "No gang of GPUs waits.")
     for waits in found.waits[:REASONS]:
         more = f" (and {waits.gangs - 1} more like it)" if waits.gangs > 1 else ""
-        say(f"  {waits.reason}{more}")
+        say(f"  {waits}{more}")
     if len(found.waits) > REASONS:
         say(f"  and for {len(found.waits) - REASONS} other reasons: --json has all")
     for mend in found.mends:
@@ -257,17 +258,17 @@ def what_if(found: WhatIf) -> None:
         say(f"Changed: {each}")
     if found.implied:
         say(f"and with it the groups: {', '.join(found.implied)}")
-    if not found.footings:
+    if not found.status_changes:
         say("Nobody stands differently.")
     else:
         grid = table_of("user", "type", "before", "after")
-        for row in found.footings[:ROWS]:
+        for row in found.status_changes[:ROWS]:
             grid.add_row(row.name, row.type, row.before.value, row.after.value)
         for column in grid.columns:
             column.justify = "left"
         say(grid)
-        if len(found.footings) > ROWS:
-            say(f"{len(found.footings) - ROWS} more lines: --json has all")
+        if len(found.status_changes) > ROWS:
+            say(f"{len(found.status_changes) - ROWS} more lines: --json has all")
     for words in found.overbooked:
         say(words)
     for heading, rows in (("No more broken:", found.mended), ("Newly broken:", found.broken)):
@@ -284,7 +285,7 @@ def what_if(found: WhatIf) -> None:
         grid = table_of("user", "policy", "type", "before", "after", "difference")
         for given in found.given[:ROWS]:
             numbers = (given.before, given.after, given.after - given.before)
-            grid.add_row(given.user, given.policy, given.type, *map(bound, numbers))
+            grid.add_row(given.name, given.policy, given.type, *map(bound, numbers))
         say(grid)
     elif any(not each.error for each in found.before.alternatives) and not found.undecided:
         say("No policy gives anything different.")
@@ -296,7 +297,7 @@ def what_if(found: WhatIf) -> None:
 def _verdicts(found: WhatIf) -> None:
     """Print the verdicts that change, and what shows those that do not hold after it."""
     if not found.verdicts:
-        if found.after.verdicts and found.after.books.held.any():
+        if found.after.verdicts and found.after.accounts.held.any():
             say("No verdict on what is held changes.")
         return
     say("Verdicts on what is held that change; GPUs count as if gangs could be divided:")

@@ -11,7 +11,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import input_file, input_option
+from fairopt.cli.given import Certificates, Html, input_file, input_option
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.errors import BadInput
 from fairopt.problem import Market
@@ -62,11 +62,8 @@ def audit(
     speedups: Speedups = None,
     rates: Rates = None,
     json_: AsJson = False,
-    html: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")] = None,
-    certificates: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write the evidence of the verdicts here, for `fairopt check DIR`."),
-    ] = None,
+    html: Html = None,
+    certificates: Certificates = None,
     verbose: Verbose = False,
 ) -> None:
     """Say who is starved and who borrows on a cluster, why, and the smallest reclaim that mends it.
@@ -134,7 +131,7 @@ def whatif(
         ),
     ] = "",
     json_: AsJson = False,
-    html: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")] = None,
+    html: Html = None,
 ) -> None:
     """Say what a change of quotas, caps, weights or capacities would do: who stands how, why, and what policies give.
 
@@ -155,7 +152,7 @@ def whatif(
         else:
             found = what_if(files[:1], after=files[1:], watch=watch, **how)
     if html is not None:
-        from fairopt.audit.whatif_page import write_page  # here, so that what has no page begins sooner
+        from fairopt.audit.page import write_page  # here, so that what has no page begins sooner
 
         write_page(found, html, files)
     if emitter is not None:

@@ -13,7 +13,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import comparison_tables, completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Types, input_file
+from fairopt.cli.given import Certificates, Html, Normalise, Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import BadInput
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
@@ -50,19 +50,15 @@ def frontier_command(
             help="Follow curves up to this part of the goal (1%); by default linear ones exactly, others to 1/1000.",
         ),
     ] = None,
-    normalise: Annotated[
-        bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
-    ] = False,
+    normalise: Normalise = False,
     limit: Annotated[
         float | None,
         typer.Option("--time-limit", metavar="SECONDS", help="Most seconds for each curve, and each policy.", min=0),
     ] = None,
     json_: AsJson = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it here: .png, .svg or .pdf.")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")] = None,
-    certificates: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
-    ] = None,
+    html: Html = None,
+    certificates: Certificates = None,
     types: Types = None,
 ) -> None:
     """Say what each property costs of each goal, for every epsilon by which it may fail.

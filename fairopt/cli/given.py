@@ -38,6 +38,13 @@ Error = Annotated[
         help="Of a market: the relative error of its speedups, such as 5%. Verdicts are for all in the range.",
     ),
 ]
+Normalise = Annotated[
+    bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
+]
+Html = Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")]
+Certificates = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
+]
 _TOML = re.compile(r"""\[|[\w."'-]+\s*=""")
 _YAML = re.compile(r"---|[\w.-]+:(\s|$)")
 

@@ -21,12 +21,11 @@ from fairopt.cli.journal import Journal, read_journal
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.parquet import ParquetTable, require_parquet
 from fairopt.cli.round_json import COLUMNS, RoundRows, RunDocument, measured
-from fairopt.cli.settings import Settings, mechanics_of, read_trace_on
+from fairopt.cli.settings import Playing, Settings, grouped, read_trace_on
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import chosen
 from fairopt.problem import Cluster, Queue, Trace, exact
-from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY
 from fairopt.simulation import Round, Snapshot
 from fairopt.simulation.document import begun, standings
@@ -38,23 +37,14 @@ from fairopt.simulation.recording import Recorder, header
 from fairopt.simulation.whole_rounds import WholeRounds
 
 
+@grouped
 def run_command(
     trace: Annotated[Path, input_file("TRACE", "A trace file: .csv, .csv.gz, .toml or .json.", Trace)],
     cluster: Annotated[Path, input_option("A cluster file: .toml or .json.", Cluster)],
     policy: Annotated[str, policy_option("A policy of rounds", Queue)],
-    rounds: Annotated[
-        int | None, typer.Option(metavar="N", help="Stop after so many rounds, counted from here.", min=0)
-    ] = None,
-    length: Annotated[str, typer.Option(metavar="SECONDS", help="Seconds of a round.")] = "300",
     settings: Settings = None,
     backend: Backend = "auto",
     floats: Annotated[bool, typer.Option("--floats", help="Count in floats, not in fractions: faster.")] = False,
-    restart: Annotated[str, typer.Option(metavar="SECONDS", help="Seconds to stop a job and start it again.")] = "0",
-    launch: Annotated[str, typer.Option(metavar="SECONDS", help="Seconds to start a job for the first time.")] = "0",
-    spread: Annotated[
-        str, typer.Option(metavar="FACTOR", help="Factor on the speed of a gang on several hosts (intra-operator).")
-    ] = "1",
-    local_data: Annotated[bool, typer.Option("--local-data", help="Copy datasets to hosts before jobs run.")] = False,
     json_: AsJson = False,
     window: Annotated[
         str | None,
@@ -67,6 +57,8 @@ def run_command(
         Path | None,
         typer.Option(metavar="FILE", help="Write what changed, round by round (.jsonl.gz), for proofs/verify.py."),
     ] = None,
+    *,
+    playing: Playing,
 ) -> None:
     """Play a trace on a cluster, round after round, and measure what came of it.
 
@@ -83,10 +75,7 @@ def run_command(
     sys.set_int_max_str_digits(0)
     given, there = read_trace_on(trace, cluster)
     rule = configured(discovery.policy(policy, Queue), settings or [])
-    mechanics = mechanics_of(restart, launch, spread, local_data)
-    seconds = exact(length, "--length")
-    if seconds <= 0:
-        raise BadInput(f"got {shown(seconds)}", place="--length", remedy="Give the seconds of a round, positive")
+    mechanics, seconds, rounds = playing.mechanics, playing.seconds, playing.rounds
     solver = discovery.solver(rule, backend)
     if floats:
         given = given.as_(float)
@@ -107,10 +96,7 @@ def run_command(
         table = None if parquet is None else stack.enter_context(ParquetTable(COLUMNS, parquet))
         whole = _Whole(policy, given, there, document, table)
         run = _Run(play, [*books, measuring, whole, progress])
-        for changes in () if before is None else before.changes():
-            run.add(changes)
-        for book in books:
-            book.keep()
+        run.begin(() if before is None else before.changes(), books)
         with round_tables.shown(progress) as tell:
             run.play(tell)
         found = measuring.result(play.index)
@@ -118,13 +104,13 @@ def run_command(
             raise run.error
         whole.end(play.index)
         complete = found_complete(play.snapshot(), given, there)
-        stopped = run.stopped or (None if complete else "--rounds")
+        outcome = {"complete": complete, "stopped": run.stopped or (None if complete else "--rounds")}
         for book in books:
-            book.end(play.snapshot(), {"complete": complete, "stopped": stopped})
+            book.end(play.snapshot(), outcome)
     if document is not None:
         document.end(
             standing=standings(play.snapshot(), given, there),
-            outcome={"options": settings or [], "complete": complete, "stopped": stopped},
+            outcome={"options": settings or [], **outcome},
             measures=measured(found, measuring.window),
         )
     else:
@@ -190,6 +176,13 @@ class _Run:
         """Let all listeners take a round in."""
         for listener in self._listeners:
             listener.add(changes)
+
+    def begin(self, before: Iterable[Changes], books: Iterable[Recorder]) -> None:
+        """Take in what was played before, and put in place the files that go on from there."""
+        for changes in before:
+            self.add(changes)
+        for book in books:
+            book.keep()
 
     def play(self, tell: Callable[[], None]) -> None:
         """Play to the end."""

@@ -7,7 +7,7 @@ with the times between their arrivals. The table says how the ratio of two polic
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import fspath
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import typer
 from fairopt.cli import study_tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.listing import print_json
-from fairopt.cli.settings import mechanics_of, read_trace_on
+from fairopt.cli.settings import Playing, read_trace_on
 from fairopt.cli.tables import progress
 from fairopt.errors import BadInput
 from fairopt.experiment.runner import place
@@ -39,26 +39,28 @@ QUESTIONS = (
 )
 
 
-def seeded(file: Path, policies: Sequence[Policy], given: Mapping[str, Any], json_: bool) -> None:
-    """Play a trace and draws from it under each policy, and print who is better. ``given`` are the options by name."""
-    if given["cluster"] is None:
+def seeded(
+    file: Path, policies: Sequence[Policy], playing: Playing, cluster: Path | None, seeds: int, json_: bool
+) -> None:
+    """Play a trace and draws from it under each policy, and print who is better."""
+    if cluster is None:
         raise BadInput(f"{file} is a trace", place="--cluster", remedy="Say on which cluster it is played")
     if len(policies) < 2:
         raise BadInput("got one policy", place="--policy", remedy="Name two at least")
-    if given["seeds"] > MOST_SEEDS:
-        raise BadInput(f"got {given['seeds']}", place="--seeds", remedy=f"Give at most {MOST_SEEDS}")
-    read_trace_on(file, given["cluster"])  # refused here, and not in each cell
-    costs = mechanics_of(*(given[name] for name in ("restart", "launch", "spread", "local_data")))
+    if seeds > MOST_SEEDS:
+        raise BadInput(f"got {seeds}", place="--seeds", remedy=f"Give at most {MOST_SEEDS}")
+    read_trace_on(file, cluster)  # refused here, and not in each cell
+    costs = playing.mechanics
     numbers: dict[str, Any] = {name: float(getattr(costs, name)) for name in ("restart", "launch", "spread")}
     spec = StudySpec(
         name="compare",
-        title=f"{file} on {given['cluster']}",
-        length=float(length_of(exact(given["length"], "--length"))),
-        rounds=given["rounds"],
-        seeds=tuple(range(given["seeds"])),
+        title=f"{file} on {cluster}",
+        length=float(length_of(exact(playing.length, "--length"))),
+        rounds=playing.rounds,
+        seeds=tuple(range(seeds)),
         policies=tuple(Player(each.name, each.name) for each in policies),
         traces=(Source(str(file), file=fspath(file)),),
-        clusters=(Place(str(given["cluster"]), file=fspath(given["cluster"])),),
+        clusters=(Place(str(cluster), file=fspath(cluster)),),
         mechanics=(Costs(**numbers, local_data=costs.local_data),),
         compare=QUESTIONS,
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from functools import partial
-from inspect import getdoc
+from fractions import Fraction
+from functools import partial, wraps
+from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
@@ -20,6 +23,7 @@ from fairopt.numbers import is_number
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Trace, exact, read_cluster, read_trace
 from fairopt.problem.files.storage import naming
+from fairopt.problem.numbers import shown
 from fairopt.simulation import Mechanics
 
 if TYPE_CHECKING:
@@ -51,15 +55,71 @@ def read_trace_on(trace: Path, cluster: Path) -> tuple[Trace, Cluster]:
     return given, there
 
 
-def mechanics_of(restart: str, launch: str, spread: str, local_data: bool) -> Mechanics:
-    """Return the mechanics that the options of these names describe."""
-    costs = {"restart": restart, "launch": launch, "spread": spread}
-    given = {name: exact(text, f"--{name}") for name, text in costs.items()}
-    try:
-        return Mechanics(**given, local_data=local_data)
-    except BadInput as error:
-        option = error.place.replace("mechanics, ", "--")
-        raise BadInput(error.problem, place=option, remedy=error.remedy) from error
+@dataclass(frozen=True)
+class Playing:
+    """How a trace is played: the options of commands that do."""
+
+    length: Annotated[str, typer.Option(metavar="SECONDS", help="Seconds of a round.")] = "300"
+    restart: Annotated[str, typer.Option(metavar="SECONDS", help="Seconds to stop a job and start it again.")] = "0"
+    launch: Annotated[str, typer.Option(metavar="SECONDS", help="Seconds to start a job for the first time.")] = "0"
+    spread: Annotated[
+        str, typer.Option(metavar="FACTOR", help="Factor on the speed of a gang on several hosts (intra-operator).")
+    ] = "1"
+    local_data: Annotated[bool, typer.Option("--local-data", help="Copy datasets to hosts before jobs run.")] = False
+    rounds: Annotated[
+        int | None, typer.Option(metavar="N", help="Stop after so many rounds, counted from here.", min=0)
+    ] = None
+
+    @property
+    def mechanics(self) -> Mechanics:
+        """What starting and moving jobs costs."""
+        given = {name: exact(getattr(self, name), f"--{name}") for name in ("restart", "launch", "spread")}
+        try:
+            return Mechanics(**given, local_data=self.local_data)
+        except BadInput as error:
+            option = error.place.replace("mechanics, ", "--")
+            raise BadInput(error.problem, place=option, remedy=error.remedy) from error
+
+    @property
+    def seconds(self) -> Fraction:
+        """The seconds of a round."""
+        seconds = exact(self.length, "--length")
+        if seconds <= 0:
+            raise BadInput(f"got {shown(seconds)}", place="--length", remedy="Give the seconds of a round, positive")
+        return seconds
+
+
+def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that takes the options of a group one by one: the fields of a dataclass that is a parameter.
+
+    In ``Annotated[Group, "Of a trace: "]`` the text is what the help of each begins with.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[Parameter] = []
+    groups: dict[str, Any] = {}
+    for each in signature(command).parameters.values():
+        kind = getattr(hints[each.name], "__origin__", hints[each.name])
+        if not is_dataclass(kind):
+            parameters.append(each.replace(annotation=hints[each.name]))
+            continue
+        groups[each.name] = kind
+        begins = "".join(getattr(hints[each.name], "__metadata__", ()))
+        options = get_type_hints(kind, include_extras=True)
+        for field in fields(kind):
+            option = copy(options[field.name].__metadata__[0])
+            option.help = begins + (option.help[0].lower() + option.help[1:] if begins else option.help)
+            annotation: Any = Annotated[options[field.name].__origin__, option]
+            parameters.append(each.replace(name=field.name, default=field.default, annotation=annotation))
+
+    @wraps(command)
+    def expanded(**given: Any) -> Any:
+        for name, kind in groups.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        return command(**given)
+
+    expanded.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    expanded.__annotations__ = {each.name: each.annotation for each in parameters}
+    return expanded
 
 
 class Option(NamedTuple):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,14 +14,14 @@ from fairopt import discovery
 from fairopt.backends.solver import answers_in_floats
 from fairopt.by_name import allocate
 from fairopt.cli import evidence_files, forms, tables
-from fairopt.cli.given import Error, Types, input_file, ranged
+from fairopt.cli.given import Error, Normalise, Types, input_file, ranged
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
-from fairopt.cli.settings import Settings
+from fairopt.cli.settings import Settings, grouped
 from fairopt.compare import verify as verified
 from fairopt.configuring import configured
 from fairopt.deadline import time_limit as within
 from fairopt.errors import BadInput, NotCapable, NotSolved
-from fairopt.policy import Uniqueness, uniqueness
+from fairopt.policy import Policy, Uniqueness, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
 from fairopt.problem.batch import Batch
@@ -31,10 +32,29 @@ from fairopt.problem.ranges import stand_ins
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
 from fairopt.properties.metrics import metrics
 
+if TYPE_CHECKING:
+    from fairopt.properties.worst_reports import WorstShare
+
 #: How the name of the record of a run ends.
 RECORDS = (".jsonl", ".jsonl.gz")
 
 
+@dataclass(frozen=True)
+class Solving:
+    """How a policy is decided, as `fairopt.allocate` takes it."""
+
+    canonical: Annotated[bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")] = (
+        False
+    )
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Most seconds to decide.", min=0)] = None
+    tolerance: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="The solver's feasibility tolerance.", min=0)
+    ] = None
+    seed: Annotated[int | None, typer.Option(metavar="N", help="The solver's random seed.")] = None
+    threads: Annotated[int | None, typer.Option(metavar="N", help="Most threads for the solver.")] = None
+
+
+@grouped
 def solve(
     market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
     policy: Annotated[str, policy_option("A policy", Market)],
@@ -44,15 +64,10 @@ def solve(
     exact: Annotated[
         bool, typer.Option("--exact", help="Decide in rational arithmetic; numbers print as p/q.")
     ] = False,
-    canonical: Annotated[
-        bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")
-    ] = False,
     unique: Annotated[
         bool, typer.Option("--unique", help="Ask whether the allocation is the only optimum: it may take longer.")
     ] = False,
-    normalise: Annotated[
-        bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
-    ] = False,
+    normalise: Normalise = False,
     error: Annotated[
         str | None,
         typer.Option(
@@ -64,17 +79,13 @@ def solve(
         str | None,
         typer.Option(metavar="USER", help="Bound what USER truly gets at worst, where reports err within the ranges."),
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Most seconds to decide.", min=0)] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="The solver's feasibility tolerance.", min=0)
-    ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="The solver's random seed.")] = None,
-    threads: Annotated[int | None, typer.Option(metavar="N", help="Most threads for the solver.")] = None,
     certificate: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the proof here, for `fairopt check FILE`; implies --exact."),
     ] = None,
     types: Types = None,
+    *,
+    solving: Solving,
 ) -> None:
     """Compute one policy's allocation."""
     exact = exact or certificate is not None
@@ -85,25 +96,14 @@ def solve(
     if at_worst is not None and problem.known.all():
         wrong = "no report can err: the market states its speedups without ranges"
         raise BadInput(wrong, place="--at-worst", remedy="Give --error 5%, or ranges in the market")
+    asked = "--exact" if certificate is None else "--certificate"
     solver = discovery.solver(rule, backend)
     if exact and solver is not None and answers_in_floats(solver):
-        raise NotCapable(
-            f"--{'exact' if certificate is None else 'certificate'} asks for rational numbers, which {backend!r} does "
-            "not compute in; leave --backend out, or name exact"
-        )
+        wrong = f"{asked} asks for rational numbers, which {backend!r} does not compute in"
+        raise NotCapable(f"{wrong}; leave --backend out, or name exact")
     try:
         with tables.working(f"{policy} decides"), naming(market, of=Overpromised):
-            decision = allocate(
-                rule,
-                problem,
-                solver,
-                canonical=canonical,
-                exact=exact,
-                time_limit=time_limit,
-                tolerance=tolerance,
-                seed=seed,
-                threads=threads,
-            )
+            decision = allocate(rule, problem, solver, exact=exact, **vars(solving))
     except NotSolved as error:
         if certificate is not None:
             evidence_files.write_bound(rule, problem, error, certificate)
@@ -112,12 +112,7 @@ def solve(
         raise
     with tables.working("looking for other optima"):
         only = uniqueness(rule, decision) if unique else None
-    worst = None
-    if at_worst is not None:
-        from fairopt.properties.worst_reports import worst_share  # here, since few ask for it
-
-        with tables.working("trying reports"), within(time_limit), naming(place="--at-worst"):
-            worst = worst_share(rule, problem, at_worst)
+    worst = None if at_worst is None else _at_worst(rule, problem, at_worst, solving.time_limit)
     if certificate is not None:
         with tables.working("certifying"):
             evidence_files.write(rule.certify(decision), certificate)
@@ -129,6 +124,13 @@ def solve(
             tables.say(said)
         if worst is not None:
             tables.say(f"{worst}.")
+
+
+def _at_worst(rule: Policy, market: Market, user: str, time_limit: float | None) -> WorstShare:
+    from fairopt.properties.worst_reports import worst_share  # here, since few ask for it
+
+    with tables.working("trying reports"), within(time_limit), naming(place="--at-worst"):
+        return worst_share(rule, market, user)
 
 
 def verify(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from fractions import Fraction
-from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import NotCapable
+from fairopt.models.common.turns import TreeTurns
 from fairopt.models.drf.dominant import dominant_share, filled, rates
 from fairopt.policy import Claim, Computed, DecisionReason, Example, Trait
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
@@ -95,20 +95,18 @@ def _in_turn(market: Market, preempt: bool, counting_next: bool) -> tuple[Array,
         if put_back[gang]:
             tasks.stop(gang)
 
-    def key(user: int) -> tuple[Number, int]:
-        return tasks.share(user, queues[user][0] if counting_next else None), user
+    def key(user: int) -> tuple[Number]:
+        return (tasks.share(user, queues[user][0] if counting_next else None),)
 
-    heap = [key(user) for user in queues]
-    heapify(heap)
-    while heap:
-        _, user = heappop(heap)
+    turns = TreeTurns.flat(queues, key)
+    while (user := turns.first()) is not None:
         gang = queues[user].popleft()
         why = tasks.start(gang)
         if why:
             waits[gangs.names[gang]] = why
             waits |= dict.fromkeys((gangs.names[other] for other in queues[user]), f"behind {gangs.names[gang]!r}")
-        elif queues[user]:
-            heappush(heap, key(user))
+            queues[user].clear()
+        turns.changed(user)
     after = gangs.placed(np.array(tasks.on, dtype=np.int64))
     stopped = {gangs.names[g]: waits.pop(gangs.names[g]) for g in np.flatnonzero(put_back & after.pending)}
     shares = {name: tasks.share(user, None) for user, name in enumerate(market.users)}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from operator import gt
 from typing import Any
 
+from fairopt.models.common.turns import TreeTurns
 from fairopt.models.kai.division import ratio
-from fairopt.models.kai.order import Order
 from fairopt.models.kai.pool import Amounts, NodePool, PoolJob
 from fairopt.program import INFINITY, Number
 
@@ -17,17 +17,27 @@ from fairopt.program import INFINITY, Number
 SCENARIOS = 20
 
 
-@dataclass
-class CycleOutcome:
-    """What a cycle did, by gang: jobs that started, those that were stopped and why, and whom it looked at."""
+def in_order(pool: NodePool, jobs: Iterable[PoolJob]) -> Iterator[PoolJob]:
+    """Yield jobs, given by place, in the order in which the scheduler looks at them.
 
-    started: dict[int, PoolJob] = field(default_factory=dict)
-    stopped: dict[int, str] = field(default_factory=dict)
-    order: list[int] = field(default_factory=list)
+    A queue is compared by what it would hold with the first of its jobs; its place is found anew after each of its
+    jobs, whether that started or not. Source: job_order_by_queue.go at d5bc503a.
+    """
+    waiting: dict[int, deque[PoolJob]] = {}
+    for job in jobs:
+        waiting.setdefault(job.queue, deque()).append(job)
+    turns = TreeTurns(
+        pool.parent, pool.paths.__getitem__, waiting, lambda node, leaf: pool.order(node, waiting[leaf][0].takes)
+    )
+    while (queue := turns.first()) is not None:
+        yield waiting[queue].popleft()
+        turns.changed(queue)
 
 
 class Cycle:
     """A cycle; ``names`` are those of all gangs, ``saturation`` the least ratio that reclaim asks for.
+
+    By gang, it has ``started`` jobs, ``stopped`` others and says why, and looked at some in this ``order``.
 
     Source: actions/allocate/allocate.go, actions/reclaim/reclaim.go, actions/preempt/preempt.go and
     plugins/proportion/reclaimable at d5bc503a. The scheduler looks for victims node by node; here a pool has no nodes,
@@ -47,21 +57,22 @@ class Cycle:
         self._ranks: dict[int, tuple[tuple[Any, ...], PoolJob]] = {}
         for job in pool.running:
             self._keep(job)
-        self.outcome = CycleOutcome()
+        self.started: dict[int, PoolJob] = {}
+        self.stopped: dict[int, str] = {}
+        self.order: list[int] = []
 
-    def run(self) -> CycleOutcome:
+    def run(self) -> None:
         """Play the cycle: allocate, reclaim, preempt."""
         self.allocate()
         self.reclaim()
         self.preempt()
-        return self.outcome
 
     def allocate(self) -> None:
         """Start what fits. Source: allocate.go."""
         pool = self._pool
         least = [min((job.takes[r] for job in pool.waiting), default=0) for r in range(len(pool.free))]
-        for job in Order(pool, pool.waiting):
-            self.outcome.order.append(job.gang)
+        for job in in_order(pool, pool.waiting):
+            self.order.append(job.gang)
             if pool.fits(job):
                 self._start(job)
             elif any(amount > free for amount, free in zip(least, pool.free, strict=True)):
@@ -102,7 +113,7 @@ class Cycle:
         self._pool.start(job)
         self._keep(job)
         del self._waiting[job.gang]
-        self.outcome.started[job.gang] = job
+        self.started[job.gang] = job
 
     def _take(self, job: PoolJob) -> None:
         self._pool.stop(job)
@@ -116,7 +127,7 @@ class Cycle:
     def _evict(self, attempt: Callable[[PoolJob], bool], may: Callable[[PoolJob], bool]) -> None:
         """Try jobs that wait and ``may``; none that asks for as much as one that failed in its queue is tried."""
         failed: dict[tuple[int, int, bool], list[Amounts]] = {}
-        for job in Order(self._pool, [each for each in self._waiting.values() if may(each)]):
+        for job in in_order(self._pool, [each for each in self._waiting.values() if may(each)]):
             known = failed.setdefault((job.queue, job.tier, job.preemptible), [])
             known_to_fail = any(all(a >= b for a, b in zip(job.takes, other, strict=True)) for other in known)
             if not known_to_fail and not attempt(job):
@@ -141,9 +152,9 @@ class Cycle:
                 if job in kept and allowed(lost):
                     self._start(job)
                     for each in lost:
-                        self.outcome.started.pop(each.gang, None)
+                        self.started.pop(each.gang, None)
                         by = f"{self._names[job.gang]!r} of {self._pool.names[job.queue]!r}"
-                        self.outcome.stopped[each.gang] = f"{words} {by}"
+                        self.stopped[each.gang] = f"{words} {by}"
                     return True
                 for each in kept - {job}:
                     self._take(each)
@@ -158,7 +169,7 @@ class Cycle:
         """
         kept: set[PoolJob] = set()
         left = {job, *taken}
-        for each in Order(self._pool, sorted([*self._ahead(left), *left], key=lambda each: each.place)):
+        for each in in_order(self._pool, sorted([*self._ahead(left), *left], key=lambda each: each.place)):
             fits = each in left and self._pool.fits(each)
             left.discard(each)
             if not fits:

@@ -87,15 +87,15 @@ class Kai(Computed):
             for j in range(k):
                 pool = NodePool(problem, now, gangs, j, self.k)
                 play = Cycle(pool, gangs.names, self.saturation)
-                outcome = play.run()
+                play.run()
                 on = gangs.on.copy()
-                on[list(outcome.started)] = j
-                on[list(outcome.stopped)] = -1
+                on[list(play.started)] = j
+                on[list(play.stopped)] = -1
                 gangs = gangs.placed(on)
-                order.update(dict.fromkeys(gangs.names[gang] for gang in outcome.order))
-                for gang in outcome.started:
+                order.update(dict.fromkeys(gangs.names[gang] for gang in play.order))
+                for gang in play.started:
                     waits.pop(gangs.names[gang], None)
-                gone = {gangs.names[gang]: why for gang, why in outcome.stopped.items()}
+                gone = {gangs.names[gang]: why for gang, why in play.stopped.items()}
                 stopped.update(gone)
                 waits.update(gone)
                 waits.update({gangs.names[job.gang]: play.why(job) for job in play.waiting if last[job.gang] == j})

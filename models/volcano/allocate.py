@@ -2,59 +2,37 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from fairopt.models.common.amounts import ratio
 from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob
 
 
 class Turns(Protocol):
-    """Whose turn it is, among the queues with jobs that wait."""
-
-    def next(self) -> int | None:
-        """Return the queue that comes first, which then has no turn; None where nobody has."""
-
-    def back(self, queue: int) -> None:
-        """Give a queue a turn again, by what it holds now."""
-
-    def started(self, queue: int, job: VolcanoJob, way: int) -> None:
-        """Take notice that a job of a queue runs now."""
-
-
-class Heap:
-    """Turns by a key of each queue, the least first; in a tie the queue that is listed first.
+    """Whose turn it is, among the queues with jobs that wait; in a tie it is that of the queue that is listed first.
 
     Source: volcano pkg/scheduler/framework/session_plugins.go, QueueOrderFn; ties go by time of creation there.
     """
 
-    def __init__(self, queues: Iterable[int], key: Callable[[int], tuple[Any, ...]]) -> None:
-        self._key = key
-        self._heap = [(*key(queue), queue) for queue in queues]
-        heapq.heapify(self._heap)
+    def first(self) -> int | None:
+        """Return the queue that comes first; None where nobody waits."""
 
-    def next(self) -> int | None:
-        """Return the queue with the least key."""
-        return heapq.heappop(self._heap)[-1] if self._heap else None
-
-    def back(self, queue: int) -> None:
-        """Give a queue a turn again."""
-        heapq.heappush(self._heap, (*self._key(queue), queue))
-
-    def started(self, queue: int, job: VolcanoJob, way: int) -> None:
-        """A queue's key is read when it gets its turn back."""
+    def changed(self, queue: int) -> None:
+        """Take notice of what a queue holds, and whether jobs of it wait, now."""
 
 
-class Limits(NamedTuple):
-    """What stops a queue. ``job`` says why it may not start what takes so much, ``queue`` why it starts nothing."""
-
-    job: Callable[[int, Amounts], str]
-    queue: Callable[[int], str]
-
-
-def allocate(cluster: VolcanoCluster, turns: Turns, limits: Limits) -> tuple[list[str], dict[str, str]]:
+def allocate(
+    cluster: VolcanoCluster,
+    turns: Turns,
+    refused: Callable[[int, Amounts], str] = lambda queue, takes: "",
+    overused: Callable[[int], str] = lambda queue: "",
+    runs: Callable[[VolcanoJob, int], None] = lambda job, way: None,
+) -> tuple[list[str], dict[str, str]]:
     """Start jobs while any fits; return the names of those that started, in order, and why the others wait.
+
+    ``refused`` says why a queue may not start what takes so much, ``overused`` why it starts nothing; "" where it may.
+    ``runs`` is told of each job that starts, and the way that it does.
 
     A job that does not fit is passed over, and the queue goes on with its next. Nodes are not looked at: a job fits
     where the whole cluster has enough that is free.
@@ -63,30 +41,33 @@ def allocate(cluster: VolcanoCluster, turns: Turns, limits: Limits) -> tuple[lis
     """
     started: list[str] = []
     waits: dict[str, str] = {}
-    while (queue := turns.next()) is not None:
+    while (queue := turns.first()) is not None:
         jobs = cluster.waits[queue]
-        if why := limits.queue(queue):
+        if why := overused(queue):
             waits |= {job.name: why for job in jobs}
             cluster.starves.setdefault(queue, []).extend(jobs)
+            jobs.clear()
+            turns.changed(queue)
             continue
         job = jobs.popleft()
-        way, why = _way(cluster, limits, queue, job)
+        way, why = _way(cluster, refused, queue, job)
         if way is None:
             waits[job.name] = why
             cluster.starves.setdefault(queue, []).append(job)
         else:
             cluster.start(job, way)
             started.append(job.name)
-            turns.started(queue, job, way)
-        if jobs:
-            turns.back(queue)
+            runs(job, way)
+        turns.changed(queue)
     return started, waits
 
 
-def _way(cluster: VolcanoCluster, limits: Limits, queue: int, job: VolcanoJob) -> tuple[int | None, str]:
+def _way(
+    cluster: VolcanoCluster, refused: Callable[[int, Amounts], str], queue: int, job: VolcanoJob
+) -> tuple[int | None, str]:
     why = "no type is allowed"
     for way, takes in job.ways.items():
-        why = limits.job(queue, takes)
+        why = refused(queue, takes)
         if why:
             continue
         lacking = cluster.lacks(takes)

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from fairopt.models.common.amounts import light
-from fairopt.models.volcano.allocate import Heap, Limits, allocate, share, within
+from fairopt.models.common.turns import TreeTurns
+from fairopt.models.volcano.allocate import allocate, share, within
 from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob, decided, entitlements_of
 from fairopt.models.volcano.reclaim import Left, Rule, reclaim
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
@@ -117,11 +118,11 @@ class VolcanoCapacity(Computed):
             path = cluster.above(queue)
             return next((why for q in path if (why := within(cluster, q, quota.most[q], takes, "may have"))), "")
 
-        started, waits = allocate(cluster, Heap(cluster.waits, key), Limits(refused, lambda _: ""))
+        started, waits = allocate(cluster, TreeTurns.flat(cluster.waits, key), refused)
         if self.reclaim:
             by = _Reclaiming(cluster, quota, self.ancestor_reclaim_level, key)
             rule = Rule(by.may, by.over, by.yields, by.standing, by.path, local=bool(self.ancestor_reclaim_level))
-            started += reclaim(cluster, Heap(cluster.starves, key), rule, waits)
+            started += reclaim(cluster, TreeTurns.flat(cluster.starves, key), rule, waits)
         k = len(owed.types)
         grounds = partial(
             DecisionReason,

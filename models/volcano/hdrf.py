@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fairopt.models.volcano.allocate import Limits, allocate
+from fairopt.models.volcano.allocate import allocate
 from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob, decided, entitlements_of
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
@@ -49,6 +49,7 @@ class QueueTree:
         self._asks: list[Array] = [np.zeros((0, width))] * n
         self._used = np.zeros(width)
         self._spent = np.zeros(width, dtype=bool)
+        self._waiting: Mapping[int, Sized] = {}
 
     def add(self, queue: int, jobs: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
         """Add the jobs of a queue by name, with what each holds and requests altogether (W,)."""
@@ -78,26 +79,25 @@ class QueueTree:
             self._update(node)
 
     # -- turns ---------------------------------------------------------------------------------------------------
-    def open(self, queues: Iterable[int]) -> None:
-        """Give queues a turn."""
-        for queue in queues:
-            self.back(queue)
+    def open(self, waiting: Mapping[int, Sized]) -> None:
+        """Give queues a turn, as long as anybody waits in them."""
+        self._waiting = waiting
+        for queue in waiting:
+            self._turn(queue, 1)
 
-    def back(self, queue: int) -> None:
-        """Give a queue a turn."""
-        self._turn(queue, 1)
+    def changed(self, queue: int) -> None:
+        """Take a queue's turn where nobody waits in it any more."""
+        if not self._waiting[queue]:
+            self._turn(queue, -1)
 
-    def next(self) -> int | None:
-        """Return the queue that comes first; it then has no turn."""
+    def first(self) -> int | None:
+        """Return the queue that comes first."""
         found = self._first(self._tops)
-        if found is None:
-            return None
-        self._turn(found[1], -1)
-        return found[1]
+        return None if found is None else found[1]
 
-    def started(self, queue: int, job: VolcanoJob, way: int) -> None:
+    def runs(self, job: VolcanoJob, way: int) -> None:
         """Take notice of a job that runs now."""
-        self.grow(queue, job.name, {column: float(amount) for column, amount in job.ways[way].items()})
+        self.grow(job.queue, job.name, {column: float(amount) for column, amount in job.ways[way].items()})
 
     def _turn(self, node: int, by: int) -> None:
         self._turns[list(self._path(node))] += by
@@ -201,7 +201,7 @@ class VolcanoHdrf(Computed):
         tree.settle()
         shares = dict(zip(owed.nodes, tree.share.tolist(), strict=True))
         tree.open(cluster.waits)
-        started, waits = allocate(cluster, tree, Limits(lambda _, takes: "", lambda _: ""))
+        started, waits = allocate(cluster, tree, runs=tree.runs)
         grounds = partial(DecisionReason, unit="dominant share", share=shares)
         return decided(problem, cluster, grounds, started, waits)
 

@@ -107,8 +107,10 @@ def reclaim(cluster: VolcanoCluster, turns: Turns, rule: Rule, waits: dict[str, 
         able = (each for each in offenders.nearest(queue, cluster.lacks(takes)) if itself or each != queue)
         return _victims(cluster, rule, queue, takes, (running[each] for each in able))
 
-    while (queue := turns.next()) is not None:
-        for job in cluster.starves.get(queue, []):
+    while (queue := turns.first()) is not None:
+        jobs, cluster.starves[queue] = cluster.starves[queue], []
+        turns.changed(queue)  # it has one turn
+        for job in jobs:
             for way, takes in job.ways.items():
                 shape = frozenset(takes.items())
                 if shape in hopeless or (queue, shape) in hopeless or not rule.may(queue, takes):

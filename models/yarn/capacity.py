@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from fairopt.models.common.amounts import light
+from fairopt.models.common.turns import TreeTurns
 from fairopt.models.yarn.ideal import CapacityTree, ideal, order, standing
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Entitlements, Market
-from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, objects
 
 
@@ -150,9 +149,13 @@ def _start(
         if on[g] < 0 and gangs.allowed[g, j]:
             queues.setdefault(int(gangs.user[g]), []).append(g)
     free = light([capacity - sum(held[top][j] for top in owed.tops)])[0]
-    most, due = light(owed.cap[:, j]), light(owed.guarantee[:, j])
-    turns = _Turns(owed, j, held, queues, due)
-    while (q := turns.next()) is not None:
+    most, due, tiers = light(owed.cap[:, j]), light(owed.guarantee[:, j]), owed.tier.tolist()
+
+    def key(node: int, _: int) -> tuple[Any, ...]:
+        return *order(standing(held[node][j], due[node]), tiers[node]), -due[node]
+
+    turns = TreeTurns(owed.parent.tolist(), owed.path, queues, key)
+    while (q := turns.first()) is not None:
         g = queues[q].pop()
         gpus = int(gangs.gpus[g])
         full = next((node for node in owed.path(q) if held[node][j] + gpus > most[node]), None)
@@ -168,45 +171,3 @@ def _start(
             started.append(gangs.names[g])
         turns.changed(q)
     return started
-
-
-class _Turns:
-    """Which leaf goes first: on every level the queue that goes first, among those with gangs that wait."""
-
-    def __init__(
-        self, owed: Entitlements, j: int, held: list[list[Any]], queues: dict[int, list[int]], due: list[Any]
-    ) -> None:
-        self._owed, self._j, self._held, self._queues, self._due = owed, j, held, queues, due
-        self._heaps: dict[int, list[tuple[Any, int]]] = {}
-        self._now: dict[int, Any] = {}
-        self._open: dict[int, int] = {}  # how many of those below still have a gang that waits
-        for node in owed.upwards:
-            if queues.get(node) or self._open.get(node):
-                self._push(node)
-                self._open[int(owed.parent[node])] = self._open.get(int(owed.parent[node]), 0) + 1
-
-    def next(self) -> int | None:
-        """Return the leaf that goes first; None where none has a gang that waits."""
-        node = TOP
-        while True:
-            heap = self._heaps.get(node, [])
-            while heap and self._now[heap[0][1]] != heap[0][0]:
-                heapq.heappop(heap)  # its key has changed since
-            if not heap:
-                return None if node == TOP else node
-            node = heap[0][1]
-
-    def changed(self, leaf: int) -> None:
-        """Take notice that a leaf has one gang less, and that those on its path may use more."""
-        for node in self._owed.path(leaf):
-            if self._queues.get(node) or self._open.get(node):
-                self._push(node)
-            elif self._now[node] is not None:
-                self._now[node] = None
-                self._open[int(self._owed.parent[node])] -= 1
-
-    def _push(self, node: int) -> None:
-        due = self._due[node]
-        key = (*order(standing(self._held[node][self._j], due), int(self._owed.tier[node])), -due, node)
-        self._now[node] = key
-        heapq.heappush(self._heaps.setdefault(int(self._owed.parent[node]), []), (key, node))

@@ -8,20 +8,20 @@ from clusters import GANGS, cluster
 
 from fairopt.audit import Cause, EntitlementStatus, audit
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.reasons import Reasons
+from fairopt.audit.reasons import reason_of
 from fairopt.errors import BadInput
 from fairopt.problem import Good, Market
 
 
 def why(market: Market, gang: str) -> tuple[list[Cause], str]:
-    books = EntitlementAccounts(market)
-    reason = Reasons(books).of(books.gangs.names.index(gang))
+    accounts = EntitlementAccounts(market)
+    reason = reason_of(accounts, accounts.gangs.names.index(gang))
     return [stop.cause for stop in reason.stops], str(reason)
 
 
 def test_who_is_starved_borrows_is_within_and_idle() -> None:
     found = audit(cluster(), policies=[])
-    footings = {row.name: row.footing for row in found.rows}
+    footings = {row.name: row.status for row in found.rows}
     assert footings == {
         "train": EntitlementStatus.STARVED,  # holds 4 of 8 H100, and a gang of 4 waits
         "search": EntitlementStatus.WITHIN,  # asks for 16 A100, and is owed 8
@@ -34,13 +34,13 @@ def test_who_is_starved_borrows_is_within_and_idle() -> None:
     assert own is not None
     assert (own.holds, own.owed, own.borrows) == (10, 4, 6)
     idle = audit(cluster([each for each in GANGS if each[1] != "search"]), policies=[])
-    assert idle.row("search").footing is EntitlementStatus.IDLE
+    assert idle.row("search").status is EntitlementStatus.IDLE
 
 
 def test_a_gang_that_is_larger_than_what_is_left_of_the_guarantee_is_not_starved() -> None:
     gangs = [*GANGS[:1], ("train-2", "train", 6, None, ["H100"]), *GANGS[2:]]
     found = audit(cluster(gangs), policies=[])
-    assert found.row("train").footing is EntitlementStatus.WITHIN
+    assert found.row("train").status is EntitlementStatus.WITHIN
     assert not [each for each in found.guarantees if each.type == "H100"]
 
 
@@ -91,13 +91,13 @@ def test_a_good_that_is_short_stops_it() -> None:
     market = Market.of([[1]], [4], users=["A"], types=["T"], entitlements=owed)
     assert why(market, "a") == ([Cause.GOOD], "a (2 GPUs) waits: it takes 64 cpu:T, and 32 are free")
     with_quota = replace(owed, guarantee=np.add(owed.guarantee, [[0, 48]]))
-    assert audit(replace(market, entitlements=with_quota), policies=[]).row("A").footing is EntitlementStatus.WITHIN
+    assert audit(replace(market, entitlements=with_quota), policies=[]).row("A").status is EntitlementStatus.WITHIN
 
 
 def test_guarantees_that_exceed_the_gpus_are_broken_by_nobody() -> None:
     gangs = [("train-1", "train", 4, "H100", None), GANGS[1], ("batch-1", "batch", 12, "H100", None)]
     found = audit(cluster(gangs, guarantee={"train": [8, 0], "batch": [12, 0]}), policies=[])
-    assert found.row("train").footing is EntitlementStatus.STARVED
+    assert found.row("train").status is EntitlementStatus.STARVED
     assert found.reasons["train"].stops[0].cause is Cause.PROMISED
     assert not found.violated
 
@@ -128,9 +128,9 @@ def test_a_broken_cap_is_mended_inside() -> None:
 
 def test_nobody_is_promised_a_part_by_weight() -> None:
     found = audit(cluster(guarantee={}), policies=[])
-    assert found.books.by_weight
-    assert found.row("train").footing is EntitlementStatus.WITHIN  # a quarter of 16 is 4
-    assert found.row("ml").footing is EntitlementStatus.STARVED
+    assert found.accounts.by_weight
+    assert found.row("train").status is EntitlementStatus.WITHIN  # a quarter of 16 is 4
+    assert found.row("ml").status is EntitlementStatus.STARVED
     assert not found.violated
 
 
@@ -142,9 +142,9 @@ def test_a_market_without_entitlements_is_refused() -> None:
 def test_what_a_group_holds_too_much_counts_outside_it_only() -> None:
     """Batch holds 6 H100 beyond its due; of these 4 are those of physics, in its own group."""
     market = cluster()
-    books = EntitlementAccounts(market)
-    seen = {name: books.borrowers(books.said.node(name), 0) for name in ("train", "physics", "science")}
-    assert {name: [gpus for _, gpus in rows] for name, rows in seen.items()} == {
+    accounts = EntitlementAccounts(market)
+    seen = {name: accounts.borrowers(accounts.said.node(name), 0) for name in ("train", "physics", "science")}
+    assert {name: list(rows.values()) for name, rows in seen.items()} == {
         "train": [2],
         "physics": [6],
         "science": [],

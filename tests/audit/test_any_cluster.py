@@ -67,12 +67,12 @@ def markets(draw: st.DrawFn) -> Market:
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_said_is_so(market: Market) -> None:
     found = audit(market, policies=[], properties=[])
-    books, said = found.books, found.books.said
-    gangs = books.gangs
+    accounts, said = found.accounts, found.accounts.said
+    gangs = accounts.gangs
     json.dumps(found.to_json(exact=True), allow_nan=False)
     assert "<script>alert" not in page(found)
     for node, row in enumerate(found.rows):
-        held, owed = books.held[node, :2], books.owed[node, :2]
+        held, owed = accounts.held[node, :2], accounts.owed[node, :2]
         waits = [
             g for g in range(len(gangs)) if gangs.on[g] < 0 and gangs.gpus[g] and node in said.path(int(gangs.user[g]))
         ]
@@ -80,33 +80,33 @@ def test_what_is_said_is_so(market: Market) -> None:
             gangs.allowed[g, j]
             and gangs.gpus[g] <= min(market.capacity[j], owed[j] - held[j])
             and all(
-                books.held[each, j] + gangs.gpus[g] <= said.cap[each, j]
+                accounts.held[each, j] + gangs.gpus[g] <= said.cap[each, j]
                 for each in said.path(int(gangs.user[g]))
-                if each == node or node in books.above(each)
+                if each == node or node in accounts.above(each)
             )
             for g in waits
             for j in range(2)
         )
         if not said.goods:
-            assert (row.footing is EntitlementStatus.STARVED) == fits
+            assert (row.status is EntitlementStatus.STARVED) == fits
         if not fits:
-            assert (row.footing is EntitlementStatus.BORROWING) == bool((held > owed).any())
+            assert (row.status is EntitlementStatus.BORROWING) == bool((held > owed).any())
     for name, reason in found.reasons.items():
         for stop in reason.stops:
             if stop.cause is Cause.OPEN:
                 j, user = market.types.index(stop.type), said.node(name)
-                assert books.free[j] >= reason.gpus
-                assert all(books.held[each, j] + reason.gpus <= said.cap[each, j] for each in said.path(user))
-    assert found.violated == bool(found.guarantees or (books.held > said.cap).any())
+                assert accounts.free[j] >= reason.gpus
+                assert all(accounts.held[each, j] + reason.gpus <= said.cap[each, j] for each in said.path(user))
+    assert found.violated == bool(found.guarantees or (accounts.held > said.cap).any())
 
 
 @given(markets())
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_mends_mend(market: Market) -> None:
     """Stop the gangs and start those that are helped: enough GPUs are free, and only what is said is short."""
-    books = EntitlementAccounts(market)
-    gangs, said = books.gangs, books.said
-    for mend in mends(books):
+    accounts = EntitlementAccounts(market)
+    gangs, said = accounts.gangs, accounts.said
+    for mend in mends(accounts):
         if mend.reclaim.stops is None or not mend.gangs:
             continue
         j, on = market.types.index(mend.type), gangs.on.copy()
@@ -119,7 +119,9 @@ def test_mends_mend(market: Market) -> None:
             on[gangs.names.index(name)] = j
         now = EntitlementAccounts(replace(market, entitlements=said.running(gangs.placed(on))))
         assert now.said.held[:, j].sum() <= max(market.capacity[j], said.held[:, j].sum())
-        due = np.minimum(books.held[:, j], np.where(books.owed[:, j] == INFINITY, books.held[:, j], books.owed[:, j]))
+        due = np.minimum(
+            accounts.held[:, j], np.where(accounts.owed[:, j] == INFINITY, accounts.held[:, j], accounts.owed[:, j])
+        )
         missing = {said.nodes[node] for node in np.flatnonzero(now.held[:, j] < due)}
         assert missing <= set(mend.reclaim.below)
 
@@ -130,11 +132,11 @@ def test_loans_are_enough(market: Market, number: int) -> None:
     user = market.users[number % len(market.users)]
     found = explain(market, user, policies=[])
     json.dumps(found.to_json(), allow_nan=False)
-    books = found.found.books
+    accounts = found.found.accounts
     for loan in found.loans:
-        gang, j = books.gangs.names.index(loan.gang), market.types.index(loan.type)
+        gang, j = accounts.gangs.names.index(loan.gang), market.types.index(loan.type)
         free = sum(int(word.split()[3]) for word in loan.steps if word.startswith("free or add"))
-        assert books.gangs.gpus[gang] <= books.free[j] + free
-        for node in books.said.path(int(books.gangs.user[gang])):
-            fits = books.held[node, j] + books.gangs.gpus[gang] <= books.said.cap[node, j]
-            assert fits or any(f"the cap of {books.said.nodes[node]} from" in word for word in loan.steps)
+        assert accounts.gangs.gpus[gang] <= accounts.free[j] + free
+        for node in accounts.said.path(int(accounts.gangs.user[gang])):
+            fits = accounts.held[node, j] + accounts.gangs.gpus[gang] <= accounts.said.cap[node, j]
+            assert fits or any(f"the cap of {accounts.said.nodes[node]} from" in word for word in loan.steps)

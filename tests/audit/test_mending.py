@@ -38,53 +38,53 @@ def clusters(draw: st.DrawFn) -> tuple[EntitlementAccounts, int, list[int]]:
     )
 
 
-def cost(books: EntitlementAccounts, stopped: tuple[int, ...]) -> tuple[int, int, int]:
+def cost(accounts: EntitlementAccounts, stopped: tuple[int, ...]) -> tuple[int, int, int]:
     """GPUs below what nodes are owed and hold, GPUs stopped, gangs stopped: by the definition."""
-    taken = [0] * len(books.said.nodes)
+    taken = [0] * len(accounts.said.nodes)
     for gang in stopped:
-        for node in books.said.path(int(books.gangs.user[gang])):
-            taken[node] += int(books.gangs.gpus[gang])
+        for node in accounts.said.path(int(accounts.gangs.user[gang])):
+            taken[node] += int(accounts.gangs.gpus[gang])
     below = 0
     for node, gpus in enumerate(taken):
-        held, owed = books.held[node, 0], books.owed[node, 0]
+        held, owed = accounts.held[node, 0], accounts.owed[node, 0]
         below += ceil(max(0, min(held, owed) - (held - gpus)))  # a part of a GPU counts as one
-    return below, sum(int(books.gangs.gpus[gang]) for gang in stopped), len(stopped)
+    return below, sum(int(accounts.gangs.gpus[gang]) for gang in stopped), len(stopped)
 
 
 @given(clusters())
 @settings(max_examples=120, deadline=None)
 def test_no_other_set_of_gangs_is_smaller(given_: tuple[EntitlementAccounts, int, list[int]]) -> None:
-    books, needed, users = given_
-    gangs = books.gangs
+    accounts, needed, users = given_
+    gangs = accounts.gangs
     may = [g for g in range(len(gangs)) if gangs.preemptible[g] and gangs.user[g] in users]
     sets = chain.from_iterable(combinations(may, size) for size in range(len(may) + 1))
-    best = min((cost(books, each) for each in sets if sum(gangs.gpus[list(each)]) >= needed), default=None)
-    found = smallest(books, 0, needed, users, {})
+    best = min((cost(accounts, each) for each in sets if sum(gangs.gpus[list(each)]) >= needed), default=None)
+    found = smallest(accounts, 0, needed, users, {})
     if best is None:
         assert found.stops is None
         return
     assert found.stops is not None
     chosen = tuple(gangs.names.index(each.gang) for each in found.stops)
     assert set(chosen) <= set(may)
-    assert cost(books, chosen) == best
+    assert cost(accounts, chosen) == best
     assert (sum(found.below.values()), found.gpus) == best[:2]
 
 
 def test_gpus_of_no_listed_gang_are_taken_one_by_one() -> None:
     owed = Entitlements.of(["A"], ["T"], guarantee={"A": [1]}, held={"A": [6]}, fixed={"A": [2]})
-    books = EntitlementAccounts(Market.of([[1]], [6], users=["A"], types=["T"], entitlements=owed))
-    assert str(smallest(books, 0, 3, [0], {})) == "reclaim 3 T: stop 3 GPUs of no listed gang of A"
-    assert smallest(books, 0, 5, [0], {}) == Reclaim("T", 5, None)
+    accounts = EntitlementAccounts(Market.of([[1]], [6], users=["A"], types=["T"], entitlements=owed))
+    assert str(smallest(accounts, 0, 3, [0], {})) == "reclaim 3 T: stop 3 GPUs of no listed gang of A"
+    assert smallest(accounts, 0, 5, [0], {}) == Reclaim("T", 5, None)
 
 
 def test_of_equal_gangs_the_one_of_low_priority_stops() -> None:
     gangs = Gangs.of(
         ["A"] * 3, [2] * 3, users=["A"], types=["T"], on=["T"] * 3, tier=[5, 1, 5], names=["high", "low", "other"]
     )
-    books = EntitlementAccounts(
+    accounts = EntitlementAccounts(
         Market.of([[1]], [6], users=["A"], types=["T"], entitlements=Entitlements.of(["A"], ["T"], gangs=gangs))
     )
-    [stopped] = smallest(books, 0, 1, [0], {}).stops or ()
+    [stopped] = smallest(accounts, 0, 1, [0], {}).stops or ()
     assert stopped.gang == "low"
 
 
@@ -92,5 +92,5 @@ def test_of_equal_gangs_the_one_listed_last_stops() -> None:
     names = ["b", "b+1", "b+2"]
     gangs = Gangs.of(["B"] * 3, [4] * 3, users=["B"], types=["T"], names=names, on=["T"] * 3, since=[0] * 3)
     owed = Entitlements.of(["B"], ["T"], guarantee={"B": [4]}, gangs=gangs)
-    books = EntitlementAccounts(Market.of([[1]], [12], users=["B"], types=["T"], entitlements=owed))
-    assert str(smallest(books, 0, 8, [0], {})) == "reclaim 8 T: stop b+1, b+2 of B"
+    accounts = EntitlementAccounts(Market.of([[1]], [12], users=["B"], types=["T"], entitlements=owed))
+    assert str(smallest(accounts, 0, 8, [0], {})) == "reclaim 8 T: stop b+1, b+2 of B"

@@ -84,25 +84,25 @@ def clusters(draw: st.DrawFn) -> EntitlementAccounts:
 
 
 def cost(
-    books: EntitlementAccounts, j: int, stopped: tuple[int, ...], single: dict[int, int], started: list[int]
+    accounts: EntitlementAccounts, j: int, stopped: tuple[int, ...], single: dict[int, int], started: list[int]
 ) -> tuple[int, ...]:
     """GPUs below what nodes are owed and hold, GPUs stopped, gangs and single GPUs stopped: by the definition."""
-    said, gangs = books.said, books.gangs
+    said, gangs = accounts.said, accounts.gangs
     less, more = np.zeros(len(said.nodes), dtype=int), np.zeros(len(said.nodes), dtype=int)
     for taken, of in ((less, stopped), (more, started)):
         for gang in of:
             taken[list(said.path(int(gangs.user[gang])))] += gangs.gpus[gang]
     for user, gpus in single.items():
         less[list(said.path(user))] += gpus
-    slack = [max(0, books.held[node, j] - books.owed[node, j]) + more[node] for node in range(len(said.nodes))]
+    slack = [max(0, accounts.held[node, j] - accounts.owed[node, j]) + more[node] for node in range(len(said.nodes))]
     below = sum(max(0, int(less[node] - slack[node])) for node in range(len(said.nodes)))
     singles = sum(single.values())
     return below, int(gangs.gpus[list(stopped)].sum()) + singles, len(stopped) + singles
 
 
-def fits(books: EntitlementAccounts, on: Any, started: list[int]) -> bool:
+def fits(accounts: EntitlementAccounts, on: Any, started: list[int]) -> bool:
     """Whether goods are enough in the cluster and below caps for gangs that started: of the entitlements after it."""
-    after = books.said.running(books.gangs.placed(on))
+    after = accounts.said.running(accounts.gangs.placed(on))
     held = after.total(after.held)
     for gang in started:
         for at, resource in enumerate(after.gangs.resources):
@@ -126,79 +126,83 @@ def moved(on: Any, gangs: Any, to: int) -> Any:
 
 @given(clusters())
 @settings(max_examples=10, deadline=None)
-def test_no_other_set_of_gangs_that_leaves_enough_is_smaller(books: EntitlementAccounts) -> None:
-    require_the_smallest(books)
+def test_no_other_set_of_gangs_that_leaves_enough_is_smaller(accounts: EntitlementAccounts) -> None:
+    require_the_smallest(accounts)
 
 
 @pytest.mark.slow
 @given(clusters())
 @settings(max_examples=1000, deadline=None)
-def test_nor_in_a_thousand_clusters(books: EntitlementAccounts) -> None:
-    require_the_smallest(books)
+def test_nor_in_a_thousand_clusters(accounts: EntitlementAccounts) -> None:
+    require_the_smallest(accounts)
 
 
-def require_the_smallest(books: EntitlementAccounts) -> None:
+def require_the_smallest(accounts: EntitlementAccounts) -> None:
     """Play the mends, type by type, and compare each with the best of all sets of gangs; all of it fits at the end."""
-    gangs, on, free = books.gangs, books.gangs.on, []
-    found = {mend.type: mend for mend in mends(books)}
-    for gang in sorted(books.served, key=books.place.__getitem__):
-        if fits(books, moved(on, [gang], books.owed_at[gang][1]), [gang]):
-            on, free = moved(on, [gang], books.owed_at[gang][1]), [*free, gang]
-    for j, kind in enumerate(books.market.types):
-        waits = [gang for gang in books.order if books.owed_at.get(gang, (0, -1))[1] == j and books.below_caps(gang, j)]
-        users = {user for gang in waits for user, _ in books.borrowers(books.owed_at[gang][0], j)}
+    gangs, on, free = accounts.gangs, accounts.gangs.on, []
+    found = {mend.type: mend for mend in mends(accounts)}
+    for gang in sorted(accounts.served, key=accounts.place.__getitem__):
+        if fits(accounts, moved(on, [gang], accounts.owed_at[gang][1]), [gang]):
+            on, free = moved(on, [gang], accounts.owed_at[gang][1]), [*free, gang]
+    for j, kind in enumerate(accounts.market.types):
+        waits = [
+            gang
+            for gang in accounts.order
+            if accounts.owed_at.get(gang, (0, -1))[1] == j and accounts.below_caps(gang, j)
+        ]
+        users = {user for gang in waits for user in accounts.borrowers(accounts.owed_at[gang][0], j)}
         if users:
             now = moved(on, set(free) & set(waits), -1)
-            on = require_smallest_on(books, j, now, waits, users, found.pop(kind, None))
+            on = require_smallest_on(accounts, j, now, waits, users, found.pop(kind, None))
     assert not found
-    assert fits(books, on, [gang for gang in np.flatnonzero(on >= 0).tolist() if gangs.on[gang] < 0])
+    assert fits(accounts, on, [gang for gang in np.flatnonzero(on >= 0).tolist() if gangs.on[gang] < 0])
 
 
 def require_smallest_on(
-    books: EntitlementAccounts, j: int, on: Any, waits: list[int], users: set[int], mend: Mend | None
+    accounts: EntitlementAccounts, j: int, on: Any, waits: list[int], users: set[int], mend: Mend | None
 ) -> Any:
     """Compare the mend on a type with the best; return where gangs run then."""
-    gangs = books.gangs
+    gangs = accounts.gangs
     runs = [gang for gang in np.flatnonzero(gangs.on == j).tolist() if gangs.user[gang] in users]
     may = [gang for gang in runs if gangs.preemptible[gang]]
     beside = {
-        user: 2 for user in users if books.held[user, j] > sum(gangs.gpus[g] for g in runs if gangs.user[g] == user)
+        user: 2 for user in users if accounts.held[user, j] > sum(gangs.gpus[g] for g in runs if gangs.user[g] == user)
     }
-    free = int(books.free[j])
+    free = int(accounts.free[j])
     helped: list[int] = []
     lacks = []
     for gang in waits:  # all that is possible, each before those that come later
         gpus = int(gangs.gpus[[*helped, gang]].sum())
         if gpus > free + gangs.gpus[may].sum() + sum(beside.values()):
             continue
-        if not fits(books, moved(moved(on, may, -1), [*helped, gang], j), [gang]):
+        if not fits(accounts, moved(moved(on, may, -1), [*helped, gang], j), [gang]):
             lacks.append(gangs.names[gang])
             continue
         helped.append(gang)
     on, needed = moved(on, helped, j), max(0, int(gangs.gpus[helped].sum()) - free)
-    if not lacks and helped and not needed and fits(books, on, helped):
+    if not lacks and helped and not needed and fits(accounts, on, helped):
         assert mend is None
         return on
     assert mend is not None
     assert [each.gang for each in mend.lacks] == lacks
-    if not helped or (not needed and fits(books, on, helped)):
+    if not helped or (not needed and fits(accounts, on, helped)):
         assert (mend.gangs, mend.reclaim.stops) == ((), None)
         return on
     assert mend.gangs == tuple(gangs.names[each] for each in helped)
     best = min(
-        cost(books, j, chosen, single, helped)
+        cost(accounts, j, chosen, single, helped)
         for chosen in chain.from_iterable(combinations(may, size) for size in range(len(may) + 1))
         for single in [dict.fromkeys(beside, count) for count in range(3 if beside else 1)]
         if gangs.gpus[list(chosen)].sum() + sum(single.values()) >= needed
-        and fits(books, moved(on, chosen, -1), helped)
+        and fits(accounts, moved(on, chosen, -1), helped)
     )
     stops = mend.reclaim.stops or ()
-    chosen = tuple(books.gang_called[each.gang] for each in stops if each.gang)
-    single = {books.market.users.index(each.user): each.gpus for each in stops if not each.gang}
+    chosen = tuple(accounts.gang_called[each.gang] for each in stops if each.gang)
+    single = {accounts.market.users.index(each.user): each.gpus for each in stops if not each.gang}
     assert set(chosen) <= set(may)
     assert single.keys() <= beside.keys()
-    assert fits(books, moved(on, chosen, -1), helped)
-    own = cost(books, j, chosen, single, helped)
+    assert fits(accounts, moved(on, chosen, -1), helped)
+    own = cost(accounts, j, chosen, single, helped)
     assert own == best if mend.reclaim.is_smallest else own >= best
     assert own[1] >= needed
     assert (sum(mend.reclaim.below.values()), mend.reclaim.gpus) == own[:2]
@@ -245,12 +249,12 @@ def test_where_too_much_is_to_be_tried_what_is_said_is_enough(monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("where", "limit"), [(goods_search, "MOST_PAIRS"), (mending, "MOST_NUMBERS")])
-@given(books=clusters())
+@given(accounts=clusters())
 @settings(max_examples=5, deadline=None)
-def test_what_is_said_then_is_enough_everywhere(where: ModuleType, limit: str, books: EntitlementAccounts) -> None:
+def test_what_is_said_then_is_enough_everywhere(where: ModuleType, limit: str, accounts: EntitlementAccounts) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(where, limit, 0)
-        require_the_smallest(books)
+        require_the_smallest(accounts)
 
 
 def test_as_many_gpus_as_there_may_be_are_no_trouble() -> None:
@@ -328,25 +332,25 @@ def test_what_a_gang_lacks_is_written_by_name() -> None:
 def test_resources_of_which_the_file_has_no_stock_or_no_needs_are_not_looked_at() -> None:
     gangs = Gangs.of(["A"], [1], users=["A"], types=["T"], other={"memory": [4]})
     owed = Entitlements.of(["A"], ["T"], goods={Good("cpu", "all"): 8}, gangs=gangs)
-    books = EntitlementAccounts(Market.of([[1]], [1], users=["A"], types=["T"], entitlements=owed))
-    assert list(unlooked(books)) == ["cpu", "memory"]
+    accounts = EntitlementAccounts(Market.of([[1]], [1], users=["A"], types=["T"], entitlements=owed))
+    assert list(unlooked(accounts)) == ["cpu", "memory"]
 
 
 def test_a_type_on_which_nobody_counts_a_resource_is_named() -> None:
     gangs = Gangs.of(["A"], [1], users=["A"], types=["T", "U"], other={"cpu": [4]})
     owed = Entitlements.of(["A"], ["T", "U"], goods={Good("cpu", "T"): 8}, gangs=gangs)
-    books = EntitlementAccounts(Market.of([[1, 1]], [1, 1], users=["A"], types=["T", "U"], entitlements=owed))
-    assert list(unlooked(books)) == ["cpu on U"]
+    accounts = EntitlementAccounts(Market.of([[1, 1]], [1, 1], users=["A"], types=["T", "U"], entitlements=owed))
+    assert list(unlooked(accounts)) == ["cpu on U"]
 
 
 @pytest.mark.parametrize("sample", ["kueue/cluster.json", "kai/cluster.yaml", "armada/cluster.json"])
 def test_what_the_bundled_samples_start_fits(sample: str) -> None:
     found = audit(CLUSTERS / sample, policies=[], properties=[])
-    books = found.books
-    on = books.gangs.on.copy()
+    accounts = found.accounts
+    on = accounts.gangs.on.copy()
     for mend in found.mends:
-        on[[books.gang_called[each.gang] for each in mend.reclaim.stops or () if each.gang]] = -1
-        on[[books.gang_called[each] for each in mend.gangs]] = found.market.types.index(mend.type)
-    after = books.said.running(books.gangs.placed(on))
+        on[[accounts.gang_called[each.gang] for each in mend.reclaim.stops or () if each.gang]] = -1
+        on[[accounts.gang_called[each] for each in mend.gangs]] = found.market.types.index(mend.type)
+    after = accounts.said.running(accounts.gangs.placed(on))
     assert (after.held.sum(axis=0) <= [*found.market.capacity, *after.stock]).all()
-    assert (after.total(after.held) <= np.maximum(after.cap, books.held)).all()
+    assert (after.total(after.held) <= np.maximum(after.cap, accounts.held)).all()

@@ -16,7 +16,7 @@ def of_two(quota: int) -> Market:
 
 @pytest.mark.parametrize("settings", [("a.T.cap=4", "a.T.quota=3"), ("a.T.quota=3", "a.T.cap=4")])
 def test_a_cap_and_a_quota_below_it_may_be_set_in_either_order(settings: tuple[str, str]) -> None:
-    said = whatif(of_two(8), settings, policies=[]).after.books.said
+    said = whatif(of_two(8), settings, policies=[]).after.accounts.said
     assert (said.guarantee[0, 0], said.cap[0, 0]) == (3, 4)
 
 
@@ -40,13 +40,13 @@ def test_what_must_be_set_too_is_the_other_one_and_to_what(setting: str, says: s
 
 
 def test_a_quota_without_bound_promises_no_number_that_a_cap_could_break() -> None:
-    said = whatif(of_two(8), ["a.T.quota=none", "a.T.cap=4"], policies=[]).after.books.said
+    said = whatif(of_two(8), ["a.T.quota=none", "a.T.cap=4"], policies=[]).after.accounts.said
     assert said.cap[0, 0] == 4
 
 
 def test_what_was_out_of_order_before_is_no_fault_of_another_setting() -> None:
     owed = Entitlements.of(["a"], ["T"], guarantee={"a": [8]}, cap={"a": [4]})
     market = Market.of([[1]], [10], users=["a"], types=["T"], entitlements=owed)
-    assert whatif(market, ["a.T.reserve=3"], policies=[]).after.books.said.reserve[0, 0] == 3
+    assert whatif(market, ["a.T.reserve=3"], policies=[]).after.accounts.said.reserve[0, 0] == 3
     with pytest.raises(BadInput, match="the quota of 9 is above the cap of 4"):
         whatif(market, ["a.T.quota=9"], policies=[])

@@ -11,7 +11,8 @@ from browser import CHROMIUM, EACH_SCREEN, asked, browsed
 from clusters import cluster
 
 from fairopt.audit import whatif
-from fairopt.audit.whatif_page import page, write_page
+from fairopt.audit.page import whatif_page as page
+from fairopt.audit.page import write_page
 from fairopt.errors import BadInput
 from fairopt.problem import Entitlements, Gangs, Market
 

@@ -276,7 +276,7 @@ def test_settings_of_names_with_dots_and_of_groups() -> None:
         [[1]] * 2, [4], users=users, types=types, entitlements=Entitlements.of(users, types, gangs=gangs, **given)
     )
     found = whatif(market, ["a.b.T.1.quota+=3", "g.weight=2", "T.1.capacity=9", "c.T.1.cap=none"], policies=[])
-    after = found.after.books
+    after = found.after.accounts
     assert [after.said.guarantee[node, 0] for node in range(3)] == [5, 2, 7]  # the group has what its members have
     assert found.implied == ("g.T.1.quota=7",)
     assert (after.market.capacity[0], after.said.borrow_weight[2]) == (9, 2)
@@ -284,7 +284,7 @@ def test_settings_of_names_with_dots_and_of_groups() -> None:
     apart = whatif(
         Market.of([[1]] * 2, [4], users=users, types=types, entitlements=low), ["a.b.T.1.quota=3"], policies=[]
     )
-    assert apart.after.books.said.guarantee[2, 0] == 1  # a group's own number is its own
+    assert apart.after.accounts.said.guarantee[2, 0] == 1  # a group's own number is its own
 
 
 def _of_two(quota: int) -> Market:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.volcano.allocate import Limits, allocate
+from fairopt.models.volcano.allocate import allocate
 from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
 from fairopt.models.volcano.hdrf import QueueTree
 
@@ -33,7 +33,7 @@ def started(
         tree.add(queue, each)
     tree.settle()
     tree.open(waits)
-    return Counter(allocate(cluster, tree, Limits(lambda queue, takes: "", lambda queue: ""))[0])
+    return Counter(allocate(cluster, tree, runs=tree.runs)[0])
 
 
 def _blocking(total: int, *, own: bool = True) -> tuple[list[int], list[float], int, list[Group]]:
@@ -108,7 +108,7 @@ def saturated() -> Finding:
             tree.add(queue, {name: ([0.0, 0.0], [0.0, 10.0])})
         tree.settle()
         tree.open(waits)
-        return Counter(allocate(cluster, tree, Limits(lambda queue, takes: "", lambda queue: ""))[0])
+        return Counter(allocate(cluster, tree, runs=tree.runs)[0])
 
     code, document = gpus([10.0, 10.0]), gpus([0.0, 10.0])  # a resource of which there is none has no part in a share
     return Finding(

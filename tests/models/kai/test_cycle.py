@@ -95,8 +95,7 @@ class Cluster:
         assert owed is not None
         play = Cycle(NodePool(market, Totals(owed), owed.gangs, 0, 1), owed.gangs.names, 1)
         {"allocate": play.allocate, "reclaim": play.reclaim, "preempt": play.preempt}[self.action]()
-        done = play.outcome
-        return [(job[3] and at not in done.stopped) or at in done.started for at, job in enumerate(self.jobs)]
+        return [(job[3] and at not in play.stopped) or at in play.started for at, job in enumerate(self.jobs)]
 
 
 def unbounded(value: Any) -> Any:

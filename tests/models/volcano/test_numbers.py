@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from fairopt.models.volcano.allocate import Heap, Limits, allocate, share
+from fairopt.models.common.turns import TreeTurns
+from fairopt.models.volcano.allocate import allocate, share
 from fairopt.models.volcano.capacity import quotas
 from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
 from fairopt.models.volcano.hdrf import QueueTree
 from fairopt.models.volcano.proportion import deserved
 from fairopt.program import INFINITY
-
-FREE = Limits(lambda queue, takes: "", lambda queue: "")
 
 
 def started(
@@ -39,7 +38,7 @@ def started(
         tree.add(queue, jobs)
     tree.settle()
     tree.open(waits)
-    return Counter(allocate(cluster, tree, FREE)[0])
+    return Counter(allocate(cluster, tree, runs=tree.runs)[0])
 
 
 def test_hdrf_rescales_children() -> None:
@@ -101,7 +100,7 @@ def test_queues_go_by_priority_where_nothing_limits_them() -> None:
     """proportion_test.go, TestAllocate case0 switches the limits off: the queue of priority 10 gets the node."""
     jobs = {queue: deque([VolcanoJob(f"p{queue + 1}", queue, {0: {0: 2}})]) for queue in (1, 2)}
     cluster = VolcanoCluster(["q1", "q2", "q3"], ["cpu"], [-1] * 3, [5, 1, 10], [4], [2], [[2], [0], [0]], jobs)
-    assert allocate(cluster, Heap(jobs, lambda queue: (-cluster.tier[queue],)), FREE)[0] == ["p3"]
+    assert allocate(cluster, TreeTurns.flat(jobs, lambda queue: (-cluster.tier[queue],)))[0] == ["p3"]
 
 
 def test_what_queues_deserve_is_split_again_in_rounds() -> None:
