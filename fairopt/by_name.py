@@ -158,4 +158,5 @@ def run(
     from fairopt.simulation import run as run_with  # here, so that who shares a market loads no simulation
 
     how: dict[str, Any] = {"mechanics": mechanics, "exact": exact, "rounds": rounds, "after": after}
+
     return run_with(chosen, trace, cluster, length=length, backend=discovery.solver_of(chosen, backend), **how)

@@ -26,9 +26,9 @@ from fairopt.errors import BadInput, NotInstalled, type_of
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties import Property
 
 if TYPE_CHECKING:
+    from fairopt.properties import Property
     from fairopt.workloads import Workload
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairop
 #: How a policy, a property and a solver may be given: by name, as a class (with its default options), or as itself.
 #: No solver is the policy's best way.
 AnyPolicy: TypeAlias = str | type[Policy] | Policy
-AnyProperty: TypeAlias = str | type[Property] | Property
+AnyProperty: TypeAlias = "str | type[Property] | Property"
 AnySolver: TypeAlias = str | type[Solver | Method] | Solver | Method | None
 
 #: The command that takes a policy, by the type of its problem.
@@ -177,6 +177,8 @@ def property_of(given: AnyProperty) -> Property:
     >>> property_of(EnvyFreeness).name
     'envy_freeness'
     """
+    from fairopt.properties import Property  # here and below, since a policy decides without them
+
     if isinstance(given, str):
         return property_(given)
     made = given() if isinstance(given, type) else given
@@ -201,6 +203,8 @@ def property_(name: str) -> Property:
     >>> property_("envy_freeness").definition
     'E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i'
     """
+    from fairopt.properties import Property
+
     made: Property = _made(PROPERTIES, name, Property)
     return made
 

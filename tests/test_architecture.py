@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -262,3 +264,16 @@ def test_type_hints_are_read_in_one_place() -> None:
         if {"get_args", "get_origin"} & {word.strip("(,") for word in path.read_text(encoding="utf-8").split()}
     }
     assert readers == {"codec.py", "certificates/certificate.py", "report.py"}
+
+
+def test_a_share_policy_loads_no_more_than_it_needs() -> None:
+    program = (
+        "import sys\n"
+        "from fairopt import Market, allocate\n"
+        "allocate('oef-cooperative', Market.of([[1, 2], [1, 5]], capacity=[1, 1]))\n"
+        "print(*(name for name in sys.modules if name.split('.')[0] == 'fairopt'))\n"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert len(loaded) <= 105
+    unneeded = ("simulation", "properties", "importing", "certificates", "problem.files", "audit", "cli")
+    assert not [name for name in loaded if name.startswith(tuple(f"fairopt.{each}" for each in unneeded))]

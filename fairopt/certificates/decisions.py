@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, TypeAlias
-
-import numpy as np
 
 from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate, OfAllocation
@@ -29,7 +27,7 @@ from fairopt.certificates.parts import (
     rows_of,
 )
 from fairopt.problem import Market
-from fairopt.program import Array, Program, Sense
+from fairopt.program import Array, Program, Sense, on_shares
 
 #: The properties that are decided by evaluating their definition.
 PROPERTIES = [
@@ -390,11 +388,3 @@ def _optimum(program: Program, solution: Solution) -> dict[str, Any]:
         "duals": row_duals(program, solution.dual if program.sense is Sense.MAXIMIZE else -solution.dual),
         "variables": other_variables(program, solution.point),
     }
-
-
-def on_shares(program: Program, weights: Array, sense: Sense = Sense.MAXIMIZE) -> Program:
-    """Return the program with another objective: the sum of ``weights`` (n, k) times the shares."""
-    block = program.variable_block("share")
-    cost = np.zeros(len(program.cost), dtype=weights.dtype)
-    cost[block.span] = weights.ravel()
-    return replace(program, sense=sense, cost=cost, offset=0, logarithms=None)

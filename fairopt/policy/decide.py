@@ -15,7 +15,6 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 
 from fairopt.backends import Backend, Capability, Highs, Method, Options, Session, Solver
-from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.either import MOST_EXACT
 from fairopt.backends.solution import Solution, Status
@@ -84,6 +83,8 @@ def chosen(
         return solver
     general: Backend = Exact() if exact else Highs()
     if entitled and not policy.needs <= general.capabilities:
+        from fairopt.backends.cvxpy import Clarabel  # here, since few ask for it
+
         general = Clarabel()  # an answer in floats is refused by `decide`
     fits = policy.has_program and policy.needs <= general.capabilities
     methods = [method for method in policy.methods if not (exact and answers_in_floats(method))]

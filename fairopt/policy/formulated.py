@@ -14,7 +14,6 @@ from fairopt.backends import Method, ProgramMethod, Session
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima, with_optimum
 from fairopt.backends.solution import Solution, without_noise, written_out
-from fairopt.certificates import Certificate, Optimality, OutsideDecision
 from fairopt.errors import NotCapable, require_returned
 from fairopt.numbers import arithmetic
 from fairopt.policy.allocation import Allocation
@@ -23,6 +22,9 @@ from fairopt.policy.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Number, Program
+
+if TYPE_CHECKING:
+    from fairopt.certificates import Certificate
 
 if TYPE_CHECKING:
     from fairopt.policy.many import ManyBundles
@@ -165,6 +167,8 @@ class Formulated(Policy):
         if isinstance(decision.solver, ProgramMethod):
             certificate: Certificate = decision.solver.certify(self, decision)
             return certificate
+        from fairopt.certificates import Optimality, OutsideDecision  # here, since who decides need not certify
+
         self._require_exact(decision)
         program, solution = decision.program, decision.solution
         if program is None or solution is None or solution.dual is None:

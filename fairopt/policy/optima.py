@@ -18,12 +18,11 @@ from fairopt.backends import Backend, Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima
 from fairopt.backends.solution import Status, not_negative
-from fairopt.certificates.decisions import on_shares
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.policy import Policy, require_policy
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Block, Number, Program, Rows, Sense
+from fairopt.program import INFINITY, Array, Block, Number, Program, Rows, Sense, on_shares
 
 _log = logging.getLogger(__name__)
 #: The terms of a row: coefficients by column.

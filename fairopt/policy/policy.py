@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairopt.backends import Capability, Method, Options, Session
-from fairopt.certificates import Certificate
 from fairopt.errors import BadInput, NotCapable, type_of
 from fairopt.policy.allocation import Allocation, same_utilities
 from fairopt.policy.decision import Decision
@@ -23,6 +22,7 @@ from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Number, Program
 
 if TYPE_CHECKING:
+    from fairopt.certificates import Certificate
     from fairopt.policy.many import ManyBundles
 
 

@@ -23,7 +23,17 @@ from fairopt.numbers import (
 )
 from fairopt.program.affine import Affine, Comparison, between
 from fairopt.program.formulation import Formulation, log_sum
-from fairopt.program.program import Block, Logarithms, Program, Rows, Sense, describe, entry_name, entry_names
+from fairopt.program.program import (
+    Block,
+    Logarithms,
+    Program,
+    Rows,
+    Sense,
+    describe,
+    entry_name,
+    entry_names,
+    on_shares,
+)
 
 __all__ = [
     "INFINITY",
@@ -49,5 +59,6 @@ __all__ = [
     "more_text",
     "number_text",
     "objects",
+    "on_shares",
     "short_text",
 ]

@@ -286,6 +286,14 @@ class Program:
         return f"<Program {self.name!r}: {variables} variables, {rows} rows, {len(self.rows.value)} non-zeros>"
 
 
+def on_shares(program: Program, weights: Array, sense: Sense = Sense.MAXIMIZE) -> Program:
+    """Return the program with another objective: the sum of ``weights`` (n, k) times the shares."""
+    block = program.variable_block("share")
+    cost = np.zeros(len(program.cost), dtype=weights.dtype)
+    cost[block.span] = weights.ravel()
+    return replace(program, sense=sense, cost=cost, offset=0, logarithms=None)
+
+
 def _called(name: str, blocks: Sequence[Block], what: str) -> Block:
     for block in blocks:
         if block.name == name:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from fairopt.backends import ProgramMethod
 from fairopt.backends.solution import Solution, Status
-from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
 from fairopt.methods.level import raise_level
 from fairopt.methods.result import so_far
 from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import INFINITY, ROUNDING, Array, Number, fractions
+
+if TYPE_CHECKING:
+    from fairopt.certificates import MarketBound
 
 #: Scaling down by a multiple of this keeps the fractions of exact shares short.
 GRAIN = 2**60
@@ -100,6 +102,8 @@ def exact_bound(policy: Levelled, decision: Allocation) -> MarketBound:
 
     Errors: `NotCapable` where a user gets nothing.
     """
+    from fairopt.certificates import MarketBound  # here, since who decides need not certify
+
     market, solution = decision.market.as_(Fraction), decision.solution
     assert solution is not None
     rate, worth = policy.rate(market), policy.worth(market)

@@ -6,14 +6,13 @@ from collections import defaultdict
 from fractions import Fraction
 from functools import partial
 from math import ceil, isqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.backends import ProgramMethod
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import OnDemand, Solution, Status
-from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
 from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
@@ -26,6 +25,9 @@ from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, fractions
+
+if TYPE_CHECKING:
+    from fairopt.certificates import MarketBound
 
 #: The residual of the equilibrium from whose prices the method starts.
 BEGIN = 1e-7
@@ -229,6 +231,8 @@ def exact_bound(decision: Allocation) -> MarketBound:
     the same value. The rest of the envy is removed by mixing in bundles that are strictly envy-free (see `envy_proof`),
     all in Fractions. Errors: `NotCapable` for more than `MOST_USERS` users, and where no mixture is free of envy.
     """
+    from fairopt.certificates import MarketBound  # here, since who decides need not certify
+
     market, solution = decision.market.as_(Fraction), decision.solution
     assert solution is not None
     if len(market.users) > MOST_USERS:

@@ -12,11 +12,10 @@ import numpy as np
 from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound
-from fairopt.certificates.decisions import on_shares
 from fairopt.evidence import extreme, throughput_of
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
-from fairopt.program import Array, Sense
+from fairopt.program import Array, Sense, on_shares
 from fairopt.proofs.ledger.checking import found, proved
 from fairopt.properties import AllocationProperty, Answer, Verdict
 

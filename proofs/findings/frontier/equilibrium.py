@@ -34,12 +34,11 @@ from fractions import Fraction
 
 from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound
-from fairopt.certificates.decisions import on_shares
 from fairopt.evidence import throughput_of
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, EfficientOEF, NashWelfare
 from fairopt.problem import Market
-from fairopt.program import Array, Number
+from fairopt.program import Array, Number, on_shares
 from fairopt.proofs.ledger.checking import proved, require
 from fairopt.proofs.ledger.measuring import decide
 from fairopt.testing.samples import sample_markets

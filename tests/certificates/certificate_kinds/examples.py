@@ -17,11 +17,10 @@ import numpy as np
 from certificate_samples import fractions
 
 from fairopt.backends.exact import Exact
-from fairopt.certificates.decisions import on_shares
 from fairopt.discovery import POLICIES, load
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Entitlements, Gangs, Good, Market, market_from_dict
-from fairopt.program import INFINITY, Array, Program, Sense
+from fairopt.program import INFINITY, Array, Program, Sense, on_shares
 from fairopt.properties.misreports.exact_reports import exact_or_none
 
 Json = dict[str, Any]
