@@ -287,7 +287,14 @@ class Program:
 
 
 def on_shares(program: Program, weights: Array, sense: Sense = Sense.MAXIMIZE) -> Program:
-    """Return the program with another objective: the sum of ``weights`` (n, k) times the shares."""
+    """Return the program with another objective: the sum of ``weights`` (n, k) times the shares.
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("one")
+    >>> p.maximize(p.variable("share", (1, 2), upper=1).sum())
+    >>> on_shares(p.program(), np.array([[1, 3]])).cost.tolist()
+    [1, 3]
+    """
     block = program.variable_block("share")
     cost = np.zeros(len(program.cost), dtype=weights.dtype)
     cost[block.span] = weights.ravel()

@@ -136,7 +136,11 @@ def vanishing(part: Any, least: Any) -> Any:
 
 
 def spread(market: Market) -> Number:
-    """Return R: by how much the largest speedup of a user exceeds its least, at most; infinite with a speedup of 0."""
+    """Return R: by how much the largest speedup of a user exceeds its least, at most; infinite with a speedup of 0.
+
+    >>> print(spread(Market.of([[1, 2], [2, 3]], capacity=[1, 1])))
+    2
+    """
     with np.errstate(divide="ignore"):
         least = market.speedup.min(axis=1)
     ratio: Number = float("inf") if not least.min() > 0 else (market.speedup.max(axis=1) / least).max()
