@@ -149,13 +149,24 @@ def nearly_proportional(random: np.random.Generator, users: int, types: int) -> 
 
 @pytest.mark.parametrize("few_demands", [False, True])
 @pytest.mark.parametrize("speedups", [even, rising, nearly_proportional, sparse])
-def test_demands_that_bind_for_most_users_agree_with_highs(speedups, few_demands):
+def test_demands_that_bind_for_most_users_agree_with_highs(monkeypatch, speedups, few_demands):
+    monkeypatch.setattr(envy_free_solve, "LIMITED", 10)
     market = limited_market(60, 4, speedups, few=few_demands)
     own, plain = allocate(CooperativeOEF(), market), allocate(CooperativeOEF(), market, Highs())
+    assert own.solution.effort["rounds"] == 1  # all rows were there: the interior-point method
     assert own.solution.lower * (1 - 1e-6) <= plain.objective <= own.solution.upper * (1 + 1e-6)
     assert own.solution.gap <= GAP
     check_shares(market, own.shares)
     check_bound(market, own.solution)
+
+
+def test_bounds_of_the_interior_point_method_hold_exactly(monkeypatch):
+    monkeypatch.setattr(envy_free_solve, "SMALL", 2)
+    monkeypatch.setattr(envy_free_solve, "LIMITED", 3)
+    inside = 0
+    for seed in range(60):
+        inside += check_against_exact(seed).solution.warm_start is None
+    assert inside > 5
 
 
 def test_proportional_users_with_different_demands_value_their_bundles_alike():
@@ -188,6 +199,7 @@ def test_users_that_one_number_orders_are_proven_where_demands_bind():
     market = Market.of_arrays(speedup, capacity, demand=times * capacity.sum() / 200)
     own = allocate(CooperativeOEF(), market)
     assert own.solution.gap <= GAP
+    assert own.solution.effort["rounds"] == 1  # the interior-point method
     check_shares(market, own.shares)
 
 

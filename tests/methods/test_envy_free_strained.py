@@ -11,11 +11,8 @@ import pytest
 from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
-from fairopt.methods.envy_free import nearly_alike
 from fairopt.methods.envy_free.bounds import lower_bound
-from fairopt.methods.envy_free.nearly_alike import SpreadUsers
 from fairopt.methods.envy_free.problem import MergedUsers
-from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum
 from fairopt.methods.grouping import shared_out, sums
 from fairopt.models import CooperativeOEF
 from fairopt.models.oef.cooperative import MOST_USERS
@@ -126,23 +123,3 @@ def test_users_who_are_nearly_in_proportion_are_decided_by_way_of_users_who_diff
     market = Market.of_arrays(rows, capacity=random.integers(5, 50, 4).astype(float))
     solution = allocate(CooperativeOEF(), market).solution
     assert solution.gap <= 1e-7
-
-
-def test_users_who_are_spread_leave_room_for_rounding():
-    """Equal bundles leave none: a small part of strictly envy-free ones does, among the users who differ more."""
-    random = np.random.default_rng(0)
-    speedup = np.outer(random.lognormal(0, 1, 8), random.lognormal(0, 0.5, 3))
-    speedup *= 1 + 1e-6 * random.uniform(-1, 1, (8, 3))
-    capacity, weight = np.array([3.0, 5.0, 20.0]), random.uniform(0.5, 3, 8)
-    spread = SpreadUsers.of(speedup, weight, capacity, weight, 0.1)
-    none = np.zeros(0, dtype=np.int64)
-    equal, holds = (capacity / weight.sum())[None], np.zeros(8, dtype=np.int64)
-    found = EnvyFreeOptimum(equal, holds, np.zeros(3), np.zeros(8), none, none, np.zeros(0), end=None, effort={})
-    room = spread.with_room(found)
-    assert (weight @ room.bundle[room.holds] <= capacity * (1 + 1e-12)).all()
-    worth = spread.speedup @ room.bundle[room.holds].T * weight.sum()
-    spared = np.diagonal(worth)[:, None] - worth
-    np.fill_diagonal(spared, np.inf)
-    assert spared.min() * spread.factor >= 0.9 * nearly_alike.ROOM
-    # and what it costs is little: bundles are the same but for a small part
-    np.testing.assert_allclose(room.bundle[room.holds], np.repeat(equal, 8, axis=0), rtol=0.1)

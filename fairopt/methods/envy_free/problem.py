@@ -217,6 +217,13 @@ class MergedUsers:
             gain=np.bincount(merged, together * top),
         )
 
+    @property
+    def instance_direction(self) -> Array:
+        """The number of each of the instance's users' direction, from 0."""
+        numbers = np.zeros(len(self.weights), dtype=np.int64)
+        numbers[self.merged] = self.direction
+        return numbers
+
     def multipliers(self, found: EnvyFreeOptimum) -> tuple[Array, Array, Array]:
         """Return the multipliers (envious, envied, value) of an optimum of the instance, between distinct users."""
         part = self.weight / self.weights[self.merged]

@@ -17,7 +17,9 @@ import numpy as np
 
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.group_multipliers import ZERO, GroupMultipliers, group_multipliers, high_price
+from fairopt.methods.envy_free.interior_point import interior
 from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum, RestrictedLP, RestrictedStart, Users
+from fairopt.methods.grouping import evened_out
 from fairopt.program import INFINITY, Array
 
 #: At most so many members leave their groups at once: far from the end more would leave than must.
@@ -80,6 +82,24 @@ def in_parts(value: Array, gain: Array, capacity: Array, weight: Array, limit: A
     unit = float((top * gain).sum() / total)  # so that the objective is about one
     users = Users(scaled / top[:, None], gain / total * top / unit, weight / total, limit, capacity / total)
     return users, ScaledUnits(unit, top, capacity, weight, limit)
+
+
+def interior_optimum(
+    value: Array, gain: Array, capacity: Array, weight: Array, limit: Array, direction: Array
+) -> EnvyFreeOptimum:
+    """Return an optimum by the interior-point method; shapes as in `envy_free_optimum`, ``direction`` (n,) from 0."""
+    users, units = in_parts(value, gain, capacity, weight, limit)
+    found = interior(users, direction)
+    first = np.unique(direction, return_index=True)[1]
+    against = first[found.pairs.envious], found.pairs.envied, found.envy
+    own = np.bincount(against[0], against[2], minlength=len(value))
+    even = evened_out(direction, found.gain - users.gain - own)
+    envious, envied, envy = (np.concatenate(both) for both in zip(against, even, strict=True))
+    holds = np.arange(len(value))
+    effort = {"free": float(len(value)), "rows": float(len(envied)), "rounds": 1.0, "iterations": float(found.steps)}
+    return units.optimum(
+        found.bundle, holds, found.prices, found.demand_duals, (envious, envied, envy), end=None, effort=effort
+    )
 
 
 def envy_free_optimum(

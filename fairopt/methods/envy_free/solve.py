@@ -10,9 +10,10 @@ import numpy as np
 from fairopt.deadline import left
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.bounds import EnvyFreeProof, lower_bound, upper_bound
+from fairopt.methods.envy_free.interior_start import could_buy_any, interior_start
 from fairopt.methods.envy_free.nearly_alike import SPREAD, SpreadUsers
 from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
-from fairopt.methods.envy_free.relaxation import envy_free_optimum
+from fairopt.methods.envy_free.relaxation import envy_free_optimum, in_parts, interior_optimum
 from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum, RestrictedStart
 from fairopt.methods.envy_free.smoothed_dual import smoothed_multipliers
 from fairopt.methods.grouping import shared_out
@@ -24,8 +25,9 @@ Begin = Callable[[Array, Array, Array], Array]
 
 #: Up to so many users, once merged, everybody is free from the start: there is nothing to save.
 SMALL = 40
-#: For up to `MANY` users who are nearly alike, room is made for rounding; an answer is taken if its gap is `PROVEN`.
-MANY, PROVEN = 2000, 1e-7
+#: Where a demand may limit at least so many users, and this part of all, the interior-point method is tried first; for
+#: more users than `MANY` its tables would be too large. Its answer is taken if its proven gap is at most `PROVEN`.
+LIMITED, MOSTLY, MANY, PROVEN = 50, 0.25, 2000, 1e-7
 #: A larger gap is tried again by another simplex method.
 STRAINED = 1e-9
 #: After a time limit, what users hold is proved free of envy if there are no more pairs of users and bundles.
@@ -127,10 +129,18 @@ def envy_free_shares(
     )
 
 
+def _mostly_limited(at: RestrictedStart, limit: Array) -> bool:
+    """Return whether demands may limit so many users that hardly any stand in single-type groups."""
+    count, n = int(((at.single_type < 0) & (limit < INFINITY)).sum()), len(limit)
+    return at.basis is None and LIMITED <= n <= MANY and count >= max(LIMITED, MOSTLY * n)
+
+
 def _candidates(
     merged: MergedUsers, rows: tuple[Array, Array, Array, Array, Array], at: RestrictedStart, begin: Begin
 ) -> Iterator[tuple[EnvyFreeOptimum, float]]:
     """Yield optima, each with the gap up to which it is taken: the fastest first, the last in any case."""
+    if _mostly_limited(at, rows[-1]):
+        yield interior_optimum(*rows, merged.instance_direction), PROVEN
     if len(rows[0]) > SMALL and (rows[-1] == INFINITY).all():
         wide = SpreadUsers.of(*rows[:-1], SPREAD[1])
         if wide.nearly_alike:
@@ -139,6 +149,8 @@ def _candidates(
             yield near.back(found), PROVEN
             if len(rows[0]) <= MANY:
                 yield near.back(near.with_room(found)), PROVEN
+        elif could_buy_any(at):
+            at = interior_start(in_parts(*rows)[0]) or at
     if at.dual:  # where numbers are strained, the multipliers of the other simplex method may prove more
         yield envy_free_optimum(*rows, at), STRAINED
     yield envy_free_optimum(*rows, replace(at, dual=False)), np.inf
