@@ -30,7 +30,7 @@ set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHO
 	$$install --editable '.[dev]'; build/$(1)/bin/python -m pytest -W default -q -n auto --dist worksteal $(VERSIONED)
 endef
 
-.PHONY: demo test test-lowest test-newest sbom kernels check format campaign torture mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
+.PHONY: demo test house test-lowest test-newest sbom kernels check format campaign torture mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
 	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -41,6 +41,9 @@ demo: .venv/ready ## set up, then every policy on two markets, and two policies 
 
 test: .venv/ready ## set up, then pass the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+house: .venv/ready ## measure the size and shape of the code, as docs/house.md has it
+	$(BIN)/python tests/house.py
 
 test-lowest: ## the quick tests with the oldest versions that pyproject.toml allows, in environments of their own
 	@$(call AFRESH,lowest,--resolution lowest-direct)

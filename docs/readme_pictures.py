@@ -1,4 +1,4 @@
-"""The pictures of the README: ``python docs/readme_pictures.py`` writes docs/_static/compare.svg and finding.svg."""
+"""Pictures of README and docs/house.md: ``python docs/readme_pictures.py`` writes compare, finding and house.svg."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
@@ -76,12 +77,57 @@ def finding() -> Figure:
     return figure
 
 
+#: The folders that a market comes through, from its file to what is printed: name, what comes out, what may be added.
+PATH = (
+    ("problem, importing", "a market, a queue, a batch", "an importer"),
+    ("models, policy", "what a policy asks for", "a policy"),
+    ("program", "that, as rows and columns", ""),
+    ("backends, methods", "a point and what proves it", "a backend"),
+    ("properties", "verdicts and witnesses", "a property"),
+    ("report, cli", "tables, JSON, pages", "a command"),
+)
+#: Folders beside the path, and those of the path that they stand on.
+BESIDE = (
+    ("certificates", "evidence for proofs/verify.py", 4),
+    ("simulation", "the same, round after round", 3),
+    ("compare, frontier, experiment", "many policies, cases, seeds", 5),
+    ("audit", "who is owed what", 4),
+)
+
+
+def house() -> Figure:
+    """Return the picture of the folders: the path of a market from the left, and what stands on it above."""
+    figure = Figure(figsize=(11, 3.4), layout="constrained")
+    axes = figure.subplots()
+
+    def box(x: float, y: float, name: str, says: str, colour: str) -> None:
+        axes.add_patch(Rectangle((x, y), 1.72, 0.8, facecolor=colour, edgecolor="#24292f", linewidth=0.8))
+        title = name.replace(", ", ",\n", 1) if len(name) > 20 else name
+        axes.text(x + 0.86, y + 0.52, title, ha="center", va="center", fontsize=8.5, fontweight="bold")
+        axes.text(x + 0.86, y + 0.16, says, ha="center", va="center", fontsize=7.5)
+
+    for at, (name, says, added) in enumerate(PATH):
+        box(2 * at, 0, name, says, "#dbe9f6")
+        if at:
+            axes.annotate("", (2 * at, 0.4), (2 * at - 0.28, 0.4), arrowprops={"arrowstyle": "->"})
+        if added:
+            axes.text(2 * at + 0.86, -0.22, f"add {added}: one file", ha="center", fontsize=7.5, color="#6e4a00")
+    for at, (name, says, on) in enumerate(sorted(BESIDE, key=lambda each: each[2])):
+        box(2 * at + 4, 1.5, name, says, "#f2efe6")
+        axes.annotate("", (2 * at + 4.86, 1.5), (2 * on + 0.86, 0.8), arrowprops={"arrowstyle": "->", "alpha": 0.5})
+    axes.set_xlim(-0.1, 11.9)
+    axes.set_ylim(-0.4, 2.5)
+    axes.set_axis_off()
+    return figure
+
+
 def main() -> None:
-    """Write both."""
+    """Write all."""
     STATIC.mkdir(exist_ok=True)
     (STATIC / "compare.svg").write_text(table(), encoding="utf-8")
     with mpl.rc_context({"svg.hashsalt": "fairopt"}):
-        finding().savefig(STATIC / "finding.svg", metadata={"Date": None}, facecolor="white")
+        for name, figure in (("finding", finding()), ("house", house())):
+            figure.savefig(STATIC / f"{name}.svg", metadata={"Date": None}, facecolor="white")
 
 
 if __name__ == "__main__":

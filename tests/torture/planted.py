@@ -64,7 +64,7 @@ PLANTED = [
     # what an answer must show
     Planted("fairopt/backends/trust.py", "if (excess > 0).any() or (outside > 0).any():", "if False:", _SPOILED),
     Planted("fairopt/backends/trust.py", "    if solution.dual is not None and not program.integer.any():", "    if False:", _SPOILED),
-    Planted("fairopt/backends/trust.py", "elif values.dtype != object and not np.isfinite(values.astype(float)).all():", "elif False:", _SPOILED),
+    Planted("fairopt/backends/trust.py", "elif not arithmetic(values).exact and not np.isfinite(values.astype(float)).all():", "elif False:", _SPOILED),
     Planted("fairopt/backends/trust.py", "if not isinstance(values, np.ndarray) or values.shape != (length,):", "if False:", _SPOILED),
     Planted("fairopt/backends/solver.py", "solution = trusted(program, self(program))", "solution = self(program)", _SPOILED),
     Planted("fairopt/backends/trust.py", "    except Exception as error:\n", "    except LookupError as error:\n", _SPOILED),
@@ -118,7 +118,7 @@ PLANTED = [
     Planted("fairopt/properties/shares/envy_freeness.py", "scale = market.weight[users] / market.weight[others]", "scale = market.weight[users] / market.weight[users]", _JUDGED),
     Planted("fairopt/properties/shares/work_conservation.py", "np.where(market.speedup > 0, idle / sizes(market), 0)", "np.where(market.speedup > 1, idle / sizes(market), 0)", _JUDGED),
     Planted("fairopt/properties/shares/pareto_efficiency.py", "(share.sum(axis=1) <= market.limit).where(limited)", "(share.sum(axis=1) <= 2 * market.limit).where(limited)", _JUDGED),
-    Planted("fairopt/problem/files/market.py", "weight * share, limit)", "weight, limit)", _DEFINED),
+    Planted("fairopt/problem/files/market.py", "weight * share, limit", "weight, limit", _DEFINED),
     Planted("fairopt/problem/files/market.py", "share = part / sum(parts)", "share = 1 / Fraction(len(parts))", _DEFINED),
     Planted("models/gavel/water_filling.py", "self._rates(decision.market.as_(Fraction), levels)", "self._rates(decision.market, levels)", _HARD),
     Planted("fairopt/importing/documents.py", "f\"{name}i\": Fraction(1024) ** power", "f\"{name}i\": Fraction(1000) ** power", _UNITS),
