@@ -259,7 +259,7 @@ class AllocationProperty(OutcomeProperty):
         margin = self.check(replace(market, speedup=relative, least=None, most=None), outcome.shares).margin
         if margin is None or not -outcome.error <= margin <= outcome.error:
             return verdict
-        near = f"margin {float(verdict.margin):.0e}; the shares are irrational, and known to {float(outcome.error):.0e}"
+        near = f"margin {float(verdict.margin):.0e}; the shares are known to within {float(outcome.error):.0e}"
         return Verdict.undecided(self.name, near, effort=verdict.effort, unit=verdict.unit)
 
     def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:

@@ -39,6 +39,6 @@ def test_what_is_exact_is_as_it_was_on_a_few_problems(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["fixed", "markets", "queues", "batches"])
+@pytest.mark.parametrize("kind", ["fixed", "markets", "queues", "batches", "clusters", "wide"])
 def test_what_is_exact_is_as_it_was(kind: str, tmp_path: Path) -> None:
     assert observed_and_checked(tmp_path, "--kind", kind) == ""

@@ -10,7 +10,7 @@ from generate import Problem, market, queue
 from plan import Step
 
 #: How many problems there are: markets and queues in turn.
-COUNT = 160
+COUNT = 60
 LATER_SHARES = (
     "gavel-isolated", "gavel-proportional", "hierarchical-water-filling", "oef-efficient", "oef-cooperative-robust",
     "max-min-robust", "drf",

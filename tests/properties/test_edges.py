@@ -53,7 +53,7 @@ def test_irrational_shares_decide_only_what_is_further_off_than_they_are_known(
     assert verdict.answer is answer
     assert (verdict.reason != "") == (answer is Answer.UNDECIDED)
     if verdict.reason:
-        assert "the shares are irrational, and known to" in verdict.reason
+        assert "the shares are known to within" in verdict.reason
         scaled = PAIR.rescaled({"u1": Fraction(1000), "u2": Fraction(1, 7)})
         assert SharingIncentive().verify(scaled, decision).answer is answer
 
