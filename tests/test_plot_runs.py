@@ -26,6 +26,8 @@ def test_a_distribution_ends_at_one_and_its_axis_fits_it() -> None:
     assert b.get_xdata().tolist() == [1, 10, 1000]
     assert level.get_xdata() == [2, 2]
     assert axes.get_xscale() == "log"
+    axes.get_figure().canvas.draw()
+    assert "1,000" in {each.get_text() for each in axes.get_xticklabels()}  # no formula that a page shows as it stands
     assert plot.cdf({"a": [0, 1, 1000]}, "time").axes[0].get_xscale() == "linear"  # 0 has no logarithm
 
 

@@ -37,6 +37,14 @@ def test_it_says_what_the_audit_says(html: str) -> None:
     assert not re.search(r"(src|href)=.https?:|@import|url\(", html)  # nothing comes from a network
 
 
+def test_every_colour_that_the_style_uses_has_a_value(html: str) -> None:
+    style = html[html.index("<style>") : html.index("</style>")]
+    used, given = (re.findall(pattern, style) for pattern in (r"var\((--\w+)", r"(--\w+):"))
+    assert "--c0" in used
+    for name in used:
+        assert given.count(name) >= 2, name  # on a light ground and on a dark one
+
+
 def test_names_from_files_are_text(tmp_path: Path) -> None:
     gangs = Gangs.of([EVIL], [2], users=[EVIL], types=["<b>T"], names=["</td><img src=x>"])
     owed = Entitlements.of([EVIL], ["<b>T"], group={EVIL: "<i>g"}, guarantee={EVIL: [4]}, gangs=gangs)

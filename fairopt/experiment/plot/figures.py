@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.experiment.page import UNWRITABLE
 
@@ -18,6 +20,8 @@ HATCHES = ("", "///", "...", "xxx")
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 1)), (0, (3, 1, 1, 1, 1, 1)))
 #: Marks of points, which differ where colours repeat.
 MARKS = ("o", "s", "^", "D", "v", "P")
+#: What goes over so many powers of ten is drawn on a logarithmic axis.
+DECADES = 1.5
 #: A longer name loses its middle: bars keep their room, and names that differ at the end stay different.
 LONGEST_NAME = 28
 
@@ -65,3 +69,13 @@ def named(ax: Axes, title: str, across: str, up: str) -> Figure:
     ax.set_ylabel(up)
     ax.spines[["top", "right"]].set_visible(False)
     return with_legend(ax)
+
+
+def logarithmic_where_wide(ax: Axes, side: str, values: np.ndarray[Any, Any]) -> None:
+    """Make the axis of a side, "x" or "y", logarithmic where values (m,) could not be told apart otherwise."""
+    if len(values) and values.min() > 0 and np.log10(values.max() / values.min()) > DECADES:
+        ax.set(**{f"{side}scale": "log"})
+        # matplotlib's own labels are formulas between dollar signs, which pages show as they stand
+        axis = {"x": ax.xaxis, "y": ax.yaxis}[side]
+        axis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axis.set_minor_formatter("")

@@ -18,15 +18,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput, type_of
-from fairopt.experiment.plot.figures import COLOURS, HATCHES, MARKS, axes_of, line_of, named, short_name
+from fairopt.experiment.plot.figures import (
+    COLOURS,
+    HATCHES,
+    MARKS,
+    axes_of,
+    line_of,
+    logarithmic_where_wide,
+    named,
+    short_name,
+)
 from fairopt.experiment.studies.lines import HostBar, Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-#: What goes over so many powers of ten is drawn on a logarithmic axis.
-DECADES = 1.5
 
 
 def cdf(values: Mapping[str, ArrayLike], what: str, *, level: float | None = None, ax: Axes | None = None) -> Figure:
@@ -46,7 +52,7 @@ def cdf(values: Mapping[str, ArrayLike], what: str, *, level: float | None = Non
     every = np.concatenate([*found.values(), np.zeros(0)])
     if level is not None:
         ax.axvline(level, color="0.5", linewidth=1, linestyle=":")
-    ax.set_xscale(_scale(every))
+    logarithmic_where_wide(ax, "x", every)
     ax.set_ylim(0, 1)
     return named(ax, f"Distribution of {what}", what, "part of the jobs")
 
@@ -123,8 +129,8 @@ def tradeoff(points: Mapping[str, tuple[float, float]], across: str, up: str, *,
     ax = axes_of(ax)
     for number, (name, (x, y)) in enumerate(points.items()):
         ax.plot([x], [y], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=short_name(name))
-    for number, scale in enumerate((ax.set_xscale, ax.set_yscale)):
-        scale(_scale(np.array([point[number] for point in points.values()])))
+    for number, side in enumerate("xy"):
+        logarithmic_where_wide(ax, side, np.array([point[number] for point in points.values()]))
     ax.margins(0.15)
     return named(ax, f"{up} against {across}", across, up)
 
@@ -145,7 +151,7 @@ def against_load(
         how: dict[str, Any] = {"marker": MARKS[number % len(MARKS)], "capsize": 3, **line_of(number)}
         ax.errorbar(load * shift, value, errors, label=short_name(name), **how)
     values = np.array([value for each in points.values() for _, value, _, _ in each])
-    ax.set_yscale(_scale(values))
+    logarithmic_where_wide(ax, "y", values)
     if ax.get_yscale() == "linear":
         ax.set_ylim(bottom=0)
     return named(ax, f"{what} against load", "load", what)
@@ -163,12 +169,6 @@ def _slotted(bars: Sequence[HostBar]) -> list[tuple[HostBar, list[range]]]:
         ends = [place for place in range(1, len(slots)) if slots[place] != slots[place - 1] + 1]
         found.append((bar, [range(slots[a], slots[b - 1] + 1) for a, b in pairwise([0, *ends, len(slots)])]))
     return found
-
-
-def _scale(values: np.ndarray[Any, Any]) -> str:
-    """Return the scale of an axis on which values can be told apart."""
-    wide = len(values) and values.min() > 0 and np.log10(values.max() / values.min()) > DECADES
-    return "log" if wide else "linear"
 
 
 def _hours(line: Timeline) -> np.ndarray[Any, Any]:
