@@ -7,16 +7,19 @@ runFirstFsStrategy, runSecondFsStrategy), classical (candidate_generator.go, hie
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from heapq import merge
-from itertools import chain
+from itertools import chain, pairwise
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 from fairopt.models.kueue.state import Candidate, Preempts, QueuedWork, Rules, State, Strategy, Target
-from fairopt.problem.entitled_rows import TOP
 
 IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
 WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+#: A child of a cohort, after what children are compared by.
+_Entry = tuple[tuple[object, ...], int]
 
 
 def targets_of(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
@@ -162,53 +165,77 @@ class _TargetQueues:
     """From which ClusterQueue is preempted next: down the tree, where the share is highest: TargetClusterQueueOrdering.
 
     Of cohorts with equal shares the one that was listed last comes first, then ClusterQueues by their first candidate,
-    the preemptor's own last. ``left``: whom of each ClusterQueue may go, in order; who takes from it says so. A node
-    that does not borrow is dropped with all below it, but for those above the preemptor. Only the usage of who goes is
-    taken away meanwhile, so that none borrows again.
+    the preemptor's own last. A node that does not borrow is left out with all below it, but for those above the
+    preemptor. Only the usage of who goes is taken away meanwhile, so that shares above a ClusterQueue that came first
+    fall, the others stay, and none borrows again.
+
+    ``listed``: whom of each ClusterQueue may go, in order. Preemptors in one state share the order of the children
+    of each cohort (`of_preemptor`), which differs only above their own ClusterQueue.
     """
 
-    def __init__(self, quotas: CohortQuotas, queue: int, left: dict[int, list[Candidate]]) -> None:
-        self.quotas, self.queue, self.path, self.left = quotas, queue, quotas.paths[queue], left
-        listed = dict.fromkeys(chain.from_iterable(quotas.paths[each] for each in left))
-        self.rank = {node: rank for rank, node in enumerate(listed)}
-        #: Of each cohort, and of `TOP`, the children below which somebody is left.
-        self.below: dict[int, set[int]] = {}
-        for node in listed:
-            self.below.setdefault(quotas.parent[node], set()).add(node)
-        for node in listed:
-            if node not in self.path and not quotas.borrows(node):
-                self.drop(node)
+    def __init__(self, quotas: CohortQuotas, listed: Mapping[int, list[Candidate]]) -> None:
+        self.quotas, self.listed = quotas, listed
+        self.queue = -1
+        self.path: Sequence[int] = ()
+        self.left: dict[int, list[Candidate]] = {}
+        self.rank: dict[int, int] = {}
+        below: dict[int, list[int]] = {}
+        for rank, queue in enumerate(listed):
+            for child, cohort in pairwise(quotas.paths[queue]):
+                below.setdefault(cohort, []).append(child)
+                if cohort in self.rank:
+                    break
+                self.rank[cohort] = rank
+        self.known: dict[int, list[_Entry]] = {
+            cohort: sorted([(self._key(child), child) for child in children if quotas.borrows(child)])
+            for cohort, children in below.items()
+        }
+        self.orders: dict[int, list[_Entry]] = {}
 
-    def _key(self, node: int) -> tuple[object, ...]:
-        infinite, share = self.quotas.order(node)
-        if self.quotas.children[node]:
-            return not infinite, -share, 0, -self.rank[node]
-        return not infinite, -share, 2 if node == self.queue else 1, self.left[node][0][0]
+    def of_preemptor(self, queue: int, own: list[Candidate]) -> _TargetQueues:
+        """Return the order for a preemptor's ClusterQueue, of which ``own`` may go, with its usage as it is now."""
+        mine = copy(self)
+        mine.queue, mine.path, mine.left, mine.orders = queue, self.quotas.paths[queue], {queue: own}, {}
+        for cohort in mine.path[1:-1]:
+            others = (at for at, each in enumerate(self.listed) if each != queue and cohort in self.quotas.paths[each])
+            mine.rank = {**mine.rank, cohort: -1 if own else next(others, -1)}
+        return mine
 
-    def first(self, node: int = TOP) -> int | None:
-        """Return the ClusterQueue below a node that comes first; None where nobody is left."""
-        if node not in self.below:
-            return None
-        while node in self.below:
-            node = min(self.below[node], key=self._key)
-        return node
+    def of(self, queue: int) -> list[Candidate]:
+        """Return who of a ClusterQueue is left, in order."""
+        found = self.left.get(queue)
+        return self.listed[queue] if found is None else found
+
+    def take(self, queue: int) -> Candidate:
+        """Return who is the first of a ClusterQueue, who is not left any more; it may have `changed` with that."""
+        first, *self.left[queue] = self.of(queue)
+        return first
+
+    def first(self, node: int) -> int | None:
+        """Return the ClusterQueue below a node, or the node, that comes first; None where nobody is left."""
+        if not self.quotas.children[node]:
+            return node if self.of(node) else None
+        order = self._order(node)
+        while order:
+            if (found := self.first(order[0][1])) is not None:
+                return found
+            del order[0]
+        return None
 
     def changed(self, queue: int) -> None:
-        """Drop a ClusterQueue of which nobody is left, or what borrows no more now that one of it goes."""
-        for node in self.quotas.paths[queue]:
-            ended = node == queue and not self.left[queue]
-            if ended or not (node in self.path or self.quotas.borrows(node)):
-                self.drop(node)
+        """Find anew the places of a ClusterQueue that was first, and of those above it that still borrow."""
+        for child, cohort in pairwise(self.quotas.paths[queue]):
+            order = self._order(cohort)
+            del order[0]
+            if child in self.path or self.quotas.borrows(child):
+                insort(order, (self._key(child), child))
 
     def drop(self, node: int) -> None:
-        """Drop a node, and those above it that have nobody else."""
-        while node != TOP:
-            over = self.quotas.parent[node]
-            self.below.get(over, set()).discard(node)
-            if self.below.get(over):
-                break
-            self.below.pop(over, None)
-            node = over
+        """Drop a node and all below it."""
+        if self.quotas.children[node]:
+            self.orders[node] = []
+        else:
+            self.left[node] = []
 
     def rest(self, node: int) -> Iterator[int]:
         """Yield the ClusterQueues below a node, in order, and drop them."""
@@ -222,19 +249,39 @@ class _TargetQueues:
         at = next(at for at, node in enumerate(theirs) if node in self.path)
         return theirs[at], self.path[self.path.index(theirs[at]) - 1], theirs[at - 1]
 
+    def _order(self, cohort: int) -> list[_Entry]:
+        order = self.orders.get(cohort)
+        if order is None:
+            mine = self.path[self.path.index(cohort) - 1] if cohort in self.path else -1
+            order = [each for each in self.known.get(cohort, ()) if each[1] != mine]
+            if mine >= 0:
+                insort(order, (self._key(mine), mine))
+            self.orders[cohort] = order
+        return order
+
+    def _key(self, node: int) -> tuple[object, ...]:
+        infinite, share = self.quotas.order(node)
+        if node in self.rank:
+            return not infinite, -share, 0, -self.rank[node]
+        left = self.of(node)
+        return not infinite, -share, 2 if node == self.queue else 1, left[0][0] if left else ()
+
 
 def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
     """Return `targets_of` with fair sharing: by the first strategy, then those that it left by the second."""
     quotas, rules = state.quotas, state.rules(work.queue)
-    left = {work.queue: state.candidates(work.queue, rules.within, work, columns)}
-    for queue in quotas.above_quota(work.queue, columns):
-        if queue != work.queue:
-            left[queue] = state.candidates(queue, rules.reclaim, work, columns)
-    left = {queue: own for queue, own in left.items() if own}
-    if not left:
+    own = state.candidates(work.queue, rules.within, work, columns)
+    known, any_priority = state.known(), rules.reclaim is not Preempts.LOWER_PRIORITY
+    key = (quotas.paths[work.queue][-1], *columns, rules.reclaim, any_priority or work.priority)
+    if key not in known:
+        asked = quotas.above_quota(work.queue, columns)
+        listed = {queue: state.candidates(queue, rules.reclaim, work, columns) for queue in asked}
+        known[key] = _TargetQueues(quotas, {queue: found for queue, found in listed.items() if found})
+    others: _TargetQueues = known[key]
+    if not own and not others.listed.keys() - {work.queue}:
         return []
     quotas.add(work.queue, needs)  # shares are those with the workload in
-    fits, targets, retry = _first(state, work, needs, columns, left)
+    fits, targets, retry = _first(state, work, needs, columns, others.of_preemptor(work.queue, own))
     if not fits and retry and len(state.strategies) > 1:
         fits = _second(state, work, needs, retry, targets)
     quotas.remove(work.queue, needs)
@@ -246,18 +293,17 @@ def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> li
 
 
 def _first(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], left: dict[int, list[Candidate]]
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], queues: _TargetQueues
 ) -> tuple[bool, list[Target], dict[int, list[Candidate]]]:
     """Return whether it fits now, who goes, and whom rule S2-b may ask again: runFirstFsStrategy."""
     quotas, strategy = state.quotas, state.strategies[0]
     targets: list[Target] = []
     retry: dict[int, list[Candidate]] = {}
     entitled = state.within_nominal and not quotas.over_any(work.queue, columns)
-    queues = _TargetQueues(quotas, work.queue, left)
-    while (queue := queues.first()) is not None:
-        own, gone, reason = queues.left[queue], None, FAIR
+    while (queue := queues.first(queues.path[-1])) is not None:
+        gone, reason = None, FAIR
         if queue == work.queue or entitled:
-            gone, reason = own.pop(0)[1], IN_QUEUE if queue == work.queue else RECLAIMED
+            gone, reason = queues.take(queue)[1], IN_QUEUE if queue == work.queue else RECLAIMED
         else:
             ancestor, mine, theirs = queues.sides(queue)
             new_share, old_share = quotas.order(mine), quotas.order(theirs)
@@ -266,11 +312,11 @@ def _first(
                 # preemptor's side left. S2-b may ask them again only if it lowers ``mine`` before, by those in retry.
                 again = any(mine in quotas.paths[each] for each in retry)
                 for each in queues.rest(ancestor) if again else ():
-                    retry.setdefault(each, []).extend(left[each])
+                    retry.setdefault(each, []).extend(queues.of(each))
                 queues.drop(ancestor)
                 continue
-            while own and gone is None:
-                first = own.pop(0)
+            while gone is None and queues.of(queue):
+                first = queues.take(queue)
                 if strategy is Strategy.INITIAL_SHARE:
                     passed = new_share < old_share
                 else:
@@ -293,10 +339,10 @@ def _second(
 ) -> bool:
     """Add the targets of rule S2-b, one of each ClusterQueue, and return whether it fits: runSecondFsStrategy."""
     quotas = state.quotas
-    queues = _TargetQueues(quotas, work.queue, retry)
-    while (queue := queues.first()) is not None:
-        gone = queues.left[queue][0][1]
-        queues.left[queue] = []
+    queues = _TargetQueues(quotas, retry).of_preemptor(work.queue, [])
+    while (queue := queues.first(queues.path[-1])) is not None:
+        gone = queues.of(queue)[0][1]
+        queues.drop(queue)
         ancestor, mine, theirs = queues.sides(queue)
         new_share, old_share = quotas.order(mine), quotas.order(theirs)
         if new_share < old_share:

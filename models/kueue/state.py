@@ -166,9 +166,9 @@ class State:
         return self._known
 
     def candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
-        """Return whom of a ClusterQueue a workload may preempt to get room in some columns, in order.
+        """Return whom of a ClusterQueue a workload may preempt to get room in some columns; not to be changed.
 
-        Source: preemption_policy.go, SatisfiesPreemptionPolicy; WorkloadUsesResources.
+        In the order in which they go. Source: preemption_policy.go, SatisfiesPreemptionPolicy; WorkloadUsesResources.
         """
         if policy is Preempts.NEVER:
             return []
@@ -177,7 +177,7 @@ class State:
             more = self._going.get((queue, column), [])
             own = sorted({*own, *more}, key=itemgetter(0)) if own and more else own or more
         if policy is Preempts.ANY:
-            return own[:]
+            return own
         lower = bisect_left(own, (preemptor.priority,), key=itemgetter(0))
         found = own[:lower]
         if policy is Preempts.LOWER_OR_NEWER:
