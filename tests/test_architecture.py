@@ -106,7 +106,7 @@ ALLOWED = {
     "policy": "problem program backends certificates",
     "simulation": "codec problem program backends policy",
     "schedules": "problem program backends policy",
-    "properties": "discovery problem program backends policy methods certificates schedules simulation",
+    "properties": "problem program backends policy methods certificates schedules simulation",
     "compare": "*",
     "frontier": "backends certificates compare discovery evidence methods problem program properties",
     "audit": "experiment compare discovery importing methods policy problem program properties",
