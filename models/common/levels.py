@@ -14,7 +14,6 @@ import numpy as np
 from fairopt.backends import ProgramMethod
 from fairopt.backends.solution import Solution, Status
 from fairopt.errors import NotCapable
-from fairopt.methods.level import raise_level
 from fairopt.methods.result import so_far
 from fairopt.policy import Allocation
 from fairopt.problem import Market
@@ -63,6 +62,8 @@ class PriceMethod(ProgramMethod):
 
     def solve(self, policy: Levelled, problem: Market, start: Any = None) -> Solution:
         """Return the solution in floats; ``start`` is used if it is of a market with the same types."""
+        from fairopt.methods.level import raise_level  # here, since backends decide without it
+
         market = problem.as_(float)
         rate, worth = policy.rate(market), float(policy.worth(market))
         types, last = start or ((), None)
