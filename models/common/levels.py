@@ -15,7 +15,6 @@ import numpy as np
 from fairopt.backends import ProgramMethod
 from fairopt.backends.solution import Solution
 from fairopt.errors import NotCapable
-from fairopt.methods.level import raise_level
 from fairopt.methods.result import duals_of, ends_of, so_far
 from fairopt.policy import Allocation
 from fairopt.problem import Market
@@ -64,6 +63,8 @@ class PriceMethod(ProgramMethod):
 
     def solve(self, policy: Levelled, problem: Market, start: Any = None) -> Solution:
         """Return the solution in floats; ``start`` is used if it is of a market with the same types."""
+        from fairopt.methods.level import raise_level  # here, since backends decide without it
+
         market = problem.as_(float)
         rate, worth = policy.rate(market), float(policy.worth(market))
         types, last = start or ((), None)

@@ -14,9 +14,6 @@ from fairopt.backends import ProgramMethod
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
 from fairopt.errors import NotCapable
-from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
-from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
-from fairopt.methods.envy_free import envy_free_shares
 from fairopt.models.common.levels import by_prices
 from fairopt.models.oef.above_guarantees import AboveGuarantees
 from fairopt.numbers import in_pieces
@@ -55,6 +52,8 @@ class EnvyFreeMethod(ProgramMethod):
 
         Errors: `NotSolved`; `NotCapable` where numbers are too far apart for floats.
         """
+        from fairopt.methods.envy_free import envy_free_shares  # here, since backends decide without it
+
         market = problem.as_(float)
         speedup, capacity, weight, demand = market.speedup, market.capacity, market.weight, market.demand
         try:
@@ -182,6 +181,9 @@ def by_weight(problem: Market) -> Any:
 
 def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:
     """Return the prices (k,) of nearly a competitive equilibrium whose incomes are the weights."""
+    from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares  # here, since few markets need a start
+    from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
+
     market = Market.of_arrays(speedup, capacity, weight=weight)
     found = [*smoothed_shares(market)] if len(weight) <= NEARLY else []
     shares = (found or [each.shares for each in maximal_nash_welfare(market, (BEGIN,))])[-1]
