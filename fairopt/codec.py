@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 T = TypeVar("T")
+#: The metadata of a dataclass's field that is not written, and has its default where it is read.
+UNWRITTEN: Mapping[str, bool] = {"unwritten": True}
 _RATIO = re.compile(r"-?\d+(/0*[1-9]\d*)?", re.ASCII)
 #: A plain type: what it takes, the remedy for others, and its name. A float that was not finite may stand as null.
 _PLAIN: Mapping[Any, tuple[Callable[[Any], bool], str, str]] = {
@@ -129,7 +131,8 @@ def _writer(finite: bool) -> Converter:
         converter.register_unstructure_hook_func(partial(_is_a, kind), hook)
     # by the values, not by the hints of the fields: a field said to be an int may hold a NumPy number
     converter.register_unstructure_hook_func(
-        is_dataclass, lambda value: {each.name: write(getattr(value, each.name)) for each in fields(value)}
+        is_dataclass,
+        lambda value: {each.name: write(getattr(value, each.name)) for each in fields(value) if not _left_out(each)},
     )
     return converter
 
@@ -138,7 +141,7 @@ def _writer(finite: bool) -> Converter:
 def _reader(named: Named | None) -> Converter:
     from cattrs import Converter
     from cattrs.cols import is_frozenset, is_mapping, is_sequence, list_structure_factory, mapping_structure_factory
-    from cattrs.gen import make_dict_structure_fn
+    from cattrs.gen import make_dict_structure_fn, override
 
     def plain(value: Any, kind: Any) -> Any:
         takes, remedy, _ = _PLAIN[kind]
@@ -191,7 +194,8 @@ def _reader(named: Named | None) -> Converter:
         return value if named is None else None if is_none(value) else exact(value, "")
 
     def record(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
-        structure = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
+        omitted: dict[str, Any] = {each.name: override(omit=True) for each in fields(kind) if _left_out(each)}
+        structure = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, **omitted)
         return lambda value, _: structure(_of(dict, value), _)
 
     converter = Converter()
@@ -229,7 +233,7 @@ def _named(error: Any, place: str) -> BadInput:
         where += [error.place] if error.place else []
         return BadInput(error.problem, place=", ".join(where), remedy=error.remedy, file=error.file)
     if isinstance(error, ForbiddenExtraKeysError):
-        key, known = min(error.extra_fields), [each.name for each in fields(error.cl)]
+        key, known = min(error.extra_fields), [each.name for each in fields(error.cl) if not _left_out(each)]
         return BadInput(f"unknown key {shown(key)}", place=", ".join(where), remedy=nearest(key, known, "key"))
     return BadInput(f"it does not fit: {error!r:.200}", place=", ".join(where), remedy="Check what was given")
 
@@ -250,6 +254,10 @@ def _of(kind: Any, value: Any, length: int | None = None) -> Any:
         what = "an object of keys and values" if kind is dict else f"a list{f' of {length}' if length else ''}"
         raise BadInput(f"got {shown(value)}", remedy=f"Give {what}")
     return value
+
+
+def _left_out(field: Field[Any]) -> bool:
+    return "unwritten" in field.metadata
 
 
 def _origin(kind: Any) -> Any:

@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 from fairopt import History, plot, run
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.experiment.studies import Observed, Timeline, observe
-from fairopt.experiment.studies.lines import HostBar
+from fairopt.experiment.studies.playing import HostBar
 
 
 @pytest.fixture(scope="module")

@@ -46,4 +46,4 @@ class Traces(Family):
         for job in jobs_to_json(jobs, range(most)):
             content.update(repr(job).encode())
         label = f"{self.name} ({file}, jobs {most})"
-        return Instance(self.name, label, most, seed, setting, content.hexdigest(), dict(parameters))
+        return Instance(self.name, label, most, seed, dict(parameters), content.hexdigest(), setting)

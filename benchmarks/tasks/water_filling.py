@@ -110,7 +110,7 @@ class WaterFilling(MaxMin):
     def first(self, market: Market) -> Bound:
         """Return what is proven of the least level."""
         least = MaxMin()
-        return least.reference(Instance("", "", len(market.weight), 0, market, ""))
+        return least.reference(Instance("", "", len(market.weight), 0, {}, "", market))
 
     def ratios(self, market: Market, shares: Floats) -> Floats:
         """Return the levels (n,)."""

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from fairopt import discovery
-from fairopt.cli import bench_tables, completing
+from fairopt.cli import completing
 from fairopt.cli.app import PLAIN, Once
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import STDIN, input_file, require_different, resolving
 from fairopt.cli.listing import AsJson, print_json
 from fairopt.cli.parquet import require_parquet, write_parquet
-from fairopt.cli.tables import working
+from fairopt.cli.tables import say as print_table
+from fairopt.cli.tables import table_of, working
 from fairopt.codec import encode
-from fairopt.errors import BadInput
-from fairopt.experiment.bench.kinds import contenders, summaries
+from fairopt.errors import BadInput, NotCapable
+from fairopt.experiment.bench.kinds import Instance, contenders, summaries
 from fairopt.experiment.bench.records import (
     COLUMNS,
     KINDS,
@@ -33,9 +36,12 @@ from fairopt.experiment.bench.records import (
     rows,
 )
 from fairopt.experiment.bench.spec import Spec, specifications
-from fairopt.experiment.journal import RecordsFile, line_of
+from fairopt.experiment.journal import RecordsFile, TrialStatus, line_of
 from fairopt.problem.files.storage import naming, require_place
 from fairopt.report import SCHEMA_KEY, VERSION, Key, ResultForm, listed
+
+if TYPE_CHECKING:
+    from fairopt.experiment.bench.export import Exported
 
 FILES = ResultForm("Files that were written.", SCHEMA_KEY, Key("written", list[str], "The files."), name="files")
 
@@ -151,7 +157,7 @@ def run_command(
                     print(line_of(record), flush=True)
                 if isinstance(record, Measurement):
                     done.add(record.identity)
-                    say(f"  [{len(done)}/{cells}] {bench_tables.ended(record)}")
+                    say(f"  [{len(done)}/{cells}] {_ended(record)}")
         except KeyboardInterrupt:  # what is measured is kept, and the status says that it is not all
             interrupted = True
     made = len(measurements(records[before:]))
@@ -162,7 +168,7 @@ def run_command(
     if report is not None:
         _write_report(records, report, asked.title)
     if json_ is None:
-        bench_tables.results(measurements(records))
+        _print_results(measurements(records))
     if interrupted:
         again = "" if file is None else "; the same command goes on from there"
         say(f"interrupted after {made} measurements{again}")
@@ -228,23 +234,24 @@ def export_command(
     Anybody's solver can be measured with them: the folder's README.md says how. What is there is kept, so that the same
     command goes on where it was interrupted.
     """
-    from fairopt.experiment.bench.export import Exported, Skipped, export
+    from fairopt.experiment.bench.export import Exported, export
 
     if not 0 < time_limit < float("inf"):
         raise BadInput(f"got {time_limit:g}", place="--time-limit", remedy="Give seconds above 0")
     asked = Spec.read(spec)
-    made: list[Exported | Skipped] = []
+    made: list[tuple[Instance, Exported | NotCapable]] = []
     many = sum(len(block.combinations()) for block in asked.instances)
     with naming(place="--out"):
-        for each in export(asked, out, time_limit=time_limit, say=say):
-            made.append(each)
-            say(f"  [{len(made)}/{many}] {bench_tables.exported_words(each)}")
-    written = [each for each in made if isinstance(each, Exported)]
-    skipped = [each for each in made if isinstance(each, Skipped)]
+        for instance, found in export(asked, out, time_limit=time_limit, say=say):
+            made.append((instance, found))
+            said = f"{found.file}: {_optimum(found)}" if isinstance(found, Exported) else f"left out: {found}"
+            say(f"  [{len(made)}/{many}] {instance.name}: {said}")
+    written = [found for _, found in made if isinstance(found, Exported)]
+    skipped = [{"instance": each.name, "why": str(why)} for each, why in made if isinstance(why, NotCapable)]
     if json_:
-        found = {"instances": encode(written, finite=True), "skipped": encode(skipped)}
-        return print_json({"schema": VERSION, "folder": str(out), **found})
-    bench_tables.exported(written)
+        listed = {"instances": encode(written, finite=True), "skipped": skipped}
+        return print_json({"schema": VERSION, "folder": str(out), **listed})
+    _print_exported(written)
     left_out = f", {len(skipped)} left out" if skipped else ""
     say(f"{len(written)} in {out}{left_out}; `fairopt check {out / 'certificates'}` decides what is proven")
 
@@ -264,7 +271,11 @@ def list_command(json_: AsJson = False) -> None:
         }
         return print_json({"schema": VERSION, **found})
     for title, (heads, lines) in listed.items():
-        bench_tables.listing(title, heads, lines)
+        grid = table_of(*heads)
+        for line in lines:
+            grid.add_row(*line)
+        print_table(f"{title}:")
+        print_table(grid)
 
 
 def _print_written(paths: Sequence[Path], json_: bool) -> None:
@@ -295,3 +306,65 @@ def _write_report(records: list[Record], path: Path, title: str) -> None:
 def say(text: str) -> None:
     """Print a line on standard error."""
     print(f"fairopt: {text}", file=sys.stderr, flush=True)
+
+
+# -- what people read --------------------------------------------------------------------------------------------------
+def _ended(of: Measurement) -> str:
+    """Return in words how a measurement ended."""
+    took = "" if of.to_evidence is None else f" in {of.to_evidence:.4g} s"
+    why = f": {of.message}" if of.message else ""
+    return f"{of.called} on {of.instance.name}: {of.status.value}{took}{why}"
+
+
+def _print_results(measured: Sequence[Measurement]) -> None:
+    """Print a table for each instance, in the order measured: medians of wall seconds, of verified answers only."""
+    groups: dict[tuple[str, str], dict[str, list[Measurement]]] = {}
+    for each in measured:
+        by_name = groups.setdefault((each.instance.name, each.instance.digest), {})
+        by_name.setdefault(each.called, []).append(each)
+    for (instance, _), by_name in groups.items():
+        table = table_of("contender", "status", "build", "solve", "certify", "CPU", "MB", "gap")
+        for called, several in by_name.items():
+            table.add_row(called, *_cells(several))
+        print_table(f"{instance}: seconds, medians")
+        print_table(table)
+
+
+def _cells(several: Sequence[Measurement]) -> list[str]:
+    solved = [each for each in several if each.solved]
+    # skipped repeats are left out if another one was measured
+    tried = [each for each in several if each.status is not TrialStatus.SKIPPED] or several
+    return [
+        ", ".join(dict.fromkeys(each.status.value for each in tried)),
+        *(_shown([each.seconds.wall(stage) for each in solved], ".3g") for stage in ("build", "solve", "certify")),
+        _shown([each.seconds.cpu for each in solved], ".3g"),
+        _shown([each.peak_bytes and each.peak_bytes / 1e6 for each in solved], ".0f"),
+        _shown([each.judgement.gap for each in solved if each.judgement is not None], ".1e"),
+    ]
+
+
+def _print_exported(written: Sequence[Exported]) -> None:
+    """Print a table of the files that were written."""
+    table = table_of("instance", "file", "rows", "variables", "optimum")
+    for each in written:
+        table.add_row(each.instance.name, each.file, f"{each.rows:,}", f"{each.variables:,}", _optimum(each))
+    print_table(table)
+
+
+def _optimum(of: Exported) -> str:
+    """Return the optimum if it is proven, else the closest bounds; most methods' are of the numbers before rounding."""
+    known = of.optimum.decimals
+    if of.optimum.exact is not None and known is not None:
+        return f"{known[0]:.12g}, proven"
+    low, high = known or (-math.inf, math.inf)
+    method = of.method
+    if method is not None and not method.of_file:
+        return f"from {method.lower:.12g} to {method.upper:.12g} before rounding"
+    if method is not None:
+        low, high = max(low, method.lower), min(high, method.upper)
+    return f"from {low:.12g} to {high:.12g}" if low > -math.inf or high < math.inf else "not known"
+
+
+def _shown(values: Iterable[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return format(median(known), form) if known else "-"

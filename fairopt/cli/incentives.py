@@ -13,12 +13,11 @@ from fairopt.cli import comparison_tables, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
+from fairopt.compare.incentives import AtMost, Incentives, PaidMisreport, incentives
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.problem import Market, market_to_dict, read_market
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Effort
-from fairopt.properties.misreports.bounds import AtMost
-from fairopt.properties.misreports.incentives import Incentives, PaidMisreport, incentives
 from fairopt.properties.misreports.kinds import MisreportKind, every_kind, kind_of
 from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm
 

@@ -19,6 +19,7 @@ from fairopt.cli import (
     scheduling,
     study_tables,
 )
+from fairopt.experiment.studies.results import StudyResults
 from fairopt.frontier import Frontier
 from fairopt.properties import Verdict
 from fairopt.report import VERSION, ResultForm, Schema, listed, schema_of
@@ -30,7 +31,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
         for name, each in {
             "solve": forms.SOLVED,
             "verify": forms.VERIFIED,
-            "compare": {"anyOf": [forms.COMPARISON.schema(), schema_of(study_tables.STUDY)]},
+            "compare": {"anyOf": [forms.COMPARISON.schema(), schema_of(StudyResults.form)]},
             "audit": Audit.form.schema(),
             "explain": Explanation.form,
             "whatif": WhatIf.form,
@@ -48,9 +49,9 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
             "incentives": incentives.INCENTIVES,
             "run": round_json.RUN,
             "schedule": scheduling.SCHEDULE,
-            "study run": study_tables.STUDY,
+            "study run": StudyResults.form,
             "study merge": study_tables.MERGED,
-            "study report": study_tables.STUDY,
+            "study report": StudyResults.form,
             "study list": listed(study_tables.LISTED),
             "bench run": benching.LINE,
             "bench list": benching.INSTALLED,
@@ -62,7 +63,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
 )
 #: Forms that others refer to by their names.
 _PARTS: tuple[ResultForm, ...] = (
-    *(forms.COMPARED, Verdict.form, study_tables.STUDY, listing.POLICY, listing.BACKEND, listing.PROPERTY),
+    *(forms.COMPARED, Verdict.form, StudyResults.form, listing.POLICY, listing.BACKEND, listing.PROPERTY),
     *(listing.PLUGIN, data.DATASET, data.WRITTEN, generating.GENERATOR, generating.GENERATED, benching.FILES),
     *(proving.CHECKED, proving.CLAIM),
 )

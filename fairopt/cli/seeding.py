@@ -21,13 +21,13 @@ from fairopt.cli.settings import Playing, read_trace_on
 from fairopt.cli.tables import progress
 from fairopt.errors import BadInput
 from fairopt.experiment.runner import place
-from fairopt.experiment.studies.cells import PlayedCell, run_study
+from fairopt.experiment.statistics import Better
+from fairopt.experiment.studies.cells import StudyCell, run_study
 from fairopt.experiment.studies.results import StudyResults
-from fairopt.experiment.studies.spec import MOST_SEEDS, Better, Costs, Player, Question, StudySpec
+from fairopt.experiment.studies.spec import MOST_SEEDS, Costs, Player, Question, StudySpec
 from fairopt.experiment.studies.traces import Place, Source
 from fairopt.policy import Policy
 from fairopt.problem import exact
-from fairopt.report import VERSION
 from fairopt.simulation.mechanics import length_of
 
 #: What is compared.
@@ -70,11 +70,11 @@ def seeded(
     with progress(total) as advance, place(workers, None, "--seeds") as (executor, concurrent):
         for record in run_study(spec, executor, concurrent=concurrent):
             records.append(record)
-            if isinstance(record, PlayedCell):
+            if isinstance(record, StudyCell):
                 advance(record.policy, f"seed {record.seed}")
     found = StudyResults(spec, records)
     if json_:
-        print_json({"schema": VERSION, **found.as_json()})
+        print_json(StudyResults.form.json(found))
     else:
         study_tables.results(found)
     if found.failed:

@@ -19,19 +19,10 @@ from fairopt.cli.listing import print_json, show
 from fairopt.cli.tables import working
 from fairopt.errors import BadInput
 from fairopt.experiment.bench.records import environments
-from fairopt.experiment.journal import RecordsFile, read_records
+from fairopt.experiment.journal import RecordsFile, TrialStatus, read_records
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.runner import place
-from fairopt.experiment.studies.cells import (
-    KINDS,
-    WHOLE,
-    CellStatus,
-    PlayedCell,
-    progress_text,
-    run_study,
-    shard_of,
-    tasks,
-)
+from fairopt.experiment.studies.cells import KINDS, WHOLE, StudyCell, planned, progress_text, run_study, shard_of
 from fairopt.experiment.studies.results import StudyResults, require_whole
 from fairopt.experiment.studies.spec import StudySpec, studies
 from fairopt.problem.files.storage import require_place
@@ -71,12 +62,12 @@ def play(
     with ExitStack() as stack:
         file = stack.enter_context(RecordsFile(into, KINDS, say, place="--cells"))
         records = [*file.before]
-        finished = [each for each in records if isinstance(each, PlayedCell)]
-        done = {each.key for each in finished if not (retry and each.status is CellStatus.FAILED)}
-        every = tasks(asked)
-        _refuse_others(finished, asked.name, {each.cell.key for each in every}, into)
+        finished = [each for each in records if isinstance(each, StudyCell)]
+        done = {each.key for each in finished if not (retry and each.status is TrialStatus.FAILED)}
+        every = planned(asked)
+        _refuse_others(finished, asked.name, {each.key for each in every}, into)
         mine = every[part]
-        todo = [each for each in mine if each.cell.key not in done]
+        todo = [each for each in mine if each.key not in done]
         if len(todo) < len(mine):
             say(f"going on from {len(mine) - len(todo)} of {len(mine)} cells in {into}")
         interrupted = False
@@ -88,18 +79,18 @@ def play(
                 known = environments(records).keys() if _last_text(records) == asked.source else ()
                 how: dict[str, Any] = {"concurrent": concurrent, "done": done, "known": known}
                 began = said = monotonic()
-                ended: list[PlayedCell] = []
+                ended: list[StudyCell] = []
                 for record in run_study(asked, executor, shard=part, **how):
                     file.add(record)
                     records.append(record)
-                    if not isinstance(record, PlayedCell):
+                    if not isinstance(record, StudyCell):
                         continue
                     ended.append(record)
-                    if record.status is CellStatus.FAILED:
+                    if record.status is TrialStatus.FAILED:
                         say(f"failed: {record.called}: {record.message}")
                     if monotonic() - said > BETWEEN or len(ended) in (1, len(todo)):
                         said = monotonic()
-                        failed = sum(each.status is CellStatus.FAILED for each in ended)
+                        failed = sum(each.status is TrialStatus.FAILED for each in ended)
                         done_now = len(mine) - len(todo) + len(ended)
                         say(progress_text(done_now, len(mine), failed, said - began, len(ended)))
         except KeyboardInterrupt:  # what is played is kept, and the status says that it is not all
@@ -107,7 +98,7 @@ def play(
         # the workers are still there; they end first, so that nothing is played behind the tables
         stack.close()
     if interrupted:
-        kept = sum(isinstance(each, PlayedCell) for each in records)
+        kept = sum(isinstance(each, StudyCell) for each in records)
         say(f"interrupted; {into} holds {kept} cells, and the same command goes on from there")
         raise typer.Exit(Exit.INTERRUPTED)
     say(f"wrote {into}")
@@ -161,7 +152,7 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
             write_page(results, page)
         say(f"wrote {page}")
     if json_:
-        print_json({"schema": VERSION, **results.as_json()})
+        print_json(StudyResults.form.json(results))
     else:
         study_tables.results(results)
     if results.failed:
@@ -177,7 +168,7 @@ def _read(paths: Sequence[Path]) -> tuple[StudySpec, list[Any]]:
         found = read_records(path, KINDS, say)
         records.extend(found)
         texts.append(_last_text(found))
-    if not any(isinstance(each, PlayedCell) for each in records):
+    if not any(isinstance(each, StudyCell) for each in records):
         raise BadInput("there are no cells", file=str(paths[0]), remedy="`fairopt study SPEC` writes them")
     for path, text in zip(paths, texts, strict=True):
         if text != texts[0]:
@@ -193,7 +184,7 @@ def _last_text(records: Sequence[Any]) -> str:
     return next((each.spec_text for each in reversed(records) if isinstance(each, Environment)), "")
 
 
-def _refuse_others(cells: Iterable[PlayedCell], study: str, keys: Container[str], file: Path) -> None:
+def _refuse_others(cells: Iterable[StudyCell], study: str, keys: Container[str], file: Path) -> None:
     for each in cells:
         if each.study != study and each.key not in keys:
             problem = f"{file} holds cells of the study {each.study!r}, and this is {study!r}"

@@ -12,10 +12,10 @@ from typing import Any
 from fairopt.cli.parquet import Column, require_parquet, write_parquet
 from fairopt.cli.tables import say, table_of
 from fairopt.experiment.studies.playing import MEASURES
-from fairopt.experiment.studies.results import LABELS, StudyResults, shown
+from fairopt.experiment.studies.results import LABELS, StudyResults
 from fairopt.experiment.words import digits
 from fairopt.problem.files.storage import naming, require_place, suffix_of, write_text
-from fairopt.report import SCHEMA_KEY, Key, ResultForm, keys_of, listed
+from fairopt.report import SCHEMA_KEY, Key, ResultForm
 
 _TYPES = {"load": "float64", "seed": "int64"}
 #: The columns of a table of cells: name, Arrow type, meaning.
@@ -26,36 +26,6 @@ COLUMNS: tuple[Column, ...] = (
 )
 
 
-_SETTING = keys_of(str, "trace cluster load error mechanics", "The label.")
-_ENDS = ResultForm("A number and its interval.", *keys_of(float | None, "value low high", "Or null."))
-_MEAN = ResultForm(
-    "A policy in a setting.",
-    *_SETTING,
-    *keys_of(str, "policy measure", "The name."),
-    *keys_of(float | None, "value low high", "The mean over seeds, and its interval."),
-    Key("seeds", int, "How many runs it is of."),
-)
-_PAIR = ResultForm(
-    "Two policies in a setting.",
-    *_SETTING,
-    *keys_of(str, "measure better than", "What is compared, who is better, than whom."),
-    Key("sure", bool, "Whether the family of comparisons allows to say so."),
-    *keys_of(_ENDS, "factor difference", "By how much; null where it is not known."),
-    *keys_of(float | None, "p p_holm", "The p-value, alone and among all comparisons."),
-    Key("seeds", int, "How many pairs of runs."),
-    Key("verdict", str, "The same in words."),
-)
-STUDY = ResultForm(
-    "Who is better, by how much, and how sure.",
-    SCHEMA_KEY,
-    Key("study", str, "Its name."),
-    *keys_of(int, "cells missing", "Cells that ended, and those that were not played."),
-    Key("failed", listed(dict), "Cells that ended with an error, and the error."),
-    Key("notes", list[str], "What a reader must know before the numbers."),
-    Key("means", listed(_MEAN), "Of each measure that is compared."),
-    Key("pairs", listed(_PAIR), "Every pair, one family of comparisons."),
-    name="study",
-)
 MERGED = ResultForm(
     "A file of all cells.",
     SCHEMA_KEY,
@@ -69,19 +39,17 @@ def results(found: StudyResults) -> None:
     """Print the means of each setting, every pair with who is better, and notes."""
     measures = list(dict.fromkeys(each.measure for each in found.spec.compare))
     for setting in found.settings:
-        means = {(each.policy, each.measure): shown(each.estimate) for each in found.means if each.setting == setting}
         table = table_of("policy", *measures)
         for policy in found.policies:
-            table.add_row(policy, *(means.get((policy, measure), "-") for measure in measures))
+            table.add_row(policy, *(str(found.means.get((setting, policy, measure), "-")) for measure in measures))
         say(f"{found.called(setting)}: means of {len(found.spec.seeds)} seeds, with 95% intervals")
         say(table)
     for question in found.spec.compare:
         say(f"{question.measure}, {question.better.value} is better:")
         table = table_of("setting", "verdict", "p (Holm)", "seeds")
-        for pair in found.pairs:
-            if pair.question == question:
-                where = found.called(pair.setting)
-                table.add_row(where, pair.verdict, digits(pair.result.adjusted), str(pair.result.pairs))
+        for setting in found.settings:
+            for pair in found.pairs.get((question, setting), ()):
+                table.add_row(found.called(setting), pair.verdict, digits(pair.adjusted), str(pair.pairs))
         say(table)
     for note in found.notes:
         say(f"{note}.")
@@ -120,14 +88,11 @@ def _csv(found: StudyResults, path: Path) -> None:
 def _latex(found: StudyResults, path: Path) -> None:
     """Write the table of means, as a paper prints it, and not every cell."""
     measures = list(dict.fromkeys(each.measure for each in found.spec.compare))
-    means = {(each.setting, each.policy, each.measure): each.estimate for each in found.means}
     lines = [_row(["setting", "policy", *measures]), "\\midrule"]
     for setting in found.settings:
         for policy in found.policies:
-            cells = [means.get((setting, policy, measure)) for measure in measures]
-            lines.append(
-                _row([found.called(setting), policy, *("--" if each is None else shown(each) for each in cells)])
-            )
+            cells = [str(found.means.get((setting, policy, measure), "--")) for measure in measures]
+            lines.append(_row([found.called(setting), policy, *cells]))
     begin = f"\\begin{{tabular}}{{ll{'r' * len(measures)}}}"
     write_text(path, "\n".join([begin, "\\toprule", *lines, "\\bottomrule", "\\end{tabular}"]) + "\n")
 

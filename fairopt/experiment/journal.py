@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from enum import Enum
 from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
@@ -18,6 +19,21 @@ from fairopt.errors import BadInput
 from fairopt.problem.files.storage import naming, read_bytes
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
+
+
+class TrialStatus(Enum):
+    """How one trial of an experiment ended: a measurement of a benchmark, or a cell of a study."""
+
+    SOLVED = "solved"  # an answer that the task's own code accepted
+    WRONG = "wrong"  # an answer that it did not accept; the times are kept and must not be counted
+    TIMEOUT = "timeout"  # no answer within the limit
+    MEMORY = "memory"  # stopped at the memory limit
+    ERROR = "error"  # it ended without an answer: an exception, a crash, the solver's own status
+    MISSING = "missing"  # a library that it needs is not installed
+    SKIPPED = "skipped"  # not tried, or not yet
+    PLAYED = "played"  # a cell, to its end
+    FAILED = "failed"  # a cell with an error; the others go on
+
 
 #: The version of the lines. Keys may be added under the same number, never changed.
 SCHEMA = 1

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from numpy.typing import ArrayLike
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
+from fairopt.experiment.words import digits
+from fairopt.report import ResultForm, keys_of
 
 #: The level of intervals, and of Holm's test; how many samples a bootstrap draws, and its seed.
 CONFIDENCE, SAMPLES, SEED = 0.95, 9999, 20260701
@@ -45,29 +48,66 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval, NaN where there is none, and the ``p`` of its being that of no difference."""
+    """A number with its interval, NaN where there is none, and the ``p`` of its being that of no difference.
+
+    ``count`` is how many numbers it is of, 0 where nobody says.
+    """
 
     value: float
-    low: float
-    high: float
+    low: float = math.nan
+    high: float = math.nan
     p: float = math.nan
+    count: int = 0
+
+    form = ResultForm("A number and its interval.", *keys_of(float | None, "value low high", "Or null."))
+
+    def __str__(self) -> str:
+        """Return the number with its interval, such as 1.32 [1.20, 1.45]."""
+        value = digits(self.value)
+        return value if math.isnan(self.low) else f"{value} [{digits(self.low)}, {digits(self.high)}]"
 
 
-NOTHING = Estimate(math.nan, math.nan, math.nan)
+NOTHING = Estimate(math.nan)
+
+
+class Better(Enum):
+    """Which values of a measure are the better ones."""
+
+    LESS = "less"
+    MORE = "more"
+
+
+class Certainty(Enum):
+    """How sure a comparison is; the value is its verdict."""
+
+    SAME = "{first} and {second}: the same in all runs"
+    SURE = "{first} better than {second} by {by}"
+    TOO_FEW_SEEDS = "{first} before {second} by {by}: too few seeds to be sure"
+    NOT_SURE = "{first} before {second} by {by}: not sure among {family} comparisons"
+    UNDECIDED = "{first} and {second}: undecided, {by}"
+
+    @property
+    def short(self) -> str:
+        """Its name, in words."""
+        return self.name.lower().replace("_", " ")
 
 
 @dataclass(frozen=True)
 class PairedResult:
     """How the outcomes of two compare, in ``pairs`` runs with the same seeds.
 
-    ``ratio`` is the first over the second; its value is NaN where either is not positive, and then the ``difference``
-    decides. ``adjusted`` is Holm's p, which `holm` fills in.
+    ``ratio`` is the ``first`` over the ``second``; its value is NaN where either is not positive, and then the
+    ``difference`` decides. ``adjusted`` is Holm's p among a ``family`` of so many comparisons.
     """
 
     pairs: int
     ratio: Estimate
     difference: Estimate
+    first: str = ""
+    second: str = ""
+    better: Better = Better.LESS
     adjusted: float = math.nan
+    family: int = 1
 
     @property
     def decisive(self) -> tuple[Estimate, float]:
@@ -84,6 +124,42 @@ class PairedResult:
         """Whether the two differ, as far as the family of comparisons allows to say so."""
         found, none = self.decisive
         return self.adjusted < 1 - CONFIDENCE and not found.low <= none <= found.high
+
+    @property
+    def factor(self) -> Estimate:
+        """By what the first is better, at least 1; NaN where there is no ratio, and the difference says it."""
+        ratio = self.ratio
+        if self.better is Better.MORE:
+            return ratio
+        return Estimate(1 / ratio.value, 1 / ratio.high, 1 / ratio.low, ratio.p) if ratio.value > 0 else ratio
+
+    @property
+    def by(self) -> str:
+        """By how much the first is better, in words: a factor, or a difference."""
+        if not math.isnan(self.factor.value):
+            return str(self.factor)
+        apart = self.difference
+        if self.better is Better.MORE:
+            return f"{Estimate(apart.value, apart.low, apart.high)} more"
+        return f"{Estimate(-apart.value, -apart.high, -apart.low)} less"
+
+    @property
+    def certainty(self) -> Certainty:
+        """How sure it is."""
+        found, none = self.decisive
+        if found.value == found.low == found.high == none:
+            return Certainty.SAME
+        if self.sure:
+            return Certainty.SURE
+        if math.isnan(self.p):
+            return Certainty.TOO_FEW_SEEDS
+        return Certainty.UNDECIDED if found.low <= none <= found.high else Certainty.NOT_SURE
+
+    @property
+    def verdict(self) -> str:
+        """Who is better and how sure, in words."""
+        names = {"first": self.first, "second": self.second, "by": self.by, "family": self.family}
+        return self.certainty.value.format(**names)
 
 
 def compare_drawn(first: ArrayLike, second: ArrayLike) -> PairedResult:
@@ -139,13 +215,16 @@ def mean_of(values: ArrayLike, resampled: bool) -> Estimate:
     draws = found[1:] if resampled else found
     value = float(found[0] if resampled else found.mean())
     if len(draws) < 2:
-        return Estimate(value, math.nan, math.nan)
+        return Estimate(value, count=len(found))
     if resampled and np.all(found > 0):
-        return Estimate(value, *np.exp(_student(math.log(value), float(np.std(np.log(draws), ddof=1)), len(draws) - 1)))
-    if not resampled and len(draws) >= FEWEST:
-        return Estimate(value, *bootstrap(_mean, found))
-    error = float(np.std(draws, ddof=1)) / (1 if resampled else math.sqrt(len(draws)))
-    return Estimate(value, *_student(value, error, len(draws) - 1))
+        logs = _student(math.log(value), float(np.std(np.log(draws), ddof=1)), len(draws) - 1)
+        low, high = map(math.exp, logs)
+    elif not resampled and len(draws) >= FEWEST:
+        low, high = bootstrap(_mean, found)
+    else:
+        error = float(np.std(draws, ddof=1)) / (1 if resampled else math.sqrt(len(draws)))
+        low, high = _student(value, error, len(draws) - 1)
+    return Estimate(value, low, high, count=len(found))
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -226,8 +305,7 @@ def _student_p(value: float, error: float, freedom: int) -> float:
 
 
 def _alone(a: float, b: float) -> PairedResult:
-    ratio = Estimate(float(a / b), math.nan, math.nan) if a > 0 and b > 0 else NOTHING
-    return PairedResult(1, ratio, Estimate(float(a - b), math.nan, math.nan))
+    return PairedResult(1, Estimate(float(a / b)) if a > 0 and b > 0 else NOTHING, Estimate(float(a - b)))
 
 
 def _pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from fairopt.experiment.bench.records import environments
 from fairopt.experiment.journal import RecordsFile
 from fairopt.experiment.runner import place
 from fairopt.experiment.statistics import Estimate, PairedResult, compare_drawn, compare_resampled
-from fairopt.experiment.studies.cells import KINDS, PlayedCell, progress_text, run_study, tasks
+from fairopt.experiment.studies.cells import KINDS, StudyCell, planned, progress_text, run_study
 from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting, StudySpec
 from fairopt.experiment.words import digits
@@ -61,16 +61,16 @@ def results_of(study: str, extent: Extent = WHOLE) -> StudyResults:
             extent.cells.mkdir(parents=True, exist_ok=True)
             file = stack.enter_context(RecordsFile(extent.cells / f"{spec.name}.jsonl", KINDS, _say, place="--cells"))
             records += file.before
-        done = {each.key for each in records if isinstance(each, PlayedCell)}
+        done = {each.key for each in records if isinstance(each, StudyCell)}
         executor, concurrent = stack.enter_context(place(os.cpu_count() or 1, None))
-        known, total = environments(records).keys(), sum(1 for _ in tasks(spec))
+        known, total = environments(records).keys(), len(planned(spec))
         fresh, began = 0, perf_counter()
         said = began - BETWEEN
         for record in run_study(spec, executor, concurrent=concurrent, done=done, known=known):
             records.append(record)
             if file is not None:
                 file.add(record)
-            fresh, now = fresh + isinstance(record, PlayedCell), perf_counter()
+            fresh, now = fresh + isinstance(record, StudyCell), perf_counter()
             if now - said > BETWEEN and fresh:
                 _say(f"{spec.name}: {progress_text(len(done) + fresh, total, 0, now - began, fresh)}")
                 said = now

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.experiment.bench.kinds import InstanceKey, Judgement
-from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record, Stages
+from fairopt.experiment.bench.kinds import Instance, Judgement
+from fairopt.experiment.bench.records import Measurement, Record, Stages
+from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Clock, Environment
 
 SPEC = """
@@ -57,9 +58,9 @@ def measurement(
         task="max-min",
         contender=contender,
         **{"settings": {}, "libraries": {}, "message": "", "started": "2026-11-21T12:00:00+00:00"},
-        instance=InstanceKey("random", f"random-{size}-0", size, 0, {"users": size, "types": 10}, f"d{size}"),
+        instance=Instance("random", f"random-{size}-0", size, 0, {"users": size, "types": 10}, f"d{size}"),
         repeat=repeat,
-        status=MeasurementStatus.SOLVED,
+        status=TrialStatus.SOLVED,
         seconds=seconds,
         peak_bytes=90_000_000,
         base_bytes=80_000_000,
@@ -71,7 +72,7 @@ def measurement(
     return replace(made, **changed)
 
 
-def failed(env: Environment, status: MeasurementStatus, message: str = "", **changed: Any) -> Measurement:
+def failed(env: Environment, status: TrialStatus, message: str = "", **changed: Any) -> Measurement:
     return measurement(env, status=status, message=message, seconds=Stages(), judgement=None, **changed)
 
 
@@ -88,7 +89,7 @@ def made_up(
                 seconds = Stages(Clock(wall / 5, wall / 5), Clock(4 * wall / 5, 4 * wall / 5))
                 key = {"contender": name, "size": size, "repeat": repeat, **changed}
                 if size > most:
-                    records.append(failed(env, MeasurementStatus.TIMEOUT, "stopped after 10 s", **key))
+                    records.append(failed(env, TrialStatus.TIMEOUT, "stopped after 10 s", **key))
                 else:
                     records.append(measurement(env, seconds=seconds, **key))
     return records

@@ -23,14 +23,13 @@ from fairopt.experiment.bench.records import (
     COLUMNS,
     KINDS,
     Measurement,
-    MeasurementStatus,
     Stages,
     measurements,
     read_results,
     record_of,
     rows,
 )
-from fairopt.experiment.journal import RecordsFile, line_of
+from fairopt.experiment.journal import RecordsFile, TrialStatus, line_of
 from fairopt.experiment.machine import Clock
 
 SPEC = """
@@ -132,7 +131,7 @@ def test_a_parquet_table_has_the_columns_that_are_documented(tmp_path: Path) -> 
     from pyarrow import parquet
 
     path = tmp_path / "results.parquet"
-    skipped = measurement(status=MeasurementStatus.SKIPPED, seconds=Stages(), judgement=None)
+    skipped = measurement(status=TrialStatus.SKIPPED, seconds=Stages(), judgement=None)
     write_parquet(rows([environment(), measurement(), skipped]), COLUMNS, path)
     table = parquet.read_table(path)
     assert table.schema.names == [name for name, _, _ in COLUMNS]
@@ -182,7 +181,7 @@ def test_without_a_file_a_table_is_printed_and_dash_is_standard_output(
     assert "solved" in table
     assert command(path, "--json", "-", monkeypatch=monkeypatch) == 0
     lines = [record_of(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each.status for each in measurements(lines)] == [MeasurementStatus.SOLVED]
+    assert [each.status for each in measurements(lines)] == [TrialStatus.SOLVED]
 
 
 @pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])

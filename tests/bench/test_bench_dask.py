@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from fairopt.experiment.bench.records import KINDS, MeasurementStatus, environments, measurements, read_results
+from fairopt.experiment.bench.records import KINDS, environments, measurements, read_results
 from fairopt.experiment.bench.run import run_spec
 from fairopt.experiment.bench.spec import Spec
-from fairopt.experiment.journal import RecordsFile
+from fairopt.experiment.journal import RecordsFile, TrialStatus
 
 SPEC = """
 schema = 1
@@ -58,7 +58,7 @@ def test_a_run_on_a_cluster_is_stopped_half_way_and_gone_on_with(client: Any, tm
     made = measurements(found)
     assert made[:2] == before
     assert len({(each.instance.digest, each.repeat) for each in made}) == len(made) == 4
-    assert {each.status for each in made} == {MeasurementStatus.SOLVED}, [each.message for each in made]
+    assert {each.status for each in made} == {TrialStatus.SOLVED}, [each.message for each in made]
     assert {each.concurrent for each in made} == {2}
     assert {each.environment for each in made} == environments(found).keys()
 
@@ -77,4 +77,4 @@ def test_the_command_takes_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(SystemExit) as left:
         main()
     assert not left.value.code
-    assert [each.status for each in measurements(read_results(results))] == [MeasurementStatus.SOLVED] * 2
+    assert [each.status for each in measurements(read_results(results))] == [TrialStatus.SOLVED] * 2

@@ -23,7 +23,7 @@ from fairopt.backends.silent_highs import SilentHighs
 from fairopt.backends.solution import Solution, Status
 from fairopt.errors import BadInput, NotCapable
 from fairopt.experiment.bench import kinds
-from fairopt.experiment.bench.export import Exported, Skipped, export
+from fairopt.experiment.bench.export import Exported, export
 from fairopt.experiment.bench.spec import Spec
 from fairopt.program import Formulation, between
 
@@ -57,7 +57,7 @@ def files(folder: Path) -> dict[str, int]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("export") / "instances"
     for task, (family, parameters) in ASKED.items():
-        assert all(isinstance(each, Exported) for each in export(spec(task, family, parameters), made))
+        assert all(isinstance(each, Exported) for _, each in export(spec(task, family, parameters), made))
     return made
 
 
@@ -162,7 +162,7 @@ def test_the_table_has_all_and_the_readme_says_how(folder: Path, told: list[dict
 
 def test_an_integer_program_is_proven_where_its_relaxation_proves_it(tmp_path: Path) -> None:
     asked = replace(spec("fft-round", "fft-rounds", "jobs = 100, types = 8").instances[0], seeds=(1,))
-    [found] = export(replace(spec("fft-round"), instances=(asked,)), tmp_path)
+    [(_, found)] = export(replace(spec("fft-round"), instances=(asked,)), tmp_path)
     assert isinstance(found, Exported)
     assert (found.integers, found.sense, found.method) == (800, "minimize", None)
     optimum = Fraction(found.optimum.exact or 0)
@@ -176,7 +176,7 @@ def test_an_integer_program_is_proven_where_its_relaxation_proves_it(tmp_path: P
 def test_what_is_there_is_kept_and_what_was_changed_is_written_anew(tmp_path: Path) -> None:
     asked = spec("max-min", parameters="users = [4, 5], types = 2")
     begun = export(asked, tmp_path)
-    first = next(begun)
+    _, first = next(begun)
     assert isinstance(first, Exported)
     begun.close()  # as Ctrl-C does
     assert [each["file"] for each in json.loads((tmp_path / "index.json").read_text())["instances"]] == [first.file]
@@ -191,7 +191,7 @@ def test_what_is_there_is_kept_and_what_was_changed_is_written_anew(tmp_path: Pa
     for name in (first.file, first.optimum.certificate or "", metadata):
         good = (tmp_path / name).read_bytes()
         (tmp_path / name).write_bytes(good[:-9])
-        again = next(iter(export(asked, tmp_path)))
+        _, again = next(iter(export(asked, tmp_path)))
         assert again == first
         assert (tmp_path / name).read_bytes() == good
 
@@ -202,12 +202,12 @@ def test_what_is_not_proven_has_bounds_and_is_tried_again_with_more_time(
     asked = spec("oef-noncooperative")
     with monkeypatch.context() as patched:
         patched.setattr(Exact, "solve", lambda *_, **__: Solution(Status.LIMIT, "time limit", "exact"))
-        [stopped] = export(asked, tmp_path, time_limit=1)
+        [(_, stopped)] = export(asked, tmp_path, time_limit=1)
     assert isinstance(stopped, Exported)
     assert stopped.optimum.exact is stopped.optimum.certificate is None
-    [same] = export(asked, tmp_path, time_limit=1)
+    [(_, same)] = export(asked, tmp_path, time_limit=1)
     assert same == stopped
-    [proven] = export(asked, tmp_path, time_limit=2)
+    [(_, proven)] = export(asked, tmp_path, time_limit=2)
     assert isinstance(proven, Exported)
     assert proven.optimum.decimals is not None
     assert stopped.method is not None
@@ -229,10 +229,11 @@ def test_tasks_without_a_program_are_refused_and_leave_nothing(tmp_path: Path, t
 
 def test_large_programs_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "MOST_ENTRIES", 10)
-    small, large = export(spec("max-min", parameters="users = [4, 6], types = 2"), tmp_path)
+    (_, small), (key, large) = export(spec("max-min", parameters="users = [4, 6], types = 2"), tmp_path)
     assert isinstance(small, Exported)
-    assert isinstance(large, Skipped)
-    assert "12 entries" in large.why
+    assert isinstance(large, NotCapable)
+    assert key.size == 6
+    assert "12 entries" in str(large)
     with pytest.raises(NotCapable, match=r"nothing is written: .*12 entries"):
         list(export(spec("max-min", parameters="users = 6, types = 2"), tmp_path))
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from fairopt.errors import BadInput, NotCapable, NotSolved
-from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record, measurements
+from fairopt.experiment.bench.records import Measurement, Record, measurements
 from fairopt.experiment.bench.run import run_spec
 from fairopt.experiment.bench.spec import Spec
+from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 
 FAKES = "bench_fakes"
@@ -40,7 +41,7 @@ def test_a_sound_answer_is_timed_in_stages_and_judged() -> None:
     environment, found = records
     assert isinstance(environment, Environment)
     assert isinstance(found, Measurement)
-    assert found.status is MeasurementStatus.SOLVED, found.message
+    assert found.status is TrialStatus.SOLVED, found.message
     assert found.environment == environment.digest
     assert environment.threads["OMP_NUM_THREADS"] == "1"
     assert {"numpy", "highspy", "fairopt"} <= environment.libraries.keys()
@@ -67,42 +68,40 @@ def test_a_sound_answer_is_timed_in_stages_and_judged() -> None:
 @pytest.mark.parametrize(
     ("fake", "status", "words"),
     [
-        ("Overbooking", MeasurementStatus.WRONG, "capacity"),
-        ("Content", MeasurementStatus.WRONG, "proven by the dual values"),
-        ("Polite", MeasurementStatus.TIMEOUT, "the solver said: time limit reached"),
-        ("Failing", MeasurementStatus.ERROR, "NotSolved: the solver said: numerical trouble"),
-        pytest.param("Buggy", MeasurementStatus.ERROR, "ZeroDivisionError", marks=pytest.mark.slow),
-        pytest.param(
-            "Quitting", MeasurementStatus.ERROR, "status 7 in solve: quitting: no licence", marks=pytest.mark.slow
-        ),
-        ("Crashing", MeasurementStatus.ERROR, "SIGSEGV in solve"),
-        ("Absent", MeasurementStatus.MISSING, "pip install no-such-library"),
-        ("Unwritable", MeasurementStatus.ERROR, "Return arrays"),
+        ("Overbooking", TrialStatus.WRONG, "capacity"),
+        ("Content", TrialStatus.WRONG, "proven by the dual values"),
+        ("Polite", TrialStatus.TIMEOUT, "the solver said: time limit reached"),
+        ("Failing", TrialStatus.ERROR, "NotSolved: the solver said: numerical trouble"),
+        pytest.param("Buggy", TrialStatus.ERROR, "ZeroDivisionError", marks=pytest.mark.slow),
+        pytest.param("Quitting", TrialStatus.ERROR, "status 7 in solve: quitting: no licence", marks=pytest.mark.slow),
+        ("Crashing", TrialStatus.ERROR, "SIGSEGV in solve"),
+        ("Absent", TrialStatus.MISSING, "pip install no-such-library"),
+        ("Unwritable", TrialStatus.ERROR, "Return arrays"),
     ],
 )
-def test_every_way_to_end_is_kept_as_what_it_is(fake: str, status: MeasurementStatus, words: str) -> None:
+def test_every_way_to_end_is_kept_as_what_it_is(fake: str, status: TrialStatus, words: str) -> None:
     [found] = measured(specification(fake))
     assert found.status is status, found.message
     assert words in found.message
     assert not found.solved
-    assert (found.judgement is not None) == (status is MeasurementStatus.WRONG)
+    assert (found.judgement is not None) == (status is TrialStatus.WRONG)
 
 
 def test_who_ends_is_noticed_also_where_it_leaves_a_process_that_holds_the_pipe() -> None:
     [found] = measured(specification("Abandoning", top="time_limit = 100"))
-    assert found.status is MeasurementStatus.ERROR
+    assert found.status is TrialStatus.ERROR
     assert "the process ended with status 3 in setup" in found.message
 
 
 def test_messages_are_kept_short_and_can_be_written(tmp_path: Path) -> None:
     from fairopt.experiment.bench.records import KINDS, read_results
-    from fairopt.experiment.journal import RecordsFile
+    from fairopt.experiment.journal import RecordsFile, TrialStatus
 
     with RecordsFile(tmp_path / "results.jsonl", KINDS, print, place="--json") as file:
         for record in run_spec(specification("Babbling")):
             file.add(record)
     [found] = measurements(read_results(tmp_path / "results.jsonl"))
-    assert found.status is MeasurementStatus.ERROR
+    assert found.status is TrialStatus.ERROR
     assert found.message.startswith("ValueError: ?<b>xxx")
     assert len(found.message) < 3000
 
@@ -124,9 +123,9 @@ def test_who_is_ended_by_the_system_ran_out_of_memory(tmp_path: Path, monkeypatc
         wait = poll
 
     monkeypatch.setattr("subprocess.Popen", Killed)
-    assert run_child(tmp_path, time_limit=1, memory_limit=None, threads=1).status is MeasurementStatus.MEMORY
+    assert run_child(tmp_path, time_limit=1, memory_limit=None, threads=1).status is TrialStatus.MEMORY
     counted = iter([5, 5])
-    assert run_child(tmp_path, time_limit=1, memory_limit=None, threads=1).status is MeasurementStatus.ERROR
+    assert run_child(tmp_path, time_limit=1, memory_limit=None, threads=1).status is TrialStatus.ERROR
 
 
 def test_a_parameter_that_cannot_be_ends_a_run_before_anything_is_measured() -> None:
@@ -142,8 +141,8 @@ def test_who_is_too_late_is_stopped_and_larger_instances_are_skipped_and_written
     )
     found = measured(spec)
     assert [each.status for each in found] == [
-        *[MeasurementStatus.TIMEOUT, MeasurementStatus.SKIPPED],
-        *[MeasurementStatus.SKIPPED] * 2,
+        *[TrialStatus.TIMEOUT, TrialStatus.SKIPPED],
+        *[TrialStatus.SKIPPED] * 2,
     ]
     assert "stopped in solve" in found[0].message
     assert found[0].seconds.build is not None
@@ -155,15 +154,15 @@ def test_who_is_too_late_is_stopped_and_larger_instances_are_skipped_and_written
 def test_give_up_can_be_switched_off_and_the_largest_size_is_kept_to() -> None:
     spec = specification("Polite", "Sound", users="[4, 5]", top="time_limit = 20\ngive_up = false", Sound="largest = 4")
     found = {(each.called, each.instance.size): each for each in measured(spec)}
-    assert found["polite", 5].status is MeasurementStatus.TIMEOUT
-    assert found["sound", 4].status is MeasurementStatus.SOLVED
-    assert found["sound", 5].status is MeasurementStatus.SKIPPED
+    assert found["polite", 5].status is TrialStatus.TIMEOUT
+    assert found["sound", 4].status is TrialStatus.SOLVED
+    assert found["sound", 5].status is TrialStatus.SKIPPED
     assert "above 4" in found["sound", 5].message
 
 
 def test_who_takes_too_much_memory_is_stopped() -> None:
     [found] = measured(specification("Hungry", top='time_limit = 60\nmemory_limit = "300 MB"'))
-    assert found.status is MeasurementStatus.MEMORY, found.message
+    assert found.status is TrialStatus.MEMORY, found.message
     assert "the limit is 300,000,000" in found.message
     assert found.peak_bytes is not None
     assert 300e6 < found.peak_bytes < 2e9
@@ -172,7 +171,7 @@ def test_who_takes_too_much_memory_is_stopped() -> None:
 def test_processes_that_a_contender_leaves_behind_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIROPT_TEST_LEFT", str(tmp_path / "pid"))
     [found] = measured(specification("Leaving"))
-    assert found.status is MeasurementStatus.SOLVED, found.message
+    assert found.status is TrialStatus.SOLVED, found.message
     stat = Path(f"/proc/{(tmp_path / 'pid').read_text()}/stat")
     for _ in range(100):  # whoever inherits it may take a moment to bury it
         if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
@@ -202,7 +201,7 @@ def test_a_run_that_was_cut_off_goes_on_and_measures_nothing_twice() -> None:
     assert measured(spec, before=[*whole, *rest]) == []
     # under another limit it is another measurement, here one that is only written down
     other = specification("Failing", top="time_limit = 9", Failing="largest = 1")
-    assert [each.status for each in measured(other, before=[*whole, *rest])] == [MeasurementStatus.SKIPPED]
+    assert [each.status for each in measured(other, before=[*whole, *rest])] == [TrialStatus.SKIPPED]
 
 
 def test_neither_another_label_nor_another_specification_passes_for_the_same() -> None:
@@ -270,7 +269,7 @@ def test_any_executor_does_and_the_number_at_once_is_kept_and_written_down() -> 
 def test_a_pool_of_processes_does() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         [found] = measured(specification("Sound"), executor=pool)
-    assert found.status is MeasurementStatus.SOLVED, found.message
+    assert found.status is TrialStatus.SOLVED, found.message
 
 
 class Broken(Executor):

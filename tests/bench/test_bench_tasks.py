@@ -261,7 +261,7 @@ def test_levels_that_prices_do_not_prove_are_those_of_the_exact_simplex_method()
     task: Any = task_of("water-filling")
     task_module = sys.modules[type(task).__module__]
     market = drawn("mixed", 4, users=6, types=3).problem
-    instance = Instance("", "", 6, 0, market, "")
+    instance = Instance("", "", 6, 0, {}, "", market)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(task_module, "decisive", lambda decision: ())
         filled = task.reference(instance)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from ran_command import Ran
 
+from fairopt.compare.incentives import Incentives, incentives
 from fairopt.errors import NotSolved
 from fairopt.policy import Policy
-from fairopt.properties.misreports.incentives import Incentives, incentives
 
 
 def test_the_table_has_what_was_found_and_what_is_proved(fairopt: Callable[..., Ran]) -> None:

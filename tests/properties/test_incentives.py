@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fairopt import allocate, discovery
+from fairopt.compare.incentives import at_most, best_misreport, incentives
 from fairopt.errors import BadInput
 from fairopt.models import (
     CooperativeOEF,
@@ -22,8 +23,7 @@ from fairopt.models import (
 from fairopt.policy import Policy, Trait
 from fairopt.problem import Entitlements, Market
 from fairopt.properties import Answer, Effort, StrategyProofness
-from fairopt.properties.misreports.bounds import at_most, envy_free, equal_throughput
-from fairopt.properties.misreports.incentives import best_misreport, incentives
+from fairopt.properties.misreports.bounds import envy_free, equal_throughput
 from fairopt.properties.misreports.kinds import (
     ANYTHING,
     COPIES,

@@ -16,11 +16,12 @@ from fairopt import evidence as proofs
 from fairopt.audit import explain, whatif
 from fairopt.backends import Highs
 from fairopt.compare import answered, asked_of, left_out
+from fairopt.compare.incentives import at_most, best_misreport, incentives
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.frontier import EnvyWithin, TotalEfficiency
 from fairopt.models import Kai, MaxMin
 from fairopt.models import ShortestRemainingTimeFirst as Srtf
-from fairopt.policy import chosen, decide_each, exactly, follow, session, unsupported
+from fairopt.policy import chosen, decide_each, follow, session, unsupported
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
 from fairopt.problem import Entitlements, Gangs
@@ -34,15 +35,13 @@ from fairopt.properties import (
     shrinking_misreports,
     worst_share,
 )
-from fairopt.properties.misreports.bounds import at_most
-from fairopt.properties.misreports.incentives import best_misreport, incentives
 from fairopt.properties.misreports.kinds import WEIGHT, kind_of
 from fairopt.simulation import run as run_with
 
 #: Where functions are looked for, and what is in an annotation of one that takes such a thing.
-PACKAGES = ("", "audit", "compare", "discovery", "evidence", "experiment.bench", "experiment.plot")
-PACKAGES += ("experiment.studies", "frontier", "policy", "properties", "properties.misreports.bounds")
-PACKAGES += ("properties.misreports.incentives", "properties.misreports.kinds", "simulation", "workloads")
+PACKAGES = ("", "audit", "compare", "compare.incentives", "discovery", "evidence", "experiment.bench")
+PACKAGES += ("experiment.plot", "experiment.studies", "frontier", "policy", "properties")
+PACKAGES += ("properties.misreports.bounds", "properties.misreports.kinds", "simulation", "workloads")
 TAKEN = re.compile(
     r"\b(Any)?(Policy|Property|AllocationProperty|Solver|Chosen|Goal|Relaxed|MisreportKind|Formulated)\b"
 )
@@ -99,15 +98,15 @@ ASKED: dict[str, list[Asked]] = {
         (lambda it: fairopt.frontier(MARKET, "total_efficiency", it, policies=[]).to_json(), EnvyWithin),
         (lambda it: fairopt.frontier(MARKET, "total_efficiency", "envy_freeness", policies=it).to_json(), MaxMin),
     ],
-    "fairopt.properties.misreports.incentives.incentives": [
+    "fairopt.compare.incentives.incentives": [
         (lambda it: incentives(it, MARKET, "smaller", LITTLE).bounds, MaxMin),
         (lambda it: list(incentives("max-min", MARKET, it, LITTLE).misreports), WEIGHT),
     ],
-    "fairopt.properties.misreports.incentives.best_misreport": [
+    "fairopt.compare.incentives.best_misreport": [
         (lambda it: str(best_misreport(it, MARKET, "weight", LITTLE)), MaxMin),
         (lambda it: best_misreport("equal-split", MARKET, it, LITTLE).factor, WEIGHT),  # type: ignore[union-attr]
     ],
-    "fairopt.properties.misreports.bounds.at_most": [(lambda it: at_most(it, MARKET, DECIDED), MaxMin)],
+    "fairopt.compare.incentives.at_most": [(lambda it: at_most(it, MARKET, DECIDED), MaxMin)],
     "fairopt.properties.misreports.kinds.kind_of": [(lambda it: kind_of(it, MARKET).name, WEIGHT)],
     "fairopt.experiment.plot.allocations.misreport": [
         (lambda it: len(plot.misreport(it, MARKET, 0, "T1", [1, 2]).axes), MaxMin),
@@ -140,7 +139,6 @@ DEEPER: dict[str, list[Callable[[Any], Any]]] = {
     "fairopt.policy.decide.chosen": [chosen, lambda it: chosen(MaxMin(), it)],
     "fairopt.policy.decide.decide": [lambda it: decide_with(it, MARKET), lambda it: decide_with(MaxMin(), MARKET, it)],
     "fairopt.policy.decide.decide_each": [lambda it: next(decide_each(it, [MARKET]))],
-    "fairopt.policy.decide.exactly": [lambda it: exactly(it, MARKET)],
     "fairopt.policy.decide.follow": [lambda it: follow(it)(MARKET)],
     "fairopt.policy.decide.session": [session],
     "fairopt.policy.decide.unsupported": [lambda it: unsupported(it, MARKET)],

@@ -14,9 +14,10 @@ import numpy as np
 
 from fairopt.errors import NotSolved
 from fairopt.experiment.journal import read_records
-from fairopt.experiment.studies.cells import KINDS, PlayedCell
+from fairopt.experiment.studies.cells import KINDS, StudyCell
+from fairopt.experiment.studies.spec import Player
 from fairopt.models import ShortestRemainingTimeFirst
-from fairopt.policy import Schedule
+from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.workloads import Workload
 
@@ -71,12 +72,12 @@ def study_process(folder: Path, *options: Any) -> subprocess.CompletedProcess[st
     return subprocess.run(words(*options), cwd=folder, capture_output=True, text=True, timeout=240)
 
 
-def cells_of(path: Path) -> list[PlayedCell]:
+def cells_of(path: Path) -> list[StudyCell]:
     """Return the cells of a file."""
-    return [each for each in read_records(path, KINDS) if isinstance(each, PlayedCell)]
+    return [each for each in read_records(path, KINDS) if isinstance(each, StudyCell)]
 
 
-def without_times(cells: list[PlayedCell]) -> list[Any]:
+def without_times(cells: list[StudyCell]) -> list[Any]:
     """Return what cells say, but when and where they were played, and how long decisions took."""
     said = []
     for each in sorted(cells, key=lambda cell: cell.key):
@@ -104,6 +105,16 @@ class KillsItsWorkerOnce(ShortestRemainingTimeFirst):
             marker.write_text("killed")
             os.kill(os.getpid(), signal.SIGKILL)
         return super().decide(problem, state, solve)
+
+
+@dataclass(frozen=True)
+class Gives(Player):
+    """A player whose policy is given, and not found by name; the key of its cells is that of the name."""
+
+    policy_given: Policy | None = None
+
+    def made(self, place: str = "options") -> Policy:
+        return self.policy_given if self.policy_given is not None else super().made(place)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ import pytest
 from ran_command import Ran
 from study_examples import cells_of, spec_file, spec_text, study_process, without_times, words
 
-from fairopt.experiment.studies.cells import CellStatus, PlayedCell, code_version, progress_text, run_study, tasks
+from fairopt.experiment.journal import TrialStatus
+from fairopt.experiment.studies.cells import StudyCell, code_version, planned, progress_text, run_study
 from fairopt.experiment.studies.results import StudyResults, require_whole
 from fairopt.experiment.studies.spec import StudySpec
 
@@ -44,7 +45,7 @@ def test_the_key_is_of_the_content_and_labels_do_not_matter(tmp_path: Path) -> N
     text = spec_text(tmp_path)
 
     def keys(changed: str) -> set[str]:
-        return {each.cell.key for each in tasks(StudySpec.parse(changed))}
+        return {each.key for each in planned(StudySpec.parse(changed))}
 
     before = keys(text)
     assert keys(text.replace('label = "made up"', 'label = "other"').replace('name = "small"', 'name = "x"')) == before
@@ -65,7 +66,7 @@ def test_what_is_the_same_under_two_labels_is_shown_under_both(tmp_path: Path) -
     text = spec_text(tmp_path).replace('policy = "tiresias"', 'policy = "srtf"\nlabel = "again"')
     found = StudyResults(StudySpec.parse(text), played(StudySpec.parse(text)))  # type: ignore[arg-type]
     assert len(found.cells) == 12
-    assert [pair.verdict for pair in found.pairs] == ["srtf and again: the same in all runs"] * 2
+    assert [pair.verdict for [pair] in found.pairs.values()] == ["srtf and again: the same in all runs"] * 2
 
 
 def test_the_version_is_of_what_decides_outcomes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -91,19 +92,13 @@ def test_a_failed_cell_is_kept_and_stops_no_other(tmp_path: Path) -> None:
     spec = StudySpec.parse(text)
     from dataclasses import replace
 
-    from study_examples import BreaksAfterRounds
+    from study_examples import BreaksAfterRounds, Gives
 
-    given = [
-        replace(each, policy=BreaksAfterRounds()) if each.cell.policy == "breaks" else each for each in tasks(spec)
-    ]
-    from fairopt.experiment.machine import Environment
-    from fairopt.experiment.studies.cells import play_cell
-
-    where = Environment.starting(spec.source, ())
-    found = StudyResults(spec, [play_cell(each, where)[0] for each in given])
+    spec = replace(spec, policies=(Gives("srtf", "breaks", policy_given=BreaksAfterRounds()), spec.policies[1]))
+    found = StudyResults(spec, run_study(spec))
     assert len(found.failed) == 6
     assert {each.message for each in found.failed} == {"numerical trouble"}
-    assert sum(each.status is CellStatus.PLAYED for each in found.cells) == 6
+    assert sum(each.status is TrialStatus.PLAYED for each in found.cells) == 6
     assert any("6 cells failed; the first is breaks" in note for note in found.notes)
     assert not found.pairs
 
@@ -186,7 +181,7 @@ def whole_after_kills(folder: Path, times: int, seed: int) -> None:
     assert last.returncode == 0, last.stderr
     cells = cells_of(folder / "small.jsonl")
     assert len(cells) == len({each.key for each in cells}) == 12
-    undisturbed = [each for each in played(StudySpec.read(folder / "small.toml")) if isinstance(each, PlayedCell)]
+    undisturbed = [each for each in played(StudySpec.read(folder / "small.toml")) if isinstance(each, StudyCell)]
     assert without_times(cells) == without_times(undisturbed)
 
 

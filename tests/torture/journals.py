@@ -11,9 +11,9 @@ from inputs import Reader, attempt, prepared
 from trials import Kind
 
 from fairopt.experiment.bench.records import KINDS as MEASURED
-from fairopt.experiment.journal import Kinds, line_of, read_records
+from fairopt.experiment.journal import Kinds, TrialStatus, line_of, read_records
 from fairopt.experiment.studies.cells import KINDS as PLAYED
-from fairopt.experiment.studies.cells import CellStatus, PlayedCell
+from fairopt.experiment.studies.cells import StudyCell
 from fairopt.experiment.studies.playing import Observed
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
@@ -31,8 +31,8 @@ def benchmarks() -> dict[str, bytes]:
 def studies() -> dict[str, bytes]:
     """Return a study's journal: a cell that was played, and one that failed."""
     seen = Observed({"mean_jct": 3.5, "makespan": None}, {"jct": (1.0, 2.0, 6.0)}, measured=3, course=(1.5, 2.0))
-    played = PlayedCell(**CELL, policy="srtf", seed=0, status=CellStatus.PLAYED, observed=seen, seconds=0.2)
-    failed = PlayedCell(**CELL, policy="fifo", seed=1, status=CellStatus.FAILED, message="no GPUs")
+    played = StudyCell(**CELL, policy="srtf", seed=0, status=TrialStatus.PLAYED, observed=seen, seconds=0.2)
+    failed = StudyCell(**CELL, policy="fifo", seed=1, status=TrialStatus.FAILED, message="no GPUs")
     return {"study.jsonl": written([environment(), played, failed])}
 
 

@@ -23,7 +23,8 @@ from fairopt.errors import BadInput, NotInstalled, OutOfTime
 from fairopt.experiment import machine
 from fairopt.experiment.bench import kinds
 from fairopt.experiment.bench.kinds import Contender, Task
-from fairopt.experiment.bench.records import MeasurementStatus, Trial
+from fairopt.experiment.bench.records import Trial
+from fairopt.experiment.journal import TrialStatus
 from fairopt.numbers import arithmetic
 from fairopt.problem.numbers import shown
 
@@ -36,26 +37,26 @@ def main(folder: Path, pipe: TextIO) -> None:
     """Do the trial in ``folder``/job.json; write a line as each stage begins and one at the end, with what is known."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     trial = decode(Trial, json.loads((folder / "job.json").read_text()))
-    found: dict[str, Any] = {"status": MeasurementStatus.SOLVED.value, "message": "", "seconds": {}}
+    found: dict[str, Any] = {"status": TrialStatus.SOLVED.value, "message": "", "seconds": {}}
 
     def say(stage: str) -> None:
         pipe.write(json.dumps({"stage": stage, **found}) + "\n")
         pipe.flush()
 
-    def failed(status: MeasurementStatus, message: object) -> None:
+    def failed(status: TrialStatus, message: object) -> None:
         found.update(status=status.value, message=str(message))
 
     try:
         _measure(trial, folder, found, say)
     except OutOfTime as error:
-        failed(MeasurementStatus.TIMEOUT, error)
+        failed(TrialStatus.TIMEOUT, error)
     except MemoryError as error:
-        failed(MeasurementStatus.MEMORY, error)
+        failed(TrialStatus.MEMORY, error)
     except NotInstalled as error:
-        failed(MeasurementStatus.MISSING, error)
+        failed(TrialStatus.MISSING, error)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a contender raises is kept as how it ended
         traceback.print_exc()  # into the log, whose end is kept
-        failed(MeasurementStatus.ERROR, f"{type(error).__name__}: {error}")
+        failed(TrialStatus.ERROR, f"{type(error).__name__}: {error}")
     # the peak is taken twice: before the answer was written, and since then
     found["peak_bytes"] = max(found.get("peak_bytes", 0), machine.peak(os.getpid()))
     say("ended")

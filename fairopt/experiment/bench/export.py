@@ -34,7 +34,7 @@ from fairopt.codec import decode, encode
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_solution
 from fairopt.experiment.bench import kinds
-from fairopt.experiment.bench.kinds import InstanceKey, Interval
+from fairopt.experiment.bench.kinds import Instance, Interval
 from fairopt.experiment.bench.run import instances
 from fairopt.experiment.bench.spec import Spec
 from fairopt.numbers import in_full
@@ -82,7 +82,7 @@ class Exported:
     sha256: str
     mps_sha256: str
     task: str
-    instance: InstanceKey
+    instance: Instance
     sense: str
     rows: int
     variables: int
@@ -94,18 +94,10 @@ class Exported:
     fairopt: str
 
 
-@dataclass(frozen=True)
-class Skipped:
-    """An instance that no file is written of, and why."""
-
-    instance: str
-    why: str
-
-
 def export(
     spec: Spec, folder: Path, *, time_limit: float = TIME_LIMIT, say: Callable[[str], None] = lambda text: None
-) -> Iterator[Exported | Skipped]:
-    """Write the instances of a specification into a folder; yield the metadata of each when it is there.
+) -> Iterator[tuple[Instance, Exported | NotCapable]]:
+    """Write the instances of a specification into a folder; yield each with its metadata, or why it is left out.
 
     What is there with the right hashes is kept, unless its optimum is not proven and more time is allowed now.
 
@@ -116,7 +108,7 @@ def export(
         raise BadInput(f"got {time_limit:g}", place="time limit", remedy="Give seconds above 0")
     _check_folder(folder)
     task = kinds.task(spec.task)
-    skipped: list[Skipped] = []
+    skipped: list[str] = []
     written = False
     try:
         for key in list(instances(spec)):
@@ -129,16 +121,16 @@ def export(
                     found = made.proved(spec.task, key, partial(task.interval, problem))
                     _add(folder, made, found)
             except NotCapable as error:
-                skipped.append(Skipped(key.name, str(error)))
-                yield skipped[-1]
+                skipped.append(f"{key.name}: {error}")
+                yield key, error
                 continue
             written = True
-            yield found
+            yield key, found
     finally:
         if written:
             _write_index(folder)
     if not written:
-        raise NotCapable(f"nothing is written: {skipped[0].instance}: {skipped[0].why}")
+        raise NotCapable(f"nothing is written: {skipped[0]}")
 
 
 class _Maker:
@@ -163,7 +155,7 @@ class _Maker:
         """The MPS text, packed; no time in it, so that the same text gives the same bytes."""
         return gzip.compress(self.text, mtime=0)
 
-    def proved(self, task: str, key: InstanceKey, interval: Callable[[], Interval | None]) -> Exported:
+    def proved(self, task: str, key: Instance, interval: Callable[[], Interval | None]) -> Exported:
         """Return the metadata, and make the certificate; ``interval`` is asked where the optimum is not proven."""
         optimum = self._optimum()
         program = self.program

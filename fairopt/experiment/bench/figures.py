@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
+
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.kinds import InstanceKey
+from fairopt.experiment.bench.kinds import Instance
 from fairopt.experiment.bench.records import Record, status_words
 from fairopt.experiment.bench.results import Cell, Study, studies, to_evidence
-from fairopt.experiment.bench.tables import MeasuredValue, outcomes, ratio
+from fairopt.experiment.bench.tables import outcomes, ratio
 from fairopt.experiment.words import factor_text, seconds_text
 from fairopt.problem.files.storage import naming, write_text
 
@@ -25,8 +27,8 @@ SLOWER = 1.05
 _REACHED = {True: "reached", False: "**not reached**", None: "not decided"}
 
 
-#: An instance, our cell of it, and the seconds of others over ours, by name.
-_Compared = tuple[InstanceKey, Cell, dict[str, MeasuredValue]]
+#: An instance, our cell of it, and the cells of others with their seconds over ours, by name.
+_Compared = tuple[Instance, Cell, dict[str, tuple[Cell, float]]]
 
 
 def goals(found: Iterable[Study]) -> str:
@@ -50,12 +52,12 @@ def speed(found: Iterable[Study]) -> str:
     slower: list[str] = []
     for study in found:
         for every in _by_family(study).values():
-            tried = [each for each in every if any(math.isfinite(one.value) for one in each[2].values())]
+            tried = [each for each in every if any(math.isfinite(value) for _, value in each[2].values())]
             most = max(tried, key=lambda each: (_answers(each), each[0].size), default=None)
             largest = max(tried, key=lambda each: each[0].size, default=None)
             lines += [_row(study, *each) for each in every if each in (most, largest)]
             for instance, ours, others in every:
-                faster = {name: one for name, one in others.items() if not one.bound and one.value < 1 / SLOWER}
+                faster = {name: one for name, one in others.items() if one[0].solved and one[1] < 1 / SLOWER}
                 slower += [_row(study, instance, ours, faster)] if faster else []
     if not slower:
         return "\n".join([*lines, "", "No other contender was faster anywhere."])
@@ -103,7 +105,7 @@ def put_between(text: str, begin: str, end: str, block: str, file: str = "") -> 
 def measured_on(found: Iterable[Study], command: str) -> str:
     """Return one sentence: what was run, when, on which machine, from which commit."""
     listed = list(found)
-    begun = min(row.measured.started for study in listed for row in study.rows)
+    begun = min(row.started for study in listed for row in study.rows)
     used = {each.digest: each for study in listed for each in study.environments}.values()
     commits = dict.fromkeys((each.commit[:12] or "no commit") + (", changed" if each.dirty else "") for each in used)
     where = " and ".join(dict.fromkeys(study.machine for study in listed))
@@ -124,23 +126,22 @@ def _by_family(study: Study) -> dict[str, list[_Compared]]:
     for instance in study.instances:
         cell = study.cell(ours, instance)
         cells = {name: study.cell(name, instance) for name in study.present if name != ours}
-        others = {name: ratio(cell, other, "") for name, other in cells.items() if other.tried}
+        others = {name: (other, ratio(cell, other)) for name, other in cells.items() if other.tried}
         if cell.solved and others:
             found.setdefault(instance.family, []).append((instance, cell, others))
     return found
 
 
 def _answers(of: _Compared) -> int:
-    return sum(math.isfinite(one.value) and not one.bound for one in of[2].values())
+    return sum(math.isfinite(value) and cell.solved for cell, value in of[2].values())
 
 
-def _row(study: Study, instance: InstanceKey, ours: Cell, others: Mapping[str, MeasuredValue]) -> str:
+def _row(study: Study, instance: Instance, ours: Cell, others: Mapping[str, tuple[Cell, float]]) -> str:
     parameters = instance.parameters.items()
     given = ", ".join(f"{name} {value:,}" if type(value) is int else f"{name} {value}" for name, value in parameters)
-    ordered = sorted(others.items(), key=lambda each: math.inf if math.isnan(each[1].value) else each[1].value)
     said = []
-    for name, one in ordered:
-        failed = status_words(study.cell(name, instance).tried) if math.isnan(one.value) else ""
-        said.append(f"`{name}` " + (failed or ("over " if one.bound else "") + factor_text(one.value)))
+    for name, (cell, value) in sorted(others.items(), key=lambda each: np.nan_to_num(each[1][1], nan=math.inf)):
+        failed = status_words(cell.tried) if math.isnan(value) else ""
+        said.append(f"`{name}` " + (failed or ("" if cell.solved else "over ") + factor_text(value)))
     seconds = seconds_text(ours.median(to_evidence))
     return f"| {study.task} | {instance.family} ({given}) | {seconds} | {', '.join(said)} |"

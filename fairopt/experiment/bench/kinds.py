@@ -17,7 +17,7 @@ from math import nan
 from typing import Any, ClassVar
 
 from fairopt import discovery
-from fairopt.codec import decode
+from fairopt.codec import UNWRITTEN, decode
 from fairopt.errors import BadInput, FairoptError, NotCapable
 from fairopt.program import Program
 
@@ -25,12 +25,13 @@ from fairopt.program import Program
 MOST_ENTRIES = 500_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Instance:
     """One problem to be answered: where it is from, and the problem itself (a `Market`, a round, a `Batch`).
 
     ``size`` is the number that growth is fitted over (users, jobs); ``name`` says family, parameters and seed;
-    ``digest`` is the hash of its content, so that two runs can tell whether they answered the same question.
+    ``digest`` is the hash of its content, so that two runs can tell whether they answered the same question. What is
+    written down of it is all but the ``problem``, which `drawn` draws again.
 
     >>> from fairopt.discovery import FAMILIES, load
     >>> instance = load(FAMILIES, "ties")().draw(0, {"users": 3})
@@ -42,21 +43,9 @@ class Instance:
     name: str
     size: int
     seed: int
-    problem: Any
-    digest: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class InstanceKey:
-    """Which instance it was: as `Instance`, without the problem itself."""
-
-    family: str
-    name: str
-    size: int
-    seed: int
     parameters: Mapping[str, Any]
     digest: str
+    problem: Any = field(default=None, compare=False, repr=False, metadata=UNWRITTEN)
 
 
 class Family(ABC):
@@ -226,7 +215,7 @@ def family(name: str) -> Family:
     return made
 
 
-def drawn(key: InstanceKey) -> Instance:
+def drawn(key: Instance) -> Instance:
     """Return the instance again. Errors: `ValueError` where its content differs from that of the key."""
     instance = family(key.family).draw(key.seed, key.parameters)
     if key.digest and instance.digest != key.digest:

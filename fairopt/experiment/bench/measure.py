@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,8 +24,9 @@ from fairopt.errors import NotCapable
 from fairopt.experiment import machine
 from fairopt.experiment.bench import kinds
 from fairopt.experiment.bench.child import read_answer
-from fairopt.experiment.bench.kinds import InstanceKey, Judgement
-from fairopt.experiment.bench.records import PASSING, Measurement, MeasurementStatus, Stages, Trial
+from fairopt.experiment.bench.kinds import Instance, Judgement
+from fairopt.experiment.bench.records import PASSING, Measurement, Stages, Trial
+from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Clock, Environment, pinned, writable
 
 #: Characters of a message that are kept.
@@ -40,7 +40,7 @@ SETUP = 900.0
 _TAIL = 400
 
 
-def reference(task: str, key: InstanceKey) -> Any:
+def reference(task: str, key: Instance) -> Any:
     """Return what answers of this instance are compared with."""
     return kinds.task(task).reference(kinds.drawn(key))
 
@@ -53,24 +53,27 @@ def measure(trial: Trial, run: Environment, compared: Any = None, skipped: str =
     """
     here = run.here(trial.threads)
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
-    ended, judgement = Ending(MeasurementStatus.SKIPPED, skipped), None
+    status, message, judgement = TrialStatus.SKIPPED, skipped, None
+    reported: Mapping[str, Any] = {}
+    peak = 0
     if not skipped:
         with TemporaryDirectory(prefix="fairopt-bench-") as name:
             folder = Path(name)
             (folder / "job.json").write_text(json.dumps(encode(trial)))
-            ended = run_child(
+            child = run_child(
                 folder, time_limit=trial.time_limit, memory_limit=trial.memory_limit, threads=trial.threads
             )
-            if ended.status is MeasurementStatus.SOLVED:
-                ended, judgement = _judged(trial, folder, ended, compared)
-    reported = ended.reported
+            status, message, reported, peak = child.status, child.message, child.reported, child.peak
+            if status is TrialStatus.SOLVED:
+                status, said, judgement = _judged(trial, folder, reported, compared)
+                message = message if said is None else said
     return Measurement(
         **vars(trial),
         libraries=reported.get("libraries", {}),
-        status=ended.status,
-        message=_short(ended.message),
+        status=status,
+        message=_short(message),
         seconds=decode(Stages, reported.get("seconds", {}), "seconds"),
-        peak_bytes=None if ended.status in PASSING else ended.peak_bytes or None,
+        peak_bytes=None if status in PASSING else peak or None,
         base_bytes=reported.get("base_bytes"),
         judgement=judgement,
         reference_job=decode(Clock | None, reported.get("reference_job"), "reference_job"),
@@ -79,7 +82,10 @@ def measure(trial: Trial, run: Environment, compared: Any = None, skipped: str =
     ), here
 
 
-def _judged(trial: Trial, folder: Path, ended: Ending, compared: Any) -> tuple[Ending, Judgement | None]:
+def _judged(
+    trial: Trial, folder: Path, reported: Mapping[str, Any], compared: Any
+) -> tuple[TrialStatus, str | None, Judgement | None]:
+    """Return what an answer comes to, why (None: nothing is wrong), and what it is worth."""
     try:
         found = kinds.task(trial.task).judge(kinds.drawn(trial.instance), read_answer(folder), compared)
         judgement = Judgement(
@@ -91,17 +97,16 @@ def _judged(trial: Trial, folder: Path, ended: Ending, compared: Any) -> tuple[E
             proven=bool(found.proven),
         )
     except Exception as error:  # noqa: BLE001 - a failing judge must neither end the run nor accept the answer
-        return replace(ended, status=MeasurementStatus.ERROR, message=f"judging failed: {error!r}"), None
-    taken = sum(ended.reported["seconds"][stage]["wall"] for stage in ("build", "solve"))
-    status, message = MeasurementStatus.SOLVED, ended.message
+        return TrialStatus.ERROR, f"judging failed: {error!r}", None
+    taken = sum(reported["seconds"][stage]["wall"] for stage in ("build", "solve"))
     if not found.proven:
-        status, message = MeasurementStatus.ERROR, f"nothing proves how good the answer is: {found.note}"
-    elif not found.accepted:
-        status, message = MeasurementStatus.WRONG, found.note
-    elif taken > trial.time_limit:
-        message = f"answered after {taken:.3g} s; the limit is {trial.time_limit:g} s"
-        status = MeasurementStatus.TIMEOUT
-    return replace(ended, status=status, message=message), judgement
+        return TrialStatus.ERROR, f"nothing proves how good the answer is: {found.note}", judgement
+    if not found.accepted:
+        return TrialStatus.WRONG, found.note, judgement
+    if taken > trial.time_limit:
+        late = f"answered after {taken:.3g} s; the limit is {trial.time_limit:g} s"
+        return TrialStatus.TIMEOUT, late, judgement
+    return TrialStatus.SOLVED, None, judgement
 
 
 def _short(message: str) -> str:
@@ -109,17 +114,7 @@ def _short(message: str) -> str:
 
 
 # -- the process of a measurement, from outside ------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Ending:
-    """How a process ended; SOLVED means that it wrote an answer. ``reported`` is the last line that it sent."""
-
-    status: MeasurementStatus
-    message: str = ""
-    peak_bytes: int = 0
-    reported: Mapping[str, Any] = field(default_factory=dict)
-
-
-def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, threads: int) -> Ending:
+def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, threads: int) -> _Child:
     """Run the job in ``folder`` and return how it ended; the process and all that it started are then gone.
 
     The time limit holds for build and solve together, and again for certify. Errors: `NotCapable` on systems that do
@@ -131,7 +126,7 @@ def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, thre
     kills = machine.kills()
     with (folder / "log.txt").open("wb") as log, os.fdopen(reading, "rb", buffering=0) as pipe:
         try:
-            child = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "fairopt.experiment.bench.child", str(folder), str(writing)],
                 stdin=subprocess.PIPE,  # closed when this process ends, and the child then ends too
                 stdout=log,
@@ -142,74 +137,82 @@ def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, thre
             )
         finally:
             os.close(writing)
-        watch = _Watch(child, time_limit, memory_limit)
+        child = _Child(process, time_limit, memory_limit)
         try:
-            ended = watch.until_ended(pipe)
+            reported = child.watch(pipe)
         finally:
             # also after an answer: processes that a contender left behind would disturb the next measurement
-            _kill(child)
-    if ended is not None:
-        return ended
-    tail = (folder / "log.txt").read_bytes()[-_TAIL:].decode(errors="replace").strip()
-    message = f"{_how(child.returncode)} in {watch.stage}{': ' if tail else ''}{tail}"
-    ran_out = child.returncode == -signal.SIGKILL and machine.kills() > kills
-    return Ending(MeasurementStatus.MEMORY if ran_out else MeasurementStatus.ERROR, message, watch.peak, watch.reported)
+            _kill(process)
+    if not reported:
+        tail = (folder / "log.txt").read_bytes()[-_TAIL:].decode(errors="replace").strip()
+        child.message = f"{_how(process.returncode)} in {child.stage}{': ' if tail else ''}{tail}"
+        ran_out = process.returncode == -signal.SIGKILL and machine.kills() > kills
+        child.status = TrialStatus.MEMORY if ran_out else TrialStatus.ERROR
+    return child
 
 
-class _Watch:
-    """Watches a process while it runs: what it reports, its memory and its time."""
+class _Child:
+    """A process that does a job, watched while it runs: what it reports, its memory and its time.
 
-    def __init__(self, child: subprocess.Popen[bytes], time_limit: float, memory_limit: int | None) -> None:
-        self.child, self.time_limit, self.memory_limit = child, time_limit, memory_limit
+    ``status`` and ``message`` say how it ended; SOLVED means that it wrote an answer. ``reported`` is the last line
+    that it sent, ``peak`` the most memory in bytes.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], time_limit: float, memory_limit: int | None) -> None:
+        self.process, self.time_limit, self.memory_limit = process, time_limit, memory_limit
+        self.status, self.message = TrialStatus.ERROR, ""
         self.stage, self.peak, self.used = "setup", 0, 0.0
         self.began = monotonic()
         self.reported: Mapping[str, Any] = {}
 
-    def until_ended(self, pipe: Any) -> Ending | None:
-        """Return how it ended, None where it ended without a report."""
+    def watch(self, pipe: Any) -> bool:
+        """Wait until it has reported its end, or is over a limit; False where it ended without a report."""
         text = b""
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             while True:
                 # asked first, so that what was sent before the end is still read
-                gone = self.child.poll() is not None
+                gone = self.process.poll() is not None
                 if selector.select(LOOK):
                     read = os.read(pipe.fileno(), 1 << 16)
                     if not read:
-                        return None
+                        return False
                     *lines, text = (text + read).split(b"\n")
-                    for line in lines:
-                        if (ended := self._read(json.loads(line))) is not None:
-                            return ended
+                    if any(self._ended(json.loads(line)) for line in lines):
+                        return True
                 elif gone:  # a process that it left behind holds the pipe open
-                    return None
-                if (over := self._over()) is not None:
-                    return over
+                    return False
+                if self._over():
+                    return True
 
-    def _read(self, data: Mapping[str, Any]) -> Ending | None:
+    def _ended(self, data: Mapping[str, Any]) -> bool:
         self.reported = data
         if data["stage"] == "ended":
-            return Ending(MeasurementStatus(data["status"]), data["message"], max(self.peak, data["peak_bytes"]), data)
+            self.status, self.message = TrialStatus(data["status"]), data["message"]
+            self.peak = max(self.peak, data["peak_bytes"])
+            return True
         # solve has what build left of the limit; certify has a limit of its own
         self.used = monotonic() - self.began if data["stage"] == "solve" else 0.0
         self.stage, self.began = data["stage"], monotonic()
-        return None
+        return False
 
-    def _over(self) -> Ending | None:
+    def _over(self) -> bool:
         timed = self.stage in ("build", "solve", "certify")
-        now = machine.resident(self.child.pid)
+        now = machine.resident(self.process.pid)
         if timed:
             self.peak = max(self.peak, now)
         if self.memory_limit is not None and now > self.memory_limit:
-            text = f"{now:,} bytes in {self.stage}; the limit is {self.memory_limit:,}"
-            return Ending(MeasurementStatus.MEMORY, text, max(self.peak, now), self.reported)
+            self.message = f"{now:,} bytes in {self.stage}; the limit is {self.memory_limit:,}"
+            self.status, self.peak = TrialStatus.MEMORY, max(self.peak, now)
+            return True
         limit = self.time_limit + max(LEAST_GRACE, GRACE * self.time_limit) if timed else SETUP
         passed = self.used + monotonic() - self.began
         if passed > limit:
             allowed = f"the limit is {self.time_limit:g} s" if timed else f"{SETUP:g} s are allowed"
-            status = MeasurementStatus.TIMEOUT if timed else MeasurementStatus.ERROR
-            return Ending(status, f"stopped in {self.stage} after {passed:.3g} s; {allowed}", self.peak, self.reported)
-        return None
+            self.status = TrialStatus.TIMEOUT if timed else TrialStatus.ERROR
+            self.message = f"stopped in {self.stage} after {passed:.3g} s; {allowed}"
+            return True
+        return False
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:

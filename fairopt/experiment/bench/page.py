@@ -18,11 +18,12 @@ from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.experiment import words
 from fairopt.experiment.bench import tables
-from fairopt.experiment.bench.kinds import InstanceKey
+from fairopt.experiment.bench.kinds import Instance
 from fairopt.experiment.bench.pictures import growth_picture, growth_words, profile_picture, profile_words
-from fairopt.experiment.bench.records import WORDS, MeasurementStatus, Record
-from fairopt.experiment.bench.results import Study, studies, to_answer
-from fairopt.experiment.bench.timing import Growth, fit, profiles
+from fairopt.experiment.bench.records import WORDS, Record
+from fairopt.experiment.bench.results import Study, studies, to_answer, wall
+from fairopt.experiment.bench.timing import Growth, fit, geometric_mean, to_the_best
+from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.page import rendered, svg
 from fairopt.experiment.statistics import SAMPLES
@@ -75,8 +76,9 @@ def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str
         samples=SAMPLES,
         what=_what,
         outcomes=tables.outcomes,
-        size_cells=tables.size_cells,
-        means=tables.means,
+        to_answer=to_answer,
+        wall=wall,
+        geometric_mean=geometric_mean,
         unsolved=tables.unsolved,
         title=title,
         summary=_summary(found),
@@ -98,9 +100,9 @@ def require_libraries() -> None:
 
 
 def _summary(found: Sequence[Study]) -> dict[str, Any]:
-    rows = [row.measured for study in found for row in study.rows]
+    rows = [row for study in found for row in study.rows]
     statuses = Counter(row.status for row in rows)
-    ended = ", ".join(f"{statuses[each]:,} {WORDS[each]}" for each in MeasurementStatus if statuses[each])
+    ended = ", ".join(f"{statuses[each]:,} {WORDS[each]}" for each in TrialStatus if statuses[each])
     contenders = words.count(len({name for study in found for name in study.contenders}), "contender")
     instances = words.count(len({(key.name, key.digest) for study in found for key in study.instances}), "instance")
     begun = sorted(row.started for row in rows)
@@ -121,7 +123,7 @@ def _environments(found: Iterable[Study]) -> Iterator[tuple[Environment, str]]:
 
 
 def _what(study: Study) -> str:
-    rows = [row.measured for row in study.rows]
+    rows = study.rows
     memory = max((row.memory_limit for row in rows if row.memory_limit is not None), default=None)
     at_once = study.concurrent
     parts = [
@@ -140,7 +142,7 @@ def _what(study: Study) -> str:
 def _profile(study: Study, numbers: Mapping[str, int]) -> str:
     seconds = np.array([study.seconds(name, to_answer) for name in study.present])
     solved = np.array([study.solved(name) for name in study.present])
-    found = dict(zip(study.present, profiles(seconds, solved), strict=True))
+    found = dict(zip(study.present, to_the_best(seconds, solved), strict=True))
     description = "; ".join(f"{name}: fastest on {profile_words(each)}" for name, each in found.items())
     title = f"Performance profile of {study.title}, {study.anchor}"
     return svg(partial(profile_picture, found, numbers), title, "a report", description)
@@ -148,7 +150,7 @@ def _profile(study: Study, numbers: Mapping[str, int]) -> str:
 
 def _growths(study: Study, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield for each group of more than one size a picture, and what was fitted or why nothing could be."""
-    by_group: dict[str, list[InstanceKey]] = {}
+    by_group: dict[str, list[Instance]] = {}
     for (group, _), of in study.columns.items():
         by_group.setdefault(group, []).extend(each for each in of if each.size > 0)
     for group, of in by_group.items():

@@ -5,31 +5,34 @@ A contender has one colour, dash and mark in the whole page: that of its number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.timing import CLOCK_STEP, Growth, Profile
+from fairopt.experiment.bench.timing import CLOCK_STEP, Growth, profile, within
 from fairopt.experiment.plot.figures import COLOURS, MARKS, axes_of, line_of, named, short_name
+from fairopt.experiment.statistics import Floats
 from fairopt.experiment.words import factor_text, part_text, power_text, seconds_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def profile_words(of: Profile) -> str:
+def profile_words(factors: Floats) -> str:
     """Return how much a contender solved, and how often it was the first."""
-    return f"{part_text(of.within(1))} first, {part_text(float(of.parts[-1]))} solved"
+    return f"{part_text(within(factors, 1))} first, {part_text(within(factors, math.inf))} solved"
 
 
-def profile_picture(profiles: Mapping[str, Profile], numbers: Mapping[str, int]) -> Figure:
+def profile_picture(factors: Mapping[str, Floats], numbers: Mapping[str, int]) -> Figure:
     """Draw performance profiles: across, the factor of the best time; up, the part of instances solved within it."""
-    ax = axes_of(None, 9.6, max(4.2, 1 + 0.22 * len(profiles)))
-    most = max([2.0, *(float(each.factors[-1]) for each in profiles.values())]) * 1.08
-    for name, each in profiles.items():
-        steps = [1, *each.factors, most], [0, *each.parts, each.parts[-1]]
-        ax.step(*steps, where="post", label=f"{short_name(name)}: {profile_words(each)}", **line_of(numbers[name]))
+    ax = axes_of(None, 9.6, max(4.2, 1 + 0.22 * len(factors)))
+    steps = {name: profile(each) for name, each in factors.items()}
+    most = max([2.0, *(float(reached[-1]) for reached, _ in steps.values())]) * 1.08
+    for name, (reached, parts) in steps.items():
+        label = f"{short_name(name)}: {profile_words(factors[name])}"
+        ax.step([1, *reached, most], [0, *parts, parts[-1]], where="post", label=label, **line_of(numbers[name]))
     ax.set_xscale("log")
     ax.set_xlim(1, most)
     ax.set_ylim(0, 1.02)

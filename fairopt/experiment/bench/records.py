@@ -9,44 +9,30 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, ClassVar
 
-from fairopt.codec import encode
-from fairopt.experiment.bench.kinds import InstanceKey, Judgement
-from fairopt.experiment.journal import read_records, record_in
+from fairopt.codec import UNWRITTEN, encode
+from fairopt.experiment.bench.kinds import Instance, Judgement
+from fairopt.experiment.journal import TrialStatus, read_records, record_in
 from fairopt.experiment.machine import Clock, Environment
 
-
-class MeasurementStatus(Enum):
-    """How a measurement ended."""
-
-    SOLVED = "solved"  # an answer that the task's own code accepted
-    WRONG = "wrong"  # an answer that it did not accept; the times are kept and must not be counted
-    TIMEOUT = "timeout"  # no answer within the limit
-    MEMORY = "memory"  # stopped at the memory limit
-    ERROR = "error"  # it ended without an answer: an exception, a crash, the solver's own status
-    MISSING = "missing"  # a library that it needs is not installed
-    SKIPPED = "skipped"  # not tried, for the reason that the message gives
-
-
 #: Statuses that may differ when the same is tried later on the same machine.
-PASSING = (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
+PASSING = (TrialStatus.MISSING, TrialStatus.SKIPPED)
 
 
 #: What a report calls each status.
-WORDS: Mapping[MeasurementStatus, str] = {each: each.value for each in MeasurementStatus} | {
-    MeasurementStatus.TIMEOUT: "time-out",
-    MeasurementStatus.MEMORY: "out of memory",
-    MeasurementStatus.MISSING: "not installed",
+WORDS: Mapping[TrialStatus, str] = {each: each.value for each in TrialStatus} | {
+    TrialStatus.TIMEOUT: "time-out",
+    TrialStatus.MEMORY: "out of memory",
+    TrialStatus.MISSING: "not installed",
 }
 
 
-def status_words(statuses: Mapping[MeasurementStatus, int]) -> str:
+def status_words(statuses: Mapping[TrialStatus, int]) -> str:
     """Return how often each status but "solved" came, such as "time-out 2, wrong"."""
-    found = {WORDS[each]: statuses.get(each, 0) for each in MeasurementStatus if each is not MeasurementStatus.SOLVED}
+    found = {WORDS[each]: statuses.get(each, 0) for each in TrialStatus if each is not TrialStatus.SOLVED}
     return ", ".join(word if often == 1 else f"{word} {often}" for word, often in found.items() if often)
 
 
@@ -82,7 +68,7 @@ class Trial:
     task: str
     contender: str
     settings: Mapping[str, Any]
-    instance: InstanceKey
+    instance: Instance
     repeat: int
     label: str = ""
     spec_digest: str = ""
@@ -114,13 +100,14 @@ class Measurement(Trial):
 
     ``base_bytes`` is the resident memory of the process right before "build", with the instance and the libraries
     loaded, ``peak_bytes`` the most from there on, processes started by it included. ``reference_job`` is a small job,
-    always the same, done right before each measurement.
+    always the same, done right before each measurement. ``number`` is its place among the records that a report is
+    made from, from 1 (the line, where they are of one file).
     """
 
     kind: ClassVar[str] = "measurement"
 
     libraries: Mapping[str, str]
-    status: MeasurementStatus
+    status: TrialStatus
     message: str
     seconds: Stages
     peak_bytes: int | None
@@ -129,11 +116,12 @@ class Measurement(Trial):
     reference_job: Clock | None
     started: str
     environment: str
+    number: int = field(default=0, compare=False, metadata=UNWRITTEN)
 
     @property
     def solved(self) -> bool:
         """Whether there is an answer that was accepted: only then do the seconds count."""
-        return self.status is MeasurementStatus.SOLVED
+        return self.status is TrialStatus.SOLVED
 
     @property
     def to_answer(self) -> float | None:
@@ -145,6 +133,12 @@ class Measurement(Trial):
     def to_evidence(self) -> float | None:
         """Wall seconds to the answer and its evidence: certify too, where the contender gives any."""
         return None if self.to_answer is None else self.to_answer + (self.seconds.wall("certify") or 0.0)
+
+    @property
+    def why(self) -> str:
+        """What it says of how it ended: its message, and the judge's note; "" for nothing."""
+        note = "" if self.judgement is None else self.judgement.note
+        return "; ".join(part for part in (self.message, note) if part)
 
     @property
     def added_bytes(self) -> int | None:

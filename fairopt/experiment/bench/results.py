@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.kinds import InstanceKey
-from fairopt.experiment.bench.records import PASSING, Measurement, MeasurementStatus, Record, environments
+from fairopt.experiment.bench.kinds import Instance
+from fairopt.experiment.bench.records import PASSING, Measurement, Record, environments, status_words
 from fairopt.experiment.bench.spec import Goal, Spec
-from fairopt.experiment.bench.timing import Flags, median_of, penalised, shifted_geometric_mean
+from fairopt.experiment.bench.timing import Flags, median_of, penalised, ratios, shifted_geometric_mean
+from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.statistics import Floats
 from fairopt.experiment.words import count, plain, settings_text
@@ -34,45 +35,62 @@ _Known = tuple[Environment, Spec | BadInput]
 
 
 @dataclass(frozen=True)
-class NumberedMeasurement:
-    """A measurement and its number: its place among the records, from 1 (the line, where they are of one file)."""
-
-    number: int
-    measured: Measurement
-
-
-@dataclass(frozen=True)
 class Cell:
-    """One contender on one instance: all repeats. It is solved if there is a repeat and every repeat was solved."""
+    """One contender on ``of`` instances, mostly one: all repeats."""
 
-    rows: tuple[NumberedMeasurement, ...] = ()
+    rows: tuple[Measurement, ...] = ()
+    of: int = 1
+
+    @cached_property
+    def _by_instance(self) -> dict[tuple[str, str], list[Measurement]]:
+        found: dict[tuple[str, str], list[Measurement]] = {}
+        for row in self.rows:
+            found.setdefault((row.instance.name, row.instance.digest), []).append(row)
+        return found
 
     @property
     def solved(self) -> bool:
-        """Whether every repeat was solved."""
-        return bool(self.rows) and all(row.measured.solved for row in self.rows)
+        """Whether every instance has a repeat, and every repeat was solved."""
+        return len(self._by_instance) == self.of and all(row.solved for row in self.rows)
 
     @property
-    def statuses(self) -> Counter[MeasurementStatus]:
+    def why(self) -> str:
+        """What it says where it is not solved, such as "time-out 3"."""
+        return status_words(self.statuses) if self.rows else "not measured"
+
+    @property
+    def statuses(self) -> Counter[TrialStatus]:
         """How often each status occurs."""
-        return Counter(row.measured.status for row in self.rows)
+        return Counter(row.status for row in self.rows)
 
     @property
-    def tried(self) -> Counter[MeasurementStatus]:
+    def tried(self) -> Counter[TrialStatus]:
         """How often each status but "skipped" occurs: after a time-out, repeats are skipped."""
-        return Counter(each for each in self.statuses.elements() if each is not MeasurementStatus.SKIPPED)
+        return Counter(each for each in self.statuses.elements() if each is not TrialStatus.SKIPPED)
 
     @property
     def ran_out_of(self) -> float | None:
         """The time limit, if it is known and every repeat that was tried ran out of it; else None."""
-        limits = [row.measured.time_limit for row in self.rows]
-        timed_out = self.tried.keys() == {MeasurementStatus.TIMEOUT} and all(map(math.isfinite, limits))
+        limits = [row.time_limit for row in self.rows]
+        timed_out = self.tried.keys() == {TrialStatus.TIMEOUT} and all(map(math.isfinite, limits))
         return min(limits) if timed_out else None
 
     def median(self, seconds: Seconds) -> float:
-        """Return the median over solved repeats; NaN where there is none that has these seconds."""
-        found = [seconds(row.measured) for row in self.rows if row.measured.solved]
-        return median_of([value for value in found if value is not None])
+        """Return the median over instances of that over solved repeats; NaN where none has these seconds."""
+        found = [[seconds(row) for row in rows if row.solved] for rows in self._by_instance.values()]
+        medians = (median_of([value for value in values if value is not None]) for values in found)
+        return median_of([each for each in medians if not math.isnan(each)])
+
+    @property
+    def peak(self) -> int:
+        """The largest memory of a solved run in bytes, 0 where unknown."""
+        return max((row.peak_bytes or 0 for row in self.rows if row.solved), default=0)
+
+    @property
+    def failures(self) -> dict[TrialStatus, list[Measurement]]:
+        """The runs that were not solved, by status."""
+        found = {status: [row for row in self.rows if row.status is status] for status in TrialStatus}
+        return {status: rows for status, rows in found.items() if rows and status is not TrialStatus.SOLVED}
 
 
 class Study:
@@ -81,17 +99,17 @@ class Study:
     ``key`` is (specification, task, machine); ``known`` has each environment and what its specification was read as.
     """
 
-    def __init__(self, key: tuple[str, str, str], rows: list[NumberedMeasurement], known: Mapping[str, _Known]) -> None:
+    def __init__(self, key: tuple[str, str, str], rows: list[Measurement], known: Mapping[str, _Known]) -> None:
         self.name, self.task, self.machine = key
-        used = [known[digest] for digest in dict.fromkeys(row.measured.environment for row in rows)]
+        used = [known[digest] for digest in dict.fromkeys(row.environment for row in rows)]
         self.environments, read = [each for each, _ in used], [spec for _, spec in used]
         ours = (each for each in reversed(read) if isinstance(each, Spec) and each.name == self.name)
         self.spec: Spec | None = next(ours, None)
         names = _names(rows)
-        cells: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
-        instances: dict[tuple[str, str], InstanceKey] = {}
+        cells: dict[tuple[str, str, str], list[Measurement]] = {}
+        instances: dict[tuple[str, str], Instance] = {}
         for row in rows:
-            instance = row.measured.instance
+            instance = row.instance
             instances.setdefault((instance.name, instance.digest), instance)
             cells.setdefault((names[_identity(row)], instance.name, instance.digest), []).append(row)
         self.cells = {key: Cell(_standing(found)) for key, found in cells.items()}
@@ -103,7 +121,7 @@ class Study:
         self.contenders = tuple(sorted(listed, key=lambda each: order.index(each) if each in order else len(order)))
         self.notes = list(dict.fromkeys(self._notes(rows, read)))
 
-    def _notes(self, rows: Iterable[NumberedMeasurement], read: Iterable[Spec | BadInput]) -> Iterator[str]:
+    def _notes(self, rows: Iterable[Measurement], read: Iterable[Spec | BadInput]) -> Iterator[str]:
         for each in read:
             if isinstance(each, BadInput):
                 yield f"The specification cannot be read: {each}"
@@ -111,7 +129,7 @@ class Study:
         values = {what: {plain(getattr(each, key)) for each in self.environments} for what, key in changing.items()}
         if differing := ", ".join(what for what, found in values.items() if len(found) > 1):
             yield f"Measured in {len(self.environments)} environments on this machine, which differ in: {differing}"
-        limits = sorted({row.measured.time_limit for row in rows})
+        limits = sorted({row.time_limit for row in rows})
         if len(limits) > 1:
             yield f"Time limits differ: {', '.join(f'{each:g}' for each in limits)} s; in means the largest counts"
 
@@ -128,18 +146,18 @@ class Study:
     @property
     def limit(self) -> float | None:
         """The time limit in seconds, the largest where they differ; None where none is recorded."""
-        finite = [row.measured.time_limit for row in self.rows if math.isfinite(row.measured.time_limit)]
+        finite = [row.time_limit for row in self.rows if math.isfinite(row.time_limit)]
         return max(finite) if finite else None
 
     @property
     def concurrent(self) -> int:
         """How many measurements may have been under way at once, at most."""
-        return max(row.measured.concurrent for row in self.rows)
+        return max(row.concurrent for row in self.rows)
 
     @cached_property
     def reference_walls(self) -> list[float]:
         """The seconds of the reference job, where it was timed."""
-        return [row.measured.reference_job.wall for row in self.rows if row.measured.reference_job is not None]
+        return [row.reference_job.wall for row in self.rows if row.reference_job is not None]
 
     @property
     def shift(self) -> float:
@@ -154,8 +172,8 @@ class Study:
     @cached_property
     def present(self) -> tuple[str, ...]:
         """The contenders that could run here: those with any status but "missing"."""
-        found = {name: {row.measured.status for row in self.of(name)} for name in self.contenders}
-        return tuple(name for name in self.contenders if found[name] - {MeasurementStatus.MISSING})
+        found = {name: {row.status for row in self.of(name)} for name in self.contenders}
+        return tuple(name for name in self.contenders if found[name] - {TrialStatus.MISSING})
 
     @property
     def absent(self) -> list[str]:
@@ -163,9 +181,9 @@ class Study:
         return [name for name in self.contenders if name not in self.present]
 
     @cached_property
-    def columns(self) -> dict[tuple[str, int], list[InstanceKey]]:
+    def columns(self) -> dict[tuple[str, int], list[Instance]]:
         """The instances by group and size: groups in the order of the instances, sizes ascending."""
-        met: dict[str, dict[int, list[InstanceKey]]] = {}
+        met: dict[str, dict[int, list[Instance]]] = {}
         for instance in self.instances:
             met.setdefault(group_of(instance), {}).setdefault(instance.size, []).append(instance)
         return {(group, size): sizes[size] for group, sizes in met.items() for size in sorted(sizes)}
@@ -175,11 +193,21 @@ class Study:
         """How many sizes each group has."""
         return Counter(group for group, _ in self.columns)
 
-    def cell(self, contender: str, instance: InstanceKey) -> Cell:
-        """Return the cell, empty where nothing was measured."""
-        return self.cells.get((contender, instance.name, instance.digest), Cell())
+    def cell(self, contender: str, *instances: Instance) -> Cell:
+        """Return the cell of one instance, or of several; empty where nothing was measured."""
+        found = (self.cells.get((contender, each.name, each.digest), Cell()) for each in instances)
+        return Cell(tuple(row for cell in found for row in cell.rows), len(instances))
 
-    def of(self, contender: str) -> list[NumberedMeasurement]:
+    @cached_property
+    def fastest(self) -> dict[tuple[str, int], float]:
+        """The seconds to the answer of the fastest, by group and size, among those who solved all; infinite if none."""
+        cells = {column: [self.cell(name, *of) for name in self.contenders] for column, of in self.columns.items()}
+        return {
+            column: min((each.median(to_answer) for each in row if each.solved), default=math.inf)
+            for column, row in cells.items()
+        }
+
+    def of(self, contender: str) -> list[Measurement]:
         """Return the measurements of a contender."""
         return [row for instance in self.instances for row in self.cell(contender, instance).rows]
 
@@ -205,6 +233,35 @@ class Study:
         return shifted_geometric_mean(times, self.shift if shift is None else shift)
 
     @property
+    def ranked(self) -> list[str]:
+        """The contenders that could run here, those of the least mean to the answer first."""
+        means = {name: self.mean(name, to_answer) for name in self.present}
+        known = {name: math.inf if mean is None else mean for name, mean in means.items()}
+        return sorted(known, key=known.__getitem__)
+
+    @cached_property
+    def _usual_reference(self) -> float:
+        return median_of(self.reference_walls)
+
+    def corrected(self, measured: Measurement) -> float | None:
+        """Return the seconds to the answer, as if the reference job had taken as long as it mostly did."""
+        clock, answer = measured.reference_job, measured.to_answer
+        return answer * self._usual_reference / clock.wall if clock and clock.wall and answer is not None else answer
+
+    def untried(self, contender: str) -> int:
+        """Return on how many instances a contender was never tried."""
+        return sum(set(self.cell(contender, each).statuses) <= {TrialStatus.SKIPPED} for each in self.instances)
+
+    def ratios(self, contender: str, baseline: str) -> Floats:
+        """Return how many times as fast as the baseline a contender is (m,), on instances that both solved."""
+        theirs = self.seconds(baseline, to_answer), self.seconds(contender, to_answer)
+        return ratios(*theirs, self.solved(baseline), self.solved(contender))
+
+    def only(self, contender: str, baseline: str) -> int:
+        """Return how many instances a contender solved and the baseline did not."""
+        return int((self.solved(contender) & ~self.solved(baseline)).sum())
+
+    @property
     def unmeasured(self) -> int:
         """How many pairs of a contender that could run and an instance have no measurement."""
         return sum(not self.cell(name, each).rows for name in self.present for each in self.instances)
@@ -225,7 +282,7 @@ def wall(stage: str) -> Seconds:
     return lambda measured: measured.seconds.wall(stage)
 
 
-def group_of(instance: InstanceKey) -> str:
+def group_of(instance: Instance) -> str:
     """Return the name of a group of instances that differ only in size and seed: the family and other parameters."""
     rest = sorted((name, value) for name, value in instance.parameters.items() if value != instance.size)
     return f"{instance.family} ({settings_text(rest)})" if rest else instance.family
@@ -239,7 +296,7 @@ def studies(records: Iterable[Record]) -> list[Study]:
     """
     listed = list(records)
     known = {digest: (each, _spec_of(each)) for digest, each in environments(listed).items()}
-    together: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
+    together: dict[tuple[str, str, str], list[Measurement]] = {}
     for number, each in enumerate(listed, start=1):
         if isinstance(each, Environment):
             continue
@@ -248,19 +305,19 @@ def studies(records: Iterable[Record]) -> list[Study]:
         _check(each, number, known)
         where, _ = known[each.environment]
         machine = f"{where.cpu}, {count(where.cores, 'core')}, {where.system}"  # times of two are not compared
-        together.setdefault((each.spec, each.task, machine), []).append(NumberedMeasurement(number, each))
+        together.setdefault((each.spec, each.task, machine), []).append(replace(each, number=number))
     if not together:
         remedy = "Run `fairopt bench SPEC --json FILE` first"
         raise BadInput("there are no measurements", place="records", remedy=remedy)
     return [Study(key, rows, known) for key, rows in together.items()]
 
 
-def _names(rows: Sequence[NumberedMeasurement]) -> dict[tuple[str, str], str]:
+def _names(rows: Sequence[Measurement]) -> dict[tuple[str, str], str]:
     """Return what to call each contender: its label, with the settings that differ where one label has several."""
     settings: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in rows:
         called, key = _identity(row)
-        settings.setdefault(called, {})[key] = row.measured.settings
+        settings.setdefault(called, {})[key] = row.settings
     names: dict[tuple[str, str], str] = {}
     for called, kinds in settings.items():
         used = {name for each in kinds.values() for name in each}
@@ -271,15 +328,15 @@ def _names(rows: Sequence[NumberedMeasurement]) -> dict[tuple[str, str], str]:
     return names
 
 
-def _identity(row: NumberedMeasurement) -> tuple[str, str]:
-    return row.measured.called, json.dumps(row.measured.settings, sort_keys=True, default=str)
+def _identity(row: Measurement) -> tuple[str, str]:
+    return row.called, json.dumps(row.settings, sort_keys=True, default=str)
 
 
-def _standing(rows: Sequence[NumberedMeasurement]) -> tuple[NumberedMeasurement, ...]:
+def _standing(rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
     """Return the rows of a cell in order, without missing and skipped ones that were measured later."""
-    ordered = sorted(rows, key=lambda row: (row.measured.repeat, row.number))
-    last = {row.measured.repeat: row for row in ordered}
-    return tuple(row for row in ordered if row.measured.status not in PASSING or row is last[row.measured.repeat])
+    ordered = sorted(rows, key=lambda row: (row.repeat, row.number))
+    last = {row.repeat: row for row in ordered}
+    return tuple(row for row in ordered if row.status not in PASSING or row is last[row.repeat])
 
 
 def _spec_of(environment: Environment) -> Spec | BadInput:

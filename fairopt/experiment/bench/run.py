@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 from fairopt.codec import encode
 from fairopt.errors import NotInstalled
 from fairopt.experiment.bench import kinds, records
-from fairopt.experiment.bench.kinds import InstanceKey
+from fairopt.experiment.bench.kinds import Instance
 from fairopt.experiment.bench.measure import measure, reference
-from fairopt.experiment.bench.records import PASSING, Measurement, MeasurementStatus, Record, Trial
+from fairopt.experiment.bench.records import PASSING, Measurement, Record, Trial
 from fairopt.experiment.bench.spec import Entrant, Spec
+from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.runner import result_of, side_by_side
 
 #: Statuses after which trying again on this or a larger instance is no use.
-_SPENT = {MeasurementStatus.TIMEOUT: "timed out", MeasurementStatus.MEMORY: "ran out of memory"}
+_SPENT = {TrialStatus.TIMEOUT: "timed out", TrialStatus.MEMORY: "ran out of memory"}
 
 
 def run_spec(
@@ -50,7 +51,7 @@ def run_spec(
     references: dict[str, Any] = {}
     _say_what_is_old(spec, done.values(), known, where, say)
 
-    def jobs() -> Iterator[tuple[Trial | InstanceKey, Callable[..., Any], tuple[Any, ...]] | None]:
+    def jobs() -> Iterator[tuple[Trial | Instance, Callable[..., Any], tuple[Any, ...]] | None]:
         for key in keys:
             for repeat, entrant in _turns(spec, key):
                 trial = _trial(spec, entrant, key, repeat, settings[entrant.label], concurrent)
@@ -70,14 +71,14 @@ def run_spec(
                 yield trial, measure, (trial, where, None if skipped else references[key.digest], skipped)
 
     for what, future in side_by_side(jobs(), executor, concurrent):
-        if isinstance(what, InstanceKey):
+        if isinstance(what, Instance):
             references[what.digest] = result_of(future, f"the reference of {what.name}")
             continue
         measurement, machine = result_of(future, f"{what.instance.name}, {what.label}")
         if measurement.status in _SPENT:
             spent.append(measurement)
         earlier = done.get(measurement.identity)
-        if earlier is not None and earlier.status is measurement.status is MeasurementStatus.MISSING:
+        if earlier is not None and earlier.status is measurement.status is TrialStatus.MISSING:
             continue  # it stands in the file
         if machine.digest not in known:
             known[machine.digest] = machine
@@ -85,14 +86,14 @@ def run_spec(
         yield measurement
 
 
-def instances(spec: Spec) -> Iterator[InstanceKey]:
+def instances(spec: Spec) -> Iterator[Instance]:
     """Yield which instances a specification asks for. Errors: `BadInput` for parameters that a family refuses."""
     for block in spec.instances:
         family = kinds.family(block.family)
         for parameters, seed in block.combinations():
             drawn = family.draw(seed, parameters)
-            # the family by its registered name, so that a worker can draw the instance again
-            yield InstanceKey(block.family, drawn.name, drawn.size, seed, parameters, drawn.digest)
+            # the family by its registered name, so that a worker can draw the instance again, which is not sent
+            yield replace(drawn, family=block.family, seed=seed, parameters=parameters, problem=None)
 
 
 def _settings(spec: Spec) -> tuple[dict[str, dict[str, Any]], set[str]]:
@@ -120,14 +121,14 @@ def _say_what_is_old(
         say(f"{other} of {len(ours)} measurements that are kept were made at another commit")
 
 
-def _turns(spec: Spec, key: InstanceKey) -> Iterator[tuple[int, Entrant]]:
+def _turns(spec: Spec, key: Instance) -> Iterator[tuple[int, Entrant]]:
     for repeat in range(spec.repeats):
         first = (key.seed + repeat) % len(spec.contenders)
         yield from ((repeat, each) for each in (*spec.contenders[first:], *spec.contenders[:first]))
 
 
 def _trial(
-    spec: Spec, entrant: Entrant, key: InstanceKey, repeat: int, settings: Mapping[str, Any], concurrent: int
+    spec: Spec, entrant: Entrant, key: Instance, repeat: int, settings: Mapping[str, Any], concurrent: int
 ) -> Trial:
     return Trial(
         spec=spec.name,
@@ -160,7 +161,7 @@ def _why_not(spec: Spec, entrant: Entrant, trial: Trial, spent: Iterable[Measure
     return ""
 
 
-def _no_easier(new: InstanceKey, old: InstanceKey) -> bool:
+def _no_easier(new: Instance, old: Instance) -> bool:
     """Whether an instance is larger than another of the family, no number of its parameters less, the others equal."""
     if new.family != old.family or new.size <= old.size or new.parameters.keys() != old.parameters.keys():
         return False

@@ -3,126 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.kinds import InstanceKey
-from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record, status_words
-from fairopt.experiment.bench.results import (
-    Cell,
-    NumberedMeasurement,
-    Seconds,
-    Study,
-    studies,
-    to_answer,
-    to_evidence,
-    wall,
-)
+from fairopt.experiment.bench.kinds import Instance
+from fairopt.experiment.bench.records import Measurement, Record
+from fairopt.experiment.bench.results import Cell, Study, studies, to_answer, to_evidence
 from fairopt.experiment.bench.spec import Goal, Statistic
-from fairopt.experiment.bench.timing import Noise, Ratios, median_of, noise, ratios
+from fairopt.experiment.bench.timing import noise
+from fairopt.experiment.journal import TrialStatus
+from fairopt.experiment.statistics import Estimate
 from fairopt.experiment.words import NOTHING, bytes_text, count, factor_text, seconds_text
-
-
-@dataclass(frozen=True)
-class SizeCell:
-    """One contender on all instances of one size: seconds are medians, NaN where there are none.
-
-    ``peak`` is the largest memory of a solved run, 0 where unknown; ``fastest`` whether nobody was faster.
-    """
-
-    rows: Sequence[NumberedMeasurement]
-    answer: float
-    build: float
-    solve: float
-    certify: float
-    peak: int
-    fastest: bool
-
-    @property
-    def failures(self) -> dict[MeasurementStatus, list[NumberedMeasurement]]:
-        """The runs that were not solved, by status."""
-        found = {status: [row for row in self.rows if row.measured.status is status] for status in MeasurementStatus}
-        return {status: rows for status, rows in found.items() if rows and status is not MeasurementStatus.SOLVED}
-
-
-@dataclass(frozen=True)
-class MeanRow:
-    """A contender's shifted geometric means in seconds (None: not known), and its ratios to the baseline.
-
-    ``usual`` are those of ``answer`` with the shifts that others use, by shift. ``untried`` counts instances that it
-    was never tried on; ``ratios`` is None for the baseline itself.
-    """
-
-    name: str
-    solved: int
-    instances: int
-    untried: int
-    answer: float | None
-    usual: dict[float, float | None]
-    solve: float | None
-    corrected: float | None
-    ratios: Ratios | None
-
-
-@dataclass(frozen=True)
-class Unsolved:
-    """Measurements of one contender that ended alike with one message, by the name of the instance."""
-
-    contender: str
-    status: MeasurementStatus
-    message: str
-    places: dict[str, list[NumberedMeasurement]] = field(default_factory=dict)
-
-    @property
-    def runs(self) -> int:
-        """How many measurements these are."""
-        return sum(map(len, self.places.values()))
-
-
-def size_cells(study: Study) -> dict[str, list[SizeCell]]:
-    """Return each contender's cells, in the order of ``study.columns``."""
-    found: dict[str, list[SizeCell]] = {name: [] for name in study.contenders}
-    for of in study.columns.values():
-        cells = {name: [study.cell(name, each) for each in of] for name in study.contenders}
-        times = {name: _median(each, to_answer) for name, each in cells.items() if all(cell.solved for cell in each)}
-        best = min(times.values(), default=math.inf)
-        for name, each in cells.items():
-            rows = [row for cell in each for row in cell.rows]
-            peak = max((row.measured.peak_bytes or 0 for row in rows if row.measured.solved), default=0)
-            stages = {stage: _median(each, wall(stage)) for stage in ("build", "solve", "certify")}
-            fastest = times.get(name) == best
-            found[name].append(SizeCell(rows, _median(each, to_answer), **stages, peak=peak, fastest=fastest))
-    return found
-
-
-def _median(cells: Sequence[Cell], of: Seconds) -> float:
-    found = [cell.median(of) for cell in cells]
-    return median_of([each for each in found if not math.isnan(each)])
-
-
-def means(study: Study, baseline: str) -> list[MeanRow]:
-    """Return a row of each contender that could run here, the fastest first."""
-    usual = median_of(study.reference_walls)
-
-    def corrected(measured: Measurement) -> float | None:
-        clock, answer = measured.reference_job, measured.to_answer
-        return answer * usual / clock.wall if clock and clock.wall and answer is not None else answer
-
-    rows = []
-    for name in study.present:
-        solved = study.solved(name)
-        untried = sum(set(study.cell(name, each).statuses) <= {MeasurementStatus.SKIPPED} for each in study.instances)
-        answer, solve, adjusted = (study.mean(name, of) for of in (to_answer, wall("solve"), corrected))
-        # how many times as fast as the baseline it is: the baseline's seconds over its own
-        theirs = study.seconds(baseline, to_answer), study.seconds(name, to_answer)
-        compared = None if name == baseline else ratios(*theirs, study.solved(baseline), solved)
-        others = {shift: study.mean(name, to_answer, shift) for shift in study.usual_shifts}
-        rows.append(MeanRow(name, int(solved.sum()), solved.size, untried, answer, others, solve, adjusted, compared))
-    return sorted(rows, key=lambda row: math.inf if row.answer is None else row.answer)
 
 
 def means_told(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -132,33 +27,31 @@ def means_told(records: Iterable[Record]) -> list[dict[str, Any]]:
             "specification": study.name,
             "task": study.task,
             "machine": study.machine,
-            "contender": row.name,
-            "solved": row.solved,
-            "instances": row.instances,
+            "contender": name,
+            "solved": int(study.solved(name).sum()),
+            "instances": len(study.instances),
             "time_limit": study.limit,
             "shifted_geometric_means": [
-                {"shift": shift, "seconds": mean} for shift, mean in {study.shift: row.answer, **row.usual}.items()
+                {"shift": shift, "seconds": study.mean(name, to_answer, shift)}
+                for shift in (study.shift, *study.usual_shifts)
             ],
         }
         for study in studies(records)
-        for row in means(study, study.baseline(None))
+        for name in study.ranked
     ]
 
 
-def unsolved(study: Study) -> list[Unsolved]:
-    """Return what was not solved; measurements with the same message share a row."""
-    found: dict[tuple[str, MeasurementStatus, str], Unsolved] = {}
+def unsolved(study: Study) -> dict[tuple[str, TrialStatus, str], dict[str, list[Measurement]]]:
+    """Return what was not solved by contender, status and message, and then by the name of the instance."""
+    found: dict[tuple[str, TrialStatus, str], dict[str, list[Measurement]]] = {}
     for row in study.rows:
-        measured = row.measured
-        if not measured.solved:
-            note = "" if measured.judgement is None else measured.judgement.note
-            message = "; ".join(part for part in (measured.message, note) if part) or NOTHING
-            key = measured.called, measured.status, message
-            found.setdefault(key, Unsolved(*key)).places.setdefault(measured.instance.name, []).append(row)
-    return sorted(found.values(), key=lambda each: each.contender)
+        if not row.solved:
+            alike = found.setdefault((row.called, row.status, row.why or NOTHING), {})
+            alike.setdefault(row.instance.name, []).append(row)
+    return dict(sorted(found.items(), key=lambda each: each[0][0]))
 
 
-def steadiness(study: Study) -> Noise | BadInput:
+def steadiness(study: Study) -> Estimate | BadInput:
     """Return how much the reference job varied in a study; the error where nothing can be said."""
     try:
         return noise(study.reference_walls)
@@ -166,9 +59,9 @@ def steadiness(study: Study) -> Noise | BadInput:
         return error
 
 
-def libraries(rows: Iterable[NumberedMeasurement]) -> Mapping[str, None]:
+def libraries(rows: Iterable[Measurement]) -> Mapping[str, None]:
     """Return the libraries of measurements with their versions, each once, in the order of the measurements."""
-    used = (row.measured.libraries for row in rows)
+    used = (row.libraries for row in rows)
     return dict.fromkeys(f"{name} {each[name]}" for each in used for name in sorted(each))
 
 
@@ -184,16 +77,7 @@ class GoalResult:
     measured: str
     how: str
     reached: bool | None
-    instance: InstanceKey | None = None
-
-
-@dataclass(frozen=True)
-class MeasuredValue:
-    """A value on one instance: NaN with the reason where there is none; ``bound`` where it is a lower bound."""
-
-    value: float
-    reason: str = ""
-    bound: bool = False
+    instance: Instance | None = None
 
 
 def outcomes(study: Study) -> list[GoalResult]:
@@ -202,63 +86,58 @@ def outcomes(study: Study) -> list[GoalResult]:
 
 
 def _outcome(study: Study, goal: Goal) -> GoalResult:
-    (measured, words), at_least = _MEASURED[goal.statistic], goal.statistic is Statistic.RATIO
+    (measured, words, unknown), at_least = _MEASURED[goal.statistic], goal.statistic is Statistic.RATIO
     asked = f"{'at least' if at_least else 'at most'} {words(goal.limit)}"
     chosen = [each for each in study.instances if goal.chooses(each.family, each.size, each.parameters)]
     chosen = [each for each in chosen if study.cell(goal.contender, each).rows]
     if not chosen:
         return GoalResult(goal, asked, "not measured", "no measurement of this contender on these instances", None)
     cells = [study.cell(goal.contender, each) for each in chosen]
-    others = [(study.cell(goal.against, each), goal.against) if at_least else () for each in chosen]
-    found = [measured(cell, *other) for cell, other in zip(cells, others, strict=True)]
-    failed = [place for place, each in enumerate(found) if math.isnan(each.value)]
+    others = [study.cell(goal.against, each) if at_least else Cell() for each in chosen]
+    values = [measured(*pair) if pair[0].solved else math.nan for pair in zip(cells, others, strict=True)]
     over = f"{count(len(chosen), 'instance')}, {count(sum(len(cell.rows) for cell in cells), 'measurement')}"
+    failed = [place for place, each in enumerate(values) if math.isnan(each)]
     if failed:
         place = failed[0]
-        reason = found[place].reason + (f" ({len(failed)} of {len(chosen)} instances)" if len(chosen) > 1 else "")
+        reason = cells[place].why if not cells[place].solved else unknown
+        if at_least and cells[place].solved:
+            reason = f"{goal.against}: {others[place].why}"
+        reason += f" ({len(failed)} of {len(chosen)} instances)" if len(chosen) > 1 else ""
         return GoalResult(goal, asked, reason, over, None if cells[place].solved else False, chosen[place])
-    values = [each.value for each in found]
     place = int(np.argmin(values) if at_least else np.argmax(values))
     reached = values[place] >= goal.limit if at_least else values[place] <= goal.limit
-    bound = found[place].bound
+    bound = others[place].ran_out_of is not None
     how = over + (f"; {goal.against} ran into its time limit, which is counted" if bound else "")
     said = ("more than " if bound else "") + words(values[place])
     undecided = bound and not reached  # the other one may be slower still
     return GoalResult(goal, asked, said, how, None if undecided else reached, chosen[place])
 
 
-def ratio(cell: Cell, other: Cell, against: str) -> MeasuredValue:
-    """Return the seconds of another contender over ours, to the answer and its evidence; ``against`` is its name."""
-    ours, limit = _of(cell), other.ran_out_of
-    if math.isnan(ours.value):
-        return ours
-    theirs = _of(other) if limit is None else MeasuredValue(limit, bound=True)
-    if math.isnan(theirs.value):
-        return MeasuredValue(math.nan, f"{against}: {theirs.reason}")
-    return MeasuredValue(theirs.value / ours.value if ours.value else math.inf, bound=theirs.bound)
+def ratio(cell: Cell, other: Cell) -> float:
+    """Return the seconds of another contender over ours, to the answer and its evidence; NaN where one has none.
+
+    Where the other ran out of time, its time limit counts, and the ratio is a lower bound.
+    """
+    ours, limit = cell.median(to_evidence), other.ran_out_of
+    theirs = limit if limit is not None else other.median(to_evidence) if other.solved else math.nan
+    return theirs / ours if ours else math.nan if math.isnan(theirs) else math.inf
 
 
-def _largest(cell: Cell, of: Callable[[Measurement], float | None], unknown: str) -> MeasuredValue:
-    if not cell.solved:
-        return _of(cell)
-    found = [of(row.measured) for row in cell.rows]
-    known = [value for value in found if value is not None and not math.isnan(value)]
-    return MeasuredValue(float(max(known))) if len(known) == len(found) else MeasuredValue(math.nan, unknown)
+def _largest(cell: Cell, of: Callable[[Measurement], float | None]) -> float:
+    """Return the largest number over repeats; NaN where one of them has none."""
+    found = [math.nan if value is None else float(value) for value in map(of, cell.rows)]
+    return math.nan if any(map(math.isnan, found)) else max(found)
 
 
-def _of(cell: Cell) -> MeasuredValue:
-    if cell.solved:
-        return MeasuredValue(cell.median(to_evidence))
-    return MeasuredValue(math.nan, status_words(cell.statuses) if cell.rows else "not measured")
-
-
-#: How each statistic is measured in a cell (a ratio: in two), and written.
-_MEASURED: Mapping[Statistic, tuple[Callable[..., MeasuredValue], Callable[[float], str]]] = {
-    Statistic.SECONDS: (_of, seconds_text),
-    Statistic.RATIO: (ratio, factor_text),
-    Statistic.BYTES: (lambda cell: _largest(cell, lambda of: of.peak_bytes, "not recorded"), bytes_text),
+#: How each statistic is measured in a cell that is solved (a ratio: beside another one), how it is written, and what is
+#: said where it is not known.
+_MEASURED: Mapping[Statistic, tuple[Callable[[Cell, Cell], float], Callable[[float], str], str]] = {
+    Statistic.SECONDS: (lambda cell, _: cell.median(to_evidence), seconds_text, ""),
+    Statistic.RATIO: (ratio, factor_text, ""),
+    Statistic.BYTES: (lambda cell, _: _largest(cell, lambda of: of.peak_bytes), bytes_text, "not recorded"),
     Statistic.GAP: (
-        lambda cell: _largest(cell, lambda of: of.judgement.gap if of.judgement else None, "no gap is known"),
+        lambda cell, _: _largest(cell, lambda of: of.judgement.gap if of.judgement else None),
         "{:.2g}".format,
+        "no gap is known",
     ),
 }

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
-from fairopt.experiment.statistics import CONFIDENCE, Floats, bootstrap
+from fairopt.experiment.statistics import CONFIDENCE, NOTHING, Estimate, Floats, bootstrap
 from fairopt.experiment.words import count
 
 Flags = npt.NDArray[np.bool_]
@@ -29,41 +29,6 @@ Flags = npt.NDArray[np.bool_]
 CLOCK_STEP = 1e-9
 #: A line through two points fits always; with fewer distinct sizes than this, no exponent is given.
 FEWEST_SIZES = 3
-
-
-@dataclass(frozen=True)
-class Ratios:
-    """How many times as long as a baseline a contender took, instance by instance.
-
-    ``mean`` is the geometric mean over the ``pairs`` instances that both solved, ``low`` to ``high`` its bootstrap
-    interval (NaN for one pair), ``least`` and ``most`` the extreme instances; all are NaN without a pair. ``ours`` and
-    ``theirs`` count the instances that only the contender, and only the baseline, solved.
-    """
-
-    pairs: int
-    mean: float
-    low: float
-    high: float
-    least: float
-    most: float
-    ours: int
-    theirs: int
-
-
-@dataclass(frozen=True)
-class Noise:
-    """How steady a machine was: the seconds of one unchanging job, run between the measurements.
-
-    ``spread`` is the distance of the 5th and the 95th percentile as a part of the median; ``worst`` the slowest run
-    as a multiple of the fastest.
-    """
-
-    runs: int
-    median: float
-    least: float
-    most: float
-    spread: float
-    worst: float
 
 
 def seconds_of(values: ArrayLike, what: str = "seconds") -> Floats:
@@ -119,33 +84,39 @@ def median_of(seconds: ArrayLike) -> float:
     return float(np.median(times)) if times.size else math.nan
 
 
-def ratios(seconds: ArrayLike, baseline: ArrayLike, solved: ArrayLike, baseline_solved: ArrayLike) -> Ratios:
-    """Return how a contender's times compare with a baseline's on the same instances (n,), in the same order."""
+def ratios(seconds: ArrayLike, baseline: ArrayLike, solved: ArrayLike, baseline_solved: ArrayLike) -> Floats:
+    """Return how many times as long as a baseline a contender took (m,), on the instances that both solved.
+
+    All are of the same instances (n,), in the same order.
+    """
     ours, theirs = np.asarray(solved, dtype=bool), np.asarray(baseline_solved, dtype=bool)
     first, second = np.asarray(seconds, dtype=float), np.asarray(baseline, dtype=float)
     if len({ours.shape, theirs.shape, first.shape, second.shape}) > 1:
         remedy = "Give both for the same instances, in order"
         raise BadInput(f"{first.size} times are compared with {second.size}", remedy=remedy)
     both = ours & theirs
-    pairs = int(both.sum())
-    only = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
-    if not pairs:
-        return Ratios(0, math.nan, math.nan, math.nan, math.nan, math.nan, *only)
-    logs = np.log(_measurable(first[both]) / _measurable(second[both]))
-    low, high = bootstrap(_mean, logs) if pairs > 1 else (math.nan, math.nan)
-    mean, least, most = (float(np.exp(value)) for value in (logs.mean(), logs.min(), logs.max()))
-    return Ratios(pairs, mean, math.exp(low), math.exp(high), least, most, *only)
+    return np.asarray(_measurable(first[both]) / _measurable(second[both]))
 
 
-def noise(reference: ArrayLike) -> Noise:
-    """Return how much the seconds of one unchanging job varied; `BadInput` where there are none, or one is zero."""
+def geometric_mean(values: ArrayLike) -> Estimate:
+    """Return the geometric mean of ratios, with its bootstrap interval, of which one ratio has none; NaN of nothing."""
+    logs = np.log(np.asarray(values, dtype=float))
+    if not logs.size:
+        return NOTHING
+    low, high = bootstrap(_mean, logs) if logs.size > 1 else (math.nan, math.nan)
+    return Estimate(float(np.exp(logs.mean())), math.exp(low), math.exp(high), count=logs.size)
+
+
+def noise(reference: ArrayLike) -> Estimate:
+    """Return how much the seconds of one unchanging job varied: the median, and the 5th and the 95th percentile.
+
+    Errors: `BadInput` where there are none, or one is zero.
+    """
     times = seconds_of(reference, "reference job")
     if not times.size or np.any(times == 0):
         raise BadInput("the reference job has no time", place="reference job", remedy="Time it between measurements")
-    median = float(np.median(times))
     low, high = np.percentile(times, (5, 95))
-    least, most = float(times.min()), float(times.max())
-    return Noise(times.size, median, least, most, float(high - low) / median, most / least)
+    return Estimate(float(np.median(times)), float(low), float(high), count=times.size)
 
 
 def _mean(values: Floats, axis: int) -> Any:
@@ -207,58 +178,39 @@ def fit(sizes: ArrayLike, seconds: ArrayLike) -> Growth:
     return Growth(*fitted, x.size, int(distinct.size), float(distinct[0]), float(distinct[-1]))
 
 
-# -- performance profiles ----------------------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
-class Profile:
-    """Which part of all instances a contender solved within a factor of the fastest: a step function.
-
-    ``factors`` (m,) ascend from 1; ``parts`` (m,) are the parts of all instances solved within them, up to the next
-    factor. At 1 it shows how often the contender is the fastest, at the right end how much it solves; what nobody
-    solved stays among all instances. The comparison is with the best contender only: leaving one out may change the
-    order of the others, so that profiles do not rank contenders (Gould and Scott, A note on performance profiles for
-    benchmarking software, ACM Transactions on Mathematical Software 43(2), 2016).
-
-    Source: Dolan and More, Benchmarking optimization software with performance profiles, Mathematical Programming 91,
-    201-213 (2002), section 2.
-    """
-
-    factors: Floats
-    parts: Floats
-
-    def within(self, factor: float) -> float:
-        """Return the part of instances solved within ``factor`` times the best; 0 below 1."""
-        place = int(np.searchsorted(self.factors, factor, side="right"))
-        return float(self.parts[place - 1]) if place else 0.0
-
-
+# -- performance profiles: which part of all instances a contender solved within a factor of the fastest ---------------
+# At 1 a profile shows how often the contender is the fastest, at the right end how much it solves; what nobody solved
+# stays among all instances. The comparison is with the best contender only: leaving one out may change the order of the
+# others, so that profiles do not rank contenders (Gould and Scott, A note on performance profiles for benchmarking
+# software, ACM Transactions on Mathematical Software 43(2), 2016).
+#
+# Source: Dolan and More, Benchmarking optimization software with performance profiles, Mathematical Programming 91,
+# 201-213 (2002), section 2.
 def to_the_best(seconds: ArrayLike, solved: ArrayLike) -> Floats:
     """Return each time as a multiple of the best on its instance (contenders, instances); infinite where not solved.
 
     ``seconds`` and ``solved`` have that shape too; the time of what was not solved is not looked at. The paper's
     r_{p,s}, its r_M being infinity.
 
-    Errors: `BadInput` for shapes that differ, for no contender, and for a time that is negative or not finite.
+    Errors: `BadInput` for shapes that differ, for no contender or no instance, and for a time that is negative or not
+    finite.
     """
     times, done = np.asarray(seconds, dtype=float), np.asarray(solved, dtype=bool)
     if times.ndim != 2 or times.shape != done.shape:
         problem = f"times of shape {times.shape} have statuses of shape {done.shape}"
         raise BadInput(problem, remedy="Give both as (contenders, instances)")
-    if not len(times):
-        raise BadInput("there are no contenders", remedy="A profile compares at least one")
+    if not times.size:
+        raise BadInput("there are no contenders, or no instances", remedy="A profile compares at least one on one")
     times = np.where(done, _measurable(np.where(done, times, 0.0)), np.inf)
     return np.asarray(np.divide(times, times.min(axis=0), out=np.full_like(times, np.inf), where=done), dtype=float)
 
 
-def profiles(seconds: ArrayLike, solved: ArrayLike) -> list[Profile]:
-    """Return the profile of each contender over the same instances; `BadInput` where there is no instance."""
-    factors = to_the_best(seconds, solved)
-    if not factors.shape[1]:
-        raise BadInput("there are no instances", remedy="A profile is a part of at least one")
-    found = []
-    for row in factors:
-        reached, counts = np.unique(row[np.isfinite(row)], return_counts=True)
-        parts = np.cumsum(counts) / row.size
-        if not reached.size or reached[0] > 1:  # never the fastest: the curve begins at the bottom
-            reached, parts = np.concatenate(([1.0], reached)), np.concatenate(([0.0], parts))
-        found.append(Profile(reached, parts))
-    return found
+def within(factors: ArrayLike, factor: float) -> float:
+    """Return the part of instances, given by their factors (n,), that were solved within ``factor`` times the best."""
+    return float(np.mean(np.isfinite(factors) & (np.asarray(factors) <= factor)))
+
+
+def profile(factors: Floats) -> tuple[Floats, Floats]:
+    """Return a step function: factors (m,) that ascend from 1, and the parts of instances (m,) solved within them."""
+    reached = np.unique([1.0, *factors[np.isfinite(factors)]])
+    return reached, np.array([within(factors, each) for each in reached])

@@ -28,7 +28,7 @@ from fairopt.experiment.plot.figures import (
     named,
     short_name,
 )
-from fairopt.experiment.studies.lines import HostBar, Timeline
+from fairopt.experiment.studies.playing import HostBar, Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,7 @@ def gantt(bars: Sequence[HostBar], hosts: Sequence[str], *, ax: Axes | None = No
 
     Jobs that share a host lie above each other, in the order in which they come.
 
-    >>> from fairopt.experiment.studies.lines import HostBar
+    >>> from fairopt.experiment.studies.playing import HostBar
     >>> figure = gantt([HostBar(0, 0, 3600, 2, "vision"), HostBar(1, 900, 1800, 1, "speech")], ["node-1", "node-2"])
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['node-1', 'node-2']

@@ -8,8 +8,7 @@ plays all of them, `statistics` compares, `results` puts cells in order for tabl
 ("Five schedulers on random jobs like Philly's", 8)
 """
 
-from fairopt.experiment.studies.lines import Timeline
-from fairopt.experiment.studies.playing import Observed, observe
+from fairopt.experiment.studies.playing import Observed, Timeline, observe
 from fairopt.experiment.studies.spec import StudySpec
 
 __all__ = ["Observed", "StudySpec", "Timeline", "observe"]

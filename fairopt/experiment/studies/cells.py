@@ -12,9 +12,8 @@ import os
 import traceback
 from collections.abc import Collection, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import Enum
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any, ClassVar
 import fairopt
 from fairopt.codec import encode
 from fairopt.errors import BadInput, FairoptError
+from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.runner import failed, side_by_side
 from fairopt.experiment.studies.playing import Observed, play
@@ -42,16 +42,14 @@ ASIDE = (
 )
 
 
-class CellStatus(Enum):
-    """How a cell ended."""
-
-    PLAYED = "played"
-    FAILED = "failed"  # an error; the others go on
-
-
 @dataclass(frozen=True, kw_only=True)
-class CellKey:
-    """Where a cell stands in the grid, by labels, and the hash of its inputs."""
+class StudyCell:
+    """A cell of a study: where it stands in the grid, by labels, the hash of its inputs, and how it ended, if it has.
+
+    ``seconds`` are wall time, ``environment`` the digest of where it was played.
+    """
+
+    kind: ClassVar[str] = "cell"
 
     study: str
     policy: str
@@ -62,10 +60,16 @@ class CellKey:
     mechanics: str
     seed: int
     key: str
+    status: TrialStatus = TrialStatus.SKIPPED
+    message: str = ""
+    observed: Observed | None = None
+    seconds: float = 0.0
+    started: str = ""
+    environment: str = ""
 
     @property
     def setting(self) -> tuple[Any, ...]:
-        """What all policies play alike, without the seed."""
+        """What all policies play alike, without the seed: the `key` of a `StudySetting`."""
         return self.trace, self.cluster, self.load, self.error, self.mechanics
 
     @property
@@ -76,58 +80,29 @@ class CellKey:
         return ", ".join([*(part for part in parts if part), f"seed {self.seed}"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlayedCell(CellKey):
-    """A cell that ended. ``seconds`` are wall time, ``environment`` the digest of where it was played."""
-
-    kind: ClassVar[str] = "cell"
-
-    status: CellStatus
-    message: str = ""
-    observed: Observed | None = None
-    seconds: float = 0.0
-    started: str = ""
-    environment: str = ""
-
-
 #: The classes of what a file of cells holds.
-KINDS = (Environment, PlayedCell)
+KINDS = (Environment, StudyCell)
 
 
-@dataclass(frozen=True)
-class CellTask:
-    """A cell that is to be played, with all that a worker needs: it can be pickled."""
-
-    cell: CellKey
-    policy: Policy
-    setting: StudySetting
-    spec: StudySpec = field(repr=False)
-    detailed: bool = False
-
-
-def tasks(spec: StudySpec) -> list[CellTask]:
-    """Return the cells of a study; the policies change fastest, so that they share a trace."""
-    return [*_tasks(spec)]
-
-
-def _tasks(spec: StudySpec) -> Iterator[CellTask]:
+def planned(spec: StudySpec) -> list[StudyCell]:
+    """Return the cells of a study, not played; the policies change fastest, so that they share a trace."""
     made = [(player, player.made()) for player in spec.policies]
-    for setting in spec.settings():
-        for seed in spec.seeds:
-            for player, policy in made:
-                names = setting.names
-                cell = CellKey(
-                    study=spec.name,
-                    policy=player.label,
-                    trace=names["trace"],
-                    cluster=names["cluster"],
-                    load=setting.load,
-                    error=names["error"],
-                    mechanics=names["mechanics"],
-                    seed=seed,
-                    key=_key(spec, setting, player, policy, seed),
-                )
-                yield CellTask(cell, policy, setting, spec, detailed=seed == spec.seeds[0])
+    return [
+        StudyCell(
+            study=spec.name,
+            policy=player.label,
+            trace=setting.source.label,
+            cluster=setting.place.label,
+            load=setting.load,
+            error=setting.error.label,
+            mechanics=setting.costs.label,
+            seed=seed,
+            key=_key(spec, setting, player, policy, seed),
+        )
+        for setting in spec.settings()
+        for seed in spec.seeds
+        for player, policy in made
+    ]
 
 
 def _key(spec: StudySpec, setting: StudySetting, player: Player, policy: Policy, seed: int) -> str:
@@ -181,16 +156,16 @@ def run_study(
     done: Collection[str] = (),
     known: Collection[str] = (),
     shard: slice = WHOLE,
-) -> Iterator[Environment | PlayedCell]:
+) -> Iterator[Environment | StudyCell]:
     """Play the cells of a study whose keys are not ``done``; yield each when it ends, after its environment's record.
 
-    ``executor`` plays them, this process if None, ``concurrent`` at once; ``shard`` is a part of the `tasks`. ``known``
-    are digests of environments that need not be yielded again. A cell that fails is yielded with its error. Errors:
-    `NotSolved` where an executor broke.
+    ``executor`` plays them, this process if None, ``concurrent`` at once; ``shard`` is a part of the `planned` ones.
+    ``known`` are digests of environments that need not be yielded again. A cell that fails is yielded with its error.
+    Errors: `NotSolved` where an executor broke.
     """
-    todo = [each for each in tasks(spec)[shard] if each.cell.key not in done]
+    todo = [each for each in planned(spec)[shard] if each.key not in done]
     where, told = Environment.starting(spec.source, LIBRARIES), {*known}
-    jobs = ((task.cell, play_cell, (task, where)) for task in todo)
+    jobs = ((cell, play_cell, (spec, cell, where)) for cell in todo)
     for cell, future in side_by_side(jobs, executor, concurrent):
         played, machine = _outcome(future, cell, where)
         if machine.digest not in told:
@@ -199,45 +174,46 @@ def run_study(
         yield played
 
 
-def play_cell(task: CellTask, where: Environment) -> tuple[PlayedCell, Environment]:
+def play_cell(spec: StudySpec, cell: StudyCell, where: Environment) -> tuple[StudyCell, Environment]:
     """Play a cell in this process, and return it as it ended; an error of any kind is one of the ways to end."""
     machine = where.here(threads=1)
     began, started = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    found: dict[str, Any] = {"status": CellStatus.PLAYED}
-    setting, spec = task.setting, task.spec
+    found: dict[str, Any] = {"status": TrialStatus.PLAYED}
     try:
-        trace = drawn(setting.source, setting.place, setting.load, setting.error, task.cell.seed)
+        setting = next(each for each in spec.settings() if each.key == cell.setting)
+        player = next(each for each in spec.policies if each.label == cell.policy)
+        trace = drawn(setting.source, setting.place, setting.load, setting.error, cell.seed)
         found["observed"] = play(
-            task.policy,
+            player.made(),
             trace,
             setting.place.made(),
             length=spec.length,
             mechanics=setting.costs.made(),
             rounds=spec.rounds,
             rows=spec.window.rows(len(trace.jobs)),
-            detailed=task.detailed,
+            detailed=cell.seed == spec.seeds[0],
         )
     except FairoptError as error:
-        found |= {"status": CellStatus.FAILED, "message": str(error)}
+        found |= {"status": TrialStatus.FAILED, "message": str(error)}
     except Exception as error:  # noqa: BLE001 - whatever a policy raises is kept as how the cell ended
         last = traceback.extract_tb(error.__traceback__)[-1]
         message = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
-        found |= {"status": CellStatus.FAILED, "message": message}
+        found |= {"status": TrialStatus.FAILED, "message": message}
     taken: dict[str, Any] = {"seconds": perf_counter() - began, "started": started, "environment": machine.digest}
-    return PlayedCell(**vars(task.cell), **found, **taken), machine
+    return replace(cell, **found, **taken), machine
 
 
 def _outcome(
-    future: Future[tuple[PlayedCell, Environment]], cell: CellKey, where: Environment
-) -> tuple[PlayedCell, Environment]:
+    future: Future[tuple[StudyCell, Environment]], cell: StudyCell, where: Environment
+) -> tuple[StudyCell, Environment]:
     try:
         return future.result()
     except BrokenExecutor as error:  # the whole pool: which cell it was, nobody knows
         raise failed(f"a worker ended while {cell.called} or another cell was played", error) from error
     except Exception as error:  # noqa: BLE001 - a cluster gave up on this cell; the others go on
         machine = where.here(threads=1)
-        lost: dict[str, Any] = {"status": CellStatus.FAILED, "message": f"its worker was lost: {error!r}"}
-        return PlayedCell(**vars(cell), **lost, environment=machine.digest), machine
+        message = f"its worker was lost: {error!r}"
+        return replace(cell, status=TrialStatus.FAILED, message=message, environment=machine.digest), machine
 
 
 def progress_text(done: int, total: int, failures: int, seconds: float, fresh: int) -> str:

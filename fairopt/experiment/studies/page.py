@@ -13,10 +13,10 @@ import numpy as np
 from fairopt.discovery import library
 from fairopt.experiment import plot
 from fairopt.experiment.page import rendered, svg
-from fairopt.experiment.studies.cells import PlayedCell
-from fairopt.experiment.studies.lines import POINTS
-from fairopt.experiment.studies.playing import MEASURES, Observed
-from fairopt.experiment.studies.results import Mean, StudyResults, shown
+from fairopt.experiment.statistics import Estimate
+from fairopt.experiment.studies.cells import StudyCell
+from fairopt.experiment.studies.playing import MEASURES, POINTS, Observed
+from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting
 from fairopt.experiment.words import digits
 from fairopt.problem.files.storage import naming, write_text
@@ -52,26 +52,24 @@ def page(results: StudyResults) -> str:
         "study_page.html",
         "fairopt.experiment",
         "a study's page",
-        {"shown": shown, "digits": digits},
+        {"digits": digits},
         spec=results.spec,
         results=results,
         units=MEASURES,
         means=lambda setting: _means(results, setting),
-        pairs=lambda question, setting: [
-            each for each in results.pairs if (each.question, each.setting) == (question, setting)
-        ],
+        pairs=lambda question, setting: results.pairs.get((question, setting), []),
         loads=[*_against_load(results)],
         tradeoffs=[*_tradeoffs(results)],
         pictures=lambda setting: [*_pictures(results, setting)],
     )
 
 
-def _means(results: StudyResults, setting: StudySetting) -> dict[str, dict[str, Mean]]:
+def _means(results: StudyResults, setting: StudySetting) -> dict[str, dict[str, Estimate]]:
     """Return the means in a setting, by policy and measure."""
-    found: dict[str, dict[str, Mean]] = {}
-    for each in results.means:
-        if each.setting == setting:
-            found.setdefault(each.policy, {})[each.measure] = each
+    found: dict[str, dict[str, Estimate]] = {}
+    for (where, policy, measure), mean in results.means.items():
+        if where == setting:
+            found.setdefault(policy, {})[measure] = mean
     return found
 
 
@@ -84,7 +82,7 @@ def _tradeoffs(results: StudyResults) -> Iterator[tuple[StudySetting, str]]:
     for setting in results.settings:
         means = _means(results, setting)
         known = {name: each for name, each in means.items() if across in each and up in each}
-        points = {name: (each[across].estimate.value, each[up].estimate.value) for name, each in known.items()}
+        points = {name: (each[across].value, each[up].value) for name, each in known.items()}
         if points:
             caption = f"Each policy's {across} and {up}, as in the table"
             draw = partial(plot.tradeoff, points, _word(across), _word(up))
@@ -97,12 +95,11 @@ def _against_load(results: StudyResults) -> Iterator[str]:
         return
     for measure in dict.fromkeys(each.measure for each in results.spec.compare):
         groups: dict[str, dict[str, list[tuple[float, float, float, float]]]] = {}
-        for each in results.means:
-            if each.measure == measure:
-                rest = ", ".join(value for name, value in each.setting.names.items() if name != "load" and value)
-                found = each.estimate
-                point = (float(each.setting.load or 0), found.value, found.low, found.high)
-                groups.setdefault(rest, {}).setdefault(each.policy, []).append(point)
+        for (setting, policy, of), mean in results.means.items():
+            if of == measure:
+                rest = ", ".join(value for name, value in setting.names.items() if name != "load" and value)
+                point = (float(setting.load or 0), mean.value, mean.low, mean.high)
+                groups.setdefault(rest, {}).setdefault(policy, []).append(point)
         for rest, points in groups.items():
             caption = f"{measure} over load, with 95% intervals: {rest}"
             yield _figure(caption, partial(plot.against_load, points, _word(measure)))
@@ -144,13 +141,13 @@ def _pictures(results: StudyResults, setting: StudySetting) -> Iterator[str]:
             yield drawn(caption, partial(plot.gantt, each.bars, each.hosts))
 
 
-def _pooled(cells: list[PlayedCell], key: str) -> Any:
+def _pooled(cells: list[StudyCell], key: str) -> Any:
     found = [each.observed.quantiles[key] for each in cells if each.observed and key in each.observed.quantiles]
     at = np.linspace(0, 1, POINTS)
     return np.mean([np.interp(at, np.linspace(0, 1, len(each)), each) for each in found], axis=0) if found else []
 
 
-def _detailed(cells: list[PlayedCell]) -> Observed | None:
+def _detailed(cells: list[StudyCell]) -> Observed | None:
     return next((each.observed for each in cells if each.observed and each.observed.held), None)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -13,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.statistics import (
+    Better,
     Estimate,
     PairedResult,
     compare_drawn,
@@ -23,86 +24,29 @@ from fairopt.experiment.statistics import (
     mean_of,
     mser,
 )
-from fairopt.experiment.studies.cells import CellStatus, PlayedCell, tasks
+from fairopt.experiment.studies.cells import StudyCell, planned
 from fairopt.experiment.studies.playing import MEASURES
-from fairopt.experiment.studies.spec import Better, Question, StudySetting, StudySpec
-from fairopt.experiment.words import digits
+from fairopt.experiment.studies.spec import Question, StudySetting, StudySpec
+from fairopt.report import SCHEMA_KEY, Key, ResultForm, keys_of, listed
 
-
-@dataclass(frozen=True)
-class Mean:
-    """The outcome of a policy in one setting: mean of a measure over seeds, with its interval and their number."""
-
-    setting: StudySetting
-    policy: str
-    measure: str
-    estimate: Estimate
-    seeds: int
-
-
-class Certainty(Enum):
-    """How sure a comparison is; the value is its verdict."""
-
-    SAME = "{first} and {second}: the same in all runs"
-    SURE = "{first} better than {second} by {by}"
-    TOO_FEW_SEEDS = "{first} before {second} by {by}: too few seeds to be sure"
-    NOT_SURE = "{first} before {second} by {by}: not sure among {family} comparisons"
-    UNDECIDED = "{first} and {second}: undecided, {by}"
-
-    @property
-    def short(self) -> str:
-        """Its name, in words."""
-        return self.name.lower().replace("_", " ")
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two policies in one setting, by one measure; ``first`` has the better value. ``result`` is first to second.
-
-    ``family`` is the number of comparisons among which it must stand.
-    """
-
-    setting: StudySetting
-    question: Question
-    first: str
-    second: str
-    result: PairedResult
-    family: int = 1
-
-    @property
-    def factor(self) -> Estimate:
-        """By what the first is better, at least 1; NaN where there is no ratio, and the difference says it."""
-        ratio = self.result.ratio
-        if self.question.better is Better.MORE:
-            return ratio
-        return Estimate(1 / ratio.value, 1 / ratio.high, 1 / ratio.low, ratio.p) if ratio.value > 0 else ratio
-
-    @property
-    def by(self) -> str:
-        """By how much the first is better, in words: a factor, or a difference."""
-        if not math.isnan(self.factor.value):
-            return shown(self.factor)
-        apart, sign = self.result.difference, 1 if self.question.better is Better.MORE else -1
-        low, high = (apart.low, apart.high) if sign > 0 else (-apart.high, -apart.low)
-        return f"{shown(Estimate(sign * apart.value, low, high))} {'more' if sign > 0 else 'less'}"
-
-    @property
-    def certainty(self) -> Certainty:
-        """How sure it is."""
-        found, none = self.result.decisive
-        if found.value == found.low == found.high == none:
-            return Certainty.SAME
-        if self.result.sure:
-            return Certainty.SURE
-        if math.isnan(self.result.p):
-            return Certainty.TOO_FEW_SEEDS
-        return Certainty.UNDECIDED if found.low <= none <= found.high else Certainty.NOT_SURE
-
-    @property
-    def verdict(self) -> str:
-        """Who is better and how sure, in words."""
-        names = {"first": self.first, "second": self.second, "by": self.by, "family": self.family}
-        return self.certainty.value.format(**names)
+_SETTING = keys_of(str, "trace cluster load error mechanics", "The label.")
+_MEAN = ResultForm(
+    "A policy in a setting.",
+    *_SETTING,
+    *keys_of(str, "policy measure", "The name."),
+    Key("seeds", int, "How many runs it is of."),
+    *keys_of(float | None, "value low high", "The mean over seeds, and its interval."),
+)
+_PAIR = ResultForm(
+    "Two policies in a setting.",
+    *_SETTING,
+    *keys_of(str, "measure better than", "What is compared, who is better, than whom."),
+    Key("sure", bool, "Whether the family of comparisons allows to say so."),
+    *keys_of(Estimate.form, "factor difference", "By how much; null where it is not known."),
+    *keys_of(float | None, "p p_holm", "The p-value, alone and among all comparisons."),
+    Key("seeds", int, "How many pairs of runs."),
+    Key("verdict", str, "The same in words."),
+)
 
 
 class StudyResults:
@@ -112,17 +56,48 @@ class StudyResults:
     not played.
     """
 
-    def __init__(self, spec: StudySpec, records: Iterable[Environment | PlayedCell]) -> None:
+    form = ResultForm(
+        "Who is better, by how much, and how sure.",
+        SCHEMA_KEY,
+        Key("study", str, "Its name.", lambda found: found.spec.name),
+        Key("cells", int, "Cells that ended, and those that were not played.", lambda found: len(found.cells)),
+        Key("missing", int, "Cells that ended, and those that were not played.", lambda found: len(found.missing)),
+        Key(
+            "failed",
+            listed(dict),
+            "Cells that ended with an error, and the error.",
+            lambda found: [{"cell": each.called, "message": each.message} for each in found.failed],
+        ),
+        Key("notes", list[str], "What a reader must know before the numbers."),
+        Key(
+            "means",
+            listed(_MEAN),
+            "Of each measure that is compared.",
+            lambda found: [
+                _MEAN.json({**setting.names, **vars(mean), "policy": policy, "measure": measure, "seeds": mean.count})
+                for (setting, policy, measure), mean in found.means.items()
+            ],
+        ),
+        Key("pairs", listed(_PAIR), "Every pair, one family of comparisons.", lambda found: [*found.pairs_as_json()]),
+        name="study",
+    )
+
+    def __init__(self, spec: StudySpec, records: Iterable[Environment | StudyCell]) -> None:
         self.spec = spec
-        listed = [each for each in records if isinstance(each, PlayedCell)]
-        wanted = [task.cell for task in tasks(spec)]  # two of other labels may be of one key
+        listed = [each for each in records if isinstance(each, StudyCell)]
+        wanted = planned(spec)  # two of other labels may be of one key
         keys = {cell.key for cell in wanted}
         found = {each.key: each for each in listed if each.key in keys}
         self.others = sum(each.key not in keys for each in listed)
         # labels may have changed since, which changes no outcome
-        self.cells = [replace(found[cell.key], **vars(cell)) for cell in wanted if cell.key in found]
+        labels = ("study", *LABELS)
+        self.cells = [
+            replace(found[cell.key], **{name: getattr(cell, name) for name in labels})
+            for cell in wanted
+            if cell.key in found
+        ]
         self.missing = [cell for cell in wanted if cell.key not in found]
-        self.failed = [each for each in self.cells if each.status is CellStatus.FAILED]
+        self.failed = [each for each in self.cells if each.status is TrialStatus.FAILED]
         self._by_place = {(each.policy, each.setting, each.seed): each for each in self.cells}
 
     @property
@@ -143,12 +118,10 @@ class StudyResults:
         parts = [f"load {own[name]}" if name == "load" else own[name] for name in differing]
         return ", ".join(parts) or own["trace"]
 
-    def played(self, policy: str, setting: StudySetting) -> list[PlayedCell]:
+    def played(self, policy: str, setting: StudySetting) -> list[StudyCell]:
         """Return the cells of a policy in a setting that were played, by seed."""
-        names = setting.names
-        key = names["trace"], names["cluster"], setting.load, names["error"], names["mechanics"]
-        found = (self._by_place.get((policy, key, seed)) for seed in self.spec.seeds)
-        return [each for each in found if each is not None and each.status is CellStatus.PLAYED]
+        found = (self._by_place.get((policy, setting.key, seed)) for seed in self.spec.seeds)
+        return [each for each in found if each is not None and each.status is TrialStatus.PLAYED]
 
     def outcomes(self, policy: str, setting: StudySetting, measure: str) -> dict[int, float]:
         """Return a measure by seed, where it is known."""
@@ -159,34 +132,43 @@ class StudyResults:
         return dict(sorted(known.items()))
 
     @cached_property
-    def means(self) -> list[Mean]:
-        """The mean of each measure that is compared, of each policy in each setting."""
-        return [
-            Mean(setting, policy, measure, mean_of([*values.values()], setting.source.resampled), len(values))
+    def means(self) -> dict[tuple[StudySetting, str, str], Estimate]:
+        """The mean over seeds of each policy in each setting, of each measure that is compared."""
+        return {
+            (setting, policy, measure): mean_of([*values.values()], setting.source.resampled)
             for measure in dict.fromkeys(each.measure for each in self.spec.compare)
             for setting in self.settings
             for policy in self.policies
             if (values := self.outcomes(policy, setting, measure))
-        ]
+        }
 
     @cached_property
-    def pairs(self) -> list[Pair]:
-        """Every pair, or those with the baseline, in each setting, by each measure: one family for Holm."""
+    def pairs(self) -> dict[tuple[Question, StudySetting], list[PairedResult]]:
+        """Every pair, or those with the baseline, in each setting, by each measure: one family for Holm.
+
+        The first of a pair has the better value.
+        """
         made = [
-            pair
+            ((question, setting), pair)
             for question in self.spec.compare
             for setting in self.settings
             for a, b in combinations(self.policies, 2)
             if not question.baseline or question.baseline in (a, b)
             if (pair := self._pair(question, setting, a, b)) is not None
         ]
-        adjusted = holm([pair.result.p for pair in made])
-        return [
-            replace(pair, result=replace(pair.result, adjusted=p), family=len(made))
-            for pair, p in zip(made, adjusted, strict=True)
-        ]
+        found: dict[tuple[Question, StudySetting], list[PairedResult]] = {}
+        for (where, pair), p in zip(made, holm([pair.p for _, pair in made]), strict=True):
+            found.setdefault(where, []).append(replace(pair, adjusted=p, family=len(made)))
+        return found
 
-    def _pair(self, question: Question, setting: StudySetting, a: str, b: str) -> Pair | None:
+    def pairs_as_json(self) -> Iterator[dict[str, Any]]:
+        """Yield what is said of each pair."""
+        for (question, setting), pairs in self.pairs.items():
+            for each in pairs:
+                said: dict[str, Any] = {**setting.names, "measure": question.measure, "p_holm": each.adjusted}
+                yield _PAIR.json(each, **said, better=each.first, than=each.second, seeds=each.pairs)
+
+    def _pair(self, question: Question, setting: StudySetting, a: str, b: str) -> PairedResult | None:
         ours, theirs = (self.outcomes(each, setting, question.measure) for each in (a, b))
         seeds = [seed for seed in ours if seed in theirs]
         if not seeds:
@@ -194,9 +176,9 @@ class StudyResults:
         compare = compare_resampled if setting.source.resampled else compare_drawn
         first, second = [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
         result = compare(first, second)
-        if (result.difference.value > 0) == (question.better is Better.MORE) or not result.difference.value:
-            return Pair(setting, question, a, b, result)
-        return Pair(setting, question, b, a, compare(second, first))
+        if (result.difference.value > 0) != (question.better is Better.MORE) and result.difference.value:
+            a, b, result = b, a, compare(second, first)
+        return replace(result, first=a, second=b, better=question.better)
 
     @cached_property
     def notes(self) -> list[str]:
@@ -248,38 +230,6 @@ class StudyResults:
             measures: Mapping[str, Any] = each.observed.measures if each.observed else {}
             yield {**labels, "status": each.status.value, **{name: measures.get(name) for name in MEASURES}}
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what was found, in the types of JSON."""
-        means = [
-            {
-                **each.setting.names,
-                **{"policy": each.policy, "measure": each.measure, "seeds": each.seeds},
-                **_ends(each.estimate),
-            }
-            for each in self.means
-        ]
-        pairs = [
-            {
-                **pair.setting.names,
-                "measure": pair.question.measure,
-                "better": pair.first,
-                "than": pair.second,
-                "sure": pair.result.sure,
-                "factor": _ends(pair.factor),
-                "difference": _ends(pair.result.difference),
-                "p": _finite(pair.result.p),
-                "p_holm": _finite(pair.result.adjusted),
-                "seeds": pair.result.pairs,
-                "verdict": pair.verdict,
-            }
-            for pair in self.pairs
-        ]
-        failed = [{"cell": each.called, "message": each.message} for each in self.failed]
-        return {
-            **{"study": self.spec.name, "cells": len(self.cells), "missing": len(self.missing), "failed": failed},
-            **{"notes": self.notes, "means": means, "pairs": pairs},
-        }
-
 
 #: The columns of a cell's row that say where it stands in the grid.
 LABELS = ("policy", "trace", "cluster", "load", "error", "mechanics", "seed")
@@ -293,26 +243,12 @@ def require_whole(results: StudyResults, shards: int) -> None:
     if not results.missing:
         return
     keys = {each.key for each in results.missing}
-    every = tasks(results.spec)
+    every = planned(results.spec)
     parts = {n: every[n - 1 :: shards] for n in range(1, shards + 1)}
-    lacking = [n for n, part in parts.items() if any(each.cell.key in keys for each in part)]
+    lacking = [n for n, part in parts.items() if any(each.key in keys for each in part)]
     where = f", in shards {', '.join(f'{n}/{shards}' for n in lacking)}" if shards > 1 else ""
     first = results.missing[0].called
     problem = f"{len(results.missing)} cells are missing{where}; the first is {first}"
     raise BadInput(
         problem, place="the cells", remedy="Run `fairopt study SPEC --shard i/n` for them, with the same code"
     )
-
-
-def shown(estimate: Estimate) -> str:
-    """Return a number with its interval, such as 1.32 [1.20, 1.45]."""
-    value = digits(estimate.value)
-    return value if math.isnan(estimate.low) else f"{value} [{digits(estimate.low)}, {digits(estimate.high)}]"
-
-
-def _ends(estimate: Estimate) -> dict[str, float | None]:
-    return {name: _finite(getattr(estimate, name)) for name in ("value", "low", "high")}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

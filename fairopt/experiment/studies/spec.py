@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import product
 from math import isfinite
 from typing import Any, ClassVar
@@ -17,6 +16,7 @@ from fairopt import discovery
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, require
 from fairopt.experiment.spec import Specification, require_counts, require_positive, require_text, require_values
+from fairopt.experiment.statistics import Better
 from fairopt.experiment.studies.playing import MEASURES
 from fairopt.experiment.studies.traces import EstimationError, Place, Source, drawn
 from fairopt.policy import Policy
@@ -30,13 +30,6 @@ from fairopt.simulation import Mechanics
 MOST_SEEDS = 10_000
 #: Bytes of a study's name, which its files have with more behind it.
 LONGEST_NAME = 200
-
-
-class Better(Enum):
-    """Which values of a measure are the better ones."""
-
-    LESS = "less"
-    MORE = "more"
 
 
 @dataclass(frozen=True)
@@ -113,6 +106,11 @@ class StudySetting:
     load: float | None
     error: EstimationError
     costs: Costs
+
+    @property
+    def key(self) -> tuple[str, str, float | None, str, str]:
+        """The labels, and the load."""
+        return self.source.label, self.place.label, self.load, self.error.label, self.costs.label
 
     @property
     def names(self) -> dict[str, str]:

@@ -1,12 +1,7 @@
-"""Proved bounds on what a lie can pay: on one market, and over all markets of a class.
+"""Proved bounds on what a lie can pay, over all markets of a class.
 
-On one market. What a policy is proved to give users that tell the truth (freedom from envy, a fair share) holds for the
-others whatever the liar reports. So the liar has at most what it has in the best allocation for it in which the others
-have that: a linear program, whose dual bounds it. So it is for a user that enters as several, or claims another weight:
-the rows of others who envy none of its parts add up to those of one user with the weight of all parts together.
-
-Over all markets, with p the liar's part of all weight, and R such that no user's largest speedup is more than R times
-its least (each in its own units). The proofs, with U the liar's true throughput after the lie, a its bundle, x_l that
+With p the liar's part of all weight, and R such that no user's largest speedup is more than R times its least (each in
+its own units). The proofs, with U the liar's true throughput after the lie, a its bundle, x_l that
 of another user l, w and w_l their true speedups, pi and pi_l their weights, W = w.m the whole cluster for the liar:
 
 `envy_free`: the others do not envy the liar, so that w_l.x_l >= (pi_l / pi) w_l.a. Scale each row so that its least
@@ -52,24 +47,12 @@ Source: our own, where none is named; `proofs/findings/liars` has the markets th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairopt.backends import Highs
-from fairopt.backends.exact import Exact
-from fairopt.backends.exact.bound import exact_bound
-from fairopt.discovery import AnyPolicy, policy_of
-from fairopt.errors import BadInput
-from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
-from fairopt.problem.share_variables import shares_of
-from fairopt.program import Formulation, Number, Program
-from fairopt.properties.misreports.kinds import MisreportKind, kind_of
-
-#: Larger programs (in shares) are solved in floats, and their bound is made exact.
-EXACT_UP_TO = 40
+from fairopt.program import Number
 
 
 def envy_free(part: Any, spread: Any) -> Any:
@@ -145,102 +128,3 @@ def spread(market: Market) -> Number:
         least = market.speedup.min(axis=1)
     ratio: Number = float("inf") if not least.min() > 0 else (market.speedup.max(axis=1) / least).max()
     return ratio
-
-
-@dataclass(frozen=True)
-class AtMost:
-    """A proved bound on how many times its throughput a lie of one user gives it, and why it holds.
-
-    >>> AtMost(2, "two types").factor
-    2
-    """
-
-    factor: Number
-    why: str
-
-
-def at_most(policy: AnyPolicy, market: Market, truth: Allocation, kind: str | MisreportKind = "any") -> AtMost:
-    """Return a bound for all lies of one kind by any one user, from what the policy is proved to do.
-
-    ``policy`` and ``kind`` may be names. ``market`` has no entitlements, ``truth`` is the policy's decision on it. In
-    floats the bound is that of the floats as they are; the decision's own error is not counted.
-
-    Errors: `BadInput` for lies of several users or about demands, and with demands also about weights: of these nothing
-    is proved.
-
-    >>> from fairopt import allocate
-    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
-    >>> print(at_most("oef-cooperative", market, allocate("oef-cooperative", market, exact=True)).factor)
-    6/5
-    """
-    policy, kind = policy_of(policy, Market), kind_of(kind, market)
-    times = kind.weight_told(market)
-    if times is None:
-        problem = f"nothing is proved of all lies of the kind {kind.name!r}"
-        raise BadInput(problem, place="kind", remedy="Ask for reports of one user, or leave demands out")
-    proved = {claim.property for claim in policy.claims if claim.known(market, kind.name if kind.is_report else "any")}
-    if kind.is_report and "strategy_proofness" in proved:
-        return AtMost(1, f"{policy.name} is proved to be truthful for such reports")
-    envy, fair = "envy_freeness" in proved, "sharing_incentive" in proved
-    kept = [words for words, so in (("are free of envy", envy), ("have their fair shares", fair)) if so]
-    others = " and ".join(kept) or "may have nothing"
-    bounds = [AtMost(1, "nobody has less than at the truth")]
-    for user, own in enumerate(truth.utilities):
-        most = _most(_stating(market, user, times), user, envy=envy, fair=fair)
-        factor = most / own if own > 0 else float("inf") if most > 0 else 1
-        theorem = _theorem(policy, market, user, kind)
-        if theorem is not None and theorem < factor:
-            bounds.append(AtMost(theorem, f"a theorem on {policy.name}, by {market.users[user]}'s part of all weight"))
-        else:
-            bounds.append(AtMost(factor, f"the most that {market.users[user]} can have where the others {others}"))
-    return max(bounds, key=lambda each: each.factor)
-
-
-def _theorem(policy: Policy, market: Market, user: int, kind: MisreportKind) -> Number | None:
-    """Return what is proved of all markets: of weights, or of speedups, which parts of a weight may tell, too."""
-    if market.demand is not None:
-        return None
-    part = market.weight[user] / market.weight.sum()
-    if kind.about == "weight":
-        return policy.weight_ratio(part, kind.most) if (market.speedup > 0).all() else None
-    return policy.incentive_ratio(part) if kind.weight_told(market) == 1 else None
-
-
-def _stating(market: Market, user: int, times: int) -> Market:
-    """Return the market in which a user states so many times its weight."""
-    weight = market.weight.copy()
-    weight[user] *= times
-    return market if times == 1 else replace(market, weight=weight)
-
-
-def _most(market: Market, user: int, *, envy: bool, fair: bool) -> Any:
-    """Return the most that ``user`` can have where the others, by their speedups, have what they are promised."""
-    program = _program(market, user, envy=envy, fair=fair)
-    if market.exact and market.speedup.size <= EXACT_UP_TO:
-        return Exact().solve(program).require_optimal().objective
-    best = Highs().solve(program).require_optimal()
-    bound = exact_bound(program, best.point, best.dual).bound
-    whole = (market.speedup[user] * market.capacity).sum()
-    return whole if bound is None else min(bound, whole)
-
-
-def _program(market: Market, user: int, *, envy: bool, fair: bool) -> Program:
-    """Return the program of the liar's best allocation; its demand bounds what it holds, as it does what it uses."""
-    p = Formulation("the most by any report")
-    share = shares_of(p, market)
-    own = (market.speedup * share).sum(axis=1)
-    p.maximize(own[user])
-    others = _others(market, user)
-    if fair:
-        p.constrain("fair_share", own[others] >= market.fair_utility()[others])
-    if envy:
-        ratio = market.weight[:, None] / market.weight[None, :]
-        wanted = np.zeros((len(market.users),) * 2, dtype=bool)
-        wanted[others] = True
-        np.fill_diagonal(wanted, val=False)
-        p.constrain("envy_free", (own[:, None] >= market.speedup @ share.T * ratio).where(wanted))
-    return p.program()
-
-
-def _others(market: Market, user: int) -> list[int]:
-    return [other for other in range(len(market.users)) if other != user]

@@ -21,6 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt import allocate
+from fairopt.compare.incentives import PaidMisreport, best_misreport
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import (
     CooperativeOEF,
@@ -40,7 +41,6 @@ from fairopt.proofs.ledger.citing import theorem
 from fairopt.proofs.ledger.measuring import decide, exactly
 from fairopt.proofs.ledger.wording import both, listed, rows
 from fairopt.properties import Effort
-from fairopt.properties.misreports.incentives import PaidMisreport, best_misreport
 from fairopt.properties.misreports.kinds import MisreportKind, reached
 
 #: How far decisions in floats may be from the exact ones, relative.

@@ -15,11 +15,11 @@ from fairopt.cli import main
 from fairopt.discovery import policy
 from fairopt.errors import BadInput
 from fairopt.experiment.bench.figures import put_into, write_figures
-from fairopt.experiment.bench.kinds import InstanceKey, Judgement
+from fairopt.experiment.bench.kinds import Instance, Judgement
 from fairopt.experiment.bench.page import report
-from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record, Stages, measurements, record_of
+from fairopt.experiment.bench.records import Measurement, Record, Stages, measurements, record_of
 from fairopt.experiment.bench.spec import Spec
-from fairopt.experiment.journal import line_of
+from fairopt.experiment.journal import TrialStatus, line_of
 from fairopt.experiment.machine import Clock, Environment
 from fairopt.policy import decide
 
@@ -68,17 +68,15 @@ def records() -> list[Record]:
     state = {"threads": {}, "libraries": {}, "commit": "abc", "dirty": False, "command": "fairopt bench made-up"}
     env = Environment.of(**machine, **state, spec_text=SPEC)
 
-    def row(
-        label: str, users: int, seconds: float | None, status: MeasurementStatus = MeasurementStatus.SOLVED
-    ) -> Measurement:
-        done = status is MeasurementStatus.SOLVED
+    def row(label: str, users: int, seconds: float | None, status: TrialStatus = TrialStatus.SOLVED) -> Measurement:
+        done = status is TrialStatus.SOLVED
         return Measurement(
             spec="made-up",
             task="max-min",
             contender=label,
             settings={},
             libraries={},
-            instance=InstanceKey("uniform", f"u{users}", users, 0, {"users": users}, f"d{users}"),
+            instance=Instance("uniform", f"u{users}", users, 0, {"users": users}, f"d{users}"),
             repeat=0,
             status=status,
             message="",
@@ -97,11 +95,11 @@ def records() -> list[Record]:
         row("fairopt", 10, 0.02),
         row("highs", 10, 0.005),
         row("scip", 10, 0.1),
-        row("cvxpy-ecos", 10, None, MeasurementStatus.ERROR),
+        row("cvxpy-ecos", 10, None, TrialStatus.ERROR),
         row("fairopt", 1000, 0.25),
         row("highs", 1000, 50.0),
-        row("scip", 1000, None, MeasurementStatus.TIMEOUT),
-        row("cvxpy-ecos", 1000, 0.1, MeasurementStatus.WRONG),
+        row("scip", 1000, None, TrialStatus.TIMEOUT),
+        row("cvxpy-ecos", 1000, 0.1, TrialStatus.WRONG),
     ]
 
 
@@ -249,8 +247,8 @@ def test_the_example_of_a_task_family_and_contender_runs(tmp_path: Path) -> None
     )
     found = measurements(record_of(line) for line in done.stdout.splitlines())
     assert [(each.called, each.status) for each in found] == [
-        ("mine:Greedy", MeasurementStatus.SOLVED),
-        ("greedy, with 1% left over", MeasurementStatus.WRONG),
+        ("mine:Greedy", TrialStatus.SOLVED),
+        ("greedy, with 1% left over", TrialStatus.WRONG),
     ]
 
 

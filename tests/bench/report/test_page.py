@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from fairopt.errors import BadInput
 from fairopt.experiment.bench import Judgement
 from fairopt.experiment.bench.page import report, write_report
-from fairopt.experiment.bench.records import MeasurementStatus, Record, Stages, measurements
+from fairopt.experiment.bench.records import Record, Stages, measurements
 from fairopt.experiment.bench.results import Study, studies, to_answer
 from fairopt.experiment.bench.tables import outcomes
+from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Clock
 from fairopt.experiment.page import UNWRITABLE
 
@@ -63,7 +64,7 @@ class Reader(HTMLParser):
 def saying(words: str) -> Reader:
     """Return the page of one failure, with the same words in all places that hold any."""
     env = environment(cpu=words, commit=words, command=words)
-    made = failed(env, MeasurementStatus.ERROR, words, contender=words, settings={words: words}, spec=words)
+    made = failed(env, TrialStatus.ERROR, words, contender=words, settings={words: words}, spec=words)
     return Reader(report([env, made], words))
 
 
@@ -125,7 +126,7 @@ class TestPage:
     def test_markup_in_names_and_messages_is_shown_and_not_obeyed(self) -> None:
         env = environment(cpu="<script>alert(1)</script>", command="<b>\x1b[31m\ud800", commit='"><i>')
         bad = '<img src=x onerror="alert(1)">&amp;</td>'
-        records = [env, measurement(env, bad), failed(env, MeasurementStatus.ERROR, bad, contender="\x00" + bad)]
+        records = [env, measurement(env, bad), failed(env, TrialStatus.ERROR, bad, contender="\x00" + bad)]
         found = Reader(report(records, bad))
         assert not found.open
         assert not {"img", "i", "b", "script"} & {tag for tag, _, _ in found.attributes}
@@ -182,7 +183,7 @@ class TestNumbers:
             env,
             measurement(env),
             measurement(env, repeat=1),
-            failed(env, MeasurementStatus.WRONG, "gap", repeat=2),
+            failed(env, TrialStatus.WRONG, "gap", repeat=2),
         ]
         assert of(records).solved("ours").tolist() == [False]
         said = Reader(report(records)).said
@@ -190,7 +191,7 @@ class TestNumbers:
 
     def test_what_is_not_installed_takes_part_in_no_mean(self, run: list[Record]) -> None:
         gone = [
-            failed(environment(), MeasurementStatus.MISSING, "pip install it", contender="gone", size=size)
+            failed(environment(), TrialStatus.MISSING, "pip install it", contender="gone", size=size)
             for size in (100, 200)
         ]
         study = of([*run, *gone])
@@ -199,14 +200,14 @@ class TestNumbers:
 
     def test_what_was_missing_and_is_made_up_for_does_not_count(self) -> None:
         env = environment()
-        records = [env, failed(env, MeasurementStatus.MISSING), measurement(env)]
+        records = [env, failed(env, TrialStatus.MISSING), measurement(env)]
         assert of(records).solved("ours").tolist() == [True]
-        assert of([env, measurement(env), failed(env, MeasurementStatus.ERROR)]).solved("ours").tolist() == [False]
+        assert of([env, measurement(env), failed(env, TrialStatus.ERROR)]).solved("ours").tolist() == [False]
 
     def test_all_missing_or_nothing_solved(self) -> None:
         env = environment()
-        for status in MeasurementStatus:
-            if status is not MeasurementStatus.SOLVED:
+        for status in TrialStatus:
+            if status is not TrialStatus.SOLVED:
                 records: list[Record] = [env, *(failed(env, status, size=size) for size in (1, 10, 100))]
                 assert not Reader(report(records)).open
 
@@ -266,7 +267,7 @@ class TestGoals:
 
     def test_repeats_skipped_after_a_time_out_leave_the_bound(self) -> None:
         env = environment()
-        ended = (MeasurementStatus.TIMEOUT, MeasurementStatus.SKIPPED)
+        ended = (TrialStatus.TIMEOUT, TrialStatus.SKIPPED)
         slow = [failed(env, each, contender="slow", size=800, repeat=place) for place, each in enumerate(ended)]
         found = {each.goal.text: each for each in outcomes(of([env, measurement(env, size=800), *slow]))}
         assert found["five times the slow one"].measured == "more than 13.3×"  # 10 s over 0.75 s

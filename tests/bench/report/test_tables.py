@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from fairopt.experiment.bench.page import report
-from fairopt.experiment.bench.records import Measurement, MeasurementStatus, Record, record_of
+from fairopt.experiment.bench.records import Measurement, Record, record_of
 from fairopt.experiment.bench.tables import means_told
-from fairopt.experiment.journal import line_of
+from fairopt.experiment.journal import TrialStatus, line_of
 from fairopt.experiment.machine import Environment
 
 SPEC = """
@@ -177,7 +177,7 @@ def test_the_machine_and_every_measurement(tables: dict[str, Any]) -> None:
 def test_what_was_never_tried_is_told_apart_from_what_failed() -> None:
     lines = records()
     changed = [
-        replace(each, status=MeasurementStatus.SKIPPED, message="above 10")
+        replace(each, status=TrialStatus.SKIPPED, message="above 10")
         if isinstance(each, Measurement) and (each.contender, each.instance.size) == ("plain", 20)
         else each
         for each in lines

@@ -3,6 +3,12 @@
 Gains are sought in floats. Where policy and market are exact, the best is rounded to simple fractions and decided
 again: its factor is then that of two exact decisions. What a search does not find may still be there; `at_most` bounds
 it.
+
+The bound on one market: what a policy is proved to give users that tell the truth (freedom from envy, a fair share)
+holds for the others whatever the liar reports. So the liar has at most what it has in the best allocation for it in
+which the others have that: a linear program, whose dual bounds it. So it is for a user that enters as several, or
+claims another weight: the rows of others who envy none of its parts add up to those of one user with the weight of all
+parts together.
 """
 
 from __future__ import annotations
@@ -10,16 +16,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
+from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
+from fairopt.backends.exact.bound import exact_bound
 from fairopt.discovery import AnyPolicy, policy_of, several
 from fairopt.errors import BadInput, NotSolved
 from fairopt.numbers import FLOATS, RATIONALS
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
-from fairopt.program import Array, Number, short_text
-from fairopt.properties.misreports.bounds import AtMost, at_most
+from fairopt.problem.share_variables import shares_of
+from fairopt.program import Array, Formulation, Number, Program, short_text
 from fairopt.properties.misreports.exact_reports import exact_or_none, simplest
 from fairopt.properties.misreports.kinds import ANYTHING, Liars, MisreportKind, Rows, every_kind, kind_of, reached
 from fairopt.properties.misreports.reports import Reports
@@ -29,6 +39,8 @@ from fairopt.report import few
 
 #: Larger markets (in users times types) are decided in floats only.
 EXACT_UP_TO = 250
+#: Programs larger than this (in shares) are solved in floats, and their bound is made exact.
+EXACT_BOUND_UP_TO = 40
 #: Factors below 1 plus this are no gain in floats.
 LITTLE = 1e-7
 #: Of the most promising choices of liars so many are improved, by steps from the first to the last.
@@ -61,6 +73,18 @@ class PaidMisreport:
     def __repr__(self) -> str:
         how = "exact" if self.exact else "in floats"
         return f"<PaidMisreport: {self.kind.name}, {short_text(self.factor)} times, {how}>"
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A proved bound on how many times its throughput a lie of one user gives it, and why it holds.
+
+    >>> AtMost(2, "two types").factor
+    2
+    """
+
+    factor: Number
+    why: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,3 +296,90 @@ def _ratio(after: Number, own: Number) -> Number:
     if own > 0:
         return after / own
     return float("inf") if after > 0 else 1
+
+
+def at_most(policy: AnyPolicy, market: Market, truth: Allocation, kind: str | MisreportKind = "any") -> AtMost:
+    """Return a bound for all lies of one kind by any one user, from what the policy is proved to do.
+
+    ``policy`` and ``kind`` may be names. ``market`` has no entitlements, ``truth`` is the policy's decision on it. In
+    floats the bound is that of the floats as they are; the decision's own error is not counted.
+
+    Errors: `BadInput` for lies of several users or about demands, and with demands also about weights: of these nothing
+    is proved.
+
+    >>> from fairopt import allocate
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> print(at_most("oef-cooperative", market, allocate("oef-cooperative", market, exact=True)).factor)
+    6/5
+    """
+    policy, kind = policy_of(policy, Market), kind_of(kind, market)
+    times = kind.weight_told(market)
+    if times is None:
+        problem = f"nothing is proved of all lies of the kind {kind.name!r}"
+        raise BadInput(problem, place="kind", remedy="Ask for reports of one user, or leave demands out")
+    proved = {claim.property for claim in policy.claims if claim.known(market, kind.name if kind.is_report else "any")}
+    if kind.is_report and "strategy_proofness" in proved:
+        return AtMost(1, f"{policy.name} is proved to be truthful for such reports")
+    envy, fair = "envy_freeness" in proved, "sharing_incentive" in proved
+    kept = [words for words, so in (("are free of envy", envy), ("have their fair shares", fair)) if so]
+    others = " and ".join(kept) or "may have nothing"
+    bounds = [AtMost(1, "nobody has less than at the truth")]
+    for user, own in enumerate(truth.utilities):
+        most = _most(_stating(market, user, times), user, envy=envy, fair=fair)
+        factor = most / own if own > 0 else float("inf") if most > 0 else 1
+        theorem = _theorem(policy, market, user, kind)
+        if theorem is not None and theorem < factor:
+            bounds.append(AtMost(theorem, f"a theorem on {policy.name}, by {market.users[user]}'s part of all weight"))
+        else:
+            bounds.append(AtMost(factor, f"the most that {market.users[user]} can have where the others {others}"))
+    return max(bounds, key=lambda each: each.factor)
+
+
+def _theorem(policy: Policy, market: Market, user: int, kind: MisreportKind) -> Number | None:
+    """Return what is proved of all markets: of weights, or of speedups, which parts of a weight may tell, too."""
+    if market.demand is not None:
+        return None
+    part = market.weight[user] / market.weight.sum()
+    if kind.about == "weight":
+        return policy.weight_ratio(part, kind.most) if (market.speedup > 0).all() else None
+    return policy.incentive_ratio(part) if kind.weight_told(market) == 1 else None
+
+
+def _stating(market: Market, user: int, times: int) -> Market:
+    """Return the market in which a user states so many times its weight."""
+    weight = market.weight.copy()
+    weight[user] *= times
+    return market if times == 1 else replace(market, weight=weight)
+
+
+def _most(market: Market, user: int, *, envy: bool, fair: bool) -> Any:
+    """Return the most that ``user`` can have where the others, by their speedups, have what they are promised."""
+    program = _program(market, user, envy=envy, fair=fair)
+    if market.exact and market.speedup.size <= EXACT_BOUND_UP_TO:
+        return Exact().solve(program).require_optimal().objective
+    best = Highs().solve(program).require_optimal()
+    bound = exact_bound(program, best.point, best.dual).bound
+    whole = (market.speedup[user] * market.capacity).sum()
+    return whole if bound is None else min(bound, whole)
+
+
+def _program(market: Market, user: int, *, envy: bool, fair: bool) -> Program:
+    """Return the program of the liar's best allocation; its demand bounds what it holds, as it does what it uses."""
+    p = Formulation("the most by any report")
+    share = shares_of(p, market)
+    own = (market.speedup * share).sum(axis=1)
+    p.maximize(own[user])
+    others = _others(market, user)
+    if fair:
+        p.constrain("fair_share", own[others] >= market.fair_utility()[others])
+    if envy:
+        ratio = market.weight[:, None] / market.weight[None, :]
+        wanted = np.zeros((len(market.users),) * 2, dtype=bool)
+        wanted[others] = True
+        np.fill_diagonal(wanted, val=False)
+        p.constrain("envy_free", (own[:, None] >= market.speedup @ share.T * ratio).where(wanted))
+    return p.program()
+
+
+def _others(market: Market, user: int) -> list[int]:
+    return [other for other in range(len(market.users)) if other != user]
