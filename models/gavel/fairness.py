@@ -16,7 +16,7 @@ from fairopt.backends.solution import not_negative
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.normaliser import Normaliser
-from fairopt.models.gavel.objectives import ObjectiveOptimum, throughput
+from fairopt.models.gavel.objectives import Objective, ObjectiveOptimum, throughput
 from fairopt.numbers import arithmetic, objects
 from fairopt.problem.share_variables import shares_of
 from fairopt.problem.throughput import usable
@@ -31,7 +31,7 @@ DIGITS = 60
 
 
 @dataclass(frozen=True)
-class FinishTimeFairness:
+class FinishTimeFairness(Objective):
     """The least largest finish-time ratio: min over X of max_m rho_m.
 
     rho_m(X) = (elapsed_m + remaining_m / throughput_m(X)) / isolated_m, with elapsed the time since the job arrived.
@@ -54,7 +54,9 @@ class FinishTimeFairness:
     whole: bool = False
     normaliser: Normaliser = Normaliser.OWN_PARTITION
 
-    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
+    def shares(
+        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
+    ) -> ObjectiveOptimum:
         """Return shares within ``tolerance`` of the least largest ratio. Errors: `NotCapable` without duals."""
         isolated, waited = self.isolated(jobs), any(jobs.elapsed > 0)
         low = ((jobs.elapsed + jobs.remaining / jobs.fastest()) / isolated).max()  # nobody can do better alone
@@ -130,7 +132,7 @@ class FinishTimeFairness:
 
 
 @dataclass(frozen=True)
-class LeastTotalTime:
+class LeastTotalTime(Objective):
     """The least sum of completion times from now on: min over X of sum_m weight_m remaining_m / throughput_m(X).
 
     FFT's Sec. 2.3 gives this as Gavel's way to minimise job completion times. It is convex, but not linear. Tangents
@@ -143,7 +145,9 @@ class LeastTotalTime:
 
     tolerance: Fraction = Fraction(1, 10**3)
 
-    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
+    def shares(
+        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
+    ) -> ObjectiveOptimum:
         """Return shares within ``tolerance`` of the least sum."""
         fastest = jobs.fastest()
         worth = jobs.remaining / fastest * jobs.market.weight  # the time of each job at its best

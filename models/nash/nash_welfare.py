@@ -54,12 +54,6 @@ MOST_EXACT = 1_000
 TINY = 1e-100
 
 
-class InteriorPoint(Method):
-    """An interior-point method for the Eisenberg-Gale program, followed by the exact equilibrium near its answer."""
-
-    name = "interior-point"
-
-
 @dataclass(frozen=True)
 class NashWelfare(Policy):
     """Maximise the sum of w_i log u_i, that is, the product of the utilities to the power of the weights.
@@ -94,7 +88,8 @@ class NashWelfare(Policy):
 
     name = "nash-welfare"
     source = "Eisenberg and Gale, Annals of Mathematical Statistics 1959"
-    methods = (InteriorPoint(),)
+    #: An interior-point method for the Eisenberg-Gale program, followed by the exact equilibrium near its answer.
+    methods = (Method("interior-point"),)
     needs = frozenset({Capability.LOGARITHMS})
     supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
