@@ -65,11 +65,11 @@ class FinishTimeFairness(Objective):
             program = self.formulate(jobs, jobs.remaining / (low * isolated - jobs.elapsed))
             solution = solve.optimum(program)
             shares = not_negative(program.variable("share", solution.point))
-            value, part = self.largest(jobs, shares, isolated), program.value(solution.point)
+            rho, part = self.largest(jobs, shares, isolated), program.value(solution.point)
             # if no job has waited the program is linear in 1/r, and its answer gives the least r itself
             raised = low / part if not waited else self._raised(jobs, isolated, low, part, program, solution.dual)
-            if best is None or value < best.value:
-                best = ObjectiveOptimum(shares, value, value, program, solution)
+            if best is None or rho < best.value:
+                best = ObjectiveOptimum(shares, rho, rho, program, solution)
             best = replace(best, bound=min(raised, best.value), programs=count)
             if not waited or raised <= low or best.value - best.bound <= self.tolerance * best.value:
                 return best  # in floats, the lower bound stops rising at the solver's own tolerance
@@ -153,17 +153,17 @@ class LeastTotalTime(Objective):
         worth = jobs.remaining / fastest * jobs.market.weight  # the time of each job at its best
         market = jobs.market
         shares = usable(market.speedup, market.equal_split(), market.demand)
-        best, value = shares, self._sum(jobs, shares, worth, fastest)
+        best, total = shares, self._sum(jobs, shares, worth, fastest)
         tangents = [_short(jobs.market.utility(shares) / fastest)]
         for count in range(1, MOST_PROGRAMS + 1):
             program = self.formulate(jobs, worth / worth.max(), fastest, tangents)
             solution = solve.optimum(program)
             shares = not_negative(program.variable("share", solution.point))
             reached, bound = self._sum(jobs, shares, worth, fastest), program.value(solution.point) * worth.max()
-            if reached < value:
-                best, value = shares, reached
-            if value - bound <= self.tolerance * value:
-                return ObjectiveOptimum(best, value, min(bound, value), program, solution, count)
+            if reached < total:
+                best, total = shares, reached
+            if total - bound <= self.tolerance * total:
+                return ObjectiveOptimum(best, total, min(bound, total), program, solution, count)
             least = np.minimum.reduce(tangents) / 4
             tangents.append(_short(np.maximum(jobs.market.utility(shares) / fastest, least)))
         raise NotSolved(f"the sum of times is not within {self.tolerance} after {MOST_PROGRAMS} programs", solution)
