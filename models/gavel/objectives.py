@@ -12,7 +12,6 @@ import numpy as np
 from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status, not_negative
 from fairopt.errors import BadInput, require
-from fairopt.methods.level import LevelWarmStart
 from fairopt.models.common.levels import PriceMethod
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.max_min import MaxMin
@@ -111,15 +110,13 @@ class MaxMinShare(LinearObjective):
         """Return the shares, found by prices of the types where no backend is asked for."""
         if solve.method is None:
             return super().shares(jobs, solve)
-        start = (jobs.market.types, LevelWarmStart(np.array(prices), value)) if prices else None
+        start = (jobs.market.types, (np.array(prices), value)) if prices else None
         solution = solve.answer(MaxMin(self.normaliser), jobs.market, start)
         assert solution.objective is not None
         assert solution.bound is not None
-        _, last = solution.warm_start
+        _, (last, _) = solution.warm_start
         shares = solution.values["share"]
-        return ObjectiveOptimum(
-            shares, solution.objective, solution.bound, None, solution, 0, tuple(last.prices.tolist())
-        )
+        return ObjectiveOptimum(shares, solution.objective, solution.bound, None, solution, 0, tuple(last.tolist()))
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from math import ceil, isqrt
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.backends import ProgramMethod
 from fairopt.backends.exact import Exact
-from fairopt.backends.solution import OnDemand, Solution, Status
+from fairopt.backends.solution import Solution
 from fairopt.errors import NotCapable
 from fairopt.models.common.levels import by_prices
 from fairopt.models.oef.above_guarantees import AboveGuarantees
@@ -25,7 +25,6 @@ from fairopt.program import INFINITY, Array, Formulation, Number, Program, fract
 
 if TYPE_CHECKING:
     from fairopt.certificates import MarketBound
-    from fairopt.methods.envy_free import EnvyFreeResult
 
 #: The residual of the equilibrium from whose prices the method starts.
 BEGIN = 1e-7
@@ -64,28 +63,7 @@ class EnvyFreeMethod(ProgramMethod):
             raise NotCapable(
                 f"numbers of this market are too far apart for floats ({error}); decide with the exact backend"
             ) from error
-        seconds = answer.seconds
-        told = partial(partial, getattr, answer)  # computed when asked for, also in another process
-        return Solution(
-            status=Status.OPTIMAL if answer.ended else Status.LIMIT,
-            raw_status=f"proved by multipliers{answer.until}",
-            backend="auto",
-            objective=float((speedup * answer.shares).sum()),
-            bound=answer.upper,
-            lower=answer.lower,
-            upper=answer.upper,
-            values=OnDemand({"share": told("shares"), "bundle": told("bundle")}),
-            duals=OnDemand(
-                {
-                    "capacity": told("prices"),
-                    "demand": told("demand_duals"),
-                    "envy_free": partial(_against_envy, answer, weight),
-                }
-            ),
-            effort={**answer.effort, "prepare": seconds["build"], "certify": seconds["certify"]},
-            seconds=seconds["solve"],
-            warm_start=answer.warm_start,
-        )
+        return replace(answer, objective=float((speedup * answer.values["share"]).sum()))
 
     def certify(self, policy: Formulated, decision: Allocation) -> MarketBound:
         """Return an exactly envy-free allocation near the decision's, a bound, and the gap."""
@@ -199,13 +177,6 @@ class CooperativeOEF(Formulated):
 def by_weight(problem: Market) -> Any:
     """Return (n, n): the weight of user l over that of user i, pi_l / pi_i."""
     return in_pieces(np.divide, *np.broadcast_arrays(problem.weight[:, None], problem.weight[None, :]))
-
-
-def _against_envy(answer: EnvyFreeResult, weight: Array) -> tuple[Array, Array]:
-    """Return the pairs (2, m) of envious and envied users, and the duals (m,) of their rows."""
-    envious, envied, multiplier = answer.multipliers()
-    # the program's row is the weight times the row for bundles per weight
-    return np.stack([envious, envied]), multiplier / weight[envious]
 
 
 def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:
