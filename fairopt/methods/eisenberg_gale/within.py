@@ -287,7 +287,7 @@ class _Space:
             (self.utility[i] + change).limit_denominator(most) - self.utility[i]
             for i, change in zip(users, changed, strict=True)
         ]
-        return as_fractions(rates.solve(fmpq_mat(count, 1, [_flint(each) for each in wanted])).entries()).tolist()
+        return list(as_fractions(rates.solve(fmpq_mat(count, 1, [_flint(each) for each in wanted])).entries()))
 
     def _at(self, steps: list[Fraction]) -> Array:
         x = self.base.copy()
