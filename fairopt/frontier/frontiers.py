@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fairopt.certificates import EfficientFrontierProof, FrontierProof
+from fairopt.certificates import EFFICIENT_FRONTIER, FRONTIER, Certificate
 from fairopt.compare import AllocationRow, compare
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, several
@@ -226,7 +226,7 @@ def _require_plain(market: Market) -> None:
     if is_entitled(market) and market.entitlements is not None:
         said = ", ".join(sorted(each.value for each in market.entitlements.said))
         remedy = "Market.plain() leaves entitlements out"
-        raise NotCapable(f"frontier does not heed {said}, which this market has; {remedy}")
+        raise NotCapable(f"frontier does not support {said}, which this market has; {remedy}")
     if not market.known.all():
         unknown = few([name for name, known in zip(market.users, market.known, strict=True) if not known])
         raise NotCapable(f"frontier needs speedups that are known, and those of {unknown} are not; give them")
@@ -306,14 +306,14 @@ def _distance(curve: Curve, value: Number, epsilon: Number, *, exact: bool) -> N
 
 def _proof(
     market: Market, curve: Curve, points: Sequence[CurvePoint], face: EfficientFace | None = None
-) -> FrontierProof:
+) -> Certificate:
     """Return the certificate of a curve, or of what an efficient face reaches of it."""
     told = Curve(curve.goal, curve.against, tuple(points), tuple(curve.covering(points)))
     reached = [{**vars(point)} for point in points]
     above = [{**vars(line)} for line in told.lines]
     about = (market, curve.goal, curve.against, reached, above, told.gap)
     return (
-        FrontierProof(*about)
+        Certificate(FRONTIER, *about)
         if face is None
-        else EfficientFrontierProof(*about, face.weights, face.prices, face.demand_duals)
+        else Certificate(EFFICIENT_FRONTIER, *about, face.weights, face.prices, face.demand_duals)
     )
