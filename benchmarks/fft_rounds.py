@@ -99,7 +99,7 @@ def measure(case: Case, repeat: int, limit: float) -> str:
             break
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     ours = median(times)
-    gap = "none" if solution.type_of is None else f"{solution.gap:.0e}"
+    gap = "none" if "type_of" not in solution.values else f"{solution.gap:.0e}"
     line = f"{case.name:24}{case.jobs:>9,}{case.gpus:>9,}{case.seed:>5}{ours:9.3f}{max(times):9.3f}"
     line += f"{solution.status.value:>9}{gap:>7}{solution.effort.get('columns', 0):>8.0f}{memory:7.2f}"
     random = np.random.default_rng(1)

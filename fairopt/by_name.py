@@ -14,15 +14,17 @@ from fairopt.backends import Options
 from fairopt.deadline import only_a_part
 from fairopt.discovery import AnyPolicy, AnySolver
 from fairopt.errors import BadInput, type_of
-from fairopt.policy import Allocation, Decision, Plan, Schedule, Uniqueness
+from fairopt.policy import Allocation, Decision, Uniqueness
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
 from fairopt.policy.decide import How, within
 from fairopt.policy.optima import lexicographic
-from fairopt.problem import Cluster, Market, Queue, Trace
-from fairopt.problem.batch import Batch
+from fairopt.problem import Market
 
 if TYPE_CHECKING:
+    from fairopt.policy import Plan, Schedule
+    from fairopt.problem import Cluster, Queue, Trace
+    from fairopt.problem.batch import Batch
     from fairopt.simulation import Mechanics, Round, Snapshot
 
 _log = logging.getLogger(__name__)
@@ -149,14 +151,14 @@ def run(
     >>> next(run("srtf", philly_trace(), philly_cluster(), length=300))
     <Round: 0 of srtf, 0 to 300: 1 ran, 0 waited, 1 completed>
     """
+    from fairopt.problem import Queue, Trace  # here, so that who shares a market loads no simulation
+    from fairopt.simulation import run as run_with
+
     chosen = discovery.policy_of(policy, Queue)
     if not isinstance(trace, Trace):
         remedy = "Give a Trace; for one market after another there is fairopt.policy.decide_each"
         raise BadInput(f"got {type_of(trace)}", place="trace", remedy=remedy)
     if rounds is not None and not (isinstance(rounds, Integral) and rounds >= 0):
         raise BadInput(f"got {rounds}", place="rounds", remedy="Give a whole number, or None to play all of them")
-    from fairopt.simulation import run as run_with  # here, so that who shares a market loads no simulation
-
     how: dict[str, Any] = {"mechanics": mechanics, "exact": exact, "rounds": rounds, "after": after}
-
     return run_with(chosen, trace, cluster, length=length, backend=discovery.solver_of(chosen, backend), **how)

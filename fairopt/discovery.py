@@ -14,20 +14,20 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, NotInstalled, type_of
 from fairopt.policy import Policy
-from fairopt.problem import Market, Queue
-from fairopt.problem.batch import Batch
+from fairopt.problem import Market
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from fairopt.properties import Property
     from fairopt.workloads import Workload
 
@@ -44,9 +44,6 @@ FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairop
 AnyPolicy: TypeAlias = str | type[Policy] | Policy
 AnyProperty: TypeAlias = "str | type[Property] | Property"
 AnySolver: TypeAlias = str | type[Solver | Method] | Solver | Method | None
-
-#: The command that takes a policy, by the type of its problem.
-TAKERS: Mapping[type, str] = {Market: "`fairopt solve`", Queue: "`fairopt run`", Batch: "`fairopt schedule`"}
 
 
 def names(group: str) -> list[str]:
@@ -68,7 +65,7 @@ def policy(name: str, problem: type | None = None) -> Policy:
     """
     made: Policy | None = _made(POLICIES, name, Policy) if name in names(POLICIES) else None
     if made is None or (problem is not None and not issubclass(made.problem, problem)):
-        taker = "" if made is None else f"{TAKERS[made.problem]} takes it. "
+        taker = "" if made is None else f"{_taker(made)} takes it. "
         raise _unknown(name, POLICIES, [each.name for each in policies(problem)], taker)
     return made
 
@@ -116,6 +113,7 @@ def policies(problem: type | None = None) -> list[Policy]:
 
     Source: each policy names its own in ``source``.
 
+    >>> from fairopt.problem.batch import Batch
     >>> [each.name for each in policies(Batch)][:2]
     ['batch-private', 'fcfs']
     """
@@ -228,6 +226,8 @@ def plugins() -> list[Plugin]:
     >>> all(each.group.startswith("fairopt.") and each.package != "fairopt" for each in plugins())
     True
     """
+    from importlib.metadata import entry_points  # here and below, since it takes longer to load than half of fairopt
+
     rows = {
         Plugin(group, point.name, point.value, point.dist.name if point.dist else "")
         for group in entry_points().groups
@@ -296,6 +296,8 @@ def named(path: str, place: str = "") -> Any:
     >>> named("fairopt.models:MaxMin").name
     'max-min'
     """
+    from importlib.metadata import EntryPoint
+
     try:
         return EntryPoint(name=path, value=path, group="").load()
     except Exception as error:  # any error of the module is reported as a bad name
@@ -309,6 +311,14 @@ def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> Ba
     guess = f"Did you mean {' or '.join(near)}? " if near else ""
     installed = ", ".join(known) or "none"
     return BadInput(f"there is no {name!r} among the {kind}", remedy=f"{taker or guess}Installed: {installed}")
+
+
+def _taker(policy: Policy) -> str:
+    """Return the command that takes a policy."""
+    from fairopt.problem import Queue  # here, since only a message needs all kinds of problems
+    from fairopt.problem.batch import Batch
+
+    return {Market: "`fairopt solve`", Queue: "`fairopt run`", Batch: "`fairopt schedule`"}[policy.problem]
 
 
 def _made(group: str, name: str, kind: Any) -> Any:
@@ -330,6 +340,8 @@ def _registered(group: str) -> dict[str, EntryPoint]:
 
 @lru_cache(maxsize=64)
 def _read(group: str, folders: tuple[tuple[str, int], ...]) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=group):
         other = found.setdefault(point.name, point)

@@ -36,7 +36,7 @@ from fairopt.certificates import (
 from fairopt.compare import Row
 from fairopt.discovery import AnyPolicy, AnyProperty, policy_of, properties_of
 from fairopt.errors import FairoptError, NotCapable
-from fairopt.methods.gang_assignment import GangAssignment, GangResult, prove_gangs
+from fairopt.methods.gang_assignment import GangAssignment, prove_gangs
 from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Formulated
 from fairopt.problem import Market
@@ -252,7 +252,7 @@ def _item(name: str, certify: Callable[[], Certificate]) -> EvidenceItem:
         return EvidenceItem(name, reason=str(error))
 
 
-def certify_gangs(problem: GangAssignment, found: GangResult, *, time_limit: float | None = None) -> GangProof:
+def certify_gangs(problem: GangAssignment, found: Solution, *, time_limit: float | None = None) -> GangProof:
     """Return what is proved of an assignment of gangs that `solve_gangs` found; with a gap of 0 it is optimal.
 
     ``time_limit``: seconds for the search that closes the gap. Errors: `NotSolved` where nothing was found.
@@ -272,11 +272,6 @@ def certify_gangs(problem: GangAssignment, found: GangResult, *, time_limit: flo
         capacity=problem.capacity,
         least=problem.least,
         cost=cost,
-        types=np.asarray(found.type_of),
-        value=proved.value,
-        bound=proved.bound,
-        gap=proved.value - proved.bound,
-        root=proved.root,
-        cases=proved.cases,
-        grain=proved.grain,
+        types=found.values["type_of"],
+        **proved.evidence,
     )

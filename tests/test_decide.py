@@ -20,7 +20,6 @@ from fairopt.policy import (
     chosen,
     decide,
     decide_each,
-    exactly,
     follow,
     uniqueness,
 )
@@ -128,7 +127,7 @@ def test_what_floats_cannot_hold_is_decided_in_rationals_and_says_so(name: str) 
     assert decision.backend == "exact"
     assert decision.exact
     fair = FAR_APART.fair_utility()
-    assert min(decision.utilities / fair) >= min(exactly(policy, FAR_APART).utilities / fair)
+    assert min(decision.utilities / fair) >= min(decide(policy, FAR_APART, exact=True).utilities / fair)
 
 
 INF = math.inf
@@ -159,7 +158,7 @@ HARD = [
 def test_a_small_market_of_hard_numbers_is_decided_right(name, speedup, capacity, weight, demand) -> None:
     rates, gpus, weights, limits = (np.array(each, dtype=float) for each in (speedup, capacity, weight, demand))
     market, policy = Market.of_arrays(rates, gpus, weight=weights, demand=limits), discovery.policy(name)
-    right = float(exactly(policy, market).objective)
+    right = float(decide(policy, market, exact=True).objective)
     assert float(decide(policy, market).objective) == pytest.approx(right, rel=1e-7, abs=0)
 
 
@@ -169,7 +168,7 @@ def test_levels_that_hang_on_a_last_digit_are_those_of_rationals(seed: int) -> N
     orders, near = int(draw.choice([1, 3, 6, 9, 12])), bool(draw.random() < 0.5)
     market = odd_market(seed, users=(2, 6), types=(1, 4), orders=orders, near=near)
     levels, right = (
-        each.evidence.level for each in (allocate("water-filling", market), exactly(WaterFilling(), market))
+        each.evidence.level for each in (allocate("water-filling", market), decide(WaterFilling(), market, exact=True))
     )
     assert levels.astype(float) == pytest.approx(right.astype(float), rel=1e-7, abs=0)
 

@@ -27,7 +27,7 @@ def test_partial_allocation_never_returns_floats_where_rationals_are_asked_for()
             continue
         assert all(type(share) is Fraction for share in found.shares.ravel()), f"floats on {each}"
     assert 0 < refused < len(markets)
-    assert said == {"partial-allocation has no exact allocation on this market"}
+    assert said == {"no exact allocation of partial-allocation is known on this market"}
 
 
 def test_a_part_that_is_an_irrational_root_is_not_called_exact() -> None:

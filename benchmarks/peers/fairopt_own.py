@@ -90,6 +90,6 @@ class FairoptGangs(Contender):
         solution = solve_gangs(problem, time_limit=time_limit)
         if solution.status is Status.LIMIT:
             raise OutOfTime("the assignment is not decided at the time limit")
-        if solution.status is not Status.OPTIMAL or solution.type_of is None:
+        if solution.status is not Status.OPTIMAL or "type_of" not in solution.values:
             raise NotSolved(f"solve_gangs: {solution.status.value}")
-        return solution.type_of
+        return solution.values["type_of"]

@@ -12,6 +12,7 @@ from fairopt.backends import Highs
 from fairopt.backends.solution import Status
 from fairopt.experiment.bench import Instance, Interval, Judgement, Task, require_small
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_gpus
+from fairopt.methods.result import ends_of
 from fairopt.program import Program
 
 WAITS = -1
@@ -88,9 +89,9 @@ class FftRound(Task):
     def interval(self, problem: GangAssignment) -> Interval | None:
         """Return the bounds of fairopt's algorithm, where it finds an assignment."""
         found = solve_gangs(problem)
-        if found.type_of is None:
+        if "type_of" not in found.values:
             return None
-        return Interval(found.lower, found.upper, "fft-round: fairopt's own algorithm")
+        return Interval(*ends_of(found), "fft-round: fairopt's own algorithm")
 
 
 def _broken(why: str, violation: float = 1.0) -> Judgement:

@@ -22,7 +22,6 @@ from fairopt.backends.trust import well_formed
 from fairopt.deadline import left, time_limit
 from fairopt.errors import BadInput, NotSolved, OutOfTime
 from fairopt.program import INFINITY, Array, Number, Program, Sense, entry_names, objects
-from fairopt.replacing import Replacing
 
 if TYPE_CHECKING:
     import highspy
@@ -132,6 +131,8 @@ def write(program: Program, path: str | Path) -> None:
     ...     print("max" in Path(folder, "one.lp").read_text())
     True
     """
+    from fairopt.replacing import Replacing  # here, since who solves writes no file
+
     target = Path(path)
     if target.suffix not in (".lp", ".mps"):
         raise BadInput(f"cannot tell the format from {target.name!r}", remedy="End the name in .lp or .mps")

@@ -94,7 +94,8 @@ class Solution:
     A method answers without formulating the program. Its point, ``values``, is given by the names of the variables'
     blocks, its multipliers, ``duals``, by those of the rows' blocks: arrays in the shape of the block, or (indices,
     values) where most entries are zero. `written_out` turns them into ``x`` and ``dual``. A later solve of a similar
-    problem can begin at ``warm_start``, and ``effort`` counts what was done.
+    problem can begin at ``warm_start``, ``evidence`` is what a certificate holds beside all this, and ``effort`` counts
+    what was done.
     """
 
     status: Status
@@ -116,6 +117,7 @@ class Solution:
     duals: Mapping[str, Array | tuple[Array, Array]] = field(default_factory=dict)
     effort: Mapping[str, float] = field(default_factory=dict)
     warm_start: Any = field(default=None, repr=False)
+    evidence: Any = field(default=None, repr=False)
 
     @property
     def gap(self) -> float | None:

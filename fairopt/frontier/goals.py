@@ -16,7 +16,7 @@ from fairopt.backends import Highs
 from fairopt.errors import NotCapable
 from fairopt.frontier.curve import CurvePoint, EfficientFace, UpperLine
 from fairopt.frontier.relaxed import Relaxed
-from fairopt.frontier.tradeoff import Aim, exactly, fixed, least_epsilon, point_of, program_of
+from fairopt.frontier.tradeoff import Aim, fixed, least_epsilon, optimum_at, point_of, program_of
 from fairopt.methods.roots import GRAIN, LARGEST_EXPONENT, integers_in_proportion, root
 from fairopt.problem import Market
 from fairopt.program import Affine, Array, Formulation, Number, fractions
@@ -30,12 +30,12 @@ class Oracle:
 
     def at(self, epsilon: Fraction) -> tuple[CurvePoint, UpperLine]:
         """Return a point at ``epsilon``, and a line above all points of the curve."""
-        x, line = exactly(self.program, epsilon)
+        x, line = optimum_at(self.program, epsilon)
         return point_of(self.program, x, epsilon, Fraction(self.program.value(x))), line
 
     def level(self) -> UpperLine:
         """Return a line without slope above all points: the best where the property does not matter."""
-        return exactly(self.program, None)[1]
+        return optimum_at(self.program, None)[1]
 
     def least(self) -> Fraction:
         """Return the least epsilon at which there is a point; it is 0 but on an efficient face."""
@@ -214,7 +214,7 @@ class _Concave(Oracle):
             p.maximize(scale)
 
         program = program_of(self.market, self.relaxed, aim, self.face)
-        x, _ = exactly(program, epsilon)
+        x, _ = optimum_at(program, epsilon)
         utilities = (self.market.speedup * program.variable("share", x)).sum(axis=1)
         return point_of(program, x, epsilon, Fraction(self.goal.value(self.market, utilities)))
 
@@ -228,5 +228,5 @@ class _Concave(Oracle):
         program = program_of(
             self.market, self.relaxed, lambda p, market, own: p.maximize((own * rates).sum()), self.face
         )
-        _, line = exactly(program, epsilon)
+        _, line = optimum_at(program, epsilon)
         return UpperLine(line.constant, line.slope, line.duals, rounded)

@@ -59,7 +59,7 @@ def least_epsilon(program: Program) -> Fraction:
     return Fraction(least.value(Exact().solve(least).require_optimal().point))
 
 
-def exactly(program: Program, epsilon: Fraction | None) -> tuple[Array, UpperLine]:
+def optimum_at(program: Program, epsilon: Fraction | None) -> tuple[Array, UpperLine]:
     """Return an exact optimum of the program at ``epsilon``, and the line that its duals prove for every epsilon."""
     solution: Solution = Exact().solve(fixed(program, epsilon)).require_optimal()
     assert solution.dual is not None

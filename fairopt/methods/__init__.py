@@ -11,7 +11,7 @@ problem, and its package holds what is to be called:
 * `fairopt.methods.gang_assignment`: `solve_gangs`, which jobs run on which type of GPU in one round;
 * `fairopt.methods.columns`: schedules of jobs with workers and parameter servers, by columns and prices.
 
-What comes back has the optimum between ``lower`` and ``upper``, whatever was rounded, and the duals that prove it
-(`fairopt.methods.result`). Files say their role: ``problem`` (what is asked, in the method's own units, and where a
+What comes back is a `Solution`, with the optimum between ``lower`` and ``upper``, whatever was rounded, and the duals
+that prove it. Files say their role: ``problem`` (what is asked, in the method's own units, and where a
 similar problem begins), ``solve`` (the entry), ``bounds`` (what is proved).
 """

@@ -1,4 +1,4 @@
-"""What every method returns: an answer, the numbers between which the optimum is proved to lie, and a warm start.
+"""What every method returns: a `Solution` with the numbers between which the optimum is proved to lie.
 
 Such bounds hold in floats because each step is moved to the safe side by more than it can be off. A float operation is
 off by at most `ROUNDING` of its result, a sum by `math.fsum` is rounded once, one by `summed` as often as that says: a
@@ -7,14 +7,16 @@ value that took ``count`` operations on positive numbers is safe when it is move
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from math import isinf
+from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
+import numpy as np
+
+from fairopt.backends.solution import Solution, Status
 from fairopt.errors import OutOfTime
-from fairopt.program import INFINITY, ROUNDING, Array
+from fairopt.program import INFINITY, ROUNDING, Array, Number
 
 Floats = TypeVar("Floats", float, Array)
 #: So few numbers are added one after another.
@@ -33,46 +35,40 @@ def rounded_down(value: Floats, count: int) -> Floats:
     return down
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MethodResult:
-    """The answer of a method, in the units of the problem. The optimum is between ``lower`` and ``upper``.
+def proven(by: str, lower: Number, upper: Number | None, *, ended: bool = True, **told: Any) -> Solution:
+    """Return a method's answer with bounds proved ``by`` something, in words; ``told`` are further fields.
 
-    Both bounds hold whatever was rounded. Where the method has not ``ended``, time was over: it is the best by then.
-    ``effort`` counts what was done; ``seconds`` is the time spent on the stages "build", "solve" and "certify". Where a
-    method can begin the next, similar problem from where this one ended, its result has a ``warm_start``, which is
-    given back as ``start``.
+    Where it has not ``ended``, time was over: it is the best by then.
     """
-
-    lower: float
-    upper: float
-    ended: bool = True
-    effort: Mapping[str, float] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def until(self) -> str:
-        """What is to be said of an answer that is not the optimum."""
-        return "" if self.ended else " until time was over"
-
-    @property
-    def gap(self) -> float:
-        """The distance of the bounds as a part of ``upper`` (of 1 where that is 0); infinite where one is missing."""
-        if isinf(self.lower) or isinf(self.upper):
-            return INFINITY
-        return (self.upper - self.lower) / abs(self.upper) if self.upper else self.upper - self.lower
+    status, until = (Status.OPTIMAL, "") if ended else (Status.LIMIT, " until time was over")
+    word, known = f"proved by {by}{until}", {"objective": lower, "bound": upper} | told
+    return Solution(status, word, "auto", lower=lower, upper=upper, **known)
 
 
-Result = TypeVar("Result", bound=MethodResult)
+def gap_of(solution: Solution) -> float:
+    """Return the proven relative gap of a solution; infinite where a bound is missing."""
+    return INFINITY if solution.gap is None else solution.gap
 
 
-def so_far(method: Callable[[], Result]) -> Result:
+def ends_of(solution: Solution) -> tuple[float, float]:
+    """Return the proven bounds as floats, infinity where there is no upper one."""
+    assert solution.lower is not None
+    return float(solution.lower), INFINITY if solution.upper is None else float(solution.upper)
+
+
+def duals_of(solution: Solution, *names: str) -> tuple[Array, ...]:
+    """Return the multipliers of blocks of rows, each an array in the shape of its block."""
+    return tuple(np.asarray(solution.duals[name]) for name in names)
+
+
+def so_far(method: Callable[[], Solution]) -> Solution:
     """Return what a ``method`` returns, or had when time was over. Errors: `OutOfTime` where it had nothing."""
     try:
         return method()
     except OutOfTime as over:
-        if not isinstance(over.solution, MethodResult):
+        if not isinstance(over.solution, Solution):
             raise
-        return cast("Result", over.solution)
+        return over.solution
 
 
 def summed(values: Array) -> tuple[Array, int]:
@@ -80,7 +76,6 @@ def summed(values: Array) -> tuple[Array, int]:
 
     Half is added to the other half, again and again. ``values`` are lost.
 
-    >>> import numpy as np
     >>> total, roundings = summed(np.ones((1000, 2)))
     >>> total.tolist(), roundings
     ([1000.0, 1000.0], 14)
@@ -117,14 +112,7 @@ class StageClock:
         """Whether the limit has passed."""
         return self.left == 0.0
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SharesResult(MethodResult):
-    """Shares (n, k) in GPUs, and the duals that prove the upper bound: ``prices`` (k,) and ``demand_duals`` (n,).
-
-    A demand dual is what one GPU more of a user's demand would be worth, 0 for users without a demand.
-    """
-
-    shares: Array
-    prices: Array
-    demand_duals: Array
+    def stamped(self, solution: Solution) -> Solution:
+        """Return the solution with the seconds of "solve", and those of the other stages in its effort."""
+        others = {"prepare": self.stages.get("build", 0.0), "certify": self.stages.get("certify", 0.0)}
+        return replace(solution, seconds=self.stages.get("solve", 0.0), effort={**solution.effort, **others})

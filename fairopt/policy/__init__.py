@@ -6,15 +6,28 @@
 <Allocation: max-min on <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>: objective 54/49, by exact in rationals>
 """
 
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
 from fairopt.policy.allocation import Allocation
-from fairopt.policy.decide import chosen, decide, decide_each, exactly, follow, session, unsupported
+from fairopt.policy.decide import chosen, decide, decide_each, follow, session, unsupported
 from fairopt.policy.decision import Decision, Seconds
 from fairopt.policy.formulated import Computed, Formulated, ReportsUnseen
 from fairopt.policy.optima import Optima, Uniqueness, uniqueness
-from fairopt.policy.plan import Admission, Payment, Plan
 from fairopt.policy.policy import Claim, Example, Policy, Trait
 from fairopt.policy.reason import DecisionReason
-from fairopt.policy.schedule import BrokenSchedule, Schedule
+
+if TYPE_CHECKING:
+    from fairopt.policy.plan import Admission as Admission
+    from fairopt.policy.plan import Payment as Payment
+    from fairopt.policy.plan import Plan as Plan
+    from fairopt.policy.schedule import BrokenSchedule as BrokenSchedule
+    from fairopt.policy.schedule import Schedule as Schedule
+
+#: Names by module, which is loaded when one is first used: who shares a market needs no rounds and no schedules.
+_LATER = {"plan": "Admission Payment Plan", "schedule": "BrokenSchedule Schedule"}
+_MODULES = MappingProxyType({name: module for module, names in _LATER.items() for name in names.split()})
 
 __all__ = [
     "Admission",
@@ -38,9 +51,16 @@ __all__ = [
     "chosen",
     "decide",
     "decide_each",
-    "exactly",
     "follow",
     "session",
     "uniqueness",
     "unsupported",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

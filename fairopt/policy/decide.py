@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
 from fairopt.backends import Backend, Capability, Highs, Method, Options, Session, Solver
-from fairopt.backends.exact import Exact
-from fairopt.backends.exact.either import MOST_EXACT
+from fairopt.backends.exact import MOST_EXACT, Exact
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import answers_in_floats
 from fairopt.deadline import left, remaining, time_limit
@@ -24,14 +23,17 @@ from fairopt.errors import BadInput, NotCapable, NotSolved, OutOfTime, require_r
 from fairopt.numbers import RATIONALS
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
-from fairopt.policy.plan import Plan
 from fairopt.policy.policy import Policy, Trait, require_policy
-from fairopt.policy.schedule import Schedule
-from fairopt.problem import Market, Queue
-from fairopt.problem.batch import Batch
+from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.problem.ranges import unmeasured
 from fairopt.program import INFINITY
+
+if TYPE_CHECKING:
+    from fairopt.policy.plan import Plan
+    from fairopt.policy.schedule import Schedule
+    from fairopt.problem import Queue
+    from fairopt.problem.batch import Batch
 
 _log = logging.getLogger(__name__)
 #: Who may solve: a backend, or one of the policy's methods.
@@ -178,8 +180,8 @@ def decide(
         problem = problem.as_(RATIONALS)  # floats are binary numbers, and these have an optimum
     decision: Decision = _decided(policy, problem, solver, state, **how)
     if how.get("exact") and isinstance(decision, Allocation) and not decision.arithmetic.exact:
-        remedy = "ask for one in floats, without exact and without a certificate"
-        raise NotCapable(f"{policy.name} has no exact allocation on this market; {remedy}")
+        remedy = "leave out exact, or certificates, to get one in floats"
+        raise NotCapable(f"no exact allocation of {policy.name} is known on this market; {remedy}")
     return decision
 
 
@@ -356,19 +358,6 @@ def decide_each(
         decision = decide(policy, problem, solver, state, exact=exact)
         yield decision
         state = decision.state
-
-
-def exactly(policy: Policy, market: Market) -> Allocation:
-    """Return the exact decision on a market. Errors: `NotCapable` where it is irrational; those of `decide`.
-
-    >>> from fairopt.models import CooperativeOEF
-    >>> exactly(CooperativeOEF(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).objective
-    Fraction(21, 4)
-    """
-    decision = decide(policy, market, exact=True)
-    if not decision.exact:
-        raise NotCapable(f"{policy.name} has no exact allocation on this market")
-    return decision
 
 
 def _supports(policy: Policy, method: Method, given: AbstractSet[Capability]) -> None:

@@ -29,20 +29,20 @@ def one_each(values: object, count: int, default: object = None) -> list[object]
 
 
 def column(
-    values: object, places: Sequence[str], what: str, kind: str, read: Callable[..., Any], dtype: Any = object,
+    values: object, places: Sequence[str], what: str, kind: str, read: Callable[..., Any], dtype: Any = None,
     *, blank: object = ...,
 ) -> Array:  # fmt: skip
     """Return one value for each of ``places``, as ``read`` returns it of a value and its place.
 
-    Where no values are given it is that of ``blank``. ``kind`` is what messages call one of the places. What stands in
-    every row, as where a column is left out, is read once.
+    Where no values are given it is that of ``blank``. Without a ``dtype`` they are objects. ``kind`` is what messages
+    call one of the places. What stands in every row, as where a column is left out, is read once.
     """
     given = sized([blank] * len(places) if values is None and blank is not ... else values, places, what, kind)
     if len(given) > 1 and len({id(value) for value in given}) == 1:
         found = [read(given[0], f"{places[0]}, {what}")] * len(given)
     else:
         found = [read(value, f"{place}, {what}") for place, value in zip(places, given, strict=True)]
-    return objects(found) if dtype is object else np.array(found, dtype=dtype)
+    return objects(found) if dtype is None else np.array(found, dtype=dtype)
 
 
 def checked_counts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairopt.backends.exact.either import optimum_of
+from fairopt.backends.exact import optimum_of
 from fairopt.deadline import left
 from fairopt.numbers import arithmetic
 from fairopt.problem import Market, usable

@@ -19,7 +19,7 @@ import numpy as np
 
 from fairopt.deadline import left
 from fairopt.errors import NotCapable, OutOfTime, require
-from fairopt.policy import Optima, Policy, exactly
+from fairopt.policy import Optima, Policy, decide
 from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
@@ -162,7 +162,9 @@ class _Search:
 
     def _given(self, reports: Array) -> Fraction:
         """Return the least that the user truly gets at any optimum for ``reports`` (n, k)."""
-        decision = exactly(self._policy, replace(self._market, speedup=reports, least=None, most=None))
+        decision = decide(self._policy, replace(self._market, speedup=reports, least=None, most=None), exact=True)
+        if not decision.exact:
+            raise NotCapable(f"what {decision.policy} decides on this market is irrational, and rationals only near it")
         optima = Optima.of(self._policy, decision)
         if optima is None:  # nothing was optimised, so that there is no choice
             return Fraction(self._market.utility(decision.shares)[self._user])

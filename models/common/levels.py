@@ -5,6 +5,7 @@ Their program is that of `fairopt.methods.level`: maximise t such that every use
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -12,10 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from fairopt.backends import ProgramMethod
-from fairopt.backends.solution import Solution, Status
+from fairopt.backends.solution import Solution
 from fairopt.errors import NotCapable
-from fairopt.methods.level import raise_level
-from fairopt.methods.result import so_far
+from fairopt.methods.result import duals_of, ends_of, so_far
 from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import INFINITY, ROUNDING, Array, Number, fractions
@@ -63,27 +63,27 @@ class PriceMethod(ProgramMethod):
 
     def solve(self, policy: Levelled, problem: Market, start: Any = None) -> Solution:
         """Return the solution in floats; ``start`` is used if it is of a market with the same types."""
+        from fairopt.methods.level import raise_level  # here, since backends decide without it
+
         market = problem.as_(float)
         rate, worth = policy.rate(market), float(policy.worth(market))
         types, last = start or ((), None)
         near = last if types == market.types else None
         raised = so_far(partial(raise_level, market.speedup, market.capacity, rate, demand=market.demand, start=near))
-        name, duals = policy.user_duals(worth * raised.values, market)
-        blocks = {"capacity": worth * raised.prices, name: duals}
+        lower, upper = ends_of(raised)
+        prices, demand_duals, targets = duals_of(raised, "capacity", "demand", "target")
+        name, duals = policy.user_duals(worth * targets, market)
+        blocks = {"capacity": worth * prices, name: duals}
         if market.demand is not None:
-            blocks["demand"] = worth * raised.demand_duals
-        return Solution(
-            status=Status.OPTIMAL if raised.ended else Status.LIMIT,
-            raw_status=f"proved by prices{raised.until}",
-            backend="auto",
-            objective=raised.lower * worth,
-            bound=raised.upper * worth,
-            lower=raised.lower * worth * (1 - 2 * ROUNDING),
-            upper=raised.upper * worth * (1 + 2 * ROUNDING),
-            values={"share": raised.shares, policy.level_variable: np.array(raised.lower)},
+            blocks["demand"] = worth * demand_duals
+        return replace(
+            raised,
+            objective=lower * worth,
+            bound=upper * worth,
+            lower=lower * worth * (1 - 2 * ROUNDING),
+            upper=upper * worth * (1 + 2 * ROUNDING),
+            values={**raised.values, policy.level_variable: np.array(lower)},
             duals=blocks,
-            effort={**raised.effort, "prepare": raised.seconds["build"], "certify": raised.seconds["certify"]},
-            seconds=raised.seconds["solve"],
             warm_start=(market.types, raised.warm_start),
         )
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from fairopt.backends import Capability, Method, Session
-from fairopt.backends.solution import Solution
 from fairopt.deadline import left
 from fairopt.errors import require
-from fairopt.methods.gang_assignment import IDLE, Multipliers, solve_gangs, usable_gpus
+from fairopt.methods.gang_assignment import IDLE, solve_gangs, usable_gpus
+from fairopt.methods.result import duals_of
 from fairopt.models.fft.fairness import FairPart, FFTState, FluidPart, FullRound, Served, advance, refreshed
 from fairopt.models.fft.placement import HierarchicalPlacement
 from fairopt.models.fft.program import OneRound, Terms, UsableGpus, choices, terms
@@ -133,17 +133,18 @@ class FFT(Policy):
 
     def _by_gangs(self, one: OneRound, state: FFTState, begun: float) -> Answer:
         gangs = one.gangs()
-        start = Multipliers(np.array(state.prices), state.reward) if self.warm_start and state.prices else None
+        start = None
+        if self.warm_start and state.prices:
+            start = {"capacity": -np.array(state.prices), "work_conserving": np.array(state.reward)}
         built = perf_counter()
         found = solve_gangs(gangs, start=start, gap=self.gap, time_limit=left()).require_optimal()
         spent = perf_counter() - built
-        if self.warm_start and found.multipliers is not None:
-            prices = tuple(float(price) for price in found.multipliers.price)
-            state = replace(state, prices=prices, reward=float(found.multipliers.reward))
-        type_of = np.asarray(found.type_of)
+        if self.warm_start:
+            down, reward = duals_of(found, "capacity", "work_conserving")
+            state = replace(state, prices=tuple((-down).tolist()), reward=float(reward))
+        type_of = found.values["type_of"]
         x = (type_of[:, None] == np.arange(len(gangs.capacity))[None, :]).astype(float).ravel()
-        word = found.status.value
-        solution = Solution(found.status, word, "auto", found.objective, found.lower, x, seconds=spent)
+        solution = replace(found, x=x, seconds=spent)
         seconds = Seconds(build=built - begun, solve=spent)
         return type_of, state, {"solution": solution, "evidence": found, "seconds": seconds}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.either import MOST_EXACT
+from fairopt.backends.exact import MOST_EXACT
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import Certificate, ComputedAllocation
 from fairopt.deadline import left

@@ -12,7 +12,6 @@ import numpy as np
 from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status, not_negative
 from fairopt.errors import BadInput, require
-from fairopt.methods.level import LevelWarmStart
 from fairopt.models.common.levels import PriceMethod
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.max_min import MaxMin
@@ -107,15 +106,13 @@ class MaxMinShare(LinearObjective):
 
     def by_prices(self, jobs: JobMarket, solve: Session, prices: tuple[float, ...], value: float) -> ObjectiveOptimum:
         """Return the shares, found by prices of the types; see `ByPrices.by_prices`."""
-        start = (jobs.market.types, LevelWarmStart(np.array(prices), value)) if prices else None
+        start = (jobs.market.types, (np.array(prices), value)) if prices else None
         solution = solve.answer(MaxMin(self.normaliser), jobs.market, start)
         assert solution.objective is not None
         assert solution.bound is not None
-        _, last = solution.warm_start
+        _, (last, _) = solution.warm_start
         shares = solution.values["share"]
-        return ObjectiveOptimum(
-            shares, solution.objective, solution.bound, None, solution, 0, tuple(last.prices.tolist())
-        )
+        return ObjectiveOptimum(shares, solution.objective, solution.bound, None, solution, 0, tuple(last.tolist()))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from math import isinf
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -19,8 +18,8 @@ from fairopt.certificates import Certificate, floors_told, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.deadline import left
 from fairopt.errors import NotCapable, NotSolved, OutOfTime
-from fairopt.methods.result import so_far
-from fairopt.methods.water_filling import FillingResult, fill
+from fairopt.methods.result import duals_of, so_far
+from fairopt.methods.water_filling import fill
 from fairopt.methods.water_filling.solve import CLEARLY
 from fairopt.models.gavel.many_levels import ManyLevels
 from fairopt.models.gavel.normaliser import Normaliser
@@ -30,7 +29,7 @@ from fairopt.policy.many import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import ROUNDING, Array, Formulation, Number, Program
+from fairopt.program import Array, Formulation, Number, Program
 
 #: Larger markets (in users times types) are not solved again in Fractions for a certificate.
 CERTIFIABLE = 1000
@@ -251,23 +250,20 @@ class WaterFilling(Formulated):
         begun = perf_counter()
         market = problem.as_(float)
         filled = so_far(partial(fill, market.speedup, market.capacity, self._fair(market), market.demand))
-        if not filled.ended:
-            known, least = {"share": filled.shares}, filled.lower
-            word, upper = (
-                f"the least level is proved by prices{filled.until}",
-                None if isinf(filled.upper) else filled.upper,
-            )
-            left(found=Solution(Status.LIMIT, word, "auto", least, upper, lower=least, upper=upper, values=known))
-        if exact_fallback and not (most := filled.slack.max()) <= WIDE:
+        if filled.status is Status.LIMIT:
+            word, known = filled.raw_status.replace("proved", "the least level is proved"), filled.values["share"]
+            left(found=replace(filled, raw_status=word, values={"share": known}, evidence=None))
+        level, slack = filled.values["level"], filled.values["slack"]
+        if exact_fallback and not (most := slack.max()) <= WIDE:
             raise NotSolved(f"numerically out of range for floats: a level may be too low by a part of {most:.1g}")
-        proven = _proven(filled, market, self._fair(market))
+        proven = _proven(filled.evidence, market, self._fair(market))
         return Allocation(
             self.name,
             problem,
-            shares=filled.shares,
-            objective=filled.level.min(),
+            shares=filled.values["share"],
+            objective=level.min(),
             solution=_of_the_least(filled, proven[0]),
-            evidence=WaterLevels(filled.level, filled.fixed_in, proven=proven, slack=filled.slack),
+            evidence=WaterLevels(level, filled.values["fixed_in"], proven=proven, slack=slack),
             seconds=Seconds(solve=perf_counter() - begun),
         )
 
@@ -351,25 +347,25 @@ def _nearly_alike(speedup: Array) -> bool:
     return bool(((np.abs(one - other) <= CLEARLY * one) & (one != other)).any())
 
 
-def _of_the_least(filled: FillingResult, first: Solution) -> Solution | None:
+def _of_the_least(filled: Solution, first: Solution) -> Solution | None:
     """Return the proven bounds on the least level, or None where they assume others' levels."""
-    least = int(filled.level.argmin())
-    lower = float(filled.reached * filled.level[least] * (1 - ROUNDING))
-    if any(each.capped[least] for each in filled.rounds):  # its demand alone limits its level
-        return replace(first, objective=filled.level[least], lower=lower, upper=filled.level[least] * (1 + MARGIN))
-    if filled.fixed_in[least] == 1 and not filled.rounds[0].capped.any():
-        return replace(first, lower=lower)
+    level, rounds = filled.values["level"], [each.values for each in filled.evidence]
+    least = int(level.argmin())
+    if any(each["capped"][least] for each in rounds):  # its demand alone limits its level
+        return replace(first, objective=level[least], lower=filled.lower, upper=level[least] * (1 + MARGIN))
+    if filled.values["fixed_in"][least] == 1 and not rounds[0]["capped"].any():
+        return replace(first, lower=filled.lower)
     return None
 
 
-def _proven(filled: FillingResult, market: Market, fair: Array) -> tuple[Solution, ...]:
+def _proven(rounds: Sequence[Solution], market: Market, fair: Array) -> tuple[Solution, ...]:
     """Return the proven bounds of each round, with duals for the rows of the policy's program."""
     found = []
-    for each in filled.rounds:
-        duals = {"capacity": each.prices, "least_ratio": each.values * fair}
+    for each in rounds:
+        prices, demand_duals, targets = duals_of(each, "capacity", "demand", "target")
+        duals = {"capacity": prices, "least_ratio": targets * fair}
         if market.demand is not None:
-            duals["demand"] = each.demand_duals
-        effort = {"fixed": each.fixed.sum(), "capped": each.capped.sum()}
-        how = Solution(Status.OPTIMAL, "proved by prices", "auto", objective=each.lower, duals=duals, effort=effort)
-        found.append(replace(how, lower=each.lower, upper=each.upper))
+            duals["demand"] = demand_duals
+        effort = {name: float(users.sum()) for name, users in each.values.items()}
+        found.append(replace(each, bound=None, values={}, duals=duals, effort=effort, seconds=0.0, warm_start=None))
     return tuple(found)

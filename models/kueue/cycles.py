@@ -1,18 +1,18 @@
 """Scheduling cycles, one after another, until nothing changes.
 
 Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/scheduler.go (schedule, nominate, processEntry,
-updateAssignmentIfNeeded, quotaResourcesToReserve) and pkg/cache/queue/cluster_queue.go (requeueIfNotPresent).
+updateAssignmentIfNeeded, quotaResourcesToReserve, makeClassicalIterator), fair_sharing_iterator.go (runTournament,
+less, computeDRS) and pkg/cache/queue/cluster_queue.go (requeueIfNotPresent).
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 
+from fairopt.models.common.turns import TreeTurns
 from fairopt.models.kueue.flavors import Assignment, Mode, assign
-from fairopt.models.kueue.order import Head, in_order
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, QueuedWork, Queueing, State, Target
 
@@ -21,17 +21,215 @@ _Place = tuple[int, int, int]
 AGAIN, OFTEN = 3, 12
 
 
-@dataclass
-class Played:
-    """What the cycles did: who was admitted in which order, who was stopped for whom and why, and whether in a circle.
+def run(state: State, waiting: Iterable[QueuedWork]) -> Cycles:
+    """Play cycles until no workload is admitted or stopped any more, and return them; the state is changed.
 
-    ``circle``: the workloads that preempted the same ones again and again, until they were not let any more.
+    A preempted workload waits again and may be admitted later. A workload that preempts the same ones again and again
+    (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY` of
+    them nobody preempts.
+    """
+    cycles = Cycles(state)
+    for work in waiting:
+        cycles.queue(work.queue).push(work)
+    tried = -1
+    while True:
+        heads = [head for queue in list(cycles.queues.values()) if (head := queue.pop()) is not None]
+        if heads:
+            cycles.play([assign(state, work) for work in heads])
+        elif tried < len(cycles.admitted):
+            tried = len(cycles.admitted)  # a head of a strict queue is tried again, whatever happened
+            for node, queue in cycles.queues.items():
+                if state.rules(node).queueing is Queueing.STRICT:
+                    queue.again()
+        else:
+            return cycles
+
+
+class Cycles:
+    """Cycles on a state: who waits, and what a cycle adds to the usage for its own time and stops at its end.
+
+    ``admitted``: who was, in order. ``stopped``: by number who was stopped and was not admitted again, for whom and
+    why. ``circle``: the workloads that preempted the same ones again and again, until they were not let any more.
     """
 
-    admitted: list[QueuedWork] = field(default_factory=list)
-    stopped: dict[int, tuple[QueuedWork, QueuedWork, str]] = field(default_factory=dict)
-    circle: list[QueuedWork] = field(default_factory=list)
-    cycles: int = 0
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.queues: dict[int, _Queue] = {}
+        self.admitted: list[QueuedWork] = []
+        self.stopped: dict[int, tuple[QueuedWork, QueuedWork, str]] = {}
+        self.circle: list[QueuedWork] = []
+        self._times: Counter[object] = Counter()
+        self._clock = max((work.admitted for each in state.running.values() for work in each.values()), default=0)
+        self._targets: list[Target] = []
+        #: Who is stopped at the end of the cycle: by tree and column, and by tree (of the column -1).
+        self._victims: dict[tuple[int, int], dict[int, QueuedWork]] = {}
+        self._reserved: list[tuple[int, Needs]] = []
+
+    def queue(self, node: int) -> _Queue:
+        """Return what waits in a ClusterQueue."""
+        return self.queues.setdefault(node, _Queue())
+
+    def play(self, heads: Sequence[Assignment]) -> None:
+        """Play one cycle with the heads of the ClusterQueues."""
+        self._clock += 1
+        quotas = self.state.quotas
+        preemptors = [(head.work, targets) for head in self._in_order(heads) if (targets := self._process(head))]
+        for queue, needs in reversed(self._reserved):
+            quotas.remove(queue, needs)
+        for target in self._targets:
+            self.state.remove(target.work)
+        roots = {root for root, _ in self._victims}
+        for node, waiting in self.queues.items():
+            if quotas.paths[node][-1] in roots:
+                waiting.again()
+        for target in self._targets:
+            target.work.flavor = None
+            self.queue(target.work.queue).push(target.work)
+        for work, targets in preemptors:
+            same = work.number, frozenset(target.work.number for target in targets)
+            self._times.update((work.number, same))
+            if self._times[same] >= AGAIN or self._times[work.number] >= OFTEN:
+                self.state.barred.add(work.number)
+                self.circle.append(work)
+        self._targets, self._victims, self._reserved = [], {}, []
+
+    def _in_order(self, heads: Sequence[Assignment]) -> Iterator[Assignment]:
+        """Yield the heads one by one; with fair sharing by shares as the usage is when each is asked for.
+
+        Then each cohort nominates the child with the lowest share, its nominee's usage included. A head that was
+        processed changes the keys of the nodes above it alone.
+        """
+        if not self.state.fair:
+            yield from sorted(
+                heads, key=lambda each: (each.borrows, -each.work.priority, each.work.since, each.work.number)
+            )
+            return
+        paths, left = self.state.quotas.paths, {each.work.queue: [each] for each in heads}
+        turns = TreeTurns(
+            self.state.quotas.parent, paths.__getitem__, left, lambda node, queue: self._key(node, left[queue][0])
+        )
+        for root in dict.fromkeys(paths[queue][-1] for queue in left):
+            while (queue := turns.first(root)) is not None and left[queue]:
+                yield left[queue].pop()
+                turns.changed(queue)
+
+    def _key(self, node: int, found: Assignment) -> tuple[object, ...]:
+        """Return what `less` compares, for a node with its nominee's usage added."""
+        quotas, work = self.state.quotas, found.work
+        more = self._arriving(found, node)
+        borrows = False
+        if self.state.nominal_first:
+            arriving = dict(more)
+            borrows = any(quotas.over(node, column, arriving.get(column, 0)) for column, _ in found.needs)
+        return (borrows, *quotas.order(node, more), -work.priority, work.since)
+
+    def _arriving(self, found: Assignment, node: int) -> Needs:
+        """Return what of a nominee's usage arrives at a node above its ClusterQueue: what is not local below."""
+        quotas, arriving = self.state.quotas, []
+        for column, amount in found.needs:
+            for at in quotas.paths[found.work.queue]:
+                if at == node or amount <= 0:
+                    break
+                amount -= max(0, quotas.local[at][column] - quotas.usage[at][column])
+            if amount > 0 or node == found.work.queue:
+                arriving.append((column, amount))
+        return arriving
+
+    def _process(self, found: Assignment) -> Sequence[Target]:
+        """Admit a workload, preempt for it and return whom, or put it back: processEntry."""
+        work = found.work
+        if self._overlaps(found):
+            with self.state.without(self._gone(work).values()):
+                found = assign(self.state, work, [found.flavor])
+            if found.mode is Mode.FIT:  # DeferredFit: it waits for the preemptions of others
+                self._reserve(work.queue, found.needs)
+                self._stick(work)
+                return ()
+        if found.mode is Mode.NO_FIT:
+            self._aside(work)
+        elif found.mode is not Mode.FIT and not found.targets:
+            if self.state.rules(work.queue).reclaim is not Preempts.ANY:  # it cannot always reclaim
+                self._reserve(work.queue, self._to_reserve(found))
+            self._aside(work)
+        elif self._overlaps(found) or not self._fits(found):
+            self.queues[work.queue].push(work)  # skipped: it is tried again in the next cycle
+        elif found.targets:
+            self._stop(work, found.targets)
+            self._reserve(work.queue, found.needs)
+            self._stick(work)
+            return found.targets
+        else:
+            work.flavor, work.admitted = found.flavor, self._clock
+            self.state.add(work)
+            self.admitted.append(work)
+            self.stopped.pop(work.number, None)
+        return ()
+
+    def _stop(self, work: QueuedWork, targets: Sequence[Target]) -> None:
+        """Note who is stopped for a workload at the end of the cycle."""
+        root = self.state.quotas.paths[work.queue][-1]
+        for target in targets:
+            gone = target.work
+            for column in (-1, *(column for column, _ in gone.usage)):
+                self._victims.setdefault((root, column), {})[gone.number] = gone
+            self.stopped[gone.number] = (gone, work, target.reason)
+        self._targets += targets
+
+    def _overlaps(self, found: Assignment) -> bool:
+        gone = self._gone(found.work)
+        return any(target.work.number in gone for target in found.targets)
+
+    def _fits(self, found: Assignment) -> bool:
+        """Return whether there is room without those who are stopped, column by column."""
+        quotas, work = self.state.quotas, found.work
+        for column, amount in found.needs:
+            if amount <= quotas.available(work.queue, column):
+                continue
+            gone = dict(self._gone(work, column))
+            gone.update((target.work.number, target.work) for target in found.targets)
+            with self.state.without(gone.values(), column):
+                if amount > quotas.available(work.queue, column):
+                    return False
+        return True
+
+    def _gone(self, work: QueuedWork, column: int = -1) -> dict[int, QueuedWork]:
+        """Return who is stopped in the tree of a workload, of all or who uses a column; others leave it no room."""
+        return self._victims.get((self.state.quotas.paths[work.queue][-1], column), {})
+
+    def _reserve(self, queue: int, needs: Needs) -> None:
+        self.state.quotas.add(queue, needs)
+        self._reserved.append((queue, needs))
+
+    def _to_reserve(self, found: Assignment) -> Needs:
+        """Return what is held back for a workload that cannot preempt: quotaResourcesToReserve."""
+        quotas, queue = self.state.quotas, found.work.queue
+        kept = []
+        for column, amount in found.needs:
+            left = quotas.nominal[queue][column] - quotas.usage[queue][column]
+            limit = quotas.borrowing[queue][column]
+            if not found.borrows:
+                amount = max(0, min(amount, left))
+            elif limit is not None:
+                amount = min(amount, left + limit)
+            kept.append((column, amount))
+        return kept
+
+    def _stick(self, work: QueuedWork) -> None:
+        own = self.queues[work.queue]
+        if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
+            own.sticky = work
+        else:
+            own.push(work)
+
+    def _aside(self, work: QueuedWork) -> None:
+        """Set a workload aside until something is released; where it blocks, all behind it with it."""
+        own = self.queues[work.queue]
+        own.aside.append(work)
+        if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
+            own.failed.add((work.priority, work.kind))
+        else:
+            own.aside += [each for _, each in own.heap]
+            own.heap.clear()
 
 
 class _Queue:
@@ -64,165 +262,3 @@ class _Queue:
         for work in self.aside:
             self.push(work)
         self.aside, self.failed = [], set()
-
-
-def run(state: State, waiting: Iterable[QueuedWork]) -> Played:
-    """Play cycles until no workload is admitted or stopped any more; the state is changed.
-
-    A preempted workload waits again and may be admitted later. A workload that preempts the same ones again and again
-    (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY` of
-    them nobody preempts.
-    """
-    queues: dict[int, _Queue] = {}
-    for work in waiting:
-        queues.setdefault(work.queue, _Queue()).push(work)
-    outcome = Played()
-    times: Counter[object] = Counter()
-    clock = max((work.admitted for each in state.running.values() for work in each.values()), default=0)
-    tried = -1
-    while True:
-        heads = [head for queue in list(queues) if (head := queues[queue].pop()) is not None]
-        if not heads and tried < len(outcome.admitted):
-            tried = len(outcome.admitted)  # a head of a strict queue is tried again, whatever happened
-            strict = [queue for queue in queues if state.rules(queue).queueing is Queueing.STRICT]
-            for queue in strict:
-                queues[queue].again()
-            continue
-        if not heads:
-            return outcome
-        outcome.cycles += 1
-        entries = [Head(work, assign(state, work)) for work in heads]
-        cycle = _Cycle(state, queues, outcome, clock + outcome.cycles)
-        for entry in in_order(state, entries):
-            cycle.process(entry)
-        cycle.finish()
-        for target in cycle.stopped:
-            target.work.flavor = None
-            queues.setdefault(target.work.queue, _Queue()).push(target.work)
-        for work, targets in cycle.preemptions:
-            times.update((work.number, (work.number, targets)))
-            if times[work.number, targets] >= AGAIN or times[work.number] >= OFTEN:
-                state.barred.add(work.number)
-                outcome.circle.append(work)
-
-
-class _Cycle:
-    """One cycle: what is added to the usage for its own time, and who is stopped at its end."""
-
-    def __init__(self, state: State, queues: dict[int, _Queue], outcome: Played, clock: int) -> None:
-        self.state, self.queues, self.outcome, self.clock = state, queues, outcome, clock
-        self.stopped: list[Target] = []
-        #: Who is stopped: by tree, and by tree and column.
-        self.victims: dict[int, dict[int, QueuedWork]] = {}
-        self.victims_of: dict[tuple[int, int], dict[int, QueuedWork]] = {}
-        self.reserved: list[tuple[int, Needs]] = []
-        self.preemptions: list[tuple[QueuedWork, frozenset[int]]] = []
-
-    def process(self, entry: Head) -> None:
-        """Admit a workload, preempt for it, or put it back: processEntry."""
-        work, found = entry
-        if self._overlaps(work, found.targets):
-            with self.state.without(self._gone(work).values()):
-                found = assign(self.state, work, [found.flavor])
-            if found.mode is Mode.FIT:  # DeferredFit: it waits for the preemptions of others
-                self._reserve(work.queue, found.needs)
-                self._stick(work)
-                return
-        if found.mode is Mode.NO_FIT:
-            self._aside(work)
-        elif found.mode is not Mode.FIT and not found.targets:
-            if self.state.rules(work.queue).reclaim is not Preempts.ANY:  # it cannot always reclaim
-                self._reserve(work.queue, self._to_reserve(work, found))
-            self._aside(work)
-        elif self._overlaps(work, found.targets) or not self._fits(work, found):
-            self.queues[work.queue].push(work)  # skipped: it is tried again in the next cycle
-        elif found.targets:
-            self._stop(work, found.targets)
-            self._reserve(work.queue, found.needs)
-            self._stick(work)
-            self.preemptions.append((work, frozenset(target.work.number for target in found.targets)))
-        else:
-            work.flavor, work.admitted = found.flavor, self.clock
-            self.state.add(work)
-            self.outcome.admitted.append(work)
-            self.outcome.stopped.pop(work.number, None)
-
-    def finish(self) -> None:
-        """Release what was reserved, and stop the targets."""
-        for queue, needs in reversed(self.reserved):
-            self.state.quotas.remove(queue, needs)
-        for target in self.stopped:
-            self.state.remove(target.work)
-        if self.stopped:
-            paths = self.state.quotas.paths
-            roots = {paths[target.work.queue][-1] for target in self.stopped}
-            for node, waiting in self.queues.items():
-                if paths[node][-1] in roots:
-                    waiting.again()
-
-    def _stop(self, work: QueuedWork, targets: Sequence[Target]) -> None:
-        """Note who is stopped for a workload at the end of the cycle."""
-        root = self.state.quotas.paths[work.queue][-1]
-        for target in targets:
-            gone = target.work
-            self.victims.setdefault(root, {})[gone.number] = gone
-            for column, _ in gone.usage:
-                self.victims_of.setdefault((root, column), {})[gone.number] = gone
-            self.outcome.stopped[gone.number] = (gone, work, target.reason)
-        self.stopped += targets
-
-    def _overlaps(self, work: QueuedWork, targets: Sequence[Target]) -> bool:
-        gone = self._gone(work)
-        return any(target.work.number in gone for target in targets)
-
-    def _fits(self, work: QueuedWork, found: Assignment) -> bool:
-        """Return whether there is room without those who are stopped, column by column."""
-        quotas, root = self.state.quotas, self.state.quotas.paths[work.queue][-1]
-        for column, amount in found.needs:
-            if amount <= quotas.available(work.queue, column):
-                continue
-            gone = dict(self.victims_of.get((root, column), ()))
-            gone.update((target.work.number, target.work) for target in found.targets)
-            with self.state.without(gone.values(), column):
-                if amount > quotas.available(work.queue, column):
-                    return False
-        return True
-
-    def _gone(self, work: QueuedWork) -> dict[int, QueuedWork]:
-        """Return who is stopped in the tree of a workload; others leave it no room."""
-        return self.victims.get(self.state.quotas.paths[work.queue][-1], {})
-
-    def _reserve(self, queue: int, needs: Needs) -> None:
-        self.state.quotas.add(queue, needs)
-        self.reserved.append((queue, needs))
-
-    def _to_reserve(self, work: QueuedWork, found: Assignment) -> Needs:
-        """Return what is held back for a workload that cannot preempt: quotaResourcesToReserve."""
-        quotas, queue = self.state.quotas, work.queue
-        kept = []
-        for column, amount in found.needs:
-            left = quotas.nominal[queue][column] - quotas.usage[queue][column]
-            limit = quotas.borrowing[queue][column]
-            if not found.borrows:
-                amount = max(0, min(amount, left))
-            elif limit is not None:
-                amount = min(amount, left + limit)
-            kept.append((column, amount))
-        return kept
-
-    def _stick(self, work: QueuedWork) -> None:
-        own = self.queues[work.queue]
-        if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
-            own.sticky = work
-        else:
-            own.push(work)
-
-    def _aside(self, work: QueuedWork) -> None:
-        """Set a workload aside until something is released; where it blocks, all behind it with it."""
-        own = self.queues[work.queue]
-        own.aside.append(work)
-        if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
-            own.failed.add((work.priority, work.kind))
-        else:
-            own.aside += [each for _, each in own.heap]
-            own.heap.clear()

@@ -10,8 +10,7 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from fairopt.models.kueue.classic_preemption import classic_targets
-from fairopt.models.kueue.fair_preemption import fair_targets
+from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import MANY, FlavorPreference, Preempts, QueuedWork, Rules, Search, State, Target
 
@@ -28,11 +27,12 @@ class Mode(enum.IntEnum):
 
 @dataclass(slots=True)
 class Assignment:
-    """A flavor for a workload: the mode, how far it borrows, what it takes, and what lacks room.
+    """A flavor for a head of a ClusterQueue: the mode, how far it borrows, what it takes, and what lacks room.
 
     ``simulated``: who would go for one resource alone, by its column.
     """
 
+    work: QueuedWork
     mode: Mode = Mode.NO_FIT
     flavor: int = -1
     borrows: int = 0
@@ -40,12 +40,6 @@ class Assignment:
     lacks: set[int] = field(default_factory=set)
     targets: list[Target] = field(default_factory=list)
     simulated: dict[int, list[Target]] = field(default_factory=dict)
-
-
-def targets_of(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
-    """Return who is preempted for a workload: getTargets."""
-    find = fair_targets if state.fair else classic_targets
-    return find(state, work, needs, columns)
 
 
 def assign(state: State, work: QueuedWork, flavors: Iterable[int] | None = None) -> Assignment:
@@ -60,7 +54,7 @@ def assign(state: State, work: QueuedWork, flavors: Iterable[int] | None = None)
         if _better(level, best_level, rules):
             best, best_level = found, level
     if best is None or best.mode is Mode.NO_FIT:
-        return Assignment()
+        return Assignment(work)
     _elsewhere(state, work, best, rules)
     if best.mode not in (Mode.FIT, Mode.NO_FIT) and _preempts(state, work, rules):
         same = best.simulated.get(best.needs[0][0]) if len(best.needs) == 1 else None
@@ -75,7 +69,7 @@ def _try(state: State, work: QueuedWork, flavor: int, rules: Rules) -> tuple[Ass
     """
     own = work.needs[flavor][0]
     level = (Mode.FIT, 0)
-    made = Assignment(Mode.FIT, flavor, 0, own)
+    made = Assignment(work, Mode.FIT, flavor, 0, own)
     for column, amount in own:
         one = _quota(state, work, column, amount, rules, made)
         made.borrows = max(made.borrows, one[1])

@@ -26,10 +26,6 @@ class Preempts(enum.Enum):
     LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
     ANY = "Any"
 
-    def bound(self, priority: int) -> int | None:
-        """Return the priority below which a preemptor's own lets it preempt anybody; None for all."""
-        return None if self is Preempts.ANY else priority
-
 
 class Search(enum.Enum):
     """Whether the search for a flavor may stop. Source: clusterqueue_types.go, FlavorFungibilityPolicy."""
@@ -170,9 +166,9 @@ class State:
         return self._known
 
     def candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
-        """Return whom of a ClusterQueue a workload may preempt to get room in some columns, in order.
+        """Return whom of a ClusterQueue a workload may preempt to get room in some columns; not to be changed.
 
-        Source: preemption_policy.go, SatisfiesPreemptionPolicy; WorkloadUsesResources.
+        In the order in which they go. Source: preemption_policy.go, SatisfiesPreemptionPolicy; WorkloadUsesResources.
         """
         if policy is Preempts.NEVER:
             return []
@@ -181,7 +177,7 @@ class State:
             more = self._going.get((queue, column), [])
             own = sorted({*own, *more}, key=itemgetter(0)) if own and more else own or more
         if policy is Preempts.ANY:
-            return own[:]
+            return own
         lower = bisect_left(own, (preemptor.priority,), key=itemgetter(0))
         found = own[:lower]
         if policy is Preempts.LOWER_OR_NEWER:
@@ -207,22 +203,6 @@ class State:
         if policy is Preempts.ANY:
             return found
         return found[: bisect_left(found, ((preemptor.priority,),))]
-
-    def first_above(self, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> dict[int, Place]:
-        """Return the place of the first of `candidates` of each ClusterQueue that uses more than its quota.
-
-        ClusterQueues of the tree that have any, the preemptor's among them. ``policy``: Never, Any or LowerPriority.
-        """
-        found: dict[int, Place] = {}
-        if policy is Preempts.NEVER:
-            return found
-        bound = policy.bound(preemptor.priority)
-        for queue in self.quotas.above_quota(preemptor.queue, columns):
-            for column in columns:
-                own = self._going.get((queue, column))
-                if own and (bound is None or own[0][0][0] < bound) and (queue not in found or own[0][0] < found[queue]):
-                    found[queue] = own[0][0]
-        return found
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int | None = None) -> Iterator[None]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from math import ceil, isqrt
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,8 @@ import numpy as np
 
 from fairopt.backends import ProgramMethod
 from fairopt.backends.exact import Exact
-from fairopt.backends.solution import OnDemand, Solution, Status
+from fairopt.backends.solution import Solution
 from fairopt.errors import NotCapable
-from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
-from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
-from fairopt.methods.envy_free import EnvyFreeResult, envy_free_shares
 from fairopt.models.common.levels import by_prices
 from fairopt.models.oef.above_guarantees import AboveGuarantees
 from fairopt.numbers import in_pieces
@@ -55,6 +52,8 @@ class EnvyFreeMethod(ProgramMethod):
 
         Errors: `NotSolved`; `NotCapable` where numbers are too far apart for floats.
         """
+        from fairopt.methods.envy_free import envy_free_shares  # here, since backends decide without it
+
         market = problem.as_(float)
         speedup, capacity, weight, demand = market.speedup, market.capacity, market.weight, market.demand
         try:
@@ -64,28 +63,7 @@ class EnvyFreeMethod(ProgramMethod):
             raise NotCapable(
                 f"numbers of this market are too far apart for floats ({error}); decide with the exact backend"
             ) from error
-        seconds = answer.seconds
-        told = partial(partial, getattr, answer)  # computed when asked for, also in another process
-        return Solution(
-            status=Status.OPTIMAL if answer.ended else Status.LIMIT,
-            raw_status=f"proved by multipliers{answer.until}",
-            backend="auto",
-            objective=float((speedup * answer.shares).sum()),
-            bound=answer.upper,
-            lower=answer.lower,
-            upper=answer.upper,
-            values=OnDemand({"share": told("shares"), "bundle": told("bundle")}),
-            duals=OnDemand(
-                {
-                    "capacity": told("prices"),
-                    "demand": told("demand_duals"),
-                    "envy_free": partial(_against_envy, answer, weight),
-                }
-            ),
-            effort={**answer.effort, "prepare": seconds["build"], "certify": seconds["certify"]},
-            seconds=seconds["solve"],
-            warm_start=answer.warm_start,
-        )
+        return replace(answer, objective=float((speedup * answer.values["share"]).sum()))
 
     def certify(self, policy: Formulated, decision: Allocation) -> MarketBound:
         """Return an exactly envy-free allocation near the decision's, a bound, and the gap."""
@@ -201,15 +179,11 @@ def by_weight(problem: Market) -> Any:
     return in_pieces(np.divide, *np.broadcast_arrays(problem.weight[:, None], problem.weight[None, :]))
 
 
-def _against_envy(answer: EnvyFreeResult, weight: Array) -> tuple[Array, Array]:
-    """Return the pairs (2, m) of envious and envied users, and the duals (m,) of their rows."""
-    envious, envied, multiplier = answer.multipliers()
-    # the program's row is the weight times the row for bundles per weight
-    return np.stack([envious, envied]), multiplier / weight[envious]
-
-
 def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:
     """Return the prices (k,) of nearly a competitive equilibrium whose incomes are the weights."""
+    from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares  # here, since few markets need a start
+    from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
+
     market = Market.of_arrays(speedup, capacity, weight=weight)
     found = [*smoothed_shares(market)] if len(weight) <= NEARLY else []
     shares = (found or [each.shares for each in maximal_nash_welfare(market, (BEGIN,))])[-1]

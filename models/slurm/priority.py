@@ -1,20 +1,15 @@
-"""The order of Slurm's queue: the fair-share factor first, or the weighted sum of multifactor."""
+"""Multifactor priority: the classic fair-share factor, a power of two, exactly; and the weighted sum of factors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from math import floor
 
-from fairopt.errors import BadInput
-from fairopt.problem import Gangs
-from fairopt.program import Number
-
-#: Priorities are whole numbers of 32 bits, from 1. Source: priority_multifactor.c, _get_priority_internal.
-LOWEST, HIGHEST = 1, 0xFFFFFFFF
+from fairopt.models.slurm.tree import ROOT, AssociationTree
+from fairopt.program import INFINITY, Number
 
 
 @dataclass(frozen=True)
@@ -67,52 +62,47 @@ def weighted(weight: int, factor: Fraction | Exponential, rest: Fraction) -> int
         digits *= 2
 
 
-@dataclass(frozen=True)
-class PriorityWeights:
-    """PriorityWeightFairshare, -QOS and -Age, and PriorityMaxAge in seconds; all weights 0: no sum is made."""
+def effective_usage(tree: AssociationTree) -> list[Fraction]:
+    """Return effective usage (N,): usage of the machine, corrected by what the account's other members used.
 
-    fairshare: int = 0
-    qos: int = 0
-    age: int = 0
-    max_age: int = 604_800
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            least = int(name == "max_age")
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= HIGHEST:
-                raise BadInput(f"got {value!r}", place=name, remedy=f"Give a whole number from {least} to {HIGHEST}")
-
-
-def order(gangs: Gangs, factor: Sequence[Fraction | Exponential], weights: PriorityWeights) -> list[int]:
-    """Return the pending gangs, the one that goes first before the others; ``factor`` (n,) is by user.
-
-    Without weights: by fair-share factor, then tier, then when they were asked for. With weights: by the whole part of
-    the weighted sum of fair-share, QOS (the tier over the highest) and age, then when they were asked for. "Now" is
-    when the last job was asked for.
-
-    Source: Slurm 284c3b95, src/plugins/priority/multifactor/priority_multifactor.c, _get_priority_internal and
-    set_priority_factors; src/slurmctld/job_scheduler.c, sort_job_queue2.
+    Source: Slurm, doc/html/classic_fair_share.shtml, "The Slurm Fair-Share Formula": U_E = U_A + (U_E of the parent -
+    U_A) x S / S of all siblings; priority_multifactor.c, _set_assoc_usage_efctv and _set_usage_efctv.
     """
-    pending = [gang for gang, on in enumerate(gangs.on.tolist()) if on < 0]
-    user, tier, since = gangs.user.tolist(), gangs.tier.tolist(), gangs.since.tolist()
-    if not (weights.fairshare or weights.qos or weights.age):
-        place = _places(factor)
-        return sorted(pending, key=lambda gang: (place[user[gang]], -tier[gang], since[gang]))
-    now = max(since, default=0)
-    top = max([*tier, 1])
-    priority: dict[tuple[int, int, Number], int] = {}
-    for gang in pending:
-        key = (user[gang], tier[gang], since[gang])
-        if key not in priority:
-            age = min(Fraction(now - since[gang]) / weights.max_age, Fraction(1))
-            rest = weights.age * age + weights.qos * Fraction(max(tier[gang], 0), top)
-            found = weighted(weights.fairshare, factor[user[gang]], rest)
-            priority[key] = min(max(found, LOWEST), HIGHEST)
-    return sorted(pending, key=lambda gang: (-priority[user[gang], tier[gang], since[gang]], since[gang]))
+    found: list[Fraction | None] = [None] * len(tree.above)
+    usage = tree.machine_usage()
+
+    def effective(node: int) -> Fraction:
+        own = found[node]
+        if own is None:
+            used = usage[node]
+            above, share = tree.above[node], tree.share[node]
+            siblings = tree.level_shares(node)
+            if above == ROOT:
+                own = used
+            elif share is None or not siblings:
+                own = effective(above)
+            else:
+                own = used + (effective(above) - used) * Fraction(share) / Fraction(siblings)
+            found[node] = own
+        return own
+
+    return [effective(node) for node in range(len(tree.above))]
 
 
-def _places(factor: Sequence[Fraction | Exponential]) -> list[int]:
-    """Return each user's place (n,) by factor, the highest 0; equal ones share a place."""
-    falling: list[Number] = [each.exponent if isinstance(each, Exponential) else -each for each in factor]
-    places = {each: at for at, each in enumerate(sorted(set(falling)))}
-    return [places[each] for each in falling]
+def classic_factors(tree: AssociationTree, dampening: int = 1) -> list[Exponential]:
+    """Return the fair-share factor F = 2 ** (-U_E / S / d) of every association (N,).
+
+    Source: Slurm, doc/html/classic_fair_share.shtml; priority_multifactor.c, _set_assoc_fs_factor: with
+    Fairshare=parent the account's values, 0 without shares.
+
+    >>> two = AssociationTree.of((ROOT, ROOT), (3, 1), (30, 10), users=2)
+    >>> [float(each) for each in classic_factors(two)]
+    [0.5, 0.5]
+    """
+    used, part = effective_usage(tree), tree.machine_part()
+    factors = []
+    for node in range(len(tree.above)):
+        over = node if tree.share[node] is not None else tree.above[node]
+        usage, shares = (Fraction(1), Fraction(1)) if over == ROOT else (used[over], part[over])
+        factors.append(Exponential(usage / shares / dampening if shares > 0 else INFINITY))
+    return factors

@@ -11,16 +11,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt.errors import require
-from fairopt.models.slurm.classic import classic_factors, effective_usage
-from fairopt.models.slurm.priority import Exponential, PriorityWeights, order
-from fairopt.models.slurm.ranking import Ties, fair_tree
+from fairopt.models.slurm.priority import Exponential, classic_factors, effective_usage, weighted
 from fairopt.models.slurm.starting import start
-from fairopt.models.slurm.tree import ROOT, AssociationTree, quotient
+from fairopt.models.slurm.tree import ROOT, AssociationTree, Ties, fair_tree, quotient
 from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.policy.reason import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.program import INFINITY, Array, Number, cast, objects
 
+#: Priorities are whole numbers of 32 bits, from 1. Source: priority_multifactor.c, _get_priority_internal.
+LOWEST, HIGHEST = 1, 0xFFFFFFFF
 #: What a rule finds: a factor for each user, the value of each association, and users in its order.
 Found = tuple[Sequence[Fraction | Exponential], Sequence[Number | None], Sequence[int]]
 
@@ -70,12 +70,10 @@ class SlurmQueue(Computed):
 
     def __post_init__(self) -> None:
         require(isinstance(self.backfill, bool), self.backfill, "backfill", "Give true or false")
-        self.weights  # noqa: B018  checks them
-
-    @property
-    def weights(self) -> PriorityWeights:
-        """The weights of multifactor."""
-        return PriorityWeights(self.weight_fairshare, self.weight_qos, self.weight_age, self.max_age)
+        for name in ("weight_fairshare", "weight_qos", "weight_age", "max_age"):
+            value, least = getattr(self, name), int(name == "max_age")
+            fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= HIGHEST
+            require(fits, value, name, f"Give a whole number from {least} to {HIGHEST}")
 
     @abstractmethod
     def find(self, tree: AssociationTree) -> Found:
@@ -87,7 +85,7 @@ class SlurmQueue(Computed):
         assert owed is not None
         tree, nodes = AssociationTree.from_entitlements(owed)
         factor, value, users = self.find(tree)
-        on, waits = start(problem, order(owed.gangs, factor, self.weights), backfill=self.backfill)
+        on, waits = start(problem, self.order(owed.gangs, factor), backfill=self.backfill)
         gangs = owed.gangs.placed(np.array(on, dtype=np.int64))
         after = owed.running(gangs).held[:, : len(problem.types)]
         names = owed.nodes
@@ -109,6 +107,33 @@ class SlurmQueue(Computed):
         )
         return problem.arithmetic.cast(after), grounds
 
+    def order(self, gangs: Gangs, factor: Sequence[Fraction | Exponential]) -> list[int]:
+        """Return the pending gangs, the one that goes first before the others; ``factor`` (n,) is by user.
+
+        Without weights: by fair-share factor, then tier, then when they were asked for. With weights: by the whole part
+        of the weighted sum of fair-share, QOS (the tier over the highest) and age, then when they were asked for. "Now"
+        is when the last job was asked for.
+
+        Source: Slurm 284c3b95, src/plugins/priority/multifactor/priority_multifactor.c, _get_priority_internal and
+        set_priority_factors; src/slurmctld/job_scheduler.c, sort_job_queue2.
+        """
+        pending = [gang for gang, on in enumerate(gangs.on.tolist()) if on < 0]
+        user, tier, since = gangs.user.tolist(), gangs.tier.tolist(), gangs.since.tolist()
+        if not (self.weight_fairshare or self.weight_qos or self.weight_age):
+            place = _places(factor)
+            return sorted(pending, key=lambda gang: (place[user[gang]], -tier[gang], since[gang]))
+        now = max(since, default=0)
+        top = max([*tier, 1])
+        priority: dict[tuple[int, int, Number], int] = {}
+        for gang in pending:
+            key = (user[gang], tier[gang], since[gang])
+            if key not in priority:
+                age = min(Fraction(now - since[gang]) / self.max_age, Fraction(1))
+                rest = self.weight_age * age + self.weight_qos * Fraction(max(tier[gang], 0), top)
+                found = weighted(self.weight_fairshare, factor[user[gang]], rest)
+                priority[key] = min(max(found, LOWEST), HIGHEST)
+        return sorted(pending, key=lambda gang: (-priority[user[gang], tier[gang], since[gang]], since[gang]))
+
     @abstractmethod
     def further(self, tree: AssociationTree, value: Sequence[Number | None]) -> dict[str, Sequence[Number | None]]:
         """Return what sshare prints beside FairShare, by column and association; None for what is not said here."""
@@ -118,6 +143,13 @@ class SlurmQueue(Computed):
         owed = market.entitlements
         assert owed is not None
         return dict(zip(owed.users, self.find(AssociationTree.from_entitlements(owed)[0])[0], strict=True))
+
+
+def _places(factor: Sequence[Fraction | Exponential]) -> list[int]:
+    """Return each user's place (n,) by factor, the highest 0; equal ones share a place."""
+    falling: list[Number] = [each.exponent if isinstance(each, Exponential) else -each for each in factor]
+    places = {each: at for at, each in enumerate(sorted(set(falling)))}
+    return [places[each] for each in falling]
 
 
 _PAGE = "Slurm 284c3b95, doc/html/fair_tree.shtml"

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt.backends import Highs
-from fairopt.backends.apart import process, wire
+from fairopt.backends import Highs, apart, wire
 from fairopt.backends.cvxpy import Clarabel, Scs
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.checks import dual_bound
@@ -42,10 +41,10 @@ LONG = 60
 
 @pytest.fixture(autouse=True)
 def every_program_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(process, "SMALL", 0)
-    monkeypatch.setattr(process, "SHORT", 0)
+    monkeypatch.setattr(apart, "SMALL", 0)
+    monkeypatch.setattr(apart, "SHORT", 0)
     yield
-    if (kept := getattr(process._here, "process", None)) is not None:
+    if (kept := getattr(apart._here, "process", None)) is not None:
         kept.end("the test is over")
 
 
@@ -89,7 +88,7 @@ def test_the_other_process_answers_as_this_one() -> None:
         here = backend.solve(program)
         there = backend.solve(program, time_limit=LONG)
         assert told(there) == told(here), backend.name
-        assert not process._here.process.lost, backend.name
+        assert not apart._here.process.lost, backend.name
 
 
 def test_integers_and_a_model_that_is_kept_between_programs() -> None:
@@ -114,10 +113,10 @@ def test_a_program_that_grows() -> None:
 
 
 def test_without_a_limit_or_where_it_cannot_matter_there_is_no_other_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_Process", None)
+    monkeypatch.setattr(apart, "_Process", None)
     assert Highs().solve(cooperative(6, 3)).status is Status.OPTIMAL
-    monkeypatch.setattr(process, "SMALL", 10_000)
-    monkeypatch.setattr(process, "SHORT", 10_000)
+    monkeypatch.setattr(apart, "SMALL", 10_000)
+    monkeypatch.setattr(apart, "SHORT", 10_000)
     assert Exact().solve(cooperative(6, 3), time_limit=LONG).status is Status.OPTIMAL
     with stoppable():
         assert Exact().solve(cooperative(6, 3)).status is Status.OPTIMAL
@@ -134,7 +133,7 @@ def struck(number: int, which: signal.Signals, after: float = 0.0) -> threading.
 def test_a_hang_ends_at_the_limit_and_the_next_solve_has_a_new_process(backend: Any) -> None:
     program = cooperative(6, 3)
     best = backend.solve(program, time_limit=LONG)
-    hanging = process._here.process._number
+    hanging = apart._here.process._number
     os.kill(hanging, signal.SIGSTOP)
     found = backend.solve(program, time_limit=0.2)
     assert found.status is Status.LIMIT
@@ -149,7 +148,7 @@ def test_a_hang_ends_at_the_limit_and_the_next_solve_has_a_new_process(backend: 
 def test_a_crash_is_an_error_that_says_so(backend: Any, which: signal.Signals) -> None:
     program = cooperative(6, 3)
     backend.solve(program, time_limit=LONG)
-    kept = process._here.process
+    kept = apart._here.process
     os.kill(kept._number, signal.SIGSTOP)  # so that it is amid something
     timer = struck(kept._number, which, 0.1)
     timer2 = struck(kept._number, signal.SIGCONT, 0.15)
@@ -164,7 +163,7 @@ def test_a_model_whose_process_is_gone_is_loaded_again() -> None:
     ask = Highs().opened(Options(time_limit=LONG))
     program = cooperative(6, 3)
     first = ask(program)
-    os.kill(process._here.process._number, signal.SIGKILL)  # nobody asked it anything meanwhile: nothing is amiss
+    os.kill(apart._here.process._number, signal.SIGKILL)  # nobody asked it anything meanwhile: nothing is amiss
     time.sleep(0.2)
     assert ask(program).objective == first.objective
 
@@ -174,12 +173,12 @@ def test_an_error_of_the_back_end_comes_over() -> None:
         Highs().solve(cooperative(6, 3), threads=1000)
     assert caught.value.remedy
     with time_limit(LONG), pytest.raises(NotSolved, match="broke off: AttributeError"):
-        process.Remote().no_such_method()
+        apart.Remote().no_such_method()
 
 
 def test_under_a_block_the_limit_is_that_of_the_block() -> None:
     Highs().solve(cooperative(6, 3), time_limit=LONG)
-    os.kill(process._here.process._number, signal.SIGSTOP)
+    os.kill(apart._here.process._number, signal.SIGSTOP)
     with time_limit(0.2), pytest.raises(OutOfTime):
         Highs().solve(cooperative(6, 3))
 
@@ -188,13 +187,13 @@ def test_what_was_proven_before_the_end_is_returned_with_its_gap() -> None:
     program = cooperative(24, 3, digits=150)  # to solve its basis in rationals takes a second
     best = Exact().solve(program, time_limit=LONG)
 
-    class Stopping(process._Process):
+    class Stopping(apart._Process):
         def _read(self, until: float) -> Any:
             read = super()._read(until)
             os.kill(self._number, signal.SIGSTOP)  # it has told what HiGHS's answer proves, and comes no further
             return read
 
-    process._here.process.__class__ = Stopping
+    apart._here.process.__class__ = Stopping
     found = Exact().solve(program, time_limit=3)
     assert found.status is Status.LIMIT
     assert "ended at its limit" in found.raw_status
@@ -209,7 +208,7 @@ def test_what_was_proven_before_the_end_is_returned_with_its_gap() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of another process is limited on Linux only")
 def test_memory_that_is_used_up_is_no_crash() -> None:
     Highs().solve(cooperative(4, 3), time_limit=LONG)
-    resource.prlimit(process._here.process._number, resource.RLIMIT_AS, (2**20, 2**20))
+    resource.prlimit(apart._here.process._number, resource.RLIMIT_AS, (2**20, 2**20))
     with pytest.raises(NotSolved, match=r"MemoryError|process was ended"):
         Highs().solve(cooperative(40, 4), time_limit=LONG)
 
@@ -222,12 +221,12 @@ def solved(users: int, limit: float | None = LONG) -> Any:
 def test_threads_and_forked_processes_have_their_own() -> None:
     best = {users: Highs().solve(cooperative(users, 3)).objective for users in (4, 5, 6)}
     solved(4)
-    kept = process._here.process
+    kept = apart._here.process
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(solved, [4, 5, 6] * 3)) == [best[users] for users in (4, 5, 6)] * 3
     with multiprocessing.get_context("fork").Pool(2) as forked:
         assert forked.map(solved, [4, 5, 6] * 2) == [best[users] for users in (4, 5, 6)] * 2
-    assert process._here.process is kept
+    assert apart._here.process is kept
     assert not kept.lost
     assert solved(5) == best[5]
 
@@ -240,7 +239,7 @@ def test_an_interruption_ends_it(limit: float | None) -> None:
 
 def _interrupted(limit: float | None) -> None:
     solved(4, limit)
-    kept = process._here.process
+    kept = apart._here.process
     os.kill(kept._number, signal.SIGSTOP)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have let it be ignored
     try:
@@ -264,11 +263,11 @@ _LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems end i
 def test_it_does_not_outlive_who_asked(busy: bool, limit: float | None) -> None:
     script = f"""
 import os, time
-from fairopt.backends.apart import process
-process.SMALL, process.SHORT, process.LATER = 0, 0, 0.2
+from fairopt.backends import apart
+apart.SMALL, apart.SHORT, apart.LATER = 0, 0, 0.2
 from tests.backends.test_apart import cooperative, solved
 solved(4)
-kept = process._here.process
+kept = apart._here.process
 print(kept._number, flush=True)
 if {busy}:
     from fairopt.deadline import stoppable

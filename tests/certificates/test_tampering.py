@@ -22,7 +22,7 @@ from tampering import Tampering, changes, places, tampered
 from fairopt.certificates import MisreportProof
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
 from fairopt.models.oef.efficient import EfficientOEF
-from fairopt.policy import exactly
+from fairopt.policy import decide
 from fairopt.problem import Market
 from fairopt.program import fractions
 from fairopt.proofs.verifier import bounds, certificates, entitled, frontier, market, programs, reading, standing
@@ -196,7 +196,7 @@ def test_a_verifier_with_a_hole_is_found_out(
 def test_a_lie_to_the_most_efficient_without_envy_is_judged() -> None:
     policy, market = EfficientOEF(), Market.of([[6, 1], [3, 6], [5, 4]], capacity=[3, 3])
     report = fractions([12, 1])
-    truth, lie = exactly(policy, market), exactly(policy, market.misreport("u1", report))
+    truth, lie = (decide(policy, each, exact=True) for each in (market, market.misreport("u1", report)))
     gain = market.utility(lie.shares)[0] - market.utility(truth.shares)[0]
     proofs = policy.certify(truth), policy.certify(lie)
     require_true(MisreportProof(market, policy.name, "u1", report, gain, *proofs).to_json())

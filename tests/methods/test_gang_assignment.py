@@ -11,10 +11,10 @@ import pytest
 
 from fairopt.backends import Highs
 from fairopt.backends.exact.bound import exact_bound
-from fairopt.backends.solution import Status
+from fairopt.backends.solution import Solution, Status
 from fairopt.benchmarks.fft_rounds import Case
 from fairopt.errors import BadInput, NotSolved
-from fairopt.methods.gang_assignment import IDLE, GangAssignment, GangResult, solve_gangs, usable_gpus
+from fairopt.methods.gang_assignment import IDLE, GangAssignment, solve_gangs, usable_gpus
 from fairopt.methods.gang_assignment.deviations import (
     SLACK,
     SMALL,
@@ -58,13 +58,13 @@ def tolerance(problem: GangAssignment) -> float:
     return 1e-9 * float(np.abs(problem.cost[problem.allowed]).sum()) + 1e-12
 
 
-def assert_right(problem: GangAssignment, solution: GangResult) -> None:
+def assert_right(problem: GangAssignment, solution: Solution) -> None:
     """The assignment is one, its cost is what is said, and the bounds are below it."""
-    assert solution.type_of is not None
+    type_of = solution.values["type_of"]
     assert solution.objective is not None
-    assert not problem.violations(solution.type_of)
-    runs = np.flatnonzero(solution.type_of != IDLE)
-    cost = sum((Fraction(float(problem.cost[job, solution.type_of[job]])) for job in runs.tolist()), Fraction(0))
+    assert not problem.violations(type_of)
+    runs = np.flatnonzero(type_of != IDLE)
+    cost = sum((Fraction(float(problem.cost[job, type_of[job]])) for job in runs.tolist()), Fraction(0))
     assert solution.objective == pytest.approx(float(cost), rel=1e-15, abs=1e-300)
     assert solution.lower <= solution.objective
     assert solution.objective - solution.lower <= tolerance(problem)
@@ -88,13 +88,13 @@ def test_the_optimum_is_that_of_the_plain_program(tens: int) -> None:
 def test_the_multipliers_prove_the_dual_bound_in_fractions(seed: int) -> None:
     problem = instance(seed)
     solution = solve_gangs(problem)
-    if solution.multipliers is None:
+    if "type_of" not in solution.values:
         assert solution.status is Status.INFEASIBLE
         return
-    assert (solution.multipliers.price >= 0).all()
-    assert solution.multipliers.reward >= 0
+    price, reward = -solution.duals["capacity"], solution.duals["work_conserving"]
+    assert (price >= 0).all()
+    assert reward >= 0
     tight = problem.tightened(problem.classes())
-    price, reward = solution.multipliers.price, solution.multipliers.reward
     net = np.where(tight.allowed, tight.cost + (price - reward) * tight.gangs[:, None], 0.0)
     dual = np.concatenate([net.min(axis=1, initial=0.0), -price, [reward]])
     exact = exact_bound(tight.program(), np.zeros(net.size), dual).bound
@@ -134,7 +134,7 @@ def test_brute_force_agrees(seed: int) -> None:
     solution = solve_gangs(problem)
     if best == np.inf:
         assert solution.status is Status.INFEASIBLE
-        assert solution.usable == busy
+        assert solution.effort["usable"] == busy
         with pytest.raises(NotSolved, match=f"at most {busy}"):
             solution.require_optimal()
     else:
@@ -191,13 +191,13 @@ def test_groups_that_deviate_alike_may_be_merged() -> None:
     problem = GangAssignment(
         cost, random.choice([2, 4], 600), np.array([40, 30, 20]), 90, np.ones((600, 3), dtype=bool)
     )
-    groups = grouped(problem).groups
+    groups = grouped(problem)
     deviations = Deviations.within(Priced.at(groups, smooth_duals(groups)), 5.0)
     assert len(deviations) > SMALL
     apart, merged = solve_deviations(deviations, integer=True), solve_merged(deviations)
-    assert merged.moved is not None
-    assert merged.loss == pytest.approx(apart.loss)
-    assert (np.bincount(deviations.group, weights=merged.moved, minlength=len(groups.count)) <= groups.count).all()
+    assert merged.x is not None
+    assert merged.objective == pytest.approx(apart.objective)
+    assert (np.bincount(deviations.group, weights=merged.x, minlength=len(groups.count)) <= groups.count).all()
 
 
 def test_a_warm_start_gives_the_same_optimum() -> None:
@@ -262,7 +262,7 @@ def test_bad_options_are_named() -> None:
     problem = plain([[1.0, 2.0]], [1], [1, 1], 0)
     with pytest.raises(BadInput, match="options"):
         solve_gangs(problem, gap=-1.0)
-    start = solve_gangs(plain([[1.0]], [1], [1], 1)).multipliers
+    start = solve_gangs(plain([[1.0]], [1], [1], 1)).warm_start
     with pytest.raises(BadInput, match="start"):
         solve_gangs(problem, start=start)
 
@@ -278,14 +278,14 @@ def test_usable_gpus(gangs: list[int], capacity: list[int], usable: int) -> None
 
 def test_a_way_down_ends_at_whole_jobs_that_satisfy_the_rows() -> None:
     problem = Case("tied", 4000, 1000, rounded=5.0, seed=1).instance()
-    groups = grouped(problem.tightened(problem.classes())).groups
+    groups = grouped(problem.tightened(problem.classes()))
     priced, _ = best_duals(groups, None, StageClock())
     deviations = Deviations.within(priced, 1.0)
     few, jobs, _ = merged_alike(deviations)
     moved = dive(few, jobs, 1.0)
     assert moved is not None
     best = solve_deviations(few, integer=True, jobs=jobs)
-    assert best.loss <= moved @ few.regret + 1e-9
+    assert best.objective <= moved @ few.regret + 1e-9
     to, gang, base = few.to, groups.gang[few.group], priced.base[few.group]
     types = range(len(few.residual))
     filled = [int((moved * gang) @ ((to == i) * 1 - (base == i) * 1)) for i in types]

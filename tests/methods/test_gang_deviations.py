@@ -11,8 +11,8 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
 from fairopt.methods import result
-from fairopt.methods.gang_assignment import GangAssignment, Multipliers, solve_gangs, usable_gpus
-from fairopt.methods.gang_assignment.deviations import Deviations, solve_deviations
+from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_gpus
+from fairopt.methods.gang_assignment.deviations import Deviations, loss_of, solve_deviations
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
 from fairopt.methods.gang_assignment.groups import EVERYTHING, Groups, Priced, grouped
 from fairopt.program import Array
@@ -31,7 +31,9 @@ def some_deviations(seed: int) -> Deviations:
     capacity = np.zeros(types, dtype=np.int64)
     chosen = random.integers(0, types + 1, groups)  # capacities that some assignment fills, mostly
     np.add.at(capacity, chosen[chosen < types], (gang * random.integers(1, count + 1))[chosen < types])
-    priced = Priced.at(Groups(cost, gang, count, capacity, True), random.normal(0, 1, types))
+    priced = Priced.at(
+        Groups(cost, gang, count, capacity, True, np.arange(groups), np.arange(groups + 1)), random.normal(0, 1, types)
+    )
     return Deviations.within(priced, EVERYTHING if seed % 5 else float(random.uniform(5, 20)))
 
 
@@ -49,20 +51,20 @@ def test_moves_cost_the_same_by_states_and_by_highs(ten: int) -> None:
         deviations = some_deviations(seed)
         highs, states = solve_deviations(deviations, integer=True), solve_by_states(deviations)
         assert states is not None
-        if states.moved is None or states.status is Status.LIMIT:
+        if states.x is None or states.status is Status.LIMIT:
             # nothing within these deviations, or nothing that leaves each group as many jobs as it has
-            assert states.status is Status.LIMIT or highs.moved is None, seed
-            assert min(states.bound, deviations.limit) <= highs.loss + 1e-6, seed
+            assert states.status is Status.LIMIT or highs.x is None, seed
+            assert min(states.bound, deviations.limit) <= loss_of(highs) + 1e-6, seed
             continue
         counts = deviations.priced.groups.count
-        assert (busy(deviations, states.moved) == deviations.residual).all()
-        used = np.bincount(deviations.group, weights=states.moved, minlength=len(counts))
+        assert (busy(deviations, states.x) == deviations.residual).all()
+        used = np.bincount(deviations.group, weights=states.x, minlength=len(counts))
         assert (used <= counts).all()
-        assert states.loss == pytest.approx(float(states.moved @ deviations.regret))
+        assert states.objective == pytest.approx(float(states.x @ deviations.regret))
         if states.bound >= deviations.limit * (1 - 1e-9):  # whatever is better would be outside of these deviations
-            assert highs.loss >= deviations.limit * (1 - 1e-9) - 1e-6
+            assert loss_of(highs) >= deviations.limit * (1 - 1e-9) - 1e-6
         else:
-            assert states.loss == pytest.approx(highs.loss, abs=1e-6), seed
+            assert states.objective == pytest.approx(loss_of(highs), abs=1e-6), seed
 
 
 def test_most_small_problems_are_proven_by_states() -> None:
@@ -75,15 +77,15 @@ def test_a_point_within_the_slack_is_not_improved_and_a_cheaper_one_is_found() -
     for seed in range(60):
         deviations = some_deviations(seed)
         best = solve_by_states(deviations)
-        if best is None or best.moved is None or not best.loss > 0:
+        if best is None or best.x is None or not best.objective > 0:
             continue
-        again = solve_by_states(deviations, start=best.moved)
-        kept = solve_by_states(deviations, start=best.moved, slack=2 * best.loss)
+        again = solve_by_states(deviations, start=best.x)
+        kept = solve_by_states(deviations, start=best.x, slack=2 * best.objective)
         assert again is not None
         assert kept is not None
-        assert again.loss == pytest.approx(best.loss)
-        assert kept.moved is best.moved
-        assert kept.bound <= best.loss
+        assert again.objective == pytest.approx(best.objective)
+        assert kept.x is best.x
+        assert kept.bound <= best.objective
 
 
 def cluster(seed: int, jobs: int, spread: float = 1.0) -> GangAssignment:
@@ -98,15 +100,14 @@ def cluster(seed: int, jobs: int, spread: float = 1.0) -> GangAssignment:
 @pytest.mark.parametrize("jobs", [40, 250])
 def test_sixty_rounds_cost_the_same_cold_and_warm(jobs: int) -> None:
     random, problem = np.random.default_rng(jobs), cluster(0, jobs)
-    start: Multipliers | None = None
+    start = None
     for _ in range(60):
         cost, arrived = problem.cost * 1.02, random.random(jobs) < 0.1
         cost[arrived] = random.normal(0, 10, (int(arrived.sum()), 3))
         problem = replace(problem, cost=cost)
         cold, warm = solve_gangs(problem).require_optimal(), solve_gangs(problem, start=start).require_optimal()
         assert warm.objective == pytest.approx(cold.objective, rel=1e-11)
-        assert warm.type_of is not None
-        assert not problem.violations(warm.type_of)
+        assert not problem.violations(warm.values["type_of"])
         start = warm.warm_start
 
 
@@ -114,9 +115,8 @@ def test_sixty_rounds_cost_the_same_cold_and_warm(jobs: int) -> None:
 def test_multipliers_that_are_far_off_do_no_harm(factor: float) -> None:
     problem = cluster(1, 400)
     cold = solve_gangs(problem).require_optimal()
-    assert cold.multipliers is not None
     with np.errstate(invalid="ignore"):
-        start = Multipliers(cold.multipliers.price * factor, cold.multipliers.reward * factor)
+        start = {name: each * factor for name, each in cold.duals.items()}
         warm = solve_gangs(problem, start=start).require_optimal()
     assert warm.objective == pytest.approx(cold.objective, rel=1e-11)
 
@@ -135,7 +135,7 @@ def test_large_costs_and_gangs_that_do_not_divide_each_other_agree_with_highs() 
 @pytest.mark.parametrize("integer", [False, True])
 def test_a_program_of_deviations_keeps_its_limit_of_time(integer: bool) -> None:
     problem = cluster(3, 400)
-    groups = grouped(problem.tightened(problem.classes())).groups
+    groups = grouped(problem.tightened(problem.classes()))
     deviations = Deviations.within(Priced.at(groups, np.zeros(3)), EVERYTHING)
     assert solve_deviations(deviations, integer=integer, time_limit=0.0).status is Status.LIMIT
 

@@ -11,10 +11,10 @@ from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
-from fairopt.methods.level import LevelWarmStart, raise_level
+from fairopt.methods.level import raise_level
 from fairopt.methods.level import solve as level_prices
-from fairopt.methods.level.interior_point import Guess, interior
-from fairopt.methods.level.problem import LevelProblem
+from fairopt.methods.level.interior_point import interior
+from fairopt.methods.level.problem import LevelPoint, LevelProblem
 from fairopt.models import MaxMin, NonCooperativeOEF
 from fairopt.policy import Policy, follow, uniqueness
 from fairopt.problem import Market
@@ -121,10 +121,10 @@ def test_the_optima_are_those_of_the_plain_program(policy: Policy, seed: int) ->
 def test_floors_are_kept_and_the_rest_is_raised() -> None:
     speedup, capacity = np.array([[1.0, 2.0], [1.0, 3.0], [2.0, 1.0]]), np.array([2.0, 3.0])
     raised = raise_level(speedup, capacity, np.array([0.0, 1.0, 1.0]), floor=np.array([1.5, 0.0, 0.5]))
-    reached = (raised.shares * speedup).sum(axis=1)
+    reached = (raised.values["share"] * speedup).sum(axis=1)
     assert reached == pytest.approx([1.5, raised.lower, 0.5 + raised.lower])
     assert raised.gap <= 1e-12
-    assert (raised.shares.sum(axis=0) <= capacity * (1 + 1e-12)).all()
+    assert (raised.values["share"].sum(axis=0) <= capacity * (1 + 1e-12)).all()
 
 
 def test_a_start_nearby_gives_the_same_level() -> None:
@@ -142,8 +142,8 @@ def test_a_start_that_is_far_off_does_no_harm(factor: float) -> None:
     market = large_market(400, 6, even)
     first = raise_level(market.speedup, market.capacity, market.weight)
     for start in (
-        LevelWarmStart(first.prices * np.arange(1, 7) * factor, first.lower * factor),
-        LevelWarmStart(first.prices[:3], first.lower),
+        (first.duals["capacity"] * np.arange(1, 7) * factor, first.lower * factor),
+        (first.duals["capacity"][:3], first.lower),
     ):
         with np.errstate(all="ignore"):
             again = raise_level(market.speedup, market.capacity, market.weight, start=start)
@@ -176,7 +176,7 @@ def test_one_demand_that_limits_all_is_seen_at_once() -> None:
     demand = np.random.default_rng(1).uniform(0.9, 3, 4000) * market.capacity.sum() / 4000
     raised = raise_level(market.speedup, market.capacity, market.weight, demand=demand)
     assert raised.gap <= 1e-12
-    assert np.count_nonzero(raised.demand_duals) == 1
+    assert np.count_nonzero(raised.duals["demand"]) == 1
 
 
 @pytest.mark.parametrize(("users", "part"), [(4000, 0.97), (2000, 0.01)])
@@ -188,7 +188,7 @@ def test_the_first_shares_that_reach_what_one_demand_allows_will_do(users: int, 
     demand[0] = part * free.lower * market.weight[0] / market.speedup[0].max()
     seen: list[int] = []
 
-    def watched(problem: LevelProblem, *given: object) -> Guess:
+    def watched(problem: LevelProblem, *given: object) -> LevelPoint:
         guess = interior(problem, *given)
         if callable(given[-1]):  # all users: the others are few, who stand for all
             seen.append(guess.steps)

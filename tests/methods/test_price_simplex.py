@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairopt.methods.level import raise_level, sifting
+from fairopt.methods.level import price_simplex, raise_level
 from fairopt.methods.level import solve as level_prices
 from fairopt.methods.level.price_simplex import bound, price_vertex
-from fairopt.methods.level.problem import AskedLevel, LevelProblem, without_units
+from fairopt.methods.level.problem import AskedLevel, LevelProblem
 from fairopt.methods.level.smoothing import smoothed_prices
 from fairopt.testing.float_samples import Speedups, even, few, rising, sparse
 
@@ -20,7 +20,7 @@ def drawn(seed: int, speedups: Speedups, *, floors: bool = False) -> tuple[Asked
     capacity = random.integers(1, 21, types).astype(float)
     floor = speed.max(axis=1) * (random.random(users) < 0.5) * 0.3 / users if floors else None
     asked = AskedLevel(speed, capacity, random.uniform(0.5, 2, users), floor, None)
-    return asked, without_units(asked)[0]
+    return asked, asked.problem
 
 
 @pytest.mark.parametrize("floors", [False, True])
@@ -59,8 +59,8 @@ def test_a_type_that_is_left_over_has_no_price() -> None:
     # nobody but the second user runs on the second type, and it has more of it than it can use at the common level
     result = raise_level(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, 5.0]), np.ones(2))
     assert result.lower == pytest.approx(1.0)
-    assert result.prices[0] == pytest.approx(1.0)
-    assert result.prices[1] == pytest.approx(0.0, abs=1e-12)
+    assert result.duals["capacity"][0] == pytest.approx(1.0)
+    assert result.duals["capacity"][1] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_demands_that_do_not_matter_cost_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,13 +69,13 @@ def test_demands_that_do_not_matter_cost_no_program(monkeypatch: pytest.MonkeyPa
     free = raise_level(speedup, capacity, np.ones(2))
     limited = raise_level(speedup, capacity, np.ones(2), demand=np.array([2.0, 2.0]))
     assert limited.lower == free.lower
-    assert limited.demand_duals.tolist() == [0.0, 0.0]
+    assert limited.duals["demand"].tolist() == [0.0, 0.0]
 
 
 def test_vertices_are_refused_whose_bounds_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     speedup, capacity = np.array([[1.0, 2.0], [1.0, 5.0]]), np.ones(2)
     right = raise_level(speedup, capacity, np.ones(2))
-    monkeypatch.setattr(sifting, "price_vertex", _halved)
+    monkeypatch.setattr(price_simplex, "price_vertex", _halved)
     result = raise_level(speedup, capacity, np.ones(2))
     assert result.lower == pytest.approx(right.lower, rel=1e-12)
     assert result.effort["boxes"] > 0

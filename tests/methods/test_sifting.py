@@ -7,14 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fairopt.backends.solution import Solution, Status
 from fairopt.deadline import time_limit
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.level import price_simplex, raise_level
 from fairopt.methods.level import solve as level_prices
-from fairopt.methods.level.bounds import LevelResult, lower_bound
-from fairopt.methods.level.price_simplex import bound, price_vertex
-from fairopt.methods.level.problem import AskedLevel, LevelProblem, without_units
-from fairopt.methods.level.sifting import FEW, NEAREST, near_prices, sifted
+from fairopt.methods.level.bounds import lower_bound
+from fairopt.methods.level.price_simplex import FEW, NEAREST, bound, near_prices, price_vertex, sifted
+from fairopt.methods.level.problem import AskedLevel, LevelProblem
 from fairopt.methods.level.smoothing import smoothed_prices
 from fairopt.methods.result import summed
 from fairopt.program import ROUNDING, Array
@@ -33,19 +33,19 @@ def asked_of(users: int, types: int, speedups: Speedups, seed: int = 0) -> Asked
 
 
 def problem_of(users: int, types: int, speedups: Speedups, seed: int = 0) -> LevelProblem:
-    return without_units(asked_of(users, types, speedups, seed))[0]
+    return asked_of(users, types, speedups, seed).problem
 
 
 @pytest.mark.parametrize("speedups", [even, growing], ids=lambda kind: kind.__name__)
 def test_many_users_get_what_boxes_of_prices_give_them(speedups: Speedups, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_of(FEW + 100, 5, speedups)
-    found = raise_level(*asked[:3])
+    found = raise_level(asked.speedup, asked.capacity, asked.rate)
     assert found.effort["boxes"] == 0
     monkeypatch.setattr(level_prices, "STEPPED", 0)
-    by_boxes = raise_level(*asked[:3])
+    by_boxes = raise_level(asked.speedup, asked.capacity, asked.rate)
     assert by_boxes.effort["boxes"] > 0
     assert found.lower == pytest.approx(by_boxes.lower, rel=1e-13)
-    assert np.allclose(found.shares, by_boxes.shares, rtol=0, atol=1e-9)
+    assert np.allclose(found.values["share"], by_boxes.values["share"], rtol=0, atol=1e-9)
     assert found.gap <= 1e-13
 
 
@@ -55,12 +55,12 @@ def test_prices_that_mislead_give_the_optimum_or_nothing(seed: int) -> None:
     assert len(problem.rate) > 4 * NEAREST  # so that most users are asked at the end only
     right = sifted(problem, near_prices(problem))
     assert right is not None
-    assert right.optimum is not None
+    assert right.only
     with np.errstate(all="ignore"):
         misled = sifted(problem, 1 / problem.capacity * np.arange(1, 5))
     if misled is not None:
-        assert bound(problem, misled.prices) <= right.optimum.level * (1 + 1e-2)
-        assert misled.optimum is None or misled.optimum.level == pytest.approx(right.optimum.level, rel=1e-12)
+        assert bound(problem, misled.prices) <= right.level * (1 + 1e-2)
+        assert not misled.only or misled.level == pytest.approx(right.level, rel=1e-12)
 
 
 def test_pairs_of_a_guess_are_changed_where_users_choose_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,12 +78,12 @@ def test_pairs_of_a_guess_are_changed_where_users_choose_otherwise(monkeypatch: 
 
 def test_when_time_is_over_the_prices_so_far_prove_bounds() -> None:
     asked = asked_of(FEW + 100, 4, even)
-    best = raise_level(*asked[:3])
+    best = raise_level(asked.speedup, asked.capacity, asked.rate)
     with pytest.raises(OutOfTime) as over, time_limit(0):
-        raise_level(*asked[:3])
+        raise_level(asked.speedup, asked.capacity, asked.rate)
     known = over.value.solution
-    assert isinstance(known, LevelResult)
-    assert not known.ended
+    assert isinstance(known, Solution)
+    assert known.status is Status.LIMIT
     assert known.lower <= best.upper
     assert best.lower <= known.upper
     assert known.gap < 0.5

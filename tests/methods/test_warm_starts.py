@@ -53,5 +53,6 @@ def test_a_sequence_of_problems_is_solved_as_each_alone(method: Callable[[int, A
         assert cold.lower <= warm.upper + 1e-9
         assert warm.gap <= 1e-7
         assert warm.effort
-        assert set(warm.seconds) == {"build", "solve", "certify"} - ({"certify"} if method is gangs else set())
+        assert warm.seconds > 0
+        assert {"prepare", "certify"} <= set(warm.effort)
         start = warm.warm_start

@@ -12,7 +12,7 @@ import pytest
 from fairopt.deadline import time_limit
 from fairopt.errors import BadInput, NotCapable, OutOfTime
 from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin, NashWelfare
-from fairopt.policy import Policy, exactly
+from fairopt.policy import Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.ranges import with_error
 from fairopt.properties import worst_reports
@@ -47,10 +47,10 @@ def test_no_reports_that_are_tried_give_less(policy: Policy) -> None:
         fair = market.fair_utility()[1]
         for corner in list(product(*zip(*(each.ravel() for each in ranged.ends), strict=True)))[::3]:
             told = replace(market, speedup=np.array(corner, dtype=object).reshape(2, 2))
-            assert market.utility(exactly(policy, told).shares)[1] / fair >= found.least
+            assert market.utility(decide(policy, told, exact=True).shares)[1] / fair >= found.least
         least, most = ranged.ends
         assert ((least <= found.reports) & (found.reports <= most)).all()
-        given = market.utility(exactly(policy, replace(market, speedup=found.reports)).shares)[1] / fair
+        given = market.utility(decide(policy, replace(market, speedup=found.reports), exact=True).shares)[1] / fair
         assert found.least <= found.most <= given
 
 

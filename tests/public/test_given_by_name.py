@@ -21,7 +21,7 @@ from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.frontier import EnvyWithin, TotalEfficiency
 from fairopt.models import Kai, MaxMin
 from fairopt.models import ShortestRemainingTimeFirst as Srtf
-from fairopt.policy import chosen, decide_each, exactly, follow, session, unsupported
+from fairopt.policy import chosen, decide_each, follow, session, unsupported
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
 from fairopt.problem import Entitlements, Gangs
@@ -139,7 +139,6 @@ DEEPER: dict[str, list[Callable[[Any], Any]]] = {
     "fairopt.policy.decide.chosen": [chosen, lambda it: chosen(MaxMin(), it)],
     "fairopt.policy.decide.decide": [lambda it: decide_with(it, MARKET), lambda it: decide_with(MaxMin(), MARKET, it)],
     "fairopt.policy.decide.decide_each": [lambda it: next(decide_each(it, [MARKET]))],
-    "fairopt.policy.decide.exactly": [lambda it: exactly(it, MARKET)],
     "fairopt.policy.decide.follow": [lambda it: follow(it)(MARKET)],
     "fairopt.policy.decide.session": [session],
     "fairopt.policy.decide.unsupported": [lambda it: unsupported(it, MARKET)],

@@ -24,8 +24,7 @@ from plainly import PROGRAMS
 from trials import Ending, Fault, Kind, TooLong, at_most
 
 from fairopt import allocate
-from fairopt.backends import Highs, Solver, pyomo
-from fairopt.backends.apart import process
+from fairopt.backends import Highs, Solver, apart, pyomo
 from fairopt.backends.batched import _Dictionaries
 from fairopt.backends.batched_tall import _Simplex
 from fairopt.backends.cvxpy import Clarabel, Cvxpy, Ecos, Scs
@@ -252,15 +251,15 @@ def die(draw: Random) -> Ending:
     exact = draw.random() < 0.5
     backend = draw.choice([Exact()] if exact else [Highs(), Highs(), Clarabel(), Pyomo(), None])
     with ExitStack() as stack:
-        stack.callback(setattr, process, "SMALL", process.SMALL)
-        process.SMALL = 0
+        stack.callback(setattr, apart, "SMALL", apart.SMALL)
+        apart.SMALL = 0
         if not policies()[name].has_program:
             name, right = "max-min", truth(number, "max-min")
         with time_limit(30):  # begins the process, and has it load what it needs
             allocate(policies()[name], market if exact else market.as_(float), backend, exact=exact)
         which = draw.choice(DEATHS)
         told = f"{name}, market {number}, {which.name}"
-        kept = getattr(process._here, "process", None)
+        kept = getattr(apart._here, "process", None)
         target = kept._number if kept is not None and not kept.lost else None
         timer = threading.Timer(draw.choice([0.0, 0.001, 0.01, 0.03]), _strike, (target, which))
         begun = time.perf_counter()

@@ -22,8 +22,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +35,6 @@ from fairopt.backends.exact.sums import as_fractions, excesses, objective, zeros
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, slacks, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM
 from fairopt.backends.solution import Basis, Solution, Status
-from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle
 from fairopt.program import INFINITY, Array, Program, Sense, fractions
 
@@ -44,7 +42,8 @@ if TYPE_CHECKING:
     from fairopt.backends.exact.pivots import OneSided, PivotResult
 
 _log = logging.getLogger(__name__)
-
+#: Whose answers they are: the name of `fairopt.backends.exact.Exact`.
+NAME = "exact"
 #: Programs with more non-zeros are not pivoted on: one pivot takes seconds.
 LARGEST_PIVOTED = 50_000
 #: From so many non-zeros on, infeasibility is proved by the interior-point method: there HiGHS's simplex has taken
@@ -56,55 +55,24 @@ MOST_WORK = 1_000_000
 NEGLIGIBLE = 1e-9
 
 
-class Exact(Backend):
-    """Exact optima of linear programs, in Fractions; also exactly infeasible or unbounded.
+def searched(program: Program, deadline: float) -> Solution:
+    """Return the answer to a program in rationals; ``deadline`` is on the clock of `time.perf_counter`."""
+    if trivial := settle(program, NAME, forgiven=0):
+        return _with_ray(program, trivial)
+    search = _Search(program, deadline)
+    search.ask()
+    search.tell()
+    return search.answer()
 
-    ``conflict`` of an infeasible program names the constraints in a proof of it; some of them may be superfluous. The
-    proofs themselves are ``farkas`` and ``ray``; a single row or bound that contradicts itself needs none.
 
-    Source: Dhiflaoui et al., Certifying and repairing solutions to large LPs: how good are LP-solvers?, 2003;
-    Applegate, Cook, Dash and Espinoza, Exact solutions to linear programming problems, 2007; Gleixner, Steffy and
-    Wolter, Iterative refinement for linear programming, 2016.
-
-    >>> from fairopt.program import Formulation
-    >>> p = Formulation("thirds")
-    >>> x = p.variable("x", (2,), lower=0)
-    >>> p.constrain("scarce", 3 * x.sum() <= 1)
-    >>> p.maximize(x[0] + x[1])
-    >>> Exact().solve(p.program()).objective
-    Fraction(1, 3)
-    """
-
-    name = "exact"
-    modules = ("highspy", "flint")
-    capabilities = frozenset({Capability.DUALS, Capability.BASIS, Capability.TIME_LIMIT})
-    number: ClassVar[type] = Fraction
-    endable = 10
-
-    def _solve(self, program: Program, options: Options) -> Solution:
-        deadline = INFINITY if options.time_limit is None else time.perf_counter() + options.time_limit
-        if trivial := settle(program, self.name, forgiven=0):
-            return _with_ray(program, trivial)
-        search = _Search(program, deadline)
-        search.ask()
-        search.tell()
-        return search.answer()
-
-    def from_basis(
-        self, program: Program, basis: Basis | None, *, deadline: float = INFINITY, refinement: bool = True
-    ) -> Solution:
-        """Solve a program from a basis, of whatever quality; None starts from the slacks.
-
-        ``deadline`` is on the clock of `time.perf_counter`. Without ``refinement`` exact pivots start from the basis
-        at once, and HiGHS is never asked.
-        """
-        program = program.as_(self.number)
-        trivial = settle(program, self.name, forgiven=0)
-        if trivial and trivial.status is Status.INFEASIBLE:
-            return trivial
-        search = _Search(program, deadline)
-        search.proposed = replace(search.proposed, basis=slacks(program) if basis is None else basis)
-        return search.answer(refinement)
+def searched_from(program: Program, basis: Basis | None, deadline: float, refinement: bool) -> Solution:
+    """Return the answer to a program, as `Exact.from_basis` does."""
+    trivial = settle(program, NAME, forgiven=0)
+    if trivial and trivial.status is Status.INFEASIBLE:
+        return trivial
+    search = _Search(program, deadline)
+    search.proposed = replace(search.proposed, basis=slacks(program) if basis is None else basis)
+    return search.answer(refinement)
 
 
 class _Search:
@@ -112,7 +80,7 @@ class _Search:
 
     def __init__(self, program: Program, deadline: float) -> None:
         self.program, self.deadline, self._began = program, deadline, time.perf_counter()
-        self.proposed = Solution(Status.FAILED, "not asked", Exact.name)
+        self.proposed = Solution(Status.FAILED, "not asked", NAME)
         self._floats: FloatProgram | None = None
         self._vertex: Vertex | None = None
         self._point: Array | None = None
@@ -240,7 +208,7 @@ class _Search:
         raw = f"{status.value} after {done}; HiGHS: {self._said or 'not asked'}{more}"
         value = None if x is None else objective(self.program, x)
         seconds = time.perf_counter() - self._began
-        return Solution(status, raw, Exact.name, objective=value, x=x, seconds=seconds, **found)
+        return Solution(status, raw, NAME, objective=value, x=x, seconds=seconds, **found)
 
     def _optimal(self, x: Array, dual: Array, basis: Basis) -> Solution:
         reduced = require_optimum(self.program, x, dual)

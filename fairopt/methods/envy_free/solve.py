@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from fairopt.backends.solution import OnDemand, Solution
 from fairopt.deadline import left
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.bounds import EnvyFreeProof, lower_bound, upper_bound
@@ -17,7 +19,8 @@ from fairopt.methods.envy_free.relaxation import envy_free_optimum, in_parts, in
 from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum, RestrictedStart
 from fairopt.methods.envy_free.smoothed_dual import smoothed_multipliers
 from fairopt.methods.grouping import shared_out
-from fairopt.methods.result import SharesResult, StageClock
+from fairopt.methods.result import StageClock
+from fairopt.methods.result import proven as by_then
 from fairopt.program import INFINITY, Array
 
 #: Gives prices (k,) of an equilibrium, for users of these speedups, capacities and weights.
@@ -36,24 +39,6 @@ SOON = 300_000
 LOOSE = 0.01
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class EnvyFreeResult(SharesResult):
-    """Envy-free shares, and what is proved of them: the largest total is between ``lower`` and ``upper``.
-
-    ``prices``, ``demand_duals`` and `multipliers` make up the upper bound; ``bundle`` (n, k) is what everybody holds
-    per weight, equal to the last bit where shares are meant to be.
-    """
-
-    bundle: Array
-    warm_start: EnvyFreeWarmStart | None = field(repr=False)
-    _users: MergedUsers = field(repr=False)
-    _proof: EnvyFreeProof = field(repr=False)
-
-    def multipliers(self) -> tuple[Array, Array, Array]:
-        """Return who envies, who is envied, and y >= 0 for "s_l . b_l >= s_l . b_i", in bundles per weight."""
-        return shared_out(self._users.group, self._users.part, *self._proof.multipliers)
-
-
 def envy_free_shares(
     users: Sequence[str],
     speedup: Array,
@@ -62,17 +47,20 @@ def envy_free_shares(
     demand: Array | None,
     begin: Begin,
     start: EnvyFreeWarmStart | None = None,
-) -> EnvyFreeResult:
+) -> Solution:
     """Return envy-free shares of the largest total throughput, in floats, with rigorous bounds.
 
     Shapes: ``speedup`` (n, k), ``capacity`` (k,), ``weight`` (n,), ``demand`` (n,) or None. ``start`` is the
-    `EnvyFreeResult.warm_start` of a market of the same types with some of the same ``users``, by name. ``begin`` is
-    asked for prices where there are many users and no start of use. Where time is over, the best by then is returned,
-    as far as its proof takes no seconds. Errors: `NotSolved` where HiGHS fails on a part of the program.
+    `Solution.warm_start` of a market of the same types with some of the same ``users``, by name. ``begin`` is asked for
+    prices where there are many users and no start of use. The values are "share" (n, k), and "bundle" (n, k), what
+    everybody holds per weight, equal to the last bit where shares are meant to be. The duals "capacity" (k,), "demand"
+    (n,) and "envy_free", for pairs of an envious and an envied user (2, q), are computed when they are asked for. Where
+    time is over, the best by then is returned, as far as its proof takes no seconds. Errors: `NotSolved` where HiGHS
+    fails on a part of the program.
 
     >>> ones, speedup = np.ones(2), np.array([[1.0, 2], [1, 5]])
     >>> found = envy_free_shares(["A", "B"], speedup, ones, ones, None, lambda direction, there, weights: ones)
-    >>> found.shares.round(3).tolist()
+    >>> found.values["share"].round(3).tolist()
     [[1.0, 0.25], [0.0, 0.75]]
     """
     clock = StageClock()
@@ -112,21 +100,33 @@ def envy_free_shares(
     prices[merged.types] = proven.prices
     of_all = merged.kinds.together(proven.prices * merged.capacity)
     clock.lap("certify")
-    return EnvyFreeResult(
-        # bundles that were almost the same are one; what a user cannot run on is of no use to it
-        shares=np.where(speedup > 0, bundle * weight[:, None], 0.0),
-        bundle=bundle,
-        lower=proven.lower,
-        upper=max(proven.lower, proven.bound),
+    duals = {
+        "capacity": partial(np.asarray, prices),
+        "demand": partial(np.take, proven.demand_duals, merged.group),
+        "envy_free": partial(_against_envy, merged, proven.multipliers, weight),
+    }
+    solution = by_then(
+        "multipliers",
+        proven.lower,
+        max(proven.lower, proven.bound),
         ended=ended,
-        prices=prices,
-        demand_duals=proven.demand_duals[merged.group],
+        # bundles that were almost the same are one; what a user cannot run on is of no use to it
+        values={"share": np.where(speedup > 0, bundle * weight[:, None], 0.0), "bundle": bundle},
+        duals=OnDemand(duals),
         effort={**found.effort, "groups": float(len(merged.weights)), "mixed": proven.mixed},
-        seconds=clock.stages,
         warm_start=None if found.end is None else EnvyFreeWarmStart(instance, found.end, of_all),
-        _users=merged,
-        _proof=proven,
     )
+    return clock.stamped(solution)
+
+
+def _against_envy(users: MergedUsers, multipliers: tuple[Array, Array, Array], weight: Array) -> tuple[Array, Array]:
+    """Return the pairs (2, q) of envious and envied users, and the duals (q,) of their rows.
+
+    ``multipliers`` are those of distinct users, for "s_l . b_l >= s_l . b_i" with bundles per weight.
+    """
+    envious, envied, value = shared_out(users.group, users.part, *multipliers)
+    # the program's row is the weight times the row for bundles per weight
+    return np.stack([envious, envied]), value / weight[envious]
 
 
 def _mostly_limited(at: RestrictedStart, limit: Array) -> bool:

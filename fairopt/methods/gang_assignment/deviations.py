@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends.highs import instance, load, outcome_of
-from fairopt.backends.solution import Status
+from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Options
 from fairopt.deadline import left
 from fairopt.deadline import time_limit as within
@@ -91,19 +91,19 @@ class Deviations:
         return len(self.group)
 
 
-@dataclass(frozen=True, eq=False)
-class DeviationOptimum:
-    """How a program of deviations ended: ``moved`` jobs of each, their cost ``loss``, a proven ``bound`` on it.
+def best_moves(
+    status: Status, moved: Array | None, loss: float, bound: float, dual: Array | None = None, nodes: int = 0
+) -> Solution:
+    """Return how a program of deviations ended: ``moved`` jobs of each, their cost ``loss``, a proven ``bound`` on it.
 
-    ``duals``: how much the linear program would change each dual of a type. ``nodes`` of branch and bound.
+    ``dual``: how much the linear program would change each dual of a type. ``nodes`` of branch and bound.
     """
+    return Solution(status, status.value, "auto", loss, bound, x=moved, dual=dual, effort={"nodes": float(nodes)})
 
-    status: Status
-    moved: Array | None
-    loss: float
-    bound: float
-    duals: Array | None = None
-    nodes: int = 0
+
+def loss_of(moves: Solution | None) -> float:
+    """Return the cost of moves; infinity where there are none."""
+    return INFINITY if moves is None or moves.objective is None else float(moves.objective)
 
 
 def solve_deviations(
@@ -114,7 +114,7 @@ def solve_deviations(
     slack: float = 0.0,
     time_limit: float | None = None,
     jobs: Array | None = None,
-) -> DeviationOptimum:
+) -> Solution:
     """Return the moves of least loss among ``deviations``, by HiGHS, to less than ``slack`` + what floats leave.
 
     ``start``: moved jobs that satisfy the rows, in the order of the deviations. ``jobs``: how many each group has,
@@ -124,9 +124,9 @@ def solve_deviations(
 
     count, types = len(deviations), len(deviations.residual)
     if not deviations.residual.any():
-        return DeviationOptimum(Status.OPTIMAL, np.zeros(count, dtype=np.int64), 0.0, 0.0, np.zeros(types))
+        return best_moves(Status.OPTIMAL, np.zeros(count, dtype=np.int64), 0.0, 0.0, np.zeros(types))
     if not count:
-        return DeviationOptimum(Status.INFEASIBLE, None, np.inf, np.inf)
+        return best_moves(Status.INFEASIBLE, None, np.inf, np.inf)
     unit = UNIT / deviations.largest if deviations.largest > TINY else 1.0
     program = _program(deviations, deviations.priced.groups.count if jobs is None else jobs, unit, integer)
     gap = max(slack * unit, 1e-9)
@@ -148,22 +148,22 @@ def solve_deviations(
             highs.run()
     except OutOfTime:  # HiGHS was ended amid a step
         left()
-        return DeviationOptimum(Status.LIMIT, None, np.inf, 0.0)
+        return best_moves(Status.LIMIT, None, np.inf, 0.0)
     info = highs.getInfo()
     status = outcome_of(highs.getModelStatus().name, info.primal_solution_status == 2)
     found = np.array(highs.getSolution().col_value) if info.primal_solution_status == 2 else None
     if not integer:
         duals = np.array(highs.getSolution().row_dual)[:types] / unit if status is Status.OPTIMAL else None
         loss = float(found @ deviations.regret) if found is not None else np.inf
-        return DeviationOptimum(status, found, loss, loss, duals)
+        return best_moves(status, found, loss, loss, duals)
     bound = max((float(info.mip_dual_bound) - SLACK) / unit, 0.0) if np.isfinite(info.mip_dual_bound) else 0.0
     if found is None:
-        return DeviationOptimum(status, None, np.inf, bound)
+        return best_moves(status, None, np.inf, bound)
     moved = np.rint(found).astype(np.int64)
     if not _holds(program, moved):
-        return DeviationOptimum(Status.INACCURATE, None, np.inf, bound)
+        return best_moves(Status.INACCURATE, None, np.inf, bound)
     loss = float(moved @ deviations.regret)
-    return DeviationOptimum(status, moved, loss, min(bound, loss), nodes=int(info.mip_node_count))
+    return best_moves(status, moved, loss, min(bound, loss), nodes=int(info.mip_node_count))
 
 
 def _program(deviations: Deviations, jobs: Array, unit: float, integer: bool) -> Program:
@@ -189,7 +189,7 @@ def _program(deviations: Deviations, jobs: Array, unit: float, integer: bool) ->
 
 def solve_merged(
     deviations: Deviations, *, start: Array | None = None, slack: float = 0.0, time_limit: float | None = None
-) -> DeviationOptimum:
+) -> Solution:
     """Solve the integer program; where deviations are many, alike groups are one, at the least of tied regrets."""
     if len(deviations) <= SMALL:
         return solve_deviations(deviations, integer=True, start=start, slack=slack, time_limit=time_limit)
@@ -198,13 +198,11 @@ def solve_merged(
     dived = dive(merged, jobs, slack)
     loss = np.inf if dived is None else float(dived @ merged.regret)
     if dived is not None and loss < slack:
-        return DeviationOptimum(Status.OPTIMAL, spread_out(deviations, dived, column), loss, 0.0)
+        return best_moves(Status.OPTIMAL, spread_out(deviations, dived, column), loss, 0.0)
     if loss < (np.inf if begin is None else float(begin @ merged.regret)):
         begin = dived
     answer = solve_deviations(merged, integer=True, start=begin, slack=slack, time_limit=time_limit, jobs=jobs)
-    if answer.moved is None:
-        return answer
-    return replace(answer, moved=spread_out(deviations, answer.moved, column))
+    return answer if answer.x is None else replace(answer, x=spread_out(deviations, answer.x, column))
 
 
 def dive(deviations: Deviations, jobs: Array, enough: float) -> Array | None:

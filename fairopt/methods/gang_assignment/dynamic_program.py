@@ -12,12 +12,12 @@ from time import perf_counter
 
 import numpy as np
 
-from fairopt.backends.solution import Status
+from fairopt.backends.solution import Solution, Status
 from fairopt.methods.gang_assignment.deviations import (
     SAME,
     SMALL,
-    DeviationOptimum,
     Deviations,
+    best_moves,
     merged_alike,
     spread_out,
 )
@@ -69,7 +69,7 @@ class JobStep:
 
 def solve_by_states(
     deviations: Deviations, *, start: Array | None = None, slack: float = 0.0, time_limit: float | None = None
-) -> DeviationOptimum | None:
+) -> Solution | None:
     """Return the moves of least loss among ``deviations``, proven to less than ``slack``; None for too many.
 
     ``start``: moved jobs that satisfy the rows. The bound holds whatever the status; `Status.LIMIT` says that it is
@@ -77,14 +77,14 @@ def solve_by_states(
     """
     ends = None if time_limit is None else perf_counter() + time_limit
     if not deviations.residual.any():
-        return DeviationOptimum(Status.OPTIMAL, np.zeros(len(deviations), dtype=np.int64), 0.0, 0.0)
+        return best_moves(Status.OPTIMAL, np.zeros(len(deviations), dtype=np.int64), 0.0, 0.0)
     few, jobs, column = deviations, deviations.priced.groups.count, None
     if len(deviations) > SMALL:
         few, jobs, column = merged_alike(deviations)
     steps = _steps(few, jobs) if len(few) else []
-    tables = Tables.of(few.residual, steps) if 0 < len(steps) <= MOST_STEPS else None
+    tables = _tables(few.residual, steps) if 0 < len(steps) <= MOST_STEPS else None
     if tables is None:
-        return None if len(few) else DeviationOptimum(Status.INFEASIBLE, None, np.inf, np.inf)
+        return None if len(few) else best_moves(Status.INFEASIBLE, None, np.inf, np.inf)
     best = np.inf if start is None else float(start @ deviations.regret)
     moved, bound = start, 0.0
     for width in WIDTHS:
@@ -99,10 +99,10 @@ def solve_by_states(
         same = 0.0 if column is None or moved is None else SAME * deviations.largest * float(moved.sum())
         if bound >= (1 - 3 * SUMMED) * min(best - slack - same, deviations.limit):
             status = Status.OPTIMAL if moved is not None else Status.INFEASIBLE
-            return DeviationOptimum(status, moved, best, min(bound, best))
+            return best_moves(status, moved, best, min(bound, best))
         if ends is not None and perf_counter() > ends:
             break
-    return DeviationOptimum(Status.LIMIT, moved, best, min(bound, best))
+    return best_moves(Status.LIMIT, moved, best, min(bound, best))
 
 
 def _steps(deviations: Deviations, jobs: Array) -> list[JobStep]:
@@ -129,72 +129,64 @@ def _steps(deviations: Deviations, jobs: Array) -> list[JobStep]:
     return sorted(steps, key=lambda step: (-(step.gang // step.pieces), float(step.regret.min())))
 
 
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """Bounds on the loss from each step on, by what one type lacks: ``alone_shared`` (steps + 1, 2, types, lacks).
+def _tables(residual: Array, steps: list[JobStep]) -> Array | None:
+    """Return bounds on the loss from each step on, by what one type lacks: (steps + 1, 2, types, lacks).
 
     Alone: each type counts the whole regret of what is moved to or from it, and the largest is a bound. Shared: two
-    types count half of it each, and the sum is a bound. ``zero``: the place for a type that lacks nothing.
+    types count half of it each, and the sum is a bound. In the middle a type lacks nothing. None where they would be
+    too large.
     """
+    types = len(residual)
+    reach = np.zeros(types + 1)
+    for step in steps:
+        reach[step.base] += step.gang
+        reach[np.unique(step.to)] += step.gang
+    # a state that lacks more than the steps to come can give has no finite bound, so that the table covers the rest
+    zero = int(max(float(reach[:types].max()), float(np.abs(residual).max()))) + max(step.gang for step in steps)
+    lacks = 2 * zero + 1
+    if (len(steps) + 1) * 2 * types * lacks > MOST_NUMBERS:
+        return None
+    table = np.full((len(steps) + 1, 2, types, lacks), np.inf)
+    table[-1, :, :, zero] = 0.0
+    for at in range(len(steps) - 1, -1, -1):
+        step, after, now = steps[at], table[at + 1], table[at]
+        now[:] = after
+        gang, base = step.gang, step.base
+        least = np.array([[np.inf], [np.inf]])
+        for to, regret in zip(step.to.tolist(), step.regret.tolist(), strict=True):
+            parts = np.array([[regret], [regret / 2 if to < types and base < types else regret]])
+            np.minimum(least, parts, out=least)
+            if to < types:
+                np.minimum(now[:, to, gang:], after[:, to, :-gang] + parts, out=now[:, to, gang:])
+        if base < types:
+            np.minimum(now[:, base, :-gang], after[:, base, gang:] + least, out=now[:, base, :-gang])
+    return table
 
-    alone_shared: Array
-    zero: int
-    residual: Array
 
-    @classmethod
-    def of(cls, residual: Array, steps: list[JobStep]) -> Tables | None:
-        """Return the tables, None where they would be too large."""
-        types = len(residual)
-        reach = np.zeros(types + 1)
-        for step in steps:
-            reach[step.base] += step.gang
-            reach[np.unique(step.to)] += step.gang
-        # a state that lacks more than the steps to come can give has no finite bound, so that the table covers the rest
-        zero = int(max(float(reach[:types].max()), float(np.abs(residual).max()))) + max(step.gang for step in steps)
-        lacks = 2 * zero + 1
-        if (len(steps) + 1) * 2 * types * lacks > MOST_NUMBERS:
-            return None
-        table = np.full((len(steps) + 1, 2, types, lacks), np.inf)
-        table[-1, :, :, zero] = 0.0
-        for at in range(len(steps) - 1, -1, -1):
-            step, after, now = steps[at], table[at + 1], table[at]
-            now[:] = after
-            gang, base = step.gang, step.base
-            least = np.array([[np.inf], [np.inf]])
-            for to, regret in zip(step.to.tolist(), step.regret.tolist(), strict=True):
-                parts = np.array([[regret], [regret / 2 if to < types and base < types else regret]])
-                np.minimum(least, parts, out=least)
-                if to < types:
-                    np.minimum(now[:, to, gang:], after[:, to, :-gang] + parts, out=now[:, to, gang:])
-            if base < types:
-                np.minimum(now[:, base, :-gang], after[:, base, gang:] + least, out=now[:, base, :-gang])
-        return cls(table, zero, residual)
-
-    def bound(self, at: int, lack: Array) -> Array:
-        """Return a bound for each state before step ``at``; ``lack`` (types, states): places in the flat table."""
-        alone, shared = self.alone_shared[at].reshape(2, -1)
-        return np.asarray(np.maximum(alone[lack].max(axis=0), shared[lack].sum(axis=0)))
+def _bound(table: Array, lack: Array) -> Array:
+    """Return a bound for each state before a step of this ``table``; ``lack`` (types, states): places in it."""
+    alone, shared = table.reshape(2, -1)
+    return np.asarray(np.maximum(alone[lack].max(axis=0), shared[lack].sum(axis=0)))
 
 
 def _search(
-    deviations: Deviations, steps: list[JobStep], tables: Tables, width: int, ceiling: float, ends: float | None
+    deviations: Deviations, steps: list[JobStep], tables: Array, width: int, ceiling: float, ends: float | None
 ) -> tuple[Array, float, float]:
     """Return moves of a loss below ``ceiling``, it, and the least bound of states that ``width`` made it give up."""
-    types = len(tables.residual)
-    lacks = 2 * tables.zero + 1
-    lack = (tables.residual + tables.zero + np.arange(types) * lacks)[:, None]
+    types, lacks = tables.shape[2:]
+    lack = (deviations.residual + lacks // 2 + np.arange(types) * lacks)[:, None]
     loss, key = np.zeros(1), np.zeros(1, dtype=np.int64)
     least, history = ceiling, list[tuple[Array, Array]]()
     nothing = np.zeros(len(deviations), dtype=np.int64)
     for at, step in enumerate(steps):
         if ends is not None and perf_counter() > ends:
-            bound = float((loss + tables.bound(at, lack)).min(initial=np.inf))
+            bound = float((loss + _bound(tables[at], lack)).min(initial=np.inf))
             return nothing, np.inf, min(least, bound)
         states = len(loss)
         lack = (lack[:, None, :] + step.change).reshape(types, -1)
         key = (key + step.turn).ravel()
         loss = (loss + step.price).ravel()
-        reach = loss + tables.bound(at + 1, lack)
+        reach = loss + _bound(tables[at + 1], lack)
         kept = (reach < ceiling).nonzero()[0]
         if not len(kept):
             return nothing, np.inf, least

@@ -34,6 +34,7 @@ class Groups:
 
     Shapes: ``cost`` (k, g), infinite where the type is not allowed; ``gang`` (GPUs) and ``count`` (jobs) (g,);
     ``capacity`` (k,) GPUs. ``waiting``: whether a group may wait (False: every job and idle GPU must be placed).
+    ``jobs`` are those that fit somewhere, by group; those of a group begin at ``first`` (groups of jobs + 1,).
     """
 
     cost: Array
@@ -41,6 +42,8 @@ class Groups:
     count: Array
     capacity: Array
     waiting: bool
+    jobs: Array
+    first: Array
 
     @cached_property
     def weight(self) -> Array:
@@ -56,18 +59,9 @@ class Groups:
         """Return the groups in blocks."""
         return [slice(first, first + BLOCK) for first in range(0, len(self.gang), BLOCK)]
 
-
-@dataclass(frozen=True, eq=False)
-class Grouping:
-    """Groups and the way back: ``jobs`` that fit somewhere, by group, and where each begins, ``first`` (g + 1,)."""
-
-    groups: Groups
-    jobs: Array
-    first: Array
-
     def type_of(self, jobs: int, base: Array, moved: tuple[Array, Array, Array]) -> Array:
         """Return each job's type, shape (``jobs``,): its group's ``base`` but for (group, type, number) moved."""
-        types = len(self.groups.capacity)
+        types = len(self.capacity)
         number = len(self.first) - 1  # the group of idle GPUs, if there is one, has no jobs
         chosen = np.repeat(base[:number].astype(np.int64), np.diff(self.first))
         taken = np.zeros(number, dtype=np.int64)
@@ -81,7 +75,7 @@ class Grouping:
         return answer
 
 
-def grouped(problem: GangAssignment) -> Grouping:
+def grouped(problem: GangAssignment) -> Groups:
     """Return the groups of a tightened problem: jobs with the same gang, allowed types and costs are one group."""
     allowed, types = problem.allowed, len(problem.capacity)
     some = allowed.any(axis=1)
@@ -104,7 +98,7 @@ def grouped(problem: GangAssignment) -> Grouping:
     table[:, : len(gang)] = cost.T
     table[:, len(gang) :] = 0.0
     gang, count = np.append(gang, [1] * extra), np.append(count, [idle] * extra)
-    return Grouping(Groups(table, gang, count, problem.capacity, waiting), jobs, first)
+    return Groups(table, gang, count, problem.capacity, waiting, jobs, first)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ import numpy as np
 from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
-from fairopt.methods.result import MethodResult
 from fairopt.numbers import integers_or_floats, whole_numbers
 from fairopt.program import INFINITY, Array, Formulation, Program
 
@@ -121,52 +120,6 @@ def _whole(values: object, place: str, count: int, least: int) -> Array:
         remedy = f"Give whole numbers from {least} to 2^53"
         raise BadInput(f"got {array[wrong[0]]}", place=f"{place}[{wrong[0]}]", remedy=remedy)
     return array.astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Multipliers:
-    """Duals of the program: ``price`` (k,) >= 0 of a GPU for Eq. (1), ``reward`` >= 0 of a busy GPU for Eq. (7)."""
-
-    price: Array
-    reward: float
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GangResult(MethodResult):
-    """Which type each job runs on: ``type_of`` (n,), -1 for waiting; None where no assignment was found.
-
-    No assignment costs less than ``lower``; the one found costs ``upper``, infinity where there is none.
-    ``multipliers`` prove the dual bound, and are where the next round can begin. ``usable``: where the least was not
-    reachable, the most GPUs that can be busy. Effort: "groups" of identical jobs; "linear" programs for the duals,
-    "integer" ones for the deviations (0 where dynamic programming proved it); "columns" and "nodes" of the last of
-    these; "dual_bound" before them.
-    """
-
-    status: Status
-    type_of: Array | None = None
-    lower: float = -INFINITY
-    upper: float = INFINITY
-    multipliers: Multipliers | None = None
-    usable: int | None = None
-
-    @property
-    def objective(self) -> float | None:
-        """The cost of the assignment, None where there is none."""
-        return None if self.type_of is None else self.upper
-
-    @property
-    def warm_start(self) -> Multipliers | None:
-        """Where a round of nearly the same jobs can begin."""
-        return self.multipliers
-
-    def require_optimal(self) -> GangResult:
-        """Return the result itself if it is optimal, else raise `NotSolved`."""
-        if self.status is Status.OPTIMAL:
-            return self
-        if self.status is Status.INFEASIBLE:
-            raise NotSolved(f"no assignment keeps enough GPUs busy: at most {self.usable} can be")
-        found = "nothing found" if self.type_of is None else f"best {self.upper}, bound {self.lower}"
-        raise NotSolved(f"the assignment is not decided ({self.status.value}): {found}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
@@ -21,14 +20,14 @@ import numpy as np
 
 from fairopt.backends.exact import Exact
 from fairopt.backends.highs import instance, load
-from fairopt.backends.solution import Status
+from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Options
 from fairopt.errors import BadInput, NotSolved
 from fairopt.methods.gang_assignment.deviations import UNIT
 from fairopt.methods.gang_assignment.groups import grain_of
-from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment, GangResult
+from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment
 from fairopt.methods.incremental_lp import Blocks
-from fairopt.methods.result import StageClock
+from fairopt.methods.result import StageClock, duals_of
 from fairopt.program import INFINITY, Array, Program, Sense, objects
 
 #: A size of gangs and a type; and how many gangs of a kind run, from and to.
@@ -42,17 +41,6 @@ WHOLE = 1e-6
 NEAR = 1e-6
 #: What floats may be off by, as a part of the numbers that they are made of.
 OFF = 1e-11
-
-
-@dataclass(frozen=True, eq=False)
-class GangBound:
-    """An assignment costs ``value``, none less than ``bound``: the numbers of `fairopt.certificates.GangProof`."""
-
-    value: Fraction
-    bound: Fraction
-    root: Mapping[str, Any]
-    cases: tuple[Mapping[str, Any], ...]
-    grain: Fraction | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,100 +63,49 @@ class GangPrices:
         return told | ({"tolls": [[*kind, toll] for kind, toll in self.tolls.items()]} if self.tolls else {})
 
 
-@dataclass(frozen=True, eq=False)
-class Narrowed:
-    """A round in which most jobs are ``settled``, by kind, at a cost ``spent``; other jobs have some types left.
-
-    ``jobs``: of a gang and its costs by type, how many there are. ``root``: the prices that leave these types only.
-    """
-
-    problem: GangAssignment
-    root: GangPrices
-    settled: Counter[Kind]
-    spent: Fraction
-    jobs: Mapping[tuple[int, tuple[tuple[int, Fraction], ...]], int]
-
-    @classmethod
-    def of(cls, problem: GangAssignment, root: GangPrices, upper: float) -> Narrowed:
-        """Return the round without what cannot be part of an assignment that costs less than ``upper``."""
-        types = len(problem.capacity)
-        full = np.zeros((len(problem.gangs), types + 1))
-        pays = np.array([float(price - root.reward) for price in root.prices])
-        full[:, :types] = np.where(problem.allowed, problem.cost + problem.gangs[:, None] * pays, np.inf)
-        best = full.min(axis=1)
-        lower = math.fsum(best) - math.fsum(float(p) * c for p, c in zip(root.prices, problem.capacity, strict=True))
-        sizes = np.abs(problem.cost[problem.allowed]).sum() + np.abs(pays).max(initial=0) * problem.gangs.sum()
-        room = upper - lower - float(root.reward) * problem.least + OFF * float(sizes)
-        kept = full <= (best + max(room, 0.0))[:, None]
-        cost = np.append(problem.cost, np.zeros((len(full), 1)), axis=1)
-        alone = kept.sum(axis=1) == 1
-        chosen = np.where(kept[alone, -1], IDLE, kept[alone].argmax(axis=1))
-        settled = Counter(zip(problem.gangs[alone].tolist(), chosen.tolist(), strict=True))
-        spent = exact_sum(cost[alone, chosen])
-        jobs: Counter[tuple[int, tuple[tuple[int, Fraction], ...]]] = Counter()
-        for job in np.flatnonzero(~alone).tolist():
-            some = np.flatnonzero(kept[job])
-            own = tuple((each if each < types else IDLE, Fraction(cost[job, each])) for each in some.tolist())
-            jobs[int(problem.gangs[job]), own] += 1
-        return cls(problem, root, settled, spent, jobs)
-
-    def bound(self, at: GangPrices, limits: Limits) -> Fraction:
-        """Return what prices prove of the cost within limits, exactly."""
-        pays = {kind: at.pays(*kind) for kind in {*self.settled, *self.kinds}}
-        least = self.spent + at.reward * self.problem.least
-        least += sum(count * pays[kind] for kind, count in self.settled.items())
-        least -= sum(p * int(room) for p, room in zip(at.prices, self.problem.capacity, strict=True))
-        least -= sum(toll * int(limits[kind][toll > 0]) for kind, toll in at.tolls.items())
-        for (gang, own), count in self.jobs.items():
-            least += count * min(cost + pays[gang, i] for i, cost in own)
-        return least
-
-    @cached_property
-    def kinds(self) -> list[Kind]:
-        """The kinds that jobs can still be of, waiting included."""
-        return sorted({(gang, i) for gang, own in self.jobs for i, _ in own})
-
-
 def exact_sum(values: Array) -> Fraction:
     """Return the sum of floats, exactly."""
     return sum(map(Fraction, values.tolist()), Fraction(0))
 
 
-def prove_gangs(problem: GangAssignment, found: GangResult, *, time_limit: float | None = None) -> GangBound:
+def prove_gangs(problem: GangAssignment, found: Solution, *, time_limit: float | None = None) -> Solution:
     """Return an exact bound on the cost of every assignment, as close to that of ``found`` as time allows.
 
-    ``found``: an assignment with multipliers, as `solve_gangs` returns it; if it is optimal, the bound is mostly its
-    cost. ``time_limit``: seconds for the search; after it, cases stay unsplit and a gap is left. The exact bounds of
-    the cases come on top.
+    ``found``: an assignment with duals, as `solve_gangs` returns it; if it is optimal, the bound is mostly its cost.
+    ``time_limit``: seconds for the search; after it, cases stay unsplit and a gap is left. The exact bounds of the
+    cases come on top. What is proved has its bound and its cost as ``lower`` and ``upper``, and as evidence what
+    `fairopt.certificates.GangProof` says beside the problem.
     Errors: `NotSolved` where there is no assignment, or HiGHS ends without an answer; `BadInput` for another problem's.
 
     >>> from fairopt.methods.gang_assignment import solve_gangs
     >>> free = np.ones((2, 2), dtype=bool)
     >>> problem = GangAssignment(np.array([[1.0, 3], [2, 2]]), np.array([1, 2]), np.array([2, 2]), 3, free)
     >>> proved = prove_gangs(problem, solve_gangs(problem))
-    >>> proved.bound == proved.value
+    >>> proved.lower == proved.upper
     True
     """
-    if found.type_of is None or found.multipliers is None:
+    if "type_of" not in found.values:
         raise NotSolved(f"there is no assignment to prove anything of ({found.status.value})")
-    shapes = found.type_of.shape, found.multipliers.price.shape
-    if shapes != (problem.gangs.shape, problem.capacity.shape) or problem.violations(found.type_of):
-        jobs = f"{len(found.type_of)} jobs for {len(problem.gangs)}"
+    type_of, (down, reward) = found.values["type_of"], duals_of(found, "capacity", "work_conserving")
+    if (type_of.shape, down.shape) != (problem.gangs.shape, problem.capacity.shape) or problem.violations(type_of):
+        jobs = f"{len(type_of)} jobs for {len(problem.gangs)}"
         raise BadInput(
             f"no assignment of this problem: {jobs}", place="found", remedy="Give what solve_gangs returns for it"
         )
-    runs = np.flatnonzero(found.type_of != IDLE)
-    value = exact_sum(problem.cost[runs, found.type_of[runs]])
-    price, reward = found.multipliers.price.tolist(), Fraction(float(found.multipliers.reward))
-    root = GangPrices([Fraction(each) for each in price], reward, {})
-    left = Narrowed.of(problem, root, float(value))
+    runs = np.flatnonzero(type_of != IDLE)
+    value = exact_sum(problem.cost[runs, type_of[runs]])
+    root = GangPrices([Fraction(-each) for each in down.tolist()], Fraction(float(reward)), {})
     grain = Fraction(grain_of(problem.cost[problem.allowed])) or None
-    bound, cases = left.bound(root, {}), list[Mapping[str, Any]]()
+    cases = _Tree(problem, root, value, grain or Fraction(0), StageClock(time_limit))
+    bound, told = cases.lower, list[Mapping[str, Any]]()
     if bound < value:
-        bound, cases = _Tree(left, value, bound, grain or Fraction(0), StageClock(time_limit)).search()
+        bound, told = cases.search()
     if grain:
         bound = math.ceil(bound / grain) * grain
-    return GangBound(value, min(bound, value), root.written(), tuple(cases), grain)
+    bound = min(bound, value)
+    numbers = {"value": value, "bound": bound, "gap": value - bound}
+    evidence = {**numbers, "root": root.written(), "cases": tuple(told), "grain": grain}
+    return replace(found, lower=bound, upper=value, evidence=evidence)
 
 
 @dataclass(eq=False)
@@ -195,35 +132,83 @@ def _sides_of(split: tuple[int, int, int], limits: Limits) -> list[Limits]:
 
 
 class _Tree:
-    """Branch and bound on numbers of gangs; the linear program is in moves from each job's best type at the root."""
+    """Branch and bound on numbers of gangs; the linear program is in moves from each job's best type at the root.
 
-    def __init__(self, left: Narrowed, value: Fraction, lower: Fraction, grain: Fraction, clock: StageClock) -> None:
-        self.left, self.value, self.lower, self.clock = left, value, lower, clock
-        types = range(len(left.problem.capacity))
-        self.kinds = [kind for kind in left.kinds if kind[1] != IDLE]
-        self.base: Counter[Kind] = Counter(left.settled)
+    It is of a round without what cannot be part of an assignment that costs less than ``value``: most jobs are
+    ``settled``, by kind, at a cost ``spent``, and others have some types left. ``jobs``: of a gang and its costs by
+    type, how many there are. ``root``: the prices that leave these types only, and prove ``lower``.
+    """
+
+    def __init__(
+        self, problem: GangAssignment, root: GangPrices, value: Fraction, grain: Fraction, clock: StageClock
+    ) -> None:
+        self.problem, self.root, self.value, self.grain, self.clock = problem, root, value, grain, clock
+        self._narrow(float(value))
+        self.every_kind = sorted({(gang, i) for gang, own in self.jobs for i, _ in own})
+        self.kinds = [kind for kind in self.every_kind if kind[1] != IDLE]
+        self.lower = self._bound(root, {})
+
+    def _load(self) -> None:
+        """Set the linear program, and load it into HiGHS."""
+        types = range(len(self.problem.capacity))
+        self.base: Counter[Kind] = Counter(self.settled)
         moves: list[tuple[int, int, int, int, Fraction]] = []  # number of the jobs, gang, from, to, how much dearer
-        for number, ((gang, own), count) in enumerate(left.jobs.items()):
-            full = {i: cost + left.root.pays(gang, i) for i, cost in own}
+        for number, ((gang, own), count) in enumerate(self.jobs.items()):
+            full = {i: cost + self.root.pays(gang, i) for i, cost in own}
             best = min(full, key=lambda i: full[i])
             self.base[gang, best] += count
             moves += [(number, gang, best, i, full[i] - full[best]) for i in full if i != best]
         busy = [sum(gang * n for (gang, i), n in self.base.items() if i == each) for each in types]
-        self.free = [int(room) - used for room, used in zip(left.problem.capacity, busy, strict=True)]
-        self.moves, self.idle = moves, int(left.problem.capacity.sum()) - left.problem.least
-        self.unit = UNIT / float(value - lower)
-        self.enough = float(value - lower - grain * Fraction(999, 1000)) * self.unit * (1 - OFF)
-        self.exact = [move[-1] for move in moves] + left.root.prices + [left.root.reward]
+        self.free = [int(room) - used for room, used in zip(self.problem.capacity, busy, strict=True)]
+        self.moves, self.idle = moves, int(self.problem.capacity.sum()) - self.problem.least
+        self.unit = UNIT / float(self.value - self.lower)
+        self.enough = float(self.value - self.lower - self.grain * Fraction(999, 1000)) * self.unit * (1 - OFF)
+        self.exact = [move[-1] for move in moves] + self.root.prices + [self.root.reward]
         self.highs = instance(Options())
         self.highs.setOptionValue("presolve", "off")
         load(self.highs, self._program({}))
         self._now: Limits = {}
+
+    def _narrow(self, upper: float) -> None:
+        """Set what is left of the round where an assignment is to cost less than ``upper``."""
+        problem, root = self.problem, self.root
+        types = len(problem.capacity)
+        full = np.zeros((len(problem.gangs), types + 1))
+        pays = np.array([float(price - root.reward) for price in root.prices])
+        full[:, :types] = np.where(problem.allowed, problem.cost + problem.gangs[:, None] * pays, np.inf)
+        best = full.min(axis=1)
+        lower = math.fsum(best) - math.fsum(float(p) * c for p, c in zip(root.prices, problem.capacity, strict=True))
+        sizes = np.abs(problem.cost[problem.allowed]).sum() + np.abs(pays).max(initial=0) * problem.gangs.sum()
+        room = upper - lower - float(root.reward) * problem.least + OFF * float(sizes)
+        kept = full <= (best + max(room, 0.0))[:, None]
+        cost = np.append(problem.cost, np.zeros((len(full), 1)), axis=1)
+        alone = kept.sum(axis=1) == 1
+        chosen = np.where(kept[alone, -1], IDLE, kept[alone].argmax(axis=1))
+        self.settled = Counter(zip(problem.gangs[alone].tolist(), chosen.tolist(), strict=True))
+        self.spent = exact_sum(cost[alone, chosen])
+        self.jobs: Counter[tuple[int, tuple[tuple[int, Fraction], ...]]] = Counter()
+        for job in np.flatnonzero(~alone).tolist():
+            some = np.flatnonzero(kept[job])
+            own = tuple((each if each < types else IDLE, Fraction(cost[job, each])) for each in some.tolist())
+            self.jobs[int(problem.gangs[job]), own] += 1
+
+    def _bound(self, at: GangPrices, limits: Limits) -> Fraction:
+        """Return what prices prove of the cost within limits, exactly."""
+        pays = {kind: at.pays(*kind) for kind in {*self.settled, *self.every_kind}}
+        least = self.spent + at.reward * self.problem.least
+        least += sum(count * pays[kind] for kind, count in self.settled.items())
+        least -= sum(p * int(room) for p, room in zip(at.prices, self.problem.capacity, strict=True))
+        least -= sum(toll * int(limits[kind][toll > 0]) for kind, toll in at.tolls.items())
+        for (gang, own), count in self.jobs.items():
+            least += count * min(cost + pays[gang, i] for i, cost in own)
+        return least
 
     def search(self) -> tuple[Fraction, list[Mapping[str, Any]]]:
         """Return the least bound of all cases, and the cases in the order in which the verifier follows them.
 
         The case that could have the least cost is split next, so that the bound is as close as it can be at any time.
         """
+        self._load()
         root = self._case({})
         ready, number = [(root.loss, 0, root)], 0
         while ready and not self.clock.over:
@@ -249,7 +234,7 @@ class _Tree:
 
     def _program(self, limits: Limits) -> Program:
         """Return the linear program: rows are the types, all busy GPUs, the kinds, and jobs that have several moves."""
-        jobs = np.array(list(self.left.jobs.values()), dtype=np.int64)
+        jobs = np.array(list(self.jobs.values()), dtype=np.int64)
         number, gang, base, to, _ = (
             (np.array(part) for part in zip(*self.moves, strict=True))
             if self.moves
@@ -329,28 +314,28 @@ class _Tree:
         if case.loss == INFINITY:
             return self._refuted(case)
         at = self._prices(case.dual / self.unit, limits)
-        bound = self.left.bound(at, limits)
+        bound = self._bound(at, limits)
         if not self.clock.over and 0 < float(self.value - bound) * self.unit <= UNIT * NEAR:
             program = self._program(limits).as_(Fraction)
             solution = Exact().solve(replace(program, cost=objects(self.exact)))
             if solution.status is Status.OPTIMAL and solution.dual is not None:
                 exact = self._prices(solution.dual, limits)
-                return max((exact, self.left.bound(exact, limits)), (at, bound), key=lambda each: each[1])
+                return max((exact, self._bound(exact, limits)), (at, bound), key=lambda each: each[1])
         return at, bound
 
     def _refuted(self, case: _Case) -> tuple[GangPrices, Fraction]:
         """Return prices that prove as much as is wanted of a case that nothing satisfies, by its ray."""
-        best = (self.left.root, self.lower)
+        best = (self.root, self.lower)
         for power in range(0, 120, 2):
             at = self._prices(case.dual * 2.0**power / self.unit, case.limits)
-            best = max(best, (at, self.left.bound(at, case.limits)), key=lambda each: each[1])
+            best = max(best, (at, self._bound(at, case.limits)), key=lambda each: each[1])
             if best[1] >= self.value:
                 break
         return best
 
     def _prices(self, dual: Array, limits: Limits) -> GangPrices:
         """Return the prices that duals of the rows stand for."""
-        types, root = len(self.free), self.left.root
+        types, root = len(self.free), self.root
         down = [Fraction(each) for each in dual[: types + 1].tolist()]
         prices = [max(p - own - down[-1], Fraction(0)) for p, own in zip(root.prices, down[:-1], strict=True)]
         tolls = {}

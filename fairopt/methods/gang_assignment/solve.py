@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from fairopt.backends.solution import Status
+from fairopt.backends.solution import Solution, Status
 from fairopt.errors import BadInput, NotSolved
-from fairopt.methods.gang_assignment.deviations import DeviationOptimum, Deviations, solve_deviations, solve_merged
+from fairopt.methods.gang_assignment.deviations import Deviations, loss_of, solve_deviations, solve_merged
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
 from fairopt.methods.gang_assignment.groups import (
     EVERYTHING,
     SAMPLE,
     SUMMED,
-    Grouping,
     Groups,
     Priced,
     grain_of,
@@ -31,9 +31,9 @@ from fairopt.methods.gang_assignment.groups import (
     safe_value,
     size,
 )
-from fairopt.methods.gang_assignment.problem import GangAssignment, GangResult, Multipliers, most_busy
+from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment, most_busy
 from fairopt.methods.result import StageClock
-from fairopt.program import Array
+from fairopt.program import INFINITY, Array
 
 _log = logging.getLogger(__name__)
 
@@ -58,30 +58,37 @@ NEGLIGIBLE = 1e-11
 
 
 def solve_gangs(
-    problem: GangAssignment, *, start: Multipliers | None = None, gap: float = 0.0, time_limit: float | None = None
-) -> GangResult:
-    """Return an assignment of least cost, and the proof of it as a bound.
+    problem: GangAssignment,
+    *,
+    start: Mapping[str, Array] | None = None,
+    gap: float = 0.0,
+    time_limit: float | None = None,
+) -> Solution:
+    """Return an assignment of least cost, the value "type_of" (n,), -1 for waiting, and the proof of it as a bound.
 
-    ``start``: the `GangResult.warm_start` of the last round; it is dropped where it is far off, and never changes the
-    cost. ``gap``: relative gap that counts as solved. ``time_limit``: seconds; the best assignment so far comes back
-    with `Status.LIMIT`. HiGHS, where it is needed, gets what is left and overruns it, as it looks at the clock between
-    its own steps only. `Status.INFEASIBLE`: ``least`` is more than can be kept busy, and ``usable`` says how much can.
-    `Status.OPTIMAL` with gap 0: upper - lower <= 1e-9 (sum of |cost| of the jobs that run, where they run, + upper -
-    dual bound) + rounding of the dual's sums (2^-50 of their terms' sizes). The bound holds in floats: rounding is
-    subtracted from the dual's part, and from the deviations' part the tolerance of the program that decided them.
-    Errors: `BadInput` for options.
+    The duals "capacity" (k,), from 0 down, and "work_conserving", a reward from 0 up, are those of `GangAssignment`'s
+    program, and the `Solution.warm_start`. ``start``: that of the last round; it is dropped where it is far off, and
+    never changes the cost. ``gap``: relative gap that counts as solved. ``time_limit``: seconds; the best assignment so
+    far comes back with `Status.LIMIT`. HiGHS, where it is needed, gets what is left and overruns it, as it looks at the
+    clock between its own steps only. `Status.INFEASIBLE`: ``least`` is more than can be kept busy, and the effort
+    "usable" says how much can. `Status.OPTIMAL` with gap 0: upper - lower <= 1e-9 (sum of |cost| of the jobs that run,
+    where they run, + upper - dual bound) + rounding of the dual's sums (2^-50 of their terms' sizes). The bound holds
+    in floats: rounding is subtracted from the dual's part, and from the deviations' part the tolerance of the program
+    that decided them. Effort: "groups" of identical jobs; "linear" programs for the duals, "integer" ones for the
+    deviations (0 where dynamic programming proved it); "columns" and "nodes" of the last of these; "dual_bound" before
+    them. Errors: `BadInput` for options.
 
     >>> free = np.ones((2, 2), dtype=bool)
     >>> problem = GangAssignment(np.array([[1.0, 3], [2, 2]]), np.array([1, 2]), np.array([2, 2]), 3, free)
     >>> found = solve_gangs(problem)
-    >>> found.type_of.tolist(), found.upper
+    >>> found.values["type_of"].tolist(), found.upper
     ([0, 1], 3.0)
     """
     if not gap >= 0 or (time_limit is not None and not time_limit >= 0):
         raise BadInput(f"got gap {gap}, time_limit {time_limit}", place="options", remedy="Give numbers from 0")
-    if start is not None and start.price.shape != problem.capacity.shape:
+    if start is not None and start["capacity"].shape != problem.capacity.shape:
         remedy = f"Give one price a type: {len(problem.capacity)}"
-        raise BadInput(f"{len(start.price)} prices", place="start", remedy=remedy)
+        raise BadInput(f"{len(start['capacity'])} prices", place="start", remedy=remedy)
     clock = StageClock(time_limit)
     classes = problem.classes()
     tight = problem.tightened(classes)
@@ -89,29 +96,48 @@ def solve_gangs(
         usable = most_busy(classes, tight.capacity, clock.left, tight.least)
     except NotSolved as failure:  # the time limit has passed: the status says so
         _log.info("no assignment: %s", failure)
-        return GangResult(status=Status.LIMIT)
+        return Solution(Status.LIMIT, str(failure), "auto")
     if usable < tight.least:
-        return GangResult(status=Status.INFEASIBLE, usable=usable)
-    grouping = grouped(tight)
+        word = f"no assignment keeps enough GPUs busy: at most {usable} can be"
+        return Solution(Status.INFEASIBLE, word, "auto", effort={"usable": float(usable)})
+    groups = grouped(tight)
     clock.lap("build")
-    if not len(grouping.jobs):
-        nobody, free = np.full(len(problem.gangs), -1), Multipliers(np.zeros(len(problem.capacity)), 0.0)
+    if not len(groups.jobs):
+        nobody = np.full(len(problem.gangs), IDLE)
+        free = {"capacity": np.zeros(len(problem.capacity)), "work_conserving": np.array(0.0)}
         nothing = dict.fromkeys(("groups", "linear", "integer", "columns", "nodes", "dual_bound"), 0.0)
-        return GangResult(status=Status.OPTIMAL, type_of=nobody, lower=0.0, upper=0.0, multipliers=free, effort=nothing)
-    priced, linear = best_duals(grouping.groups, start, clock)
-    search = _Search(problem, grouping, priced, gap, clock)
-    search.effort |= {"groups": float(len(grouping.first) - 1), "linear": float(linear)}
+        return clock.stamped(_assigned(Status.OPTIMAL, nobody, 0.0, 0.0, free, nothing))
+    priced, linear = best_duals(groups, start, clock)
+    search = _Search(problem, priced, gap, clock)
+    search.effort |= {"groups": float(len(groups.first) - 1), "linear": float(linear)}
     return search.run()
+
+
+def _assigned(
+    status: Status,
+    type_of: Array | None,
+    lower: float,
+    upper: float,
+    duals: dict[str, Array],
+    effort: Mapping[str, float],
+) -> Solution:
+    """Return the solution of a round; ``type_of`` is None where no assignment was found."""
+    known: dict[str, Any] = (
+        {} if type_of is None else {"objective": upper, "upper": upper, "values": {"type_of": type_of}}
+    )
+    bound = None if lower == -INFINITY else lower
+    return Solution(
+        status, status.value, "auto", bound=bound, lower=bound, duals=duals, effort=effort, warm_start=duals, **known
+    )
 
 
 class _Search:
     """The search for the best deviations from what the duals choose: more and more of them, until none is missing."""
 
-    def __init__(
-        self, problem: GangAssignment, grouping: Grouping, priced: Priced, gap: float, clock: StageClock
-    ) -> None:
-        self.problem, self.grouping, self.priced, self.gap, self.clock = problem, grouping, priced, gap, clock
-        self.grain = grain_of(grouping.groups.cost)
+    def __init__(self, problem: GangAssignment, priced: Priced, gap: float, clock: StageClock) -> None:
+        self.problem, self.priced, self.gap, self.clock = problem, priced, gap, clock
+        groups = priced.groups
+        self.grain = grain_of(groups.cost)
         self.dual = self.bound = safe_value(priced)
         self.cost = np.inf
         self.type_of: Array | None = None
@@ -119,11 +145,11 @@ class _Search:
         self._count, self._limited = 0, False
         self._moved: tuple[Deviations, Array] | None = None
         # the error of one regret, counted as in `safe_value`
-        largest = float(np.abs(priced.duals).max()) * float(grouping.groups.size.max())
+        largest = float(np.abs(priced.duals).max()) * float(groups.size.max())
         self._blur = SUMMED * (largest + float(np.abs(priced.reduced).max()))
         self.effort = {"integer": 0.0, "columns": 0.0, "nodes": 0.0, "dual_bound": self.dual}
 
-    def run(self) -> GangResult:
+    def run(self) -> Solution:
         """Look within wider and wider limits until a cost is proved, time is over or nothing is left to try."""
         for limit in self._limits():
             if self.clock.over:
@@ -136,15 +162,9 @@ class _Search:
         else:
             status = Status.LIMIT if self._limited else Status.INACCURATE
         self.clock.lap("solve")
-        return GangResult(
-            status=status,
-            type_of=self.type_of,
-            lower=min(self.bound, self.cost),
-            upper=self.cost,
-            multipliers=_multipliers(self.priced),
-            effort=self.effort,
-            seconds=self.clock.stages,
-        )
+        duals = _multipliers(self.priced)
+        bound = min(self.bound, self.cost)
+        return self.clock.stamped(_assigned(status, self.type_of, bound, self.cost, duals, self.effort))
 
     def _limits(self) -> Iterator[float]:
         """Yield limits on the regret of the deviations to look at; each takes account of what the last one led to."""
@@ -176,21 +196,21 @@ class _Search:
         answer, programs = _best_moves(deviations, start, slack, self.clock)
         self._count, self._limited = len(deviations), answer.status is Status.LIMIT
         self.effort["integer"] += programs
-        self.effort |= {"columns": float(len(deviations)), "nodes": float(answer.nodes)}
-        if answer.moved is not None:
-            self._moved = deviations, answer.moved
-            cost, type_of = self._assignment(deviations, answer.moved)
+        self.effort |= {"columns": float(len(deviations)), "nodes": answer.effort["nodes"]}
+        if answer.x is not None:
+            self._moved = deviations, answer.x
+            cost, type_of = self._assignment(deviations, answer.x)
             if cost < self.cost:
                 self.cost, self.type_of = cost, type_of
         # a deviation beyond the limit loses at least that
-        loss = min(answer.bound, limit * (1 - SUMMED) - self._blur)
+        loss = min(_bound_of(answer), limit * (1 - SUMMED) - self._blur)
         self.bound = max(self.bound, _whole(self.dual + loss, self.grain))
 
     def _assignment(self, deviations: Deviations, moved: Array) -> tuple[float, Array]:
         """Return the cost of the assignment that moves make, and each job's type."""
         at = np.flatnonzero(moved)
         moves = deviations.group[at], deviations.to[at], moved[at]
-        type_of = self.grouping.type_of(len(self.problem.gangs), self.priced.base, moves)
+        type_of = self.priced.groups.type_of(len(self.problem.gangs), self.priced.base, moves)
         runs = np.flatnonzero(type_of >= 0)
         return math.fsum(self.problem.cost[runs, type_of[runs]].tolist()), type_of
 
@@ -205,20 +225,24 @@ class _Search:
         return self.cost - self.bound <= max(near, self.gap * abs(self.cost))
 
 
-def _best_moves(
-    deviations: Deviations, start: Array | None, slack: float, clock: StageClock
-) -> tuple[DeviationOptimum, int]:
+def _best_moves(deviations: Deviations, start: Array | None, slack: float, clock: StageClock) -> tuple[Solution, int]:
     """Return the best moves, and the integer programs that took: none where `solve_by_states` proves it."""
     states = solve_by_states(deviations, start=start, slack=slack, time_limit=clock.left)
     if states is not None:
         if states.status is not Status.LIMIT or clock.over:
             return states, 0
-        start = states.moved
+        start = states.x
     answer = solve_merged(deviations, start=start, slack=slack, time_limit=clock.left)
     loss = np.inf if start is None else float(start @ deviations.regret)
-    if loss < answer.loss:
-        answer = replace(answer, moved=start, loss=loss)
-    return replace(answer, bound=min(max(answer.bound, states.bound if states else 0.0), answer.loss)), 1
+    if loss < loss_of(answer):
+        answer = replace(answer, x=start, objective=loss)
+    known = max(_bound_of(answer), _bound_of(states) if states else 0.0)
+    return replace(answer, bound=min(known, loss_of(answer))), 1
+
+
+def _bound_of(moves: Solution) -> float:
+    assert moves.bound is not None
+    return float(moves.bound)
 
 
 def _whole(bound: float, grain: float) -> float:
@@ -226,23 +250,24 @@ def _whole(bound: float, grain: float) -> float:
     return math.ceil(bound / grain * (1 - math.copysign(SUMMED, bound))) * grain if grain else bound
 
 
-def _multipliers(priced: Priced) -> Multipliers:
-    """Return the duals as prices and a reward."""
+def _multipliers(priced: Priced) -> dict[str, Array]:
+    """Return the duals as those of the program's rows."""
     groups, level = priced.groups, float(priced.duals.max())
     if groups.waiting:
-        return Multipliers(max(0.0, level) - priced.duals, max(0.0, level))
+        return {"capacity": priced.duals - max(0.0, level), "work_conserving": np.array(max(0.0, level))}
     # nobody waits: the prices are relative, and the reward is what makes every job's best choice worth it
-    return Multipliers(level - priced.duals, max(0.0, float((priced.reduced / groups.size).max()) + level))
+    reward = max(0.0, float((priced.reduced / groups.size).max()) + level)
+    return {"capacity": priced.duals - level, "work_conserving": np.array(reward)}
 
 
-def best_duals(groups: Groups, start: Multipliers | None, clock: StageClock) -> tuple[Priced, int]:
+def best_duals(groups: Groups, start: Mapping[str, Array] | None, clock: StageClock) -> tuple[Priced, int]:
     """Return the groups priced at optimal duals, near ``start`` if few are off there, and how many programs it took."""
     types = len(groups.capacity)
     if len(groups.gang) * (types + 1) <= LINEAR:  # one linear program has all deviations, from any duals
         return exact_duals(groups, Priced.at(groups, np.zeros(types)), clock)[:2]
     programs = 0
     if start is not None:
-        trial = Priced.at(groups, start.reward - start.price)
+        trial = Priced.at(groups, start["work_conserving"] + start["capacity"])
         if trial.off <= NEAR and math.isfinite(trial.value):
             priced, programs, exact = exact_duals(groups, trial, clock, most=TRIALS)
             if exact:
@@ -263,9 +288,9 @@ def exact_duals(groups: Groups, priced: Priced, clock: StageClock, most: int = 9
         limit = priced.limit_for(columns)
         answer = solve_deviations(Deviations.within(priced, limit), integer=False, time_limit=clock.left)
         programs += 1
-        if answer.duals is not None:
-            better = Priced.at(groups, priced.duals + answer.duals)
-            reached = priced.value + answer.loss
+        if answer.dual is not None:
+            better = Priced.at(groups, priced.duals + answer.dual)
+            reached = priced.value + loss_of(answer)
             done = better.value >= reached - NEGLIGIBLE * size(better)
             if better.value > priced.value:
                 priced = better

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
+from fairopt.backends.solution import Solution
 from fairopt.errors import NotSolved
-from fairopt.methods.level.problem import BLOCK, AskedLevel, LevelProblem, Units
-from fairopt.methods.result import SharesResult, rounded_down, rounded_up, summed
+from fairopt.methods.level.problem import BLOCK, AskedLevel
+from fairopt.methods.result import proven, rounded_down, rounded_up, summed
 from fairopt.program import Array
 
 #: Prices that all types together are worth less than this part of the level come of demands and say nothing of types.
@@ -18,41 +18,43 @@ WORTHLESS = 1e-4
 LEAST = 1e-250
 
 
-@dataclass(frozen=True, eq=False)
-class LevelWarmStart:
-    """The ``prices`` (k,) of an answer and its ``level``; of use to markets of the same types."""
+def proved(
+    asked: AskedLevel,
+    shares: Array,
+    prices: Array,
+    demand_duals: Array,
+    *,
+    effort: Mapping[str, float] | None = None,
+    ended: bool = True,
+) -> Solution:
+    """Return what ``shares`` (n, k), which are changed, ``prices`` (k,) and ``demand_duals`` (n,) prove.
 
-    prices: Array
-    level: float
-
-    def guess(self, problem: LevelProblem, units: Units) -> tuple[Array, float] | None:
-        """Return prices and level in the units of ``problem``, None where they say nothing about it."""
-        prices, level = self.prices[units.types] * units.level, self.level * units.level
-        return (prices, level) if prices @ problem.capacity > WORTHLESS * level else None
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LevelResult(SharesResult):
-    """A common level, who holds what, and what proves it.
-
-    All users reach the level ``lower`` with the ``shares`` (n, k), and the largest level is at most ``upper``. Duals:
-    ``prices`` (k,), ``demand_duals`` (n,) and ``values`` (n,) are the level gained by one GPU more of a type, by one
-    more of demand, and lost by one unit of throughput more that a user must have.
+    All users reach the level ``lower`` with the shares, and the largest level is at most ``upper``. The duals
+    "capacity" (k,), "demand" (n,) and "target" (n,) are the level gained by one GPU more of a type, by one more of
+    demand, and lost by one unit of throughput more that a user must have. A market of the same types can begin at the
+    `Solution.warm_start`, prices and level.
     """
+    upper, prices, demand_duals, targets = upper_bound(asked, prices, demand_duals)
+    lower = lower_bound(asked, shares)
+    return proven(
+        "prices",
+        lower,
+        upper,
+        ended=ended,
+        values={"share": shares},
+        duals={"capacity": prices, "demand": demand_duals, "target": targets},
+        effort=effort or {},
+        warm_start=(prices, lower),
+    )
 
-    values: Array
 
-    @property
-    def warm_start(self) -> LevelWarmStart:
-        """Where a market of the same types can begin."""
-        return LevelWarmStart(self.prices, self.lower)
-
-    @classmethod
-    def proved(cls, asked: AskedLevel, shares: Array, prices: Array, demand_duals: Array, **told: Any) -> LevelResult:
-        """Return what ``shares`` and duals prove, with what is ``told`` of effort and seconds."""
-        upper, prices, demand_duals, values = upper_bound(asked, prices, demand_duals)
-        told |= {"lower": lower_bound(asked, shares), "upper": upper, "values": values}
-        return cls(shares=shares, prices=prices, demand_duals=demand_duals, **told)
+def near_start(start: tuple[Array, float], asked: AskedLevel) -> tuple[Array, float] | None:
+    """Return prices and level of a `proved` solution's warm start in the units of the problem; None for no use."""
+    (known, level), problem = start, asked.problem
+    if known.shape != asked.capacity.shape:
+        return None
+    prices, level = known[asked.types] * problem.unit, level * problem.unit
+    return (prices, level) if prices @ problem.capacity > WORTHLESS * level else None
 
 
 def upper_bound(asked: AskedLevel, prices: Array, demand_duals: Array) -> tuple[float, Array, Array, Array]:
@@ -63,7 +65,7 @@ def upper_bound(asked: AskedLevel, prices: Array, demand_duals: Array) -> tuple[
     demand duals and values such that ``rate @ values`` is 1. A type without GPUs has the price at which nobody would
     want it.
     """
-    speedup, capacity, rate, floor, demand = asked
+    speedup, capacity, rate, floor, demand = asked.speedup, asked.capacity, asked.rate, asked.floor, asked.demand
     n = len(speedup)
     there = capacity > 0
     price = np.where(there, np.maximum(prices, LEAST), np.inf)
@@ -99,7 +101,7 @@ def lower_bound(asked: AskedLevel, shares: Array) -> float:
     and reaches the level exactly. A user that is not to be raised is left at its floor.
     Errors: `NotSolved` where a user has nothing.
     """
-    speedup, capacity, rate, floor, demand = asked
+    speedup, capacity, rate, floor, demand = asked.speedup, asked.capacity, asked.rate, asked.floor, asked.demand
     n, k = shares.shape
     reached = np.empty(n)
     for first in range(0, n, BLOCK):

@@ -7,7 +7,7 @@ nobody has a cheaper way, it is the optimum of the whole problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from fairopt.errors import NotSolved
 from fairopt.methods.grouping import equal_users
 from fairopt.methods.incremental_lp import BASIC, LOWER, ZERO, Blocks, IncrementalLP, places
 from fairopt.methods.level.interior_point import FINE, ROUGH
-from fairopt.methods.level.problem import BestResponse, LevelProblem, choose, floored
+from fairopt.methods.level.problem import BestResponse, LevelPoint, LevelProblem, choose, floored, nearest
 from fairopt.program import INFINITY, Array
 
 #: Relative speeds that agree to so many bits count as equal: users with the same are merged.
@@ -34,111 +34,6 @@ MOST_BOXES = 60
 NEGLIGIBLE = 1e-12
 #: A box may be as wide as this, relative to the prices.
 WIDEST = 0.999
-
-
-@dataclass(frozen=True, eq=False)
-class FixedUsers:
-    """The others hold ``held + rising * t`` (k,), for t from ``least`` to ``most``, at all prices in the ``box``."""
-
-    held: Array
-    rising: Array
-    least: float = -INFINITY
-    most: float = INFINITY
-    box: tuple[Array, Array] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class BoxVertex:
-    """An optimal vertex of the small program: ``prices`` (k,), ``level``, ``shares`` (k, n), ``demand_dual`` (n,).
-
-    ``inside``: no price and not the level is at the boundary. ``bought``: parts of the capacities, bought beyond these.
-    """
-
-    prices: Array
-    level: float
-    shares: Array
-    demand_dual: Array | None
-    inside: bool
-    bought: float
-
-
-def vertex(problem: LevelProblem, usable: Array, others: FixedUsers, level: float, prices: Array) -> BoxVertex:
-    """Return an optimum of ``problem`` with shares only where ``usable`` (k, n) says, and the ``others`` as they are.
-
-    ``level`` and ``prices`` (k,) are near it. The box is a trader, who sells GPUs at the dearest prices and buys them
-    at the cheapest. Errors: `NotSolved` where HiGHS finds no optimum.
-    """
-    usable = usable & np.isfinite(problem.need)
-    groups = _Groups(problem, usable)
-    capacity, types, members = problem.capacity, len(problem.capacity), len(groups.first)
-    unit = float(groups.size.mean())
-    if not np.finfo(float).tiny <= unit < INFINITY:
-        raise NotSolved("numerically out of range for floats: what users could have alone")
-    part = groups.weight / capacity[:, None]  # of each type's capacity, for one unit of every member's throughput
-    type_, group = np.nonzero(groups.usable)
-    limited = np.flatnonzero(np.isfinite(groups.limit))
-
-    lp = Blocks()
-    # the level as a change, in units in which all numbers are about one
-    rise = lp.columns(np.ones(1), (others.least - level) / unit, (others.most - level) / unit)
-    amounts = lp.columns(np.zeros(len(type_)))
-    room = (capacity - others.held - others.rising * level) / (capacity * unit)
-    within_capacity = lp.rows(-INFINITY, room, types)
-    reaches_target = lp.rows(groups.floor + groups.rate * level, INFINITY, members)
-    within_demand = lp.rows(-INFINITY, groups.limit[limited], len(limited))
-    lp.entries(within_capacity, np.repeat(rise, types), others.rising / capacity)
-    lp.entries(reaches_target, np.repeat(rise, members), -groups.rate * unit)
-    lp.entries(within_capacity[type_], amounts, part[type_, group] / unit)
-    lp.entries(reaches_target[group], amounts, np.ones(len(type_)))
-    row = places(members, limited)[group]
-    some = row >= 0
-    lp.entries(within_demand[row[some]], amounts[some], groups.relative[type_, group][some])
-    if others.box is not None:
-        cheap, dear = others.box
-        buys, sells = lp.columns(-dear * capacity), lp.columns(cheap * capacity)
-        lp.entries(within_capacity, buys, -np.ones(types))
-        lp.entries(within_capacity, sells, np.ones(types))
-
-    solver = IncrementalLP(lp.program("a box of prices"), second=COARSE)
-    solver.start(*_first_basis(groups, prices, (type_, group), others, len(limited)))
-    found = solver.polished(solver.solve(), POLISHED)
-    held = np.zeros((types, members))
-    held[type_, group] = np.maximum(found.x[amounts], 0.0)
-    demand_dual = None
-    if problem.demand is not None:
-        demand_duals = np.zeros(members)
-        # the row of a group stands for each member by its part of the group; see `_Groups`
-        demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) * unit
-        demand_dual = demand_duals[groups.of] / groups.total[groups.of]
-    inside = abs(found.reduced[0]) <= HELD
-    bought = 0.0
-    if others.box is not None:
-        bought = float(found.x[buys].sum()) * unit
-        sold = float((found.x[sells] * (cheap > 0)).sum()) * unit
-        inside = inside and max(bought, sold) <= TRADED
-    return BoxVertex(
-        prices=np.maximum(found.dual[within_capacity], 0.0) / capacity,
-        level=level + unit * float(found.x[0]),
-        shares=held[:, groups.of] * np.where(usable, problem.need, 0.0) * problem.size,
-        demand_dual=demand_dual,
-        inside=bool(inside),
-        bought=bought,
-    )
-
-
-def _first_basis(
-    groups: _Groups, prices: Array, pairs: tuple[Array, Array], others: FixedUsers, limited: int
-) -> tuple[Array, Array]:
-    """Return the basis in which each group holds what is cheapest at ``prices``: positions of columns and rows."""
-    type_, group = pairs
-    types, members = groups.usable.shape
-    cost = np.where(groups.usable, groups.relative * prices[:, None], np.inf)
-    amounts = np.where(cost.argmin(axis=0)[group] == type_, BASIC, LOWER)
-    level = [LOWER if np.isfinite(others.least) else ZERO]
-    trader = np.full(0 if others.box is None else 2 * types, LOWER)
-    columns = np.concatenate([level, amounts, trader])
-    rows = np.repeat([BASIC, LOWER, BASIC], [types, members, limited])
-    return columns.astype(np.int8), rows.astype(np.int8)
 
 
 class _Groups:
@@ -169,41 +64,42 @@ class _Groups:
         self.limit = limit[first]
 
 
-@dataclass(frozen=True, eq=False)
-class Raised:
-    """The optimum: ``shares`` (k, active) of the ``active`` users; others hold what ``choice`` says at ``level``.
-
-    ``choice`` is None where all are active.
-    """
-
-    prices: Array
-    level: float
-    choice: BestResponse | None
-    active: Array
-    shares: Array
-    demand_dual: Array | None
-
-
 class Box:
-    """A box of prices, around ``prices`` (k,) at first; `step` looks for the optimum in it, and moves it."""
+    """A box of prices, around ``prices`` (k,) at first; `step` looks for the optimum in it, and moves it.
+
+    The users that are not active hold ``held + rising * t`` (k,) for ``levels`` t, from the least to the most, at all
+    prices between the two ``sides`` (k,), None where there are no others. ``inside``: no price of the last vertex and
+    not its level is at the boundary. ``bought``: parts of the capacities that it takes beyond these.
+    """
 
     def __init__(self, problem: LevelProblem, prices: Array, level: float) -> None:
         k, n = problem.shape
         self.problem, self.prices, self.level = problem, prices, min(level, problem.highest)
         self.boxes = self.largest = 0
+        self.held = self.rising = np.zeros(k)
+        self.levels: tuple[float, float] = (-INFINITY, INFINITY)
+        self.sides: tuple[Array, Array] | None = None
+        self.inside, self.bought = True, 0.0
         #: At least so many of the users nearest to a tie are active, and so are all of ``_extra`` (n,).
         self._count, self._extra = min(8 * k, n), np.zeros(n, dtype=bool)
         #: Prices and levels at which active users may also choose: those of the last box and its vertex.
         self._before: tuple[tuple[Array, float], ...] = ()
 
-    def settle(self) -> Raised:
+    def settle(self) -> LevelPoint:
         """Step until the optimum is found. Errors: `NotSolved` after `MOST_BOXES` boxes, or where HiGHS fails."""
         for _ in range(MOST_BOXES):
             if (found := self.step()) is not None:
                 return found
         raise NotSolved(f"no optimum in {MOST_BOXES} boxes of prices")
 
-    def step(self) -> Raised | None:
+    def whole(self) -> LevelPoint:
+        """Return the optimum by one program of all users, from the first prices. Errors: `NotSolved`."""
+        problem = self.problem
+        at = self._vertex(problem, np.ones(problem.shape, dtype=bool), self.level, self.prices)
+        choice = choose(problem, floored(problem, at.prices), at.level)
+        return replace(at, choice=choice, active=np.arange(len(problem.rate)))
+
+    def step(self) -> LevelPoint | None:
         """Return the optimum if it is in this box, else None and move on to the next box. Errors: `NotSolved`."""
         problem = self.problem
         centre, choice = self._centre()
@@ -214,15 +110,16 @@ class Box:
         usable = _candidates(problem, active, centre, self.level, width)
         for prices, level in self._before:
             usable |= _candidates(problem, active, prices, level, width)
-        others = self._others(choice, active, centre, width)
-        at = vertex(problem.select(active), usable, others, self.level, centre)
-        self.boxes, self.largest = self.boxes + 1, max(self.largest, len(active))
-        if at.bought <= NEGLIGIBLE and at.level >= problem.highest * (1 - NEGLIGIBLE):
-            return Raised(np.zeros(len(centre)), at.level, choice, active, at.shares, one_demand_dual(problem))
+        self._fix_others(choice, active, centre, width)
+        at = self._vertex(problem.select(active), usable, self.level, centre)
+        found = replace(at, choice=choice, active=active)
+        self.largest = max(self.largest, len(active))
+        if self.bought <= NEGLIGIBLE and at.level >= problem.highest * (1 - NEGLIGIBLE):
+            return replace(found, prices=np.zeros(len(centre)), demand_dual=one_demand_dual(problem))
         savings = self._savings(at, choice, active)
         is_whole = len(active) == len(near) and bool((usable | np.isinf(problem.need)).all())
-        if is_whole or (at.inside and savings.sum() <= NEGLIGIBLE * max(abs(at.level), 1e-300)):
-            return Raised(at.prices, at.level, choice, active, at.shares, self._demand_duals(at, active))
+        if is_whole or (self.inside and savings.sum() <= NEGLIGIBLE * max(abs(at.level), 1e-300)):
+            return replace(found, demand_dual=self._demand_duals(at, active))
         self._move(at, savings, near, centre)
         return None
 
@@ -235,28 +132,104 @@ class Box:
             centre, self.prices = centre / weight, self.prices / weight
         return centre, choice
 
-    def _others(self, choice: BestResponse, active: Array, centre: Array, width: float) -> FixedUsers:
-        """Return what all but the ``active`` users hold together, and the box of prices within which they do."""
+    def _fix_others(self, choice: BestResponse, active: Array, centre: Array, width: float) -> None:
+        """Set what all but the ``active`` users hold together, and the box of prices within which they do."""
         problem, k = self.problem, len(centre)
         fixed = np.ones(len(problem.rate), dtype=bool)
         fixed[active] = False
-        others = FixedUsers(*choice.held(fixed, k), *choice.range(fixed, problem))
+        (self.held, self.rising), self.levels = choice.held(fixed, k), choice.range(fixed, problem)
         if not fixed.any():
-            return others
-        if self.level < problem.highest * (1 - TIE * FINE):
+            self.sides = None
+        elif self.level < problem.highest * (1 - TIE * FINE):
             cheap = np.where(self.prices < centre, 0.0, centre * (1 - width))
-            return replace(others, box=(cheap, centre * (1 + width)))
-        # where a user's demand alone limits the level, all prices may be 0, and a narrow box would keep them above:
-        # one GPU more of a type is never worth so much as these prices
-        return replace(others, box=(np.zeros(k), 2 * k * max(self.level, 1.0) / problem.capacity))
+            self.sides = cheap, centre * (1 + width)
+        else:
+            # where a user's demand alone limits the level, all prices may be 0, and a narrow box would keep them above:
+            # one GPU more of a type is never worth so much as these prices
+            self.sides = np.zeros(k), 2 * k * max(self.level, 1.0) / problem.capacity
 
-    def _move(self, at: BoxVertex, savings: Array, near: Array, centre: Array) -> None:
+    def _vertex(self, problem: LevelProblem, usable: Array, level: float, prices: Array) -> LevelPoint:
+        """Return an optimum of ``problem`` with shares only where ``usable`` (k, n) says, and others as they are.
+
+        ``level`` and ``prices`` (k,) are near it. The box is a trader, who sells GPUs at the dearest prices and buys
+        them at the cheapest. Errors: `NotSolved` where HiGHS finds no optimum.
+        """
+        usable = usable & np.isfinite(problem.need)
+        groups = _Groups(problem, usable)
+        capacity, types, members = problem.capacity, len(problem.capacity), len(groups.first)
+        unit = float(groups.size.mean())
+        if not np.finfo(float).tiny <= unit < INFINITY:
+            raise NotSolved("numerically out of range for floats: what users could have alone")
+        part = groups.weight / capacity[:, None]  # of each type's capacity, for one unit of every member's throughput
+        type_, group = np.nonzero(groups.usable)
+        limited = np.flatnonzero(np.isfinite(groups.limit))
+
+        lp = Blocks()
+        # the level as a change, in units in which all numbers are about one
+        rise = lp.columns(np.ones(1), *((end - level) / unit for end in self.levels))
+        amounts = lp.columns(np.zeros(len(type_)))
+        room = (capacity - self.held - self.rising * level) / (capacity * unit)
+        within_capacity = lp.rows(-INFINITY, room, types)
+        reaches_target = lp.rows(groups.floor + groups.rate * level, INFINITY, members)
+        within_demand = lp.rows(-INFINITY, groups.limit[limited], len(limited))
+        lp.entries(within_capacity, np.repeat(rise, types), self.rising / capacity)
+        lp.entries(reaches_target, np.repeat(rise, members), -groups.rate * unit)
+        lp.entries(within_capacity[type_], amounts, part[type_, group] / unit)
+        lp.entries(reaches_target[group], amounts, np.ones(len(type_)))
+        row = places(members, limited)[group]
+        some = row >= 0
+        lp.entries(within_demand[row[some]], amounts[some], groups.relative[type_, group][some])
+        if self.sides is not None:
+            cheap, dear = self.sides
+            buys, sells = lp.columns(-dear * capacity), lp.columns(cheap * capacity)
+            lp.entries(within_capacity, buys, -np.ones(types))
+            lp.entries(within_capacity, sells, np.ones(types))
+
+        solver = IncrementalLP(lp.program("a box of prices"), second=COARSE)
+        solver.start(*self._first_basis(groups, prices, (type_, group), len(limited)))
+        found = solver.polished(solver.solve(), POLISHED)
+        held = np.zeros((types, members))
+        held[type_, group] = np.maximum(found.x[amounts], 0.0)
+        demand_dual = None
+        if problem.demand is not None:
+            demand_duals = np.zeros(members)
+            # the row of a group stands for each member by its part of the group; see `_Groups`
+            demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) * unit
+            demand_dual = demand_duals[groups.of] / groups.total[groups.of]
+        self.inside, self.bought = bool(abs(found.reduced[0]) <= HELD), 0.0
+        if self.sides is not None:
+            self.bought = float(found.x[buys].sum()) * unit
+            sold = float((found.x[sells] * (cheap > 0)).sum()) * unit
+            self.inside = self.inside and max(self.bought, sold) <= TRADED
+        self.boxes += 1
+        return LevelPoint(
+            prices=np.maximum(found.dual[within_capacity], 0.0) / capacity,
+            level=level + unit * float(found.x[0]),
+            shares=held[:, groups.of] * np.where(usable, problem.need, 0.0) * problem.size,
+            demand_dual=demand_dual,
+        )
+
+    def _first_basis(
+        self, groups: _Groups, prices: Array, pairs: tuple[Array, Array], limited: int
+    ) -> tuple[Array, Array]:
+        """Return the basis in which each group holds what is cheapest at ``prices``: positions of columns and rows."""
+        type_, group = pairs
+        types, members = groups.usable.shape
+        cost = np.where(groups.usable, groups.relative * prices[:, None], np.inf)
+        amounts = np.where(cost.argmin(axis=0)[group] == type_, BASIC, LOWER)
+        level = [LOWER if np.isfinite(self.levels[0]) else ZERO]
+        trader = np.full(0 if self.sides is None else 2 * types, LOWER)
+        columns = np.concatenate([level, amounts, trader])
+        rows = np.repeat([BASIC, LOWER, BASIC], [types, members, limited])
+        return columns.astype(np.int8), rows.astype(np.int8)
+
+    def _move(self, at: LevelPoint, savings: Array, near: Array, centre: Array) -> None:
         """Put the next box around the vertex, with more users in it."""
         cheaper = savings > 0.01 * NEGLIGIBLE * max(abs(at.level), 1e-300) / len(near)
         if cheaper.sum() > 2 * self._count:
             cheaper = nearest(-savings, 2 * self._count)
-        self._extra = (self._extra & at.inside) | cheaper
-        if at.inside:
+        self._extra = (self._extra & self.inside) | cheaper
+        if self.inside:
             self._extra |= near
         else:
             self._count *= 2
@@ -264,7 +237,7 @@ class Box:
         self.prices, self.level = at.prices, min(at.level, self.problem.highest)
         self._before = before, (floored(self.problem, self.prices, 0.0), self.level)
 
-    def _demand_duals(self, at: BoxVertex, active: Array) -> Array | None:
+    def _demand_duals(self, at: LevelPoint, active: Array) -> Array | None:
         """Return the demand duals of all users (n,) at the vertex's prices: the program's where they prove no less."""
         problem = self.problem
         prices = floored(problem, at.prices, 0.0)
@@ -283,7 +256,7 @@ class Box:
         )
         return demand_dual
 
-    def _savings(self, at: BoxVertex, choice: BestResponse, active: Array) -> Array:
+    def _savings(self, at: LevelPoint, choice: BestResponse, active: Array) -> Array:
         """Return what each user (n,) could save at the vertex's prices by choosing otherwise."""
         problem = self.problem
         least = choose(problem, floored(problem, at.prices, 0.0), at.level).cost(at.prices, at.level)
@@ -295,13 +268,6 @@ class Box:
 def precision(problem: LevelProblem) -> float:
     """Return the relative gap that a guess needs: few users need not be told apart as finely as many."""
     return min(max(0.1 / len(problem.rate), FINE), ROUGH)
-
-
-def nearest(margin: Array, count: int) -> Array:
-    """Return a mask (n,) of the users nearest to a tie, at least ``count``."""
-    if count >= len(margin):
-        return np.ones(len(margin), dtype=bool)
-    return np.asarray(margin <= np.partition(margin, count)[count])
 
 
 def one_demand_dual(problem: LevelProblem) -> Array:
@@ -321,7 +287,7 @@ def _candidates(problem: LevelProblem, active: Array, prices: Array, level: floa
         choice = choose(part, prices, each)
         cost = prices[:, None] + (0.0 if choice.demand_dual is None else choice.demand_dual)
         usable |= cost * (1 - width) <= choice.value * speed * (1 + width) * (1 + 1e-12)
-        for share in choice.shares:
-            some = share.type >= 0
-            usable[share.type[some], column[some]] = True
+        for type_ in choice.type:
+            some = type_ >= 0
+            usable[type_[some], column[some]] = True
     return usable

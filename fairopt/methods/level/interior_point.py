@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.methods.level.problem import LevelProblem
+from fairopt.methods.level.problem import LevelPoint, LevelProblem
 from fairopt.program import Array
 
 #: A step goes this part of the way to where the first number would be 0.
@@ -22,20 +22,6 @@ SHORT = 0.95
 MOST_STEPS = 80
 #: Relative gaps: the one at which a sample's prices are good enough, and the least that is asked for.
 ROUGH, FINE = 1e-4, 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class Guess:
-    """Prices (k,), a level and ``shares`` (k, n) near the optimum, or at it, after ``steps``.
-
-    At a vertex it is the ``only`` optimum where all users would pay clearly more for what they do not have.
-    """
-
-    prices: Array
-    level: float
-    shares: Array
-    steps: int
-    only: bool = False
 
 
 def interior(
@@ -46,11 +32,11 @@ def interior(
     level: float,
     tolerance: float,
     enough: Callable[[Array], bool] | None = None,
-) -> Guess:
+) -> LevelPoint:
     """Return prices, others holding ``held + rising * level``, from ``prices`` and ``level`` to a ``tolerance``.
 
     It ends as soon as the shares (k, n), at the start or after a step, are ``enough``. Errors: `OutOfTime`, with the
-    best `Guess` by then.
+    best `LevelPoint` by then.
     """
     iterate = _Iterate(problem, held, rising, prices, level)
     best, since, gap = np.inf, 0, np.inf
@@ -71,13 +57,13 @@ def interior(
             if gap <= tolerance or since > 8:
                 break
             try:
-                left(found=Guess(kept[0], kept[1], iterate.shares_of(kept[2]), steps))
+                left(found=LevelPoint(kept[0], kept[1], iterate.shares_of(kept[2]), steps=steps))
                 iterate.step()
             except np.linalg.LinAlgError:
                 break
             steps += 1
     prices, level, x = kept
-    return Guess(prices, level, iterate.shares_of(x), steps)
+    return LevelPoint(prices, level, iterate.shares_of(x), steps=steps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,17 +6,22 @@ prices, where users divide what they spend among cheap types, says near which pr
 to a tie there are mostly its basis. Where they are not, types are traded for each other at these prices at first, and
 each step takes one such trade, or what has become negative, out of the basis.
 
-Where there is another optimum this is said: which of several is found hangs on last digits.
+Where there is another optimum this is said: which of several is found hangs on last digits. Of many users those near a
+tie are solved alone, then all others are asked what they would choose.
 
-Source: Dantzig and Van Slyke, Generalized upper bounding techniques, 1967, for the dual simplex method.
+Source: Dantzig and Van Slyke, Generalized upper bounding techniques, 1967, for the dual simplex method; Bixby, Gregory,
+Lustig, Marsten and Shanno, Very large-scale linear programming: a case study in combining interior point and simplex
+methods, 1992 (sifting).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from fairopt.methods.level.interior_point import Guess
-from fairopt.methods.level.problem import LevelProblem
+from fairopt.methods.level.problem import LevelPoint, LevelProblem, choose, floored, nearest
+from fairopt.methods.level.smoothing import follow, smoothed_prices
 from fairopt.program import Array
 
 #: Parts of a type below this are rounding, and so are changes of reduced costs below the second part of the largest.
@@ -26,13 +31,25 @@ FEW_STEPS, MOST_STEPS = 3, 4
 #: So many pairs of a guessed basis are changed at most.
 MENDED = 12
 #: Pairs are sought among so many for each type.
-NEAREST = 4
+PAIRS = 4
 #: A guess may be so much of the highest price off; what is dearer by less than this part ties.
 DEARER, CLEARLY = 1e-13, 1e-9
 #: What a column of the basis is where it is no pair of a user and a type.
 TRADE, FREE = -2, -1
 #: Reduced costs are at least this, so that a division by them gives a number.
 LEAST = 1e-300
+#: Prices of up to so many users need no sample.
+FEW = 1500
+#: Prices of a sample of at least so many, and one user in so many, come first.
+SAMPLE, SAMPLED = 250, 8
+#: So many users for each type are near a tie.
+NEAREST = 20
+#: Prices are made so sharp that one user in so many divides what it spends, or fewer.
+SHARP = 4
+#: The part of the way to smoothed prices by which other prices are moved, to where users do not tie.
+ASIDE = 0.01
+#: How often users near a tie are sought.
+ROUNDS = 3
 #: GPUs of each type (k,), or 0 of all.
 Amount = Array | float
 
@@ -43,7 +60,7 @@ def bound(problem: LevelProblem, prices: Array) -> float:
     return float((prices @ problem.capacity - problem.floor @ value) / (problem.rate @ value))
 
 
-def price_vertex(problem: LevelProblem, prices: Array, held: Amount = 0.0, rising: Amount = 0.0) -> Guess | None:
+def price_vertex(problem: LevelProblem, prices: Array, held: Amount = 0.0, rising: Amount = 0.0) -> LevelPoint | None:
     """Return an optimum without demands, from positive ``prices`` (k,) near it; others hold ``held + rising * level``.
 
     None where steps lead nowhere: users tie, or numbers are far apart.
@@ -56,6 +73,57 @@ def price_vertex(problem: LevelProblem, prices: Array, held: Amount = 0.0, risin
         basis = _Basis(problem, prices, held, rising)
         found = basis.settle(MOST_STEPS)
     return found
+
+
+def near_prices(problem: LevelProblem) -> Array:
+    """Return positive prices (k,) near the optimum of a problem without demands. Errors: `OutOfTime`, with prices."""
+    n = len(problem.rate)
+    if n <= FEW:
+        return smoothed_prices(problem)
+    sample = problem.sample(max(n // SAMPLED, SAMPLE))
+    # the fewer users stand for all, the less do their prices say
+    squares = 3 + len(sample.rate).bit_length() // 2
+    prices = follow(sample, smoothed_prices(sample, squares), squares, squares)
+    return follow(problem, prices, squares, (SHARP * n).bit_length())
+
+
+def sifted(problem: LevelProblem, smoothed: Array) -> LevelPoint | None:
+    """Return an optimum of a problem without demands, from ``smoothed`` prices (k,) near it.
+
+    Where it is not the only one, its prices are such that users do not tie. None where the steps lead nowhere: users
+    tie, or numbers are far apart.
+    """
+    k, n = problem.shape
+    if n <= NEAREST * k:
+        at = price_vertex(problem, smoothed)
+        return None if at is None else _told(problem, replace(at, active=np.arange(n)), smoothed)
+    prices, steps = smoothed, 0
+    for _ in range(ROUNDS):
+        choice = choose(problem, prices, 1.0)
+        core = nearest(choice.margin, NEAREST * k)
+        active = np.flatnonzero(core)
+        at = price_vertex(problem.select(active), prices, *choice.held(~core, k))
+        if at is None:
+            return None
+        steps += at.steps
+        prices = floored(problem, at.prices, 0.0)
+        cost = problem.need * prices[:, None]
+        own = cost[choice.type[0], np.arange(n)]
+        own[active] = 0.0
+        only = np.count_nonzero(cost <= own / (1 - CLEARLY)) == n - len(active)
+        if only or not (cost < own / (1 + CLEARLY)).any():
+            found = replace(at, only=at.only and only, steps=steps, choice=choice, active=active)
+            return _told(problem, found, smoothed)
+    return None
+
+
+def _told(problem: LevelProblem, at: LevelPoint, smoothed: Array) -> LevelPoint:
+    """Return an optimum if it is the only one, else with prices where users do not tie."""
+    if at.only:
+        return at
+    prices = floored(problem, at.prices, 0.0)
+    # at prices where users tie, what they choose hangs on last digits
+    return replace(at, prices=prices * (smoothed / prices) ** ASIDE)
 
 
 class _Basis:
@@ -84,7 +152,7 @@ class _Basis:
         cost = self.problem.need * prices[:, None]
         margin = cost / cost[key, self.everybody]
         margin[key, self.everybody] = np.inf
-        nearest, most = margin.ravel(), NEAREST * k
+        nearest, most = margin.ravel(), PAIRS * k
         some = nearest.argpartition(most)[:most] if nearest.size > most else np.arange(nearest.size)
         part, column = list(range(k)), 1
         for place in some[nearest[some].argsort()].tolist():
@@ -145,7 +213,7 @@ class _Basis:
         dear = self._dear(prices)[:, :-1]
         return bool((dear > CLEARLY * prices[:, None])[self.speed[:, :-1] > 0].all())
 
-    def settle(self, most: int, inverse: Array | None = None) -> Guess | None:
+    def settle(self, most: int, inverse: Array | None = None) -> LevelPoint | None:
         """Step until nothing is negative, at most ``most`` times for each type; None where that leads nowhere.
 
         ``inverse`` is that of the basis at first, where it is known.
@@ -162,7 +230,7 @@ class _Basis:
                 self._exchange(user, amounts)
             elif column is None:
                 prices, shares = np.maximum(inverse[0], 0.0), self._shares(amounts.tolist(), own)
-                return Guess(prices, float(amounts[0]), shares, steps, self._is_only(prices))
+                return LevelPoint(prices, float(amounts[0]), shares, steps=steps, only=self._is_only(prices))
             elif not self._step(column, inverse[0], inverse[column] if amounts[column] < 0 else -inverse[column]):
                 break
         return None

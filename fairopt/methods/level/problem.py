@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,19 +21,66 @@ DISTINCT = 0.9
 FREE = 1e-5
 
 
-class AskedLevel(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class AskedLevel:
     """What a caller of `raise_level` asks, in its own units; see there."""
 
     speedup: Array
     capacity: Array
     rate: Array
-    floor: Array | None
-    demand: Array | None
+    floor: Array | None = None
+    demand: Array | None = None
 
-    @property
+    @cached_property
     def needy(self) -> Array:
         """Which users (n,) are to have anything."""
         return self.rate > 0 if self.floor is None else (self.rate > 0) | (self.floor > 0)
+
+    @cached_property
+    def types(self) -> Array:
+        """The types that have GPUs: those of the `problem`."""
+        return np.flatnonzero(self.capacity > 0)
+
+    @cached_property
+    def users(self) -> Array | slice:
+        """The users of the `problem`: those that need something."""
+        return slice(None) if self.needy.all() else np.flatnonzero(self.needy)
+
+    @cached_property
+    def problem(self) -> LevelProblem:
+        """The problem without units; types without GPUs and users that need nothing are left out.
+
+        Errors: `BadInput` where a user that is to be raised cannot run anywhere, or nobody is to be raised.
+        """
+        speedup, rate, amount = self.speedup, self.rate[self.users], self.capacity[self.types].astype(float)
+        if len(self.types) < len(self.capacity):
+            speedup = speedup[:, self.types]
+        speedup = speedup[self.users]
+        floor, demand = (None if each is None else each[self.users] for each in (self.floor, self.demand))
+        n, k = speedup.shape
+        need, unit = np.empty((k, n)), np.empty(n)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for first in range(0, n, BLOCK):
+                part = slice(first, first + BLOCK)
+                speed = np.ascontiguousarray(speedup[part].T, dtype=float)
+                unit[part] = (speed * amount[:, None]).max(axis=0, initial=0.0)
+                np.divide(unit[part], speed, out=need[:, part])
+        if n == 0 or not (unit > 0).all() or not (rate > 0).any():
+            where = "rate" if n == 0 or (unit > 0).all() else f"user {int(np.argmin(unit > 0))}"
+            raise BadInput("nobody can be raised", place=where, remedy="Give users that run on some type with GPUs")
+        by = rate / unit
+        level = float(by.sum())
+        floors = np.zeros(n) if floor is None else floor / unit
+        limits = None if demand is None or not np.isfinite(demand).any() else demand.astype(float)
+        return LevelProblem(need, amount, by / level, floors, limits, level)
+
+    def duals(self, prices: Array, demand_dual: Array | None, by: float) -> tuple[Array, Array]:
+        """Return prices and demand duals of the `problem`, divided ``by`` a number, of all types and users."""
+        all_prices, demand_duals = np.zeros(len(self.capacity)), np.zeros(len(self.rate))
+        all_prices[self.types] = prices / by
+        if demand_dual is not None:
+            demand_duals[self.users] = demand_dual / by
+        return all_prices, demand_duals
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +90,8 @@ class LevelProblem:
     Shapes: ``need`` (k, n) GPUs of a type for one unit of a user's throughput, infinity where it cannot run or there
     are no GPUs; ``capacity`` (k,); ``rate``, ``floor`` (n,); ``demand`` (n,) GPUs, infinity for no limit, or None where
     nobody has a limit. A user's unit is the throughput that all GPUs of its best type would give it. ``rate`` adds up
-    to 1, so that without floors and demands the optimum lies between 1 and k.
+    to 1, so that without floors and demands the optimum lies between 1 and k. One of the caller's levels is ``unit`` of
+    these.
     """
 
     need: Array
@@ -52,6 +99,7 @@ class LevelProblem:
     rate: Array
     floor: Array
     demand: Array | None
+    unit: float = 1.0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -137,123 +185,74 @@ class LevelProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
-    """How numbers of a `LevelProblem` translate: ``unit`` (n,) of the caller's throughput counts as one for each user.
+class BestResponse:
+    """The cheapest way of every user to reach its target: ``start + slope * t`` GPUs of a ``type``, all (h, n).
 
-    One of the caller's levels is ``level`` of the problem's. ``types``, ``users``: the caller's numbers, None for all.
+    Users hold one type each, the first row. Where demands force users to hold two, they hold some of a second one as
+    well, the faster first; there is no second row where nobody has a demand, and in it type -1 where a user holds none,
+    with start and slope 0. All (n,): ``value`` is the price of one unit of throughput, ``demand_dual`` that of the
+    right to one GPU more. ``margin`` says how far prices may move, relatively, before a user would choose otherwise.
     """
-
-    unit: Array
-    level: float
-    types: Array
-    users: Array | None
-
-    @property
-    def rows(self) -> Array | slice:
-        """The caller's rows that the users of the problem stand in."""
-        return slice(None) if self.users is None else self.users
-
-    def duals(self, asked: AskedLevel, prices: Array, demand_dual: Array | None, by: float) -> tuple[Array, Array]:
-        """Return prices and demand duals, divided ``by`` a number, of all types and users that the caller knows."""
-        all_prices, demand_duals = np.zeros(len(asked.capacity)), np.zeros(len(asked.rate))
-        all_prices[self.types] = prices / by
-        if demand_dual is not None:
-            demand_duals[self.rows] = demand_dual / by
-        return all_prices, demand_duals
-
-
-def without_units(asked: AskedLevel) -> tuple[LevelProblem, Units]:
-    """Return the problem without units; types without GPUs and users that need nothing are left out.
-
-    Errors: `BadInput` where a user that is to be raised cannot run anywhere, or nobody is to be raised.
-    """
-    speedup, capacity, rate, floor, demand = asked
-    types = np.flatnonzero(capacity > 0)
-    users = None if asked.needy.all() else np.flatnonzero(asked.needy)
-    if len(types) < len(capacity):
-        speedup = speedup[:, types]
-    if users is not None:
-        speedup, rate = speedup[users], rate[users]
-        floor, demand = (None if each is None else each[users] for each in (floor, demand))
-    amount = capacity[types].astype(float)
-    n, k = speedup.shape
-    need, unit = np.empty((k, n)), np.empty(n)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        for first in range(0, n, BLOCK):
-            part = slice(first, first + BLOCK)
-            speed = np.ascontiguousarray(speedup[part].T, dtype=float)
-            unit[part] = (speed * amount[:, None]).max(axis=0, initial=0.0)
-            np.divide(unit[part], speed, out=need[:, part])
-    if n == 0 or not (unit > 0).all() or not (rate > 0).any():
-        where = "rate" if n == 0 or (unit > 0).all() else f"user {int(np.argmin(unit > 0))}"
-        raise BadInput("nobody can be raised", place=where, remedy="Give users that run on some type with GPUs")
-    by = rate / unit
-    level = float(by.sum())
-    floors = np.zeros(n) if floor is None else floor / unit
-    limits = None if demand is None or not np.isfinite(demand).any() else demand.astype(float)
-    return LevelProblem(need, amount, by / level, floors, limits), Units(unit, level, types, users)
-
-
-@dataclass(frozen=True, eq=False)
-class TypeShare:
-    """What users hold of one type each: ``start + slope * t`` GPUs of ``type``; all (n,). -1: none, with start 0."""
 
     type: Array
     start: Array
     slope: Array
-
-    def at(self, level: float) -> Array:
-        """Return the GPUs at a level (n,)."""
-        return np.asarray(self.start + self.slope * level)
-
-
-@dataclass(frozen=True, eq=False)
-class BestResponse:
-    """The cheapest way of every user to reach its target.
-
-    Users hold one type each, ``high``. Where demands force users to hold two, they hold some of ``low`` as well, which
-    is None where nobody has a demand. All (n,): ``value`` is the price of one unit of throughput, ``demand_dual`` that
-    of the right to one GPU more. ``margin`` says how far prices may move, relatively, before a user would choose
-    otherwise.
-    """
-
-    high: TypeShare
-    low: TypeShare | None
     value: Array
     demand_dual: Array | None
     margin: Array
 
-    @property
-    def shares(self) -> tuple[TypeShare, ...]:
-        """What users hold of their types."""
-        return (self.high,) if self.low is None else (self.high, self.low)
+    def at(self, level: float) -> Array:
+        """Return the GPUs (h, n) that users hold at a level."""
+        return np.asarray(self.start + self.slope * level)
 
     def held(self, users: Array, types: int) -> tuple[Array, Array]:
         """Return what ``users`` (a mask) hold together: (k,) at level 0, and (k,) for each unit of level."""
-        start, slope = np.zeros(types), np.zeros(types)
-        for share in self.shares:
-            some = users & (share.type >= 0)
-            start += np.bincount(share.type[some], weights=share.start[some], minlength=types)
-            slope += np.bincount(share.type[some], weights=share.slope[some], minlength=types)
+        some = users & (self.type >= 0)
+        start, slope = (np.bincount(self.type[some], each[some], types) for each in (self.start, self.slope))
         return start, slope
 
     def cost(self, prices: Array, level: float) -> Array:
         """Return what each user's GPUs cost (n,)."""
-        return np.asarray(sum(prices[share.type] * share.at(level) for share in self.shares))
+        return np.asarray((prices[self.type] * self.at(level)).sum(axis=0))
 
     def range(self, users: Array, problem: LevelProblem) -> tuple[float, float]:
         """Return the levels between which what ``users`` (a mask) hold by their choice is not negative."""
-        if self.low is None or problem.demand is None:
+        if len(self.type) == 1 or problem.demand is None:
             return -np.inf, np.inf
-        pairs = [(share.start, share.slope) for share in self.shares]
         # what is left of the demand must not become negative for users with one type
-        pairs.append((problem.demand - self.high.start, -self.high.slope))
+        starts, slopes = [*self.start, problem.demand - self.start[0]], [*self.slope, -self.slope[0]]
         low, high = -np.inf, np.inf
-        for start, slope in pairs:
+        for start, slope in zip(starts, slopes, strict=True):
             falls, rises = users & (slope < 0), users & (slope > 0)
             high = min(high, float((-start[falls] / slope[falls]).min(initial=np.inf)))
             low = max(low, float((-start[rises] / slope[rises]).max(initial=-np.inf)))
         return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class LevelPoint:
+    """Prices (k,) and a ``level`` near the optimum, or at it, found in so many ``steps``.
+
+    ``shares`` (k, active) are those of the ``active`` users, None for all in order; others hold what ``choice`` says at
+    the level. ``demand_dual`` (n,). At a vertex it is the ``only`` optimum where all users would pay clearly more for
+    what they do not have.
+    """
+
+    prices: Array
+    level: float
+    shares: Array
+    active: Array | None = None
+    choice: BestResponse | None = None
+    demand_dual: Array | None = None
+    steps: int = 0
+    only: bool = False
+
+
+def nearest(margin: Array, count: int) -> Array:
+    """Return a mask (n,) of the users nearest to a tie, at least ``count``."""
+    if count >= len(margin):
+        return np.ones(len(margin), dtype=bool)
+    return np.asarray(margin <= np.partition(margin, count)[count])
 
 
 def floored(problem: LevelProblem, prices: Array, part: float = FREE) -> Array:
@@ -287,7 +286,7 @@ def choose(problem: LevelProblem, prices: Array, level: float) -> BestResponse:
     need = problem.need[first, users]
     start, slope = problem.floor * need, problem.rate * need
     if problem.demand is None:
-        return BestResponse(TypeShare(first, start, slope), None, best, None, margin)
+        return BestResponse(first[None], start[None], slope[None], best, None, margin)
     low = np.full(len(first), -1)
     start_low, slope_low, demand_dual = np.zeros(len(first)), np.zeros(len(first)), np.zeros(len(first))
     free = 1 - (start + slope * level) / problem.demand
@@ -305,7 +304,8 @@ def choose(problem: LevelProblem, prices: Array, level: float) -> BestResponse:
         slope_low[tight], slope[tight] = -problem.rate[tight] / apart, problem.rate[tight] / apart
         low[tight], first[tight] = pair_low, pair_high
         best[tight], demand_dual[tight], margin[tight] = value, pair_dual, pair_margin
-    return BestResponse(TypeShare(first, start, slope), TypeShare(low, start_low, slope_low), best, demand_dual, margin)
+    type_, starts, slopes = (np.stack(each) for each in ((first, low), (start, start_low), (slope, slope_low)))
+    return BestResponse(type_, starts, slopes, best, demand_dual, margin)
 
 
 def _walk(problem: LevelProblem, users: Array, first: Array, prices: Array, level: float) -> tuple[Array, ...]:

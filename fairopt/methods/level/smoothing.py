@@ -45,17 +45,34 @@ def smoothed_prices(problem: LevelProblem, most: int = MOST_SQUARES) -> Array:
     to an exponent of 2 of ``most``. Where numbers are far apart the result may be no numbers.
     """
     capacity, size = problem.capacity, problem.size
-    spending = Spending(problem.need)
+    spending = Spending(problem.need, size)
     prices = np.maximum((spending.speed / spending.speed.sum(axis=0)).mean(axis=1), UNUSED) / capacity
     prices /= prices @ capacity
     enough = len(size).bit_length() + (len(size) > HANDFUL)
     for squares in range(1, min(enough, most) + 1):
         spending.at(prices, squares)
         try:
-            prices *= spending.change(size, prices * capacity)
+            prices *= spending.change(prices * capacity)
         except np.linalg.LinAlgError:
             break
     return np.asarray(prices)
+
+
+def follow(problem: LevelProblem, prices: Array, squares: int, top: int) -> Array:
+    """Return the prices (k,) at 2 to the power of ``top``, or as far as steps lead, from those at ``squares``.
+
+    Prices at a power are off by about a constant part of 1 / power. Errors: `OutOfTime`, with the prices by then.
+    """
+    spending, most = Spending(problem.need, problem.size), FIRST_STEPS
+    while (found := spending.corrected(prices, problem.capacity, squares, most)) is not None:
+        prices = found
+        left(found=prices)
+        if squares >= top:
+            break
+        if len(spending.size) > CROWD:
+            spending = spending.without_sure()
+        squares, most = squares + 1, NEXT_STEPS
+    return prices
 
 
 def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
@@ -63,7 +80,7 @@ def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
 
     Users divide what they spend as in `smoothed_prices`, always by the same power. Floors and demands are ignored.
     """
-    capacity, spending = problem.capacity, Spending(problem.need)
+    capacity, spending = problem.capacity, Spending(problem.need, problem.rate)
     prices = prices / (prices @ capacity)
     for _ in range(SHARED_STEPS):
         left()
@@ -71,7 +88,7 @@ def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
         reached = np.einsum("ij,ij->j", spending.part, spending.worth)  # by money of which ``part`` is spent
         yield spending.part * (problem.rate / reached) / prices[:, None]
         try:
-            prices = prices * spending.change(problem.rate, prices * capacity)
+            prices = prices * spending.change(prices * capacity)
         except np.linalg.LinAlgError:
             return
 
@@ -79,11 +96,13 @@ def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
 class Spending:
     """How users divide what they spend at prices: as ``part`` (k, n), by a power of 2 of how cheap types are.
 
+    ``size`` (n,) is the throughput that each is to have; others hold ``load`` (k,) GPUs at all prices.
     ``total`` (n,) is the sum of each user's parts, of which the cheapest type's is 1, and ``least`` (n,) its price of
     a unit of throughput. ``worth`` (k, n) is the throughput that a unit of money buys. The arrays are used again.
     """
 
-    def __init__(self, need: Array) -> None:
+    def __init__(self, need: Array, size: Array, load: Array | float = 0.0) -> None:
+        self.size, self._need, self._load = size, need, load
         self.speed, self._squares = 1.0 / need, 0
         self.worth, self.part = np.empty(need.shape), np.empty(need.shape)
         self.least, self.total = np.empty(need.shape[1]), np.empty(need.shape[1])
@@ -103,12 +122,12 @@ class Spending:
             np.multiply(part, part, out=part)
         np.add.reduce(part, axis=0, out=self.total)
 
-    def change(self, size: Array, supply: Array) -> Array:
-        """Return by what to multiply prices (k,) for users of a ``size`` (n,): a step of Newton's method, not too far.
+    def change(self, supply: Array) -> Array:
+        """Return by what to multiply prices (k,): a step of Newton's method, not too far.
 
         ``supply`` (k,) is what the GPUs are worth, together 1. ``worth`` is lost.
         """
-        spent = size * self.least
+        spent = self.size * self.least
         spent /= spent.sum()
         longest = LONGEST / (1 << self._squares) ** 0.5
         step = self.step(spent, 0.0, supply)
@@ -128,60 +147,27 @@ class Spending:
         change.ravel()[:: len(demand) + 1] -= divided * power - fixed + supply
         return np.asarray(np.linalg.solve(change, supply - demand))
 
-
-class PricePath:
-    """Prices at one power after another.
-
-    Prices at a power are off by about a constant part of 1 / power, so that those at two powers say where the next are.
-    """
-
-    def __init__(self, problem: LevelProblem, prices: Array, squares: int) -> None:
-        self._need, self._size, self._load = problem.need, problem.size, np.zeros(len(prices))
-        self._capacity, self._prices, self._squares = problem.capacity, prices, squares
-        self._spending = Spending(problem.need)
-
-    def follow(self, top: int) -> Array:
-        """Return the prices (k,) at 2 to the power of ``top``, or as far as steps lead.
-
-        Errors: `OutOfTime`, with the prices by then.
-        """
-        before, prices = self._prices, self._corrected(self._prices, FIRST_STEPS)
-        while prices is not None:
-            left(found=prices)
-            ahead = prices if before is self._prices else prices * np.sqrt(prices / before)
-            before, self._prices = prices, prices
-            if self._squares >= top:
-                break
-            if len(self._size) > CROWD:
-                self._settle()
-            self._squares += 1
-            prices = self._corrected(ahead, NEXT_STEPS)
-        return self._prices
-
-    def _settle(self) -> None:
-        """Take those out who spend all on their cheapest type, if they are many."""
-        sure = self._spending.total < 1.0 + DIVIDED
+    def without_sure(self) -> Spending:
+        """Return the same without those who spend all on their cheapest type, if they are many: they hold it."""
+        sure = self.total < 1.0 + DIVIDED
         out, some = np.flatnonzero(sure), np.flatnonzero(~sure)
         if len(out) < MANY * len(sure):
-            return
-        type_ = self._spending.part.take(out, axis=1).argmax(axis=0)
-        needed = self._size[out] * self._need[type_, out]
-        self._load = self._load + np.bincount(type_, weights=needed, minlength=len(self._load))
-        self._need, self._size = self._need.take(some, axis=1), self._size[some]
-        self._spending = Spending(self._need)
+            return self
+        type_ = self.part.take(out, axis=1).argmax(axis=0)
+        load = self._load + np.bincount(type_, self.size[out] * self._need[type_, out], len(self.part))
+        return Spending(self._need.take(some, axis=1), self.size[some], load)
 
-    def _corrected(self, prices: Array, most: int) -> Array | None:
+    def corrected(self, prices: Array, capacity: Array, squares: int, most: int) -> Array | None:
         """Return prices (k,) near ``prices`` that sell everything; None where so many steps do not lead there."""
-        spending = self._spending
         for _ in range(most):
-            spending.at(prices, self._squares)
-            spent, fixed, supply = self._size * spending.least, self._load * prices, self._capacity * prices
+            self.at(prices, squares)
+            spent, fixed, supply = self.size * self.least, self._load * prices, capacity * prices
             total = spent.sum() + fixed.sum()
             try:
-                step = spending.step(spent / total, fixed / total, supply / supply.sum())
+                step = self.step(spent / total, fixed / total, supply / supply.sum())
             except np.linalg.LinAlgError:
                 return None
-            length = max(float(step.max()), -float(step.min())) * (1 << self._squares)
+            length = max(float(step.max()), -float(step.min())) * (1 << squares)
             if not length < np.inf:
                 return None
             prices = prices * np.exp(step * (FARTHEST / max(length, FARTHEST)))

@@ -5,7 +5,7 @@ every user has one cheapest way to its target, in almost all cases the same for 
 are near a tie need a linear program. Prices are guessed from a sample of users by an interior-point method
 (`fairopt.methods.level.interior_point`), and made exact by the simplex method in boxes of prices
 (`fairopt.methods.level.box`). Where no demand matters and no other optimum ties, no program is needed at all
-(`fairopt.methods.level.sifting`). Nothing is left to tolerances: what is returned comes with bounds that count
+(`fairopt.methods.level.price_simplex`). Nothing is left to tolerances: what is returned comes with bounds that count
 all rounding (`fairopt.methods.level.bounds`).
 
 Source: Bixby, Gregory, Lustig, Marsten and Shanno, Very large-scale linear programming: a case study in combining
@@ -20,16 +20,16 @@ from operator import attrgetter
 
 import numpy as np
 
+from fairopt.backends.solution import Solution
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
-from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
-from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
-from fairopt.methods.level.interior_point import ROUGH, Guess, interior
-from fairopt.methods.level.price_simplex import bound
-from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, choose, floored, without_units
-from fairopt.methods.level.sifting import near_prices, sifted
+from fairopt.methods.level.bounds import near_start, proved, upper_bound
+from fairopt.methods.level.box import NEGLIGIBLE, Box, one_demand_dual, precision
+from fairopt.methods.level.interior_point import ROUGH, interior
+from fairopt.methods.level.price_simplex import bound, near_prices, sifted
+from fairopt.methods.level.problem import AskedLevel, LevelPoint, LevelProblem, choose, floored, nearest
 from fairopt.methods.level.smoothing import smoothed_shares
-from fairopt.methods.result import StageClock
+from fairopt.methods.result import StageClock, gap_of
 from fairopt.program import INFINITY, Array
 
 _log = logging.getLogger(__name__)
@@ -57,22 +57,22 @@ def raise_level(
     *,
     floor: Array | None = None,
     demand: Array | None = None,
-    start: LevelWarmStart | None = None,
-) -> LevelResult:
+    start: tuple[Array, float] | None = None,
+) -> Solution:
     """Return the largest t at which every user l can have a throughput of ``floor[l] + rate[l] * t``.
 
     Shapes: ``speedup`` (n, k), 0 where a user cannot run; ``capacity`` (k,); the others (n,), not negative, infinity in
-    ``demand`` for no limit. ``start`` is the `LevelResult.warm_start` of a market like this one: its prices save most
-    of the work. Where they mislead, prices are found anew.
-    Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`; `OutOfTime`, with the result of
-    the best prices by then, if there were any.
+    ``demand`` for no limit. ``start`` is the `Solution.warm_start` of a market like this one: its prices save most of
+    the work. Where they mislead, prices are found anew. What comes back is `fairopt.methods.level.bounds.proved`.
+    Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`; `OutOfTime`, with the solution
+    of the best prices by then, if there were any.
 
     >>> found = raise_level(np.array([[1.0, 2], [1, 5]]), np.ones(2), np.ones(2))
     >>> round(found.lower, 6), round(found.upper, 6)
     (2.142857, 2.142857)
     """
     clock, asked = StageClock(), AskedLevel(speedup, capacity, rate, floor, demand)
-    problem, units = without_units(asked)
+    problem = asked.problem
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
     try:
@@ -80,51 +80,43 @@ def raise_level(
         if found is not None:
             clock.lap("solve")
             try:
-                result = _proved(asked, found, units, effort, clock)
+                result = _proved(asked, found, effort, clock)
             except NotSolved as failure:
                 _log.info("the simplex method in prices was of no use: %s", failure)
             else:
-                if result.gap <= DIGITS:
+                if gap_of(result) <= DIGITS:
                     return result
-        if near is None and start is not None and start.prices.shape == capacity.shape:
-            near = start.guess(problem, units)
+        if near is None and start is not None:
+            near = near_start(start, asked)
         found = _solve(problem, effort, near)
     except OutOfTime as over:
         if over.solution is not None:
-            over.solution = _proved_by_then(asked, _chosen(problem, over.solution), problem, units, effort, clock)
+            over.solution = _proved_by_then(asked, _chosen(problem, over.solution), effort, clock)
         raise
     clock.lap("solve")
-    return _proved(asked, found, units, effort, clock)
+    return _proved(asked, found, effort, clock)
 
 
 def _proved(
-    asked: AskedLevel, found: Raised, units: Units, effort: dict[str, float], clock: StageClock, *, ended: bool = True
-) -> LevelResult:
-    shares = _all_shares(found, units, asked.speedup.shape)
-    duals = units.duals(asked, found.prices, found.demand_dual, units.level)
-    result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages, ended=ended)
+    asked: AskedLevel, found: LevelPoint, effort: dict[str, float], clock: StageClock, *, ended: bool = True
+) -> Solution:
+    duals = asked.duals(found.prices, found.demand_dual, asked.problem.unit)
+    result = proved(asked, _all_shares(found, asked), *duals, effort=effort, ended=ended)
     clock.lap("certify")
-    return result
+    return clock.stamped(result)
 
 
-def _proved_by_then(
-    asked: AskedLevel,
-    found: Raised,
-    problem: LevelProblem,
-    units: Units,
-    effort: dict[str, float],
-    clock: StageClock,
-) -> LevelResult:
+def _proved_by_then(asked: AskedLevel, found: LevelPoint, effort: dict[str, float], clock: StageClock) -> Solution:
     """Return what a method that is stopped has; it may be the demand of one user that proves most."""
     clock.lap("solve")
-    ways = [found]
+    ways, problem = [found], asked.problem
     if problem.highest < INFINITY:
         ways.append(replace(found, prices=found.prices * 0, demand_dual=one_demand_dual(problem)))
-    proofs = [_proved(asked, way, units, effort, clock, ended=False) for way in ways]
+    proofs = [_proved(asked, way, effort, clock, ended=False) for way in ways]
     return min(proofs, key=attrgetter("upper"))
 
 
-def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[Raised | None, tuple[Array, float] | None]:
+def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[LevelPoint | None, tuple[Array, float] | None]:
     """Return the optimum where no demand matters, or one user's alone does; None where that is not seen.
 
     Also prices near the optimum and the level that they bound, None where they say nothing. Errors: `OutOfTime`, with
@@ -140,17 +132,17 @@ def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[Raised |
                 return (_limited_by_one(problem, effort) if problem.need.size > WHOLE else None), None
         except OutOfTime as over:
             prices = over.solution if prices is None else prices
-            over.solution = Guess(prices, bound(free, prices), problem.need[:, :0], 0)
+            over.solution = LevelPoint(prices, bound(free, prices), problem.need[:, :0])
             raise
         at = sifted(free, prices)
     if at is None:
         return None, None
-    if at.optimum is None:
+    if not at.only:
         return None, None if problem.demand is not None else (at.prices, bound(problem, at.prices))
-    if problem.demand is not None and not (_totals(at.optimum) <= problem.demand).all():
+    if problem.demand is not None and not (_totals(at, len(problem.rate)) <= problem.demand).all():
         return None, None
     effort["steps"] += at.steps
-    return at.optimum, None
+    return at, None
 
 
 def _far_apart(problem: LevelProblem) -> bool:
@@ -161,9 +153,9 @@ def _far_apart(problem: LevelProblem) -> bool:
     return bool((most > FAR_APART * problem.capacity).any())
 
 
-def _totals(found: Raised) -> Array:
+def _totals(found: LevelPoint, users: int) -> Array:
     """Return the GPUs (n,) that each user has."""
-    total = np.zeros(len(found.active)) if found.choice is None else found.choice.high.at(found.level)
+    total = np.zeros(users) if found.choice is None else found.choice.at(found.level).sum(axis=0)
     total[found.active] = found.shares.sum(axis=0)
     return total
 
@@ -174,11 +166,11 @@ def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
     Prices that prove targets too high tell the next level: the one whose targets cost as much as all GPUs do. That is
     still not too low. Shapes: ``cap``, ``open_`` (n,).
     """
-    upper, values = _bound(asked._replace(demand=None))
+    upper, values = _bound(replace(asked, demand=None))
     level = affordable(values * asked.rate, upper, cap, open_)
     for _ in range(MOST_STEPS):
         target = asked.rate * np.where(open_, np.minimum(cap, level), 0.0)
-        upper, values = _bound(asked._replace(rate=target))
+        upper, values = _bound(replace(asked, rate=target))
         following = affordable(values * asked.rate, upper, cap, open_)
         if not following < level * (1 - COARSE):
             return min(following, level)
@@ -188,10 +180,10 @@ def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
 
 def _bound(asked: AskedLevel) -> tuple[float, Array]:
     """Return a level that none is above, about the part `COARSE` too high, and the values (n,) that prove it."""
-    problem, units = without_units(asked)
+    problem = asked.problem
     found = _guess(problem, {"steps": 0.0}, COARSE)
     demand_dual = choose(problem, found.prices, min(found.level, problem.highest)).demand_dual
-    upper, _, _, values = upper_bound(asked, *units.duals(asked, found.prices, demand_dual, 1.0))
+    upper, _, _, values = upper_bound(asked, *asked.duals(found.prices, demand_dual, 1.0))
     return upper, values
 
 
@@ -209,20 +201,21 @@ def affordable(price: Array, spent: float, cap: Array, open_: Array) -> float:
     return float(levels[at[0]]) if len(at) else float(caps[-1])
 
 
-def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, float] | None) -> Raised:
+def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, float] | None) -> LevelPoint:
     """Return the optimum, from the prices and level of ``start`` or from a guess."""
     if problem.need.size <= WHOLE:
-        return _as_one_program(problem, effort)
+        effort["boxes"] += 1
+        return Box(problem, 1.0 / problem.capacity, 1.0).whole()
     if start is not None:
         try:
-            return _from(problem, effort, Guess(*start, problem.need[:, :0], 0))
+            return _from(problem, effort, LevelPoint(*start, problem.need[:, :0]))
         except NotSolved as failure:  # the start was too far off, which costs time only: what counts is what follows
             _log.info("the start was of no use (%s); now from a guess", failure)
             effort["restarts"] += 1
     return _from(problem, effort, _guess(problem, effort, precision(problem)))
 
 
-def _from(problem: LevelProblem, effort: dict[str, float], near: Guess) -> Raised:
+def _from(problem: LevelProblem, effort: dict[str, float], near: LevelPoint) -> LevelPoint:
     """Return the optimum near a guess. Errors: `NotSolved`; `OutOfTime`, with the guess."""
     try:
         if near.level >= problem.highest * (1 - ROUGH) and (limited := _limited_by_one(problem, effort)) is not None:
@@ -237,24 +230,15 @@ def _from(problem: LevelProblem, effort: dict[str, float], near: Guess) -> Raise
     return found
 
 
-def _chosen(problem: LevelProblem, guess: Guess) -> Raised:
+def _chosen(problem: LevelProblem, guess: LevelPoint) -> LevelPoint:
     """Return what a guess tells of all users: its shares where it has them, else what they choose at its prices."""
     prices, level = floored(problem, guess.prices), min(guess.level, problem.highest)
     choice = choose(problem, prices, level)
     known = np.arange(guess.shares.shape[1] if guess.shares.shape == problem.shape else 0)
-    return Raised(prices, level, choice, known, guess.shares[:, known], choice.demand_dual)
+    return LevelPoint(prices, level, guess.shares[:, known], known, choice, choice.demand_dual)
 
 
-def _as_one_program(problem: LevelProblem, effort: dict[str, float]) -> Raised:
-    k, n = problem.shape
-    nobody = FixedUsers(np.zeros(k), np.zeros(k))
-    at = vertex(problem, np.ones((k, n), dtype=bool), nobody, 1.0, 1.0 / problem.capacity)
-    effort["boxes"] += 1
-    choice = choose(problem, floored(problem, at.prices), at.level)
-    return Raised(at.prices, at.level, choice, np.arange(n), at.shares, at.demand_dual)
-
-
-def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) -> Guess:
+def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) -> LevelPoint:
     """Return prices near the optimal ones, and the level, by a relative gap of ``tolerance``."""
     problem = problem.merged()
     k, n = problem.shape
@@ -283,7 +267,7 @@ def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) ->
         count *= 4
 
 
-def _limited_by_one(problem: LevelProblem, effort: dict[str, float]) -> Raised | None:
+def _limited_by_one(problem: LevelProblem, effort: dict[str, float]) -> LevelPoint | None:
     """Return the optimum if the demand of one user alone limits the level; None where that is not seen.
 
     Then all can have that level, mostly with GPUs to spare: the shares of the interior-point method will do.
@@ -310,7 +294,8 @@ def _limited_by_one(problem: LevelProblem, effort: dict[str, float]) -> Raised |
         shares = _reaching(problem, even, target, shares)
         if shares is not None:
             choice = choose(problem, prices, problem.highest)
-            return Raised(np.zeros(k), problem.highest, choice, np.arange(n), shares, one_demand_dual(problem))
+            dual = one_demand_dual(problem)
+            return LevelPoint(np.zeros(k), problem.highest, shares, np.arange(n), choice, dual)
         if level < 1 - ROUGH:
             return None
     return None
@@ -331,23 +316,24 @@ def _fits(problem: LevelProblem, shares: Array) -> bool:
     return within and bool((shares.sum(axis=1) <= problem.capacity * (1 + NEGLIGIBLE)).all())
 
 
-def _all_shares(found: Raised, units: Units, shape: tuple[int, ...]) -> Array:
+def _all_shares(found: LevelPoint, asked: AskedLevel) -> Array:
     """Return the shares (n, k) of all users and types that the caller knows."""
-    shares = np.zeros(shape)
-    users = np.arange(shape[0])[units.rows]
+    shares = np.zeros(asked.speedup.shape)
+    users = np.arange(len(shares))[asked.users]
     fixed = np.ones(len(users), dtype=bool)
     fixed[found.active] = False
-    for share in () if found.choice is None else found.choice.shares:
-        some = fixed & (share.type >= 0)
-        shares[users[some], units.types[share.type[some]]] = share.at(found.level)[some]
+    if found.choice is not None:
+        for type_, amount in zip(found.choice.type, found.choice.at(found.level), strict=True):
+            some = fixed & (type_ >= 0)
+            shares[users[some], asked.types[type_[some]]] = amount[some]
     np.maximum(shares, 0.0, out=shares)
-    shares[np.ix_(users[found.active], units.types)] = found.shares.T
+    shares[np.ix_(users[found.active], asked.types)] = found.shares.T
     return shares
 
 
 def raise_by_program(
     speedup: Array, capacity: Array, rate: Array, *, floor: Array | None = None, demand: Array | None = None
-) -> LevelResult:
+) -> Solution:
     """Return what `raise_level` does, by HiGHS on a program of its own, all users in it; the bounds are as rigorous."""
     n, k = speedup.shape
     floors = np.zeros(n) if floor is None else floor
@@ -381,4 +367,4 @@ def raise_by_program(
     # the bound holds for any prices, so that their common unit does not matter
     prices[there] = np.maximum(found.dual[within_capacity], 0.0)[there] / capacity[there]
     demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) / (n * limits[limited])
-    return LevelResult.proved(AskedLevel(speedup, capacity, rate, floor, demand), shares, prices, demand_duals)
+    return proved(AskedLevel(speedup, capacity, rate, floor, demand), shares, prices, demand_duals)

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from time import perf_counter
 
 import numpy as np
 
+from fairopt.backends.solution import Solution
 from fairopt.errors import NotSolved, OutOfTime
-from fairopt.methods.level import LevelResult, raise_level
+from fairopt.methods.level import raise_level
 from fairopt.methods.level.problem import AskedLevel
 from fairopt.methods.level.solve import MOST_STEPS, affordable, ceiling, raise_by_program
-from fairopt.methods.result import MethodResult, rounded_down, rounded_up
-from fairopt.program import INFINITY, ROUNDING, Array
+from fairopt.methods.result import duals_of, ends_of, gap_of, proven, rounded_down, rounded_up
+from fairopt.program import INFINITY, ROUNDING, Array, Number
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ BARRED = 1e-10
 #: Users are raised by prices, and by a program of all users where prices fail or leave a gap above `GAP`. Fixed users
 #: keep their levels less a small part, so that rounding cannot make that impossible: the next part is tried where it
 #: does. What they give up is counted in `_Filling.doubt`.
-LADDER: tuple[tuple[Callable[..., LevelResult], tuple[float, ...]], ...] = (
+LADDER: tuple[tuple[Callable[..., Solution], tuple[float, ...]], ...] = (
     (raise_level, (1e-15, 1e-13, 1e-10)),
     (raise_by_program, (1e-15, 1e-13, 1e-10)),
 )
@@ -54,50 +55,20 @@ REACHED = 1e-12
 BOOKED = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class FillingRound:
-    """A level between ``lower`` and ``upper``; its duals are ``prices`` (k,), ``demand_duals`` and ``values`` (n,).
-
-    It has ``fixed`` (n,) users whose raising would lower it, and users at their cap, ``capped`` (n,).
-    """
-
-    lower: float
-    upper: float
-    fixed: Array
-    capped: Array
-    prices: Array
-    demand_duals: Array
-    values: Array
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FillingResult(MethodResult):
-    """Ratios that are lexicographically max-min, and an allocation that reaches them.
-
-    ``lower`` and ``upper`` bound the least ratio; the latter is infinite where it is proved only if others have theirs.
-
-    Shapes: ``level``, ``fixed_in`` (n,) each user's ratio and the round that fixed it; ``shares`` (n, k).
-    ``slack`` (n,): as long as users fixed earlier have their levels, and all others at least the level of the round, no
-    allocation gives user l more than ``level * (1 + slack)``, whatever was rounded. The shares reach at least
-    ``reached`` times all levels.
-    """
-
-    level: Array
-    fixed_in: Array
-    slack: Array
-    shares: Array
-    reached: float
-    rounds: tuple[FillingRound, ...]
-
-
-def fill(speedup: Array, capacity: Array, fair: Array, demand: Array | None = None) -> FillingResult:
+def fill(speedup: Array, capacity: Array, fair: Array, demand: Array | None = None) -> Solution:
     """Return the lexicographically largest ratios of throughput to ``fair`` (n,), the least first.
 
-    Shapes: ``speedup`` (n, k), ``capacity`` (k,); ``demand`` (n,), infinity for no limit. Errors: `NotSolved`;
-    `OutOfTime`, with the result of the rounds by then, if there were any: later levels may be larger.
+    Shapes: ``speedup`` (n, k), ``capacity`` (k,); ``demand`` (n,), infinity for no limit. The solution bounds the least
+    ratio; ``upper`` is None where it is proved only if others have theirs. Its values are "share" (n, k), and (n,) for
+    each user "level", its ratio, "fixed_in", the round that fixed it, and "slack": as long as users fixed earlier have
+    their levels, and all others at least the level of the round, no allocation gives user l more than ``level * (1 +
+    slack)``, whatever was rounded. The evidence are the rounds: bounds on the level of each, with duals as of
+    `fairopt.methods.level`, and the values "fixed" (n,), users whose raising would lower it, and "capped" (n,), users
+    at their cap. Errors: `NotSolved`; `OutOfTime`, with the solution of the rounds by then, if there were any: later
+    levels may be larger.
 
     >>> found = fill(np.array([[1.0, 2], [1, 5]]), np.ones(2), np.array([1.5, 3]))
-    >>> len(found.rounds)
+    >>> len(found.evidence)
     1
     """
     filling = _Filling(speedup, capacity, fair, demand)
@@ -106,17 +77,17 @@ def fill(speedup: Array, capacity: Array, fair: Array, demand: Array | None = No
         filling.run()
     except OutOfTime as over:
         first = over.solution
-        if not filling.rounds and isinstance(first, LevelResult):
+        if not filling.rounds and isinstance(first, Solution):
             # where some are at their caps, the level of the others bounds nothing
-            known = first if filling.demand is None else replace(first, upper=INFINITY)
+            known = first if filling.demand is None else replace(first, bound=None, upper=None)
             filling.count(known, *np.zeros((2, len(fair)), dtype=bool))
-        over.solution = filling.result(begun, ended=False) if filling.rounds else None
+        over.solution = filling.solution(begun, ended=False) if filling.rounds else None
         raise
-    return filling.result(begun)
+    return filling.solution(begun)
 
 
 #: A level, and the part that fixed users give up for it.
-Attempt = tuple[LevelResult, float]
+Attempt = tuple[Solution, float]
 
 
 class _Filling:
@@ -135,7 +106,7 @@ class _Filling:
         self.fixed_in = np.zeros(n, dtype=np.int64)
         #: The part by which each user's level may be off, because levels before it are.
         self.doubt = np.zeros(n)
-        self.rounds: list[FillingRound] = []
+        self.rounds: list[Solution] = []
         self.effort = {"rounds": 0.0, "programs": 0.0, "fallbacks": 0.0}
         #: Shares with which all have their levels or that of the last round.
         self.shares = np.zeros_like(self.speedup)
@@ -145,26 +116,23 @@ class _Filling:
         while (open_ := self.fixed_in == 0).any():
             self._round(open_)
 
-    def result(self, begun: float, *, ended: bool = True) -> FillingResult:
+    def solution(self, begun: float, *, ended: bool = True) -> Solution:
         """Return the levels, those of the last round for who is not fixed yet."""
-        shares, level = self.shares, np.where(self.fixed_in == 0, self.rounds[-1].lower, self.level)
+        shares, level = self.shares, np.where(self.fixed_in == 0, ends_of(self.rounds[-1])[0], self.level)
         if (shares.sum(axis=0) > self.capacity * (1 + BOOKED)).any():
             raise NotSolved("the shares of the last round are more than there is")
         self.effort["rounds"] = float(len(self.rounds))
         ratio = (shares * self.speedup).sum(axis=1) / (self.fair * level)
         reached = min(rounded_down(float(ratio.min()), len(self.capacity) + 4), 1.0)
-        return FillingResult(
-            lower=rounded_down(float(level.min()) * reached, 2),
-            upper=self._least_bound(),
+        return proven(
+            "prices",
+            rounded_down(float(level.min()) * reached, 2),
+            self._least_bound(),
             ended=ended,
-            level=level,
-            fixed_in=self.fixed_in,
-            slack=self.slack,
-            shares=shares,
-            reached=reached,
-            rounds=tuple(self.rounds),
+            values={"share": shares, "level": level, "fixed_in": self.fixed_in, "slack": self.slack},
             effort=self.effort,
-            seconds={"solve": perf_counter() - begun},
+            seconds=perf_counter() - begun,
+            evidence=tuple(self.rounds),
         )
 
     def _round(self, open_: Array) -> None:
@@ -181,21 +149,19 @@ class _Filling:
         if rising.any():
             fixed = self._held_down(result, rising)
             # between the bounds, since later levels can depend on earlier ones a hundred thousand times as strongly
-            self.level[fixed], self.fixed_in[fixed] = (result.lower + result.upper) / 2, number
+            lower, upper = ends_of(result)
+            self.level[fixed], self.fixed_in[fixed] = (lower + upper) / 2, number
             self.doubt[fixed] = self._doubt(result, given_up)
         self.count(result, fixed, capped)
         self._bar(result)
 
-    def count(self, result: LevelResult, fixed: Array, capped: Array) -> None:
+    def count(self, result: Solution, fixed: Array, capped: Array) -> None:
         """Keep what a round found."""
-        duals = result.prices, result.demand_duals, result.values
-        self.rounds.append(FillingRound(result.lower, result.upper, fixed, capped, *duals))
-        self.shares = result.shares
+        self.rounds.append(replace(result, values={"fixed": fixed, "capped": capped}))
+        self.shares = result.values["share"]
 
     # -- raising -----------------------------------------------------------------------------------------------------
-    def _raise_open(
-        self, speedup: Array, open_: Array, cap: Array, top: float
-    ) -> tuple[LevelResult, float, Array, Array]:
+    def _raise_open(self, speedup: Array, open_: Array, cap: Array, top: float) -> tuple[Solution, float, Array, Array]:
         """Return the level of the open users, the part that fixed ones give up for it, who is capped and who rises.
 
         No level is above ``top``. If the level turns out lower than some of the caps, users with these caps are raised
@@ -222,13 +188,14 @@ class _Filling:
             result, given_up = attempt
             result = self._with_demand_duals(result, speedup, target.speedup, capped)
             highest = cap[capped].max(initial=0.0)
-            if result.lower >= highest * (1 - REACHED):
-                if result.lower >= cap[rising].max() * (1 - REACHED):
+            lower, upper = ends_of(result)
+            if lower >= highest * (1 - REACHED):
+                if lower >= cap[rising].max() * (1 - REACHED):
                     capped, rising = open_, np.zeros_like(rising)
                 self.usable &= ~(capped[:, None] & ~fastest)
                 return result, given_up, capped, rising
-            price = result.values * self.fair
-            spent = result.upper + float((price[capped] * cap[capped]).sum())
+            price = duals_of(result, "target")[0] * self.fair
+            spent = upper + float((price[capped] * cap[capped]).sum())
             top = min(affordable(price, spent, cap, open_), float(np.nextafter(highest, 0.0)))
         raise NotSolved(f"no level after {MOST_STEPS} prices")
 
@@ -244,8 +211,9 @@ class _Filling:
             kept = np.where(open_, 0.0, self.level) * self.fair
             everybody = AskedLevel(speedup, self.capacity, targets, kept, self.demand)
             together, _ = _best(self._attempts(everybody))
-            if together.lower < 1 - REACHED:
-                lower = affordable(together.values * self.fair, together.upper, cap, open_)
+            reached, most = ends_of(together)
+            if reached < 1 - REACHED:
+                lower = affordable(duals_of(together, "target")[0] * self.fair, most, cap, open_)
                 if lower < top:
                     return lower
         return _best(chain([first], attempts))
@@ -264,10 +232,10 @@ class _Filling:
                     break
             self.effort["fallbacks"] += 1
 
-    def _attempt(self, method: Callable[..., LevelResult], part: float, target: AskedLevel) -> LevelResult:
+    def _attempt(self, method: Callable[..., Solution], part: float, target: AskedLevel) -> Solution:
         """Raise users by a ``method``, the others keeping what they have less a ``part`` of it."""
         self.effort["programs"] += 1
-        speedup, _, rate, kept, demand = target
+        speedup, rate, kept = target.speedup, target.rate, target.floor
         assert kept is not None
         alone = (rate == 0) & (kept > 0) & ((speedup > 0).sum(axis=1) == 1)
         users, type_ = np.flatnonzero(alone), speedup[alone].argmax(axis=1)
@@ -281,24 +249,25 @@ class _Filling:
             raise NotSolved("users are to keep more than there is")
         if not (rate > 0).any():
             raise NotSolved("numbers too far apart for floats: nobody is left to be raised")
-        result = method(speedup, left, rate, floor=floor if floor.any() else None, demand=demand)
-        result.shares[users, type_] = gpus
+        result = method(speedup, left, rate, floor=floor if floor.any() else None, demand=target.demand)
+        result.values["share"][users, type_] = gpus
         return result
 
-    def _with_demand_duals(self, result: LevelResult, speedup: Array, usable: Array, capped: Array) -> LevelResult:
+    def _with_demand_duals(self, result: Solution, speedup: Array, usable: Array, capped: Array) -> Solution:
         """Return the same with values of capped users, those of the last bit, so high that slower types do not pay."""
         users = np.flatnonzero(capped)
         if not len(users):
             return result
-        place = np.where(usable[users] > 0, result.prices, INFINITY).argmin(axis=1)
-        price, fast = result.prices[place][:, None], speedup[users, place][:, None]
+        prices, demand_duals, values = duals_of(result, "capacity", "demand", "target")
+        place = np.where(usable[users] > 0, prices, INFINITY).argmin(axis=1)
+        price, fast = prices[place][:, None], speedup[users, place][:, None]
         slower = (speedup[users] > 0) & (speedup[users] < fast)
         with np.errstate(divide="ignore", invalid="ignore"):
-            step = np.where(slower, (price - result.prices) / (fast - speedup[users]), 0.0)
-        values, demand_duals = result.values.copy(), result.demand_duals.copy()
+            step = np.where(slower, (price - prices) / (fast - speedup[users]), 0.0)
+        values, demand_duals = values.copy(), demand_duals.copy()
         values[users] = np.maximum((price / fast)[:, 0], step.max(axis=1))
         demand_duals[users] = np.maximum(values[users] * fast[:, 0] - price[:, 0], 0.0)
-        return replace(result, values=values, demand_duals=demand_duals)
+        return replace(result, duals={"capacity": prices, "demand": demand_duals, "target": values})
 
     def _ceiling(self, speedup: Array, open_: Array, cap: Array) -> float:
         """Return a level, at most a little too high, that the open users cannot all be above."""
@@ -307,19 +276,19 @@ class _Filling:
         asked = AskedLevel(speedup, self.capacity, rate, kept if kept.any() else None, self.demand)
         return ceiling(asked, cap, open_)
 
-    def _least_bound(self) -> float:
-        """Return what no allocation's least ratio is above; infinity where it is proved only if others have theirs."""
+    def _least_bound(self) -> Number | None:
+        """Return what no allocation's least ratio is above; None where it is proved only if others have theirs."""
         first = self.rounds[0]
         least = int(np.where(self.fixed_in == 0, INFINITY, self.level).argmin())
-        if first.capped[least]:  # its demand allows no more, whatever the others have
+        if first.values["capped"][least]:  # its demand allows no more, whatever the others have
             return rounded_up(float(self.level[least]), 4)
-        return first.upper if self.fixed_in[least] <= 1 and not first.capped.any() else INFINITY
+        return first.upper if self.fixed_in[least] <= 1 and not first.values["capped"].any() else None
 
     # -- after a round -----------------------------------------------------------------------------------------------
-    def _doubt(self, result: LevelResult, given_up: float) -> float:
+    def _doubt(self, result: Solution, given_up: float) -> float:
         """Return by what part the level may be too high, as others keep too little, at their values; or `NotSolved`."""
-        kept = result.values * self.fair * self.level * (self.fixed_in > 0)
-        doubt = result.gap + float((kept * (given_up + self.doubt)).sum()) / result.lower
+        kept = duals_of(result, "target")[0] * self.fair * self.level * (self.fixed_in > 0)
+        doubt = gap_of(result) + float((kept * (given_up + self.doubt)).sum()) / ends_of(result)[0]
         if doubt > DOUBT:
             raise NotSolved(
                 f"in round {len(self.rounds) + 1} a level depends on earlier ones so much that rounding may have "
@@ -331,11 +300,12 @@ class _Filling:
         """Return what users (n,) can gain by what they are barred from, as parts of their ratios."""
         return np.asarray(sum(self.leaks, np.zeros_like(self.fair)))
 
-    def _held_down(self, result: LevelResult, rising: Array) -> Array:
+    def _held_down(self, result: Solution, rising: Array) -> Array:
         """Return which users are at the level in every optimum, as far as can be told in floats; at least one."""
-        push = np.where(rising, result.values * self.fair, 0.0)
-        worth = result.values * self.fair * np.where(self.fixed_in > 0, self.level, result.lower) / result.lower
-        gap = result.gap + sum(float((worth * leak).max()) for leak in self.leaks) + 4 * ROUNDING
+        lower, values = ends_of(result)[0], duals_of(result, "target")[0] * self.fair
+        push = np.where(rising, values, 0.0)
+        worth = values * np.where(self.fixed_in > 0, self.level, lower) / lower
+        gap = gap_of(result) + sum(float((worth * leak).max()) for leak in self.leaks) + 4 * ROUNDING
         with np.errstate(divide="ignore"):
             slack = np.where(rising, self._leak() + gap / push, INFINITY)
         # a user all of whose types have prices well above rounding error pays for being raised, however small it is
@@ -345,19 +315,24 @@ class _Filling:
         self.slack[fixed] = slack[fixed]
         return np.asarray(fixed)
 
-    def _dear(self, result: LevelResult) -> Array:
+    def _dear(self, result: Solution) -> Array:
         """Return which types (k,) have prices well above rounding error, beside all that is paid."""
-        spent, limited = result.prices * self.capacity, result.demand_duals > 0
-        demand_duals = 0.0 if self.demand is None else (result.demand_duals[limited] * self.demand[limited]).sum()
-        return np.asarray(spent >= DEAR * (spent.sum() + demand_duals))
+        prices, demand_duals = duals_of(result, "capacity", "demand")
+        spent, limited = prices * self.capacity, demand_duals > 0
+        of_demands = 0.0 if self.demand is None else (demand_duals[limited] * self.demand[limited]).sum()
+        return np.asarray(spent >= DEAR * (spent.sum() + of_demands))
 
-    def _bar(self, result: LevelResult) -> None:
+    def _bar(self, result: Solution) -> None:
         """Bar users from types that are sold out to others, where what they could get of these is negligible."""
         speedup = np.where(self.usable, self.speedup, 0.0)
-        excess = (result.upper - result.lower) + abs(result.upper) * 4 * ROUNDING
-        cost = result.prices + result.demand_duals[:, None]
-        dear = cost - result.values[:, None] * speedup
-        has = self.fair * np.where(self.fixed_in > 0, self.level, result.lower)
+        (lower, upper), (prices, demand_duals, values) = (
+            ends_of(result),
+            duals_of(result, "capacity", "demand", "target"),
+        )
+        excess = (upper - lower) + abs(upper) * 4 * ROUNDING
+        cost = prices + demand_duals[:, None]
+        dear = cost - values[:, None] * speedup
+        has = self.fair * np.where(self.fixed_in > 0, self.level, lower)
         with np.errstate(divide="ignore", invalid="ignore"):
             leak = np.where(dear > 0, speedup * excess / dear / has[:, None], INFINITY)
         # prices well above rounding error, and clearly higher than what a user would pay, also exclude users of low
@@ -375,9 +350,9 @@ def _best(attempts: Iterator[Attempt | NotSolved]) -> Attempt:
     for attempt in attempts:
         if isinstance(attempt, NotSolved):
             failure = attempt
-        elif best is None or attempt[0].gap < best[0].gap:
+        elif best is None or gap_of(attempt[0]) < gap_of(best[0]):
             best = attempt
-        if best is not None and best[0].gap <= GAP:
+        if best is not None and gap_of(best[0]) <= GAP:
             return best
     if best is None:
         raise failure

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput, FairoptError
-from fairopt.policy import Allocation, Optima, Policy, exactly
+from fairopt.policy import Allocation, Optima, Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.numbers import LEAST, MOST
 from fairopt.program import Array, Number, Sense, number_text
@@ -128,9 +128,10 @@ class ExactReports:
 def exact_or_none(policy: Policy, market: Market) -> Allocation | None:
     """Return the exact decision, None where the policy has none on this market."""
     try:
-        return exactly(policy, market)
+        decision = decide(policy, market, exact=True)
     except FairoptError:
         return None  # the caller goes on with floats, and says so
+    return decision if decision.exact else None
 
 
 def candidates(market: Market, found: Found, kind: MisreportKind) -> list[Array]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Solution
 from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyProof

@@ -10,7 +10,7 @@ from typing import Any
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.kai.division import QueueClaim, divided
 from fairopt.models.kai.kai import Kai
-from fairopt.policy import Allocation, exactly
+from fairopt.policy import Allocation, decide
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.proofs.claims.kai.dividing import READ
 from fairopt.proofs.ledger.checking import require
@@ -36,7 +36,7 @@ def played(
     rows = {name: [amount] for name, amount in quota.items()}
     owed = Entitlements.of(users, ["gpu"], guarantee=rows, gangs=jobs, **more)
     market = Market.of([[1]] * len(users), [gpus], users=users, types=["gpu"], entitlements=owed)
-    return exactly(Kai(saturation=saturation), market)
+    return decide(Kai(saturation=saturation), market, exact=True)
 
 
 def _held(found: Allocation) -> list[int]:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import z3
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.kueue.cycles import Played, run
-from fairopt.models.kueue.flavors import targets_of
+from fairopt.models.kueue.cycles import Cycles, run
+from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Strategy
 from fairopt.proofs.ledger.checking import require
@@ -130,7 +130,7 @@ class Tree(NamedTuple):
                 return False
         return True
 
-    def played(self) -> Played:
+    def played(self) -> Cycles:
         """Return what the scheduler's cycles do where all workloads wait."""
         state, works = self.state()
         return run(state, works)

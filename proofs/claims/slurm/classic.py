@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.slurm.classic import classic_factors, effective_usage
+from fairopt.models.slurm.priority import classic_factors, effective_usage
 from fairopt.models.slurm.tree import ROOT, AssociationTree
 from fairopt.proofs.ledger.checking import require
 

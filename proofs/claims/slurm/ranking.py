@@ -6,8 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.slurm.ranking import Ranking, Ties, fair_tree, level_fair_shares
-from fairopt.models.slurm.tree import ROOT, AssociationTree
+from fairopt.models.slurm.tree import ROOT, AssociationTree, Ranking, Ties, fair_tree, level_fair_shares
 from fairopt.proofs.claims.slurm import trees
 from fairopt.proofs.ledger.checking import found, require
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from fairopt.models.slurm.ranking import Ranking, Ties, fair_tree
-from fairopt.models.slurm.tree import ROOT, AssociationTree
+from fairopt.models.slurm.tree import ROOT, AssociationTree, Ranking, Ties, fair_tree
 
 
 def small_trees(most: int) -> Iterator[AssociationTree]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from fairopt.models.kueue.classic_preemption import WHILE_BORROWING, _within
-from fairopt.models.kueue.cycles import _Cycle
-from fairopt.models.kueue.fair_preemption import FAIR, IN_QUEUE, RECLAIMED
+from fairopt.models.kueue.cycles import Cycles
 from fairopt.models.kueue.flavors import Assignment
+from fairopt.models.kueue.preemption import FAIR, IN_QUEUE, RECLAIMED, WHILE_BORROWING, _within
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, QueuedWork, State, Strategy, Target
 
@@ -20,8 +19,9 @@ def plain_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int
     return (_fair if state.fair else _classic)(state, work, needs, columns)
 
 
-def plain_fits(cycle: _Cycle, work: QueuedWork, found: Assignment) -> bool:
+def plain_fits(cycle: Cycles, found: Assignment) -> bool:
     """Return whether there is room without all who are stopped for others in the tree or would be for this one."""
+    work = found.work
     gone = {**cycle._gone(work), **{target.work.number: target.work for target in found.targets}}
     with cycle.state.without(gone.values()):
         return cycle.state.quotas.fits(work.queue, found.needs)

@@ -12,7 +12,7 @@ from plain import plain_fits, plain_targets
 from fairopt.models import Kueue
 from fairopt.models.kueue import cycles, flavors
 from fairopt.models.kueue import kueue as rule
-from fairopt.models.kueue.fair_preemption import fair_targets
+from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import CohortQuotas
 from fairopt.models.kueue.state import (
     FlavorPreference,
@@ -115,7 +115,7 @@ def test_decides_as_the_plain_form(seeds: range, monkeypatch: pytest.MonkeyPatch
         fast = decided(policy, market)
         with monkeypatch.context() as patched:
             patched.setattr(flavors, "targets_of", plain_targets)
-            patched.setattr(cycles._Cycle, "_fits", plain_fits)
+            patched.setattr(cycles.Cycles, "_fits", plain_fits)
             assert decided(policy, market) == fast, seed
         stopped += len(fast[3])
     assert stopped > len(seeds) / 4
@@ -170,5 +170,5 @@ def test_what_is_known_for_one_queue_is_not_told_to_another_with_other_rules() -
     state = State(quotas, rules.__getitem__, fair=True)
     state.add(QueuedWork("runs", 0, 0, 0, 0, {0: ([(0, 4)], [])}, flavor=0))
     asking = [QueuedWork(f"of {queue}", queue, 1, 1, queue, {0: ([(0, 2)], [])}) for queue in (1, 2)]
-    found = [fair_targets(state, work, [(0, 2)], {0}) for work in asking]
+    found = [targets_of(state, work, [(0, 2)], {0}) for work in asking]
     assert [[target.work.name for target in each] for each in found] == [[], ["runs"]]

@@ -13,8 +13,8 @@ from fairopt import allocate
 from fairopt.errors import BadInput, NotCapable
 from fairopt.importing.kueue import read
 from fairopt.models import Kueue
+from fairopt.models.kueue.cycles import Cycles
 from fairopt.models.kueue.flavors import Assignment, Mode
-from fairopt.models.kueue.order import Head, in_order
 from fairopt.models.kueue.quotas import MOST_SHARE, CohortQuotas
 from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, Search, State, Strategy
 from fairopt.policy.reason import DecisionReason
@@ -199,19 +199,19 @@ def test_weight_zero_has_an_infinite_share_and_goes_last() -> None:
     assert grounds.stated["weightedShare"]["x"] == MOST_SHARE
 
 
-def naive(state: State, heads: list[Head]) -> Head:
+def naive(state: State, heads: list[Assignment]) -> Assignment:
     """Return the winner as the source finds it: every share anew, down the tree (runTournament)."""
     quotas = state.quotas
 
-    def nominee(node: int) -> tuple[tuple[Any, ...], Head] | None:
+    def nominee(node: int) -> tuple[tuple[Any, ...], Assignment] | None:
         own = [(node, each) for each in heads if each.work.queue == node]
         below = [(child, found[1]) for child in quotas.children[node] if (found := nominee(child)) is not None]
         ranked = []
         for child, head in [*own, *below]:
-            quotas.add(head.work.queue, head.assignment.needs)
-            borrows = any(quotas.over(child, column) for column, _ in head.assignment.needs)
+            quotas.add(head.work.queue, head.needs)
+            borrows = any(quotas.over(child, column) for column, _ in head.needs)
             share = quotas.share(child)
-            quotas.remove(head.work.queue, head.assignment.needs)
+            quotas.remove(head.work.queue, head.needs)
             ranked.append(((borrows, share.infinite, share.value, -head.work.priority, head.work.since, child), head))
         return min(ranked, key=lambda each: each[0]) if ranked else None
 
@@ -238,11 +238,11 @@ def test_the_tournament_chooses_as_one_that_computes_all_shares_anew(seed: int) 
         quotas.add(queue, [(column, dice.randint(0, 5)) for column in range(width)])
         needs = [(column, dice.randint(1, 3)) for column in range(width) if dice.random() < 0.7]
         work = QueuedWork(f"w{queue}", queue, dice.randint(0, 1), dice.randint(0, 2), queue, {})
-        heads.append(Head(work, Assignment(Mode.FIT, 0, 0, needs)))
+        heads.append(Assignment(work, Mode.FIT, 0, 0, needs))
     left = list(heads)
-    for head in in_order(state, heads):
+    for head in Cycles(state)._in_order(heads):
         assert head is naive(state, left)
         left.remove(head)
         if dice.random() < 0.6:  # some are admitted, and change the shares above them
-            quotas.add(head.work.queue, head.assignment.needs)
+            quotas.add(head.work.queue, head.needs)
     assert not left

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kueue_tables import Built, amount, rows
 
-from fairopt.models.kueue.flavors import targets_of
+from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import UNLIMITED, DominantShare
 from fairopt.models.kueue.state import QueuedWork
 

@@ -17,7 +17,6 @@ from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.within import near_equilibrium
 from fairopt.models import NashWelfare, PartialAllocation
 from fairopt.models.nash.within_entitlements import rows_of
-from fairopt.policy import exactly
 from fairopt.problem import Market
 from fairopt.program import INFINITY, fractions
 from fairopt.proofs.verify import Rejected, verify
@@ -94,7 +93,7 @@ def test_a_rational_optimum_is_exact_though_demands_bind() -> None:
     assert decision.utilities.tolist() == [F(11, 4), 11, F(11, 2)]
     assert decision.evidence.violations(market, decision.shares) == []
     assert certified(market).startswith("the allocation maximises Nash welfare")
-    assert exactly(NashWelfare(), market).exact
+    assert decision.exact
 
 
 @pytest.mark.parametrize("seed", [*range(30), *(pytest.param(each, marks=pytest.mark.slow) for each in range(30, 60))])
@@ -158,8 +157,7 @@ def test_users_that_are_alike_do_not_envy_each_other() -> None:
 def test_what_is_irrational_is_called_so() -> None:
     decision = allocate("nash-welfare", IRRATIONAL, exact=True)
     assert "irrational" in repr(decision)
-    with pytest.raises(NotCapable, match="no exact allocation"):
-        exactly(NashWelfare(), IRRATIONAL)
+    assert not decision.exact
     with pytest.raises(NotCapable, match="irrational"):
         over_optima(NashWelfare(), decision, EnvyFreeness())
     assert not allocate(PartialAllocation(), IRRATIONAL).exact

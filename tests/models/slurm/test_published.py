@@ -7,10 +7,8 @@ from fractions import Fraction
 import pytest
 from slurm_published import CLASSIC, CLASSIC_ACCOUNTS, CLASSIC_FOUND, FAIR_TREE, FAIR_TREE_FOUND, tree_of
 
-from fairopt.models.slurm.classic import classic_factors, effective_usage
-from fairopt.models.slurm.priority import Exponential, weighted
-from fairopt.models.slurm.ranking import Ties, fair_tree, level_fair_shares
-from fairopt.models.slurm.tree import ROOT, AssociationTree, quotient
+from fairopt.models.slurm.priority import Exponential, classic_factors, effective_usage, weighted
+from fairopt.models.slurm.tree import ROOT, AssociationTree, Ties, fair_tree, level_fair_shares, quotient
 from fairopt.program import INFINITY, Number
 
 

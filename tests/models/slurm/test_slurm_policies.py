@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fairopt.errors import BadInput, NotCapable
 from fairopt.importing import slurm as importer
-from fairopt.models.slurm.ranking import Ties
 from fairopt.models.slurm.slurm import SlurmFairTree, SlurmMultifactor
+from fairopt.models.slurm.tree import Ties
 from fairopt.policy.decide import decide
 from fairopt.problem import Gangs, Market
 from fairopt.problem.entitlements import Entitlements

@@ -1,0 +1,380 @@
+"""Whom classic preemption and fair sharing preempt for a workload.
+
+Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/preemption: preemption.go (classicalPreemptions, fairPreemptions,
+runFirstFsStrategy, runSecondFsStrategy), classical (candidate_generator.go, hierarchical_preemption.go) and fairsharing
+(strategy.go, ordering.go, target.go, least_common_ancestor.go).
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from heapq import merge
+from itertools import chain, pairwise
+
+from fairopt.models.kueue.quotas import CohortQuotas, Needs
+from fairopt.models.kueue.state import Candidate, Preempts, QueuedWork, Rules, State, Strategy, Target
+
+IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
+WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+#: A child of a cohort, after what children are compared by.
+_Entry = tuple[tuple[object, ...], int]
+
+
+def targets_of(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
+    """Return who is preempted so that ``work`` can have ``needs``; nobody where that is not possible: getTargets.
+
+    ``columns`` are those that lack room. The state is as before afterwards.
+    """
+    stamp = state.quotas.stamp
+    targets = (_fair if state.fair else _classic)(state, work, needs, columns)
+    state.quotas.undone(stamp)
+    return targets
+
+
+# -- classic -----------------------------------------------------------------------------------------------------
+def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
+    """Return `targets_of` without fair sharing: over whom the preemptor has the better right, others, its own."""
+    quotas, rules = state.quotas, state.rules(work.queue)
+    forbidden = rules.borrow_within is Preempts.NEVER
+    under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
+    better, others = _from_cohorts(state, work, needs, columns, only_better=forbidden and not under)
+    own = state.candidates(work.queue, rules.within, work, columns)
+    if not (better or others) or (forbidden and not under):
+        attempts: tuple[bool, ...] = (True,)
+    else:
+        attempts = (False, True) if forbidden and not better else (True, False)
+    for borrowing in attempts:
+        if borrowing or _may_be_nominal(state, work, needs, own):
+            in_order = chain(
+                ((each, True) for _, each in merge(*better)),
+                ((each, False) for _, each in merge(*others)),
+                ((each, True) for _, each in own),
+            )
+            if targets := _attempt(state, work, needs, columns, in_order, borrowing=borrowing):
+                return targets
+    return []
+
+
+def _attempt(
+    state: State,
+    work: QueuedWork,
+    needs: Needs,
+    columns: set[int],
+    candidates: Iterable[tuple[QueuedWork, bool]],
+    *,
+    borrowing: bool,
+) -> list[Target]:
+    """Return who goes, in order, until there is room; nobody where there is none with all of them gone.
+
+    ``candidates``: who may go, and whether the preemptor has the better right.
+    """
+    quotas, rules = state.quotas, state.rules(work.queue)
+    targets: list[Target] = []
+    closed: set[int] = set()  # ClusterQueues that borrow no more, or below a cohort that does not: nor will they again
+    fits = False
+    for each, right in candidates:
+        reason = IN_QUEUE
+        if each.queue != work.queue:
+            while_borrowing, reason = (True, RECLAIMED) if right else _variant(work, each, rules)
+            if (borrowing and not while_borrowing) or each.queue in closed:
+                continue
+            if not _valid(state, work, each.queue, columns):
+                closed.add(each.queue)
+                continue
+        quotas.remove(each.queue, each.usage)
+        targets.append(Target(each, reason))
+        fits = _has_room(state, work, needs, borrowing=borrowing)
+        if fits:
+            targets = _fill_back(state, work, needs, targets, borrowing=borrowing)
+            break
+    for target in targets:
+        quotas.add(target.work.queue, target.work.usage)
+    return targets if fits else []
+
+
+def _may_be_nominal(state: State, work: QueuedWork, needs: Needs, own: list[Candidate]) -> bool:
+    """Return whether needs would be within the quota if all of the own ClusterQueue that may go went."""
+    going: dict[int, int] = {}
+    for _, each in own:
+        for column, amount in each.usage:
+            going[column] = going.get(column, 0) + amount
+    return not any(state.quotas.over(work.queue, column, amount - going.get(column, 0)) for column, amount in needs)
+
+
+def _valid(state: State, work: QueuedWork, queue: int, columns: set[int]) -> bool:
+    """Return whether all up to the common ancestor still borrow: candidateIsValid."""
+    quotas = state.quotas
+    own = quotas.paths[work.queue]
+    for node in quotas.paths[queue]:
+        if node in own:
+            break
+        if not quotas.over_any(node, columns):
+            return False
+    return True
+
+
+def _from_cohorts(
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], *, only_better: bool
+) -> tuple[list[list[Candidate]], list[list[Candidate]]]:
+    """Return the candidates over whom the preemptor has the better right, and the others.
+
+    Those are in ClusterQueues that borrow, below cohorts that do, up to the common ancestor. With ``only_better`` the
+    others are left out: they may not go while the preemptor borrows, and it would. Source:
+    collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree, QuantitiesFitInQuota.
+    """
+    quotas, rules = state.quotas, state.rules(work.queue)
+    better: list[list[Candidate]] = []
+    others: list[list[Candidate]] = []
+    if rules.reclaim is Preempts.NEVER:
+        return better, others
+    right, left = _within(state, work.queue, needs)
+    below = work.queue
+    for ancestor in quotas.paths[work.queue][1:]:
+        for child in quotas.above_below(ancestor, columns) - {below} if right or not only_better else ():
+            if found := state.below(child, rules.reclaim, work, columns):
+                (better if right else others).append(found)
+        below = ancestor
+        fits, left = _within(state, ancestor, left)
+        right = right or fits
+    return better, others
+
+
+def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:
+    """Return whether one over whom there is no better right may go while the preemptor borrows, and the reason.
+
+    Source: classifyPreemptionVariant, isAboveBorrowingThreshold.
+    """
+    above = each.priority >= work.priority or (rules.threshold is not None and each.priority > rules.threshold)
+    return (False, RECLAIMED) if rules.borrow_within is Preempts.NEVER or above else (True, WHILE_BORROWING)
+
+
+def _within(state: State, node: int, needs: Needs) -> tuple[bool, Needs]:
+    """Return whether needs fit in a node's quota, and what of them goes on to the node above."""
+    quotas = state.quotas
+    fits = not any(quotas.over(node, column, amount) for column, amount in needs)
+    return fits, [
+        (column, max(0, amount - max(0, quotas.local[node][column] - quotas.usage[node][column])))
+        for column, amount in needs
+    ]
+
+
+# -- fair sharing ------------------------------------------------------------------------------------------------
+class _TargetQueues:
+    """From which ClusterQueue is preempted next: down the tree, where the share is highest: TargetClusterQueueOrdering.
+
+    Of cohorts with equal shares the one that was listed last comes first, then ClusterQueues by their first candidate,
+    the preemptor's own last. A node that does not borrow is left out with all below it, but for those above the
+    preemptor. Only the usage of who goes is taken away meanwhile, so that shares above a ClusterQueue that came first
+    fall, the others stay, and none borrows again.
+
+    ``listed``: whom of each ClusterQueue may go, in order. Preemptors in one state share the order of the children
+    of each cohort (`of_preemptor`), which differs only above their own ClusterQueue.
+    """
+
+    def __init__(self, quotas: CohortQuotas, listed: Mapping[int, list[Candidate]]) -> None:
+        self.quotas, self.listed = quotas, listed
+        self.queue = -1
+        self.path: Sequence[int] = ()
+        self.left: dict[int, list[Candidate]] = {}
+        self.rank: dict[int, int] = {}
+        below: dict[int, list[int]] = {}
+        for rank, queue in enumerate(listed):
+            for child, cohort in pairwise(quotas.paths[queue]):
+                below.setdefault(cohort, []).append(child)
+                if cohort in self.rank:
+                    break
+                self.rank[cohort] = rank
+        self.known: dict[int, list[_Entry]] = {
+            cohort: sorted([(self._key(child), child) for child in children if quotas.borrows(child)])
+            for cohort, children in below.items()
+        }
+        self.orders: dict[int, list[_Entry]] = {}
+
+    def of_preemptor(self, queue: int, own: list[Candidate]) -> _TargetQueues:
+        """Return the order for a preemptor's ClusterQueue, of which ``own`` may go, with its usage as it is now."""
+        mine = copy(self)
+        mine.queue, mine.path, mine.left, mine.orders = queue, self.quotas.paths[queue], {queue: own}, {}
+        for cohort in mine.path[1:-1]:
+            others = (at for at, each in enumerate(self.listed) if each != queue and cohort in self.quotas.paths[each])
+            mine.rank = {**mine.rank, cohort: -1 if own else next(others, -1)}
+        return mine
+
+    def of(self, queue: int) -> list[Candidate]:
+        """Return who of a ClusterQueue is left, in order."""
+        found = self.left.get(queue)
+        return self.listed[queue] if found is None else found
+
+    def take(self, queue: int) -> Candidate:
+        """Return who is the first of a ClusterQueue, who is not left any more; it may have `changed` with that."""
+        first, *self.left[queue] = self.of(queue)
+        return first
+
+    def first(self, node: int) -> int | None:
+        """Return the ClusterQueue below a node, or the node, that comes first; None where nobody is left."""
+        if not self.quotas.children[node]:
+            return node if self.of(node) else None
+        order = self._order(node)
+        while order:
+            if (found := self.first(order[0][1])) is not None:
+                return found
+            del order[0]
+        return None
+
+    def changed(self, queue: int) -> None:
+        """Find anew the places of a ClusterQueue that was first, and of those above it that still borrow."""
+        for child, cohort in pairwise(self.quotas.paths[queue]):
+            order = self._order(cohort)
+            del order[0]
+            if child in self.path or self.quotas.borrows(child):
+                insort(order, (self._key(child), child))
+
+    def drop(self, node: int) -> None:
+        """Drop a node and all below it."""
+        if self.quotas.children[node]:
+            self.orders[node] = []
+        else:
+            self.left[node] = []
+
+    def rest(self, node: int) -> Iterator[int]:
+        """Yield the ClusterQueues below a node, in order, and drop them."""
+        while (queue := self.first(node)) is not None:
+            yield queue
+            self.drop(queue)
+
+    def sides(self, target: int) -> tuple[int, int, int]:
+        """Return the lowest common ancestor, and the nodes below it: of the preemptor, and of a target."""
+        theirs = self.quotas.paths[target]
+        at = next(at for at, node in enumerate(theirs) if node in self.path)
+        return theirs[at], self.path[self.path.index(theirs[at]) - 1], theirs[at - 1]
+
+    def _order(self, cohort: int) -> list[_Entry]:
+        order = self.orders.get(cohort)
+        if order is None:
+            mine = self.path[self.path.index(cohort) - 1] if cohort in self.path else -1
+            order = [each for each in self.known.get(cohort, ()) if each[1] != mine]
+            if mine >= 0:
+                insort(order, (self._key(mine), mine))
+            self.orders[cohort] = order
+        return order
+
+    def _key(self, node: int) -> tuple[object, ...]:
+        infinite, share = self.quotas.order(node)
+        if node in self.rank:
+            return not infinite, -share, 0, -self.rank[node]
+        left = self.of(node)
+        return not infinite, -share, 2 if node == self.queue else 1, left[0][0] if left else ()
+
+
+def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
+    """Return `targets_of` with fair sharing: by the first strategy, then those that it left by the second."""
+    quotas, rules = state.quotas, state.rules(work.queue)
+    own = state.candidates(work.queue, rules.within, work, columns)
+    known, any_priority = state.known(), rules.reclaim is not Preempts.LOWER_PRIORITY
+    key = (quotas.paths[work.queue][-1], *columns, rules.reclaim, any_priority or work.priority)
+    if key not in known:
+        asked = quotas.above_quota(work.queue, columns)
+        listed = {queue: state.candidates(queue, rules.reclaim, work, columns) for queue in asked}
+        known[key] = _TargetQueues(quotas, {queue: found for queue, found in listed.items() if found})
+    others: _TargetQueues = known[key]
+    if not own and not others.listed.keys() - {work.queue}:
+        return []
+    quotas.add(work.queue, needs)  # shares are those with the workload in
+    fits, targets, retry = _first(state, work, needs, columns, others.of_preemptor(work.queue, own))
+    if not fits and retry and len(state.strategies) > 1:
+        fits = _second(state, work, needs, retry, targets)
+    quotas.remove(work.queue, needs)
+    if fits:
+        targets = _fill_back(state, work, needs, targets)
+    for target in targets:
+        quotas.add(target.work.queue, target.work.usage)
+    return targets if fits else []
+
+
+def _first(
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], queues: _TargetQueues
+) -> tuple[bool, list[Target], dict[int, list[Candidate]]]:
+    """Return whether it fits now, who goes, and whom rule S2-b may ask again: runFirstFsStrategy."""
+    quotas, strategy = state.quotas, state.strategies[0]
+    targets: list[Target] = []
+    retry: dict[int, list[Candidate]] = {}
+    entitled = state.within_nominal and not quotas.over_any(work.queue, columns)
+    while (queue := queues.first(queues.path[-1])) is not None:
+        gone, reason = None, FAIR
+        if queue == work.queue or entitled:
+            gone, reason = queues.take(queue)[1], IN_QUEUE if queue == work.queue else RECLAIMED
+        else:
+            ancestor, mine, theirs = queues.sides(queue)
+            new_share, old_share = quotas.order(mine), quotas.order(theirs)
+            if new_share > old_share:
+                # Taking something away only lowers theirs, so neither rule lets any of them go; nor is anybody on the
+                # preemptor's side left. S2-b may ask them again only if it lowers ``mine`` before, by those in retry.
+                again = any(mine in quotas.paths[each] for each in retry)
+                for each in queues.rest(ancestor) if again else ():
+                    retry.setdefault(each, []).extend(queues.of(each))
+                queues.drop(ancestor)
+                continue
+            while gone is None and queues.of(queue):
+                first = queues.take(queue)
+                if strategy is Strategy.INITIAL_SHARE:
+                    passed = new_share < old_share
+                else:
+                    passed = new_share <= quotas.order_without(theirs, queue, first[1].usage)
+                if passed:
+                    gone = first[1]
+                else:
+                    retry.setdefault(queue, []).append(first)
+        if gone is not None:
+            quotas.remove(queue, gone.usage)
+            targets.append(Target(gone, reason))
+            if quotas.fits(work.queue, needs, counted=True):
+                return True, targets, {}
+        queues.changed(queue)
+    return False, targets, retry
+
+
+def _second(
+    state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[Candidate]], targets: list[Target]
+) -> bool:
+    """Add the targets of rule S2-b, one of each ClusterQueue, and return whether it fits: runSecondFsStrategy."""
+    quotas = state.quotas
+    queues = _TargetQueues(quotas, retry).of_preemptor(work.queue, [])
+    while (queue := queues.first(queues.path[-1])) is not None:
+        gone = queues.of(queue)[0][1]
+        queues.drop(queue)
+        ancestor, mine, theirs = queues.sides(queue)
+        new_share, old_share = quotas.order(mine), quotas.order(theirs)
+        if new_share < old_share:
+            quotas.remove(queue, gone.usage)
+            targets.append(Target(gone, FAIR))
+            if quotas.fits(work.queue, needs, counted=True):
+                return True
+        queues.changed(queue)
+        if new_share > old_share:  # nobody else below the ancestor has a higher share
+            queues.drop(ancestor)
+    return False
+
+
+# -- both --------------------------------------------------------------------------------------------------------
+def _fill_back(
+    state: State, work: QueuedWork, needs: Needs, targets: list[Target], *, borrowing: bool = True
+) -> list[Target]:
+    """Return the targets without those that can stay, the last ones first: fillBackWorkloads."""
+    for at in range(len(targets) - 2, -1, -1):
+        back = targets[at].work
+        state.quotas.add(back.queue, back.usage)
+        if _has_room(state, work, needs, borrowing=borrowing):
+            targets[at] = targets[-1]
+            targets = targets[:-1]
+        else:
+            state.quotas.remove(back.queue, back.usage)
+    return targets
+
+
+def _has_room(state: State, work: QueuedWork, needs: Needs, *, borrowing: bool) -> bool:
+    """Return whether needs fit, and without borrowing where that is not allowed: workloadFits."""
+    quotas = state.quotas
+    if not borrowing and any(quotas.over(work.queue, column, amount) for column, amount in needs):
+        return False
+    return quotas.fits(work.queue, needs)
