@@ -19,7 +19,6 @@ from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace
 from fairopt.frontier.goals import GOALS, Welfare
 from fairopt.frontier.relaxed import RELAXED, Relaxed
 from fairopt.frontier.tracing import face_of, on_faces, trace
-from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.problem.ranges import part_of
@@ -249,7 +248,7 @@ def _named(known: Sequence[T], kind: Any, given: Any, place: str) -> list[T]:
 
 
 def _faces(
-    market: Market, curves: Iterable[Curve], rows: Iterable[Row[Allocation]], limit: float | None
+    market: Market, curves: Iterable[Curve], rows: Iterable[Row[Any]], limit: float | None
 ) -> list[EfficientFace]:
     """Return efficient faces: those of the best points of curves, and of policies' decisions that are exact."""
     decided = [row.outcome.shares for row in rows if row.outcome is not None and row.outcome.arithmetic.exact]
@@ -267,7 +266,7 @@ def _faces(
 
 
 def _placed(
-    row: Row[Allocation], asked: Sequence[tuple[Welfare, Relaxed]], curves: Mapping[tuple[str, str], Curve]
+    row: Row[Any], asked: Sequence[tuple[Welfare, Relaxed]], curves: Mapping[tuple[str, str], Curve]
 ) -> PolicyPoint:
     decision = row.outcome
     if decision is None:
