@@ -18,6 +18,11 @@ def shares_of(p: Formulation, market: Market, part: Array | None = None) -> Affi
 
     Source: OEF Eq. (9b), (10b); the demands are Gavel's bound on a job's time fractions, Sec. 3.1 there; floors and
     caps are quotas and limits of Kueue's ClusterQueues and Cohorts, and of KAI's and Volcano's Queues.
+
+    >>> p, market = Formulation("most in all"), Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> p.maximize((market.speedup * shares_of(p, market)).sum())
+    >>> p.program()
+    <Program 'most in all': 4 variables, 2 rows, 4 non-zeros>
     """
     names, n = (market.users, market.types), len(market.users)
     own = floors_of(market) if is_entitled(market) else None

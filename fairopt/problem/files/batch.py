@@ -165,7 +165,12 @@ def batch_schema() -> dict[str, Any]:
 
 
 def read_batch(path: AnyPath) -> Batch:
-    """Return the batch in a .toml or .json file. Errors: `BadInput` naming the file, the place, and the remedy."""
+    """Return the batch in a .toml or .json file. Errors: `BadInput` naming the file, the place, and the remedy.
+
+    >>> from fairopt.datasets import dataset_path
+    >>> read_batch(dataset_path("astraea_example.toml"))
+    <Batch: 4 jobs of 2 tenants on 4 servers>
+    """
     return read_file(path, documents(batch_from_dict, batch_to_dict))
 
 
