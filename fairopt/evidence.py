@@ -5,7 +5,7 @@
 >>> from fairopt import allocate
 >>> from fairopt.datasets import oef_example
 >>> from fairopt.models import CooperativeOEF
->>> CooperativeOEF().certify(allocate("oef-cooperative", oef_example(), exact=True)).kind
+>>> CooperativeOEF().certify(allocate("oef-cooperative", oef_example(), exact=True)).kind.name
 'optimality'
 """
 
@@ -22,14 +22,14 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import (
-    Bound,
+    BOUND,
+    GANGS,
+    INFEASIBILITY,
+    MARKET_BOUND,
+    MISREPORT,
     Certificate,
-    Extreme,
-    GangProof,
-    Infeasibility,
-    MarketBound,
-    MisreportProof,
     bare_duals,
+    extreme_over,
     other_variables,
     row_duals,
 )
@@ -91,7 +91,7 @@ def evidence_of_verdicts(
     >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
     >>> shares = market.shares([[1, 0], [0, 1]])
     >>> found = evidence_of_verdicts(market, shares, verify(market, shares), [EnvyFreeness()])
-    >>> [each.certificate.kind for each in found]
+    >>> [each.certificate.kind.name for each in found]
     ['envy']
     """
     for each in {each.name: each for each in properties}.values():
@@ -110,7 +110,7 @@ def _certify_end(asked: AllocationProperty, market: Market, shares: Array, end: 
     return asked.certify(market, shares, verdict)
 
 
-def certify_search(policy: AnyPolicy, market: Market, verdict: Verdict) -> MisreportProof:
+def certify_search(policy: AnyPolicy, market: Market, verdict: Verdict) -> Certificate:
     """Return the evidence for a search's verdict; `NotCapable` where it found nothing, or nothing exact.
 
     >>> from fairopt.properties import Effort, StrategyProofness
@@ -118,7 +118,7 @@ def certify_search(policy: AnyPolicy, market: Market, verdict: Verdict) -> Misre
     >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
     >>> verdict = StrategyProofness().search(MaxEfficiency(), market, effort=Effort(evaluations=20))
     >>> proof = certify_search("max-efficiency", market, verdict)
-    >>> proof.kind, proof.user
+    >>> proof.kind.name, proof.user
     ('misreport', 'u1')
     """
     if verdict.answer is Answer.DEPENDS:  # of one end, where a lie pays; the other is a theorem
@@ -130,7 +130,7 @@ def certify_search(policy: AnyPolicy, market: Market, verdict: Verdict) -> Misre
     return certify_misreport(policy, market, verdict.witness)
 
 
-def certify_misreport(policy: AnyPolicy, market: Market, witness: Misreport) -> MisreportProof:
+def certify_misreport(policy: AnyPolicy, market: Market, witness: Misreport) -> Certificate:
     """Return the evidence that a misreport pays: two certified decisions, or ranges over all optima if it always pays.
 
     Errors: `NotCapable` where the decisions have no exact form or no certificate.
@@ -156,15 +156,17 @@ def certify_misreport(policy: AnyPolicy, market: Market, witness: Misreport) -> 
         of_user = throughput_of(market, user)
         best = extreme(policy, truth, of_user, Sense.MAXIMIZE)
         worst = extreme(policy, after, of_user, Sense.MINIMIZE)
-        return MisreportProof(market, policy.name, witness.user, witness.report, worst.value - best.value, best, worst)
+        return Certificate(
+            MISREPORT, market, policy.name, witness.user, witness.report, worst.value - best.value, best, worst
+        )
     gain = market.utility(after.shares)[user] - market.utility(truth.shares)[user]
     proofs = policy.certify(truth), policy.certify(after)
-    if not all(proof.decision for proof in proofs):
+    if not all(proof.kind.decides for proof in proofs):
         raise NotCapable(f"the certificate of a decision of {policy.name} does not say whose shares it decides")
-    return MisreportProof(market, policy.told(market), witness.user, witness.report, gain, *proofs)
+    return Certificate(MISREPORT, market, policy.told(market), witness.user, witness.report, gain, *proofs)
 
 
-def extreme(policy: AnyPolicy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
+def extreme(policy: AnyPolicy, decision: Allocation, weights: Array, sense: Sense) -> Certificate:
     """Return the extreme sum of ``weights`` (n, k) times shares over all optima of an exact decision, certified.
 
     Errors: `NotCapable` where the policy has no choice or no certificate; those of the exact backend.
@@ -180,10 +182,10 @@ def extreme(policy: AnyPolicy, decision: Allocation, weights: Array, sense: Sens
     choices = policy.choices(decision)
     if choices is None:
         raise NotCapable(f"{policy.name} leaves no choice to range over")
-    return Extreme.over(choices, weights, sense, policy.certify(decision), Exact().solve)
+    return extreme_over(choices, weights, sense, policy.certify(decision), Exact().solve)
 
 
-def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibility:
+def certify_solution(program: Program, solution: Solution) -> Certificate:
     """Return the exact certificate of a backend's ``solution`` of a program, linear or with integers.
 
     An exact optimum gives a bound with gap 0, a point in floats that is exactly feasible a bound and the remaining gap,
@@ -195,11 +197,11 @@ def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibil
     Fraction(0, 1)
     """
     if solution.status is Status.INFEASIBLE and solution.farkas is not None:
-        return Infeasibility(program, bare_duals(-solution.farkas))
+        return Certificate(INFEASIBILITY, program, bare_duals(-solution.farkas))
     return _bare_bound(program, solution)
 
 
-def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bound | MarketBound | Infeasibility:
+def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Certificate:
     """Return the exact certificate of a ``solution`` of the policy's program; `NotCapable` where nothing is proved.
 
     >>> from fairopt.models import MaxEfficiency
@@ -213,13 +215,13 @@ def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bou
         return certify_solution(program, solution)
     point, value, bound, gap, dual = _worth(program, solution)
     share, others = program.variable("share", point), other_variables(program, point)
-    return MarketBound(market, policy.name, share, value, bound, gap, row_duals(program, dual), others)
+    return Certificate(MARKET_BOUND, market, policy.name, share, value, bound, gap, row_duals(program, dual), others)
 
 
-def _bare_bound(program: Program, solution: Solution) -> Bound:
+def _bare_bound(program: Program, solution: Solution) -> Certificate:
     point, value, bound, gap, dual = _worth(program, solution)
     sign = 1 if program.sense is Sense.MAXIMIZE else -1  # certificates are about the objective maximised
-    return Bound(program, point, value, bound, gap, bare_duals(sign * dual))
+    return Certificate(BOUND, program, point, value, bound, gap, bare_duals(sign * dual))
 
 
 def _worth(program: Program, solution: Solution) -> tuple[Array, Fraction, Fraction, Fraction, Array]:
@@ -252,7 +254,7 @@ def _item(name: str, certify: Callable[[], Certificate]) -> EvidenceItem:
         return EvidenceItem(name, reason=str(error))
 
 
-def certify_gangs(problem: GangAssignment, found: Solution, *, time_limit: float | None = None) -> GangProof:
+def certify_gangs(problem: GangAssignment, found: Solution, *, time_limit: float | None = None) -> Certificate:
     """Return what is proved of an assignment of gangs that `solve_gangs` found; with a gap of 0 it is optimal.
 
     ``time_limit``: seconds for the search that closes the gap. Errors: `NotSolved` where nothing was found.
@@ -267,7 +269,8 @@ def certify_gangs(problem: GangAssignment, found: Solution, *, time_limit: float
     proved = prove_gangs(problem, found, time_limit=time_limit)
     rows = zip(problem.cost.tolist(), problem.allowed.tolist(), strict=True)
     cost = [[Fraction(each) if there else None for each, there in zip(*row, strict=True)] for row in rows]
-    return GangProof(
+    return Certificate(
+        GANGS,
         gangs=problem.gangs,
         capacity=problem.capacity,
         least=problem.least,

@@ -257,13 +257,13 @@ def test_who_solves_is_decided_in_one_module() -> None:
 
 
 def test_type_hints_are_read_in_one_place() -> None:
-    # and the parts of certificates, which are written in their type hints, and keys of results, which say their types
+    # and the keys of results, which say their types
     readers = {
         path.relative_to(TOOLKIT).as_posix()
         for path in toolkit()
         if {"get_args", "get_origin"} & {word.strip("(,") for word in path.read_text(encoding="utf-8").split()}
     }
-    assert readers == {"codec.py", "certificates/certificate.py", "report.py"}
+    assert readers == {"codec.py", "report.py"}
 
 
 def test_a_share_policy_loads_no_more_than_it_needs() -> None:

@@ -17,7 +17,7 @@ import pytest
 import fairopt
 from fairopt import replacing
 from fairopt.backends import highs
-from fairopt.certificates import PropertyProof, read_certificate
+from fairopt.certificates import PROPERTY, Certificate, read_certificate
 from fairopt.datasets import oef_example
 from fairopt.errors import BadInput
 from fairopt.experiment.bench.records import KINDS
@@ -48,7 +48,7 @@ EXCEPTIONS = {
     ("fairopt/replacing.py", "open to write"): "this is the one place",
     ("fairopt/replacing.py", "os.open"): "this is the one place",
     ("fairopt/backends/highs.py", ".writeModel"): "to the place beside that `fairopt.replacing` gives",
-    ("fairopt/backends/apart/worker.py", "os.open"): "the null device",
+    ("fairopt/backends/apart.py", "os.open"): "the null device",
     ("proofs/ledger/citing.py", "shutil.copy"): "into a temporary folder",
     ("fairopt/experiment/journal.py", "open to write"): "lines are added to a file, each on the disk before the next",
     ("fairopt/experiment/machine.py", ".write_text"): "a switch of Linux under /proc",
@@ -57,7 +57,7 @@ EXCEPTIONS = {
     ("fairopt/experiment/bench/measure.py", ".write_text"): "a measurement's own folder",
     ("fairopt/experiment/bench/measure.py", "open to write"): "a measurement's own folder",
     ("fairopt/experiment/bench/child.py", "open to write"): "the pipe to the process that measures",
-    ("fairopt/backends/apart/worker.py", "open to write"): "the pipe to the process that asked",
+    ("fairopt/backends/apart.py", "open to write"): "the pipe to the process that asked",
     ("fairopt/cli/given.py", ".write_bytes"): "the stand-in of standard input, in a temporary folder",
     ("fairopt/testing/data_suites.py", ".write_bytes"): "a file that a suite lets be refused, in a temporary folder",
     ("fairopt/cli/frontiers.py", ".savefig"): "to the place beside that `fairopt.replacing` gives",
@@ -133,7 +133,7 @@ def test_what_is_refused_is_seen(text: str, use: str) -> None:
 
 
 def certificate(path: Path) -> None:
-    PropertyProof(oef_example(), oef_example().equal_split(), "sharing_incentive", "HOLDS").write(path)
+    Certificate(PROPERTY, oef_example(), oef_example().equal_split(), "sharing_incentive", "HOLDS").write(path)
 
 
 WRITERS = {

@@ -1,67 +1,88 @@
 """Evidence as data: a statement about a market (or a bare program) and the exact numbers that prove it.
 
 A certificate is written as JSON (schema 1) and checked by ``proofs/verify.py``, which imports nothing of fairopt. It
-becomes a proof only when that program accepts it.
+becomes a proof only when that program accepts it. The kinds of statements are in `fairopt.certificates.kinds`.
 
 >>> from fairopt.datasets import oef_example
->>> certificate = PropertyProof(oef_example(), oef_example().equal_split(), "envy_freeness", "HOLDS")
+>>> certificate = Certificate(PROPERTY, oef_example(), oef_example().equal_split(), "envy_freeness", "HOLDS")
 >>> certificate.to_json()["certificate"]
 'property'
 """
 
-from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_schema, market_digest, read_certificate
-from fairopt.certificates.decisions import (
-    ComputedAllocation,
-    Dominance,
-    EfficientProof,
-    EnvyProof,
-    Extreme,
-    MarketBound,
-    MisreportProof,
-    NashBounds,
-    NashEquilibrium,
-    NashWithin,
-    Optimality,
-    ParetoProof,
-    PartialAllocationProof,
-    PropertyProof,
-    WaterFillingProof,
+from fairopt.certificates.certificate import SCHEMA, Certificate, CertificateKind, Part, read_certificate
+from fairopt.certificates.documents import market_digest
+from fairopt.certificates.kinds import (
+    BOUND,
+    DOMINANCE,
+    EFFICIENT,
+    EFFICIENT_FRONTIER,
+    ENVY,
+    EQUILIBRIUM,
+    EXTREME,
+    FRONTIER,
+    GANGS,
+    INFEASIBILITY,
+    MARKET_BOUND,
+    MISREPORT,
+    NASH_BOUNDS,
+    NASH_WITHIN,
+    OPTIMALITY,
+    OUTSIDE_DECISION,
+    PARETO,
+    PARTIAL_ALLOCATION,
+    PROPERTY,
+    TRADES,
+    UNREACHABLE,
+    WATER_FILLING,
+    certificate_schema,
 )
-from fairopt.certificates.frontier import EfficientFrontierProof, FrontierProof
-from fairopt.certificates.gangs import GangProof
-from fairopt.certificates.parts import bare_duals, floors_told, other_variables, row_duals
-from fairopt.certificates.programs import Bound, Infeasibility, OutsideDecision, UnreachableUtilities
+from fairopt.certificates.optima import (
+    bare_duals,
+    bound_of_optimum,
+    extreme_over,
+    floors_told,
+    optimality,
+    other_variables,
+    outside_decision,
+    row_duals,
+)
 
 __all__ = [
+    "BOUND",
+    "DOMINANCE",
+    "EFFICIENT",
+    "EFFICIENT_FRONTIER",
+    "ENVY",
+    "EQUILIBRIUM",
+    "EXTREME",
+    "FRONTIER",
+    "GANGS",
+    "INFEASIBILITY",
+    "MARKET_BOUND",
+    "MISREPORT",
+    "NASH_BOUNDS",
+    "NASH_WITHIN",
+    "OPTIMALITY",
+    "OUTSIDE_DECISION",
+    "PARETO",
+    "PARTIAL_ALLOCATION",
+    "PROPERTY",
     "SCHEMA",
-    "Bound",
+    "TRADES",
+    "UNREACHABLE",
+    "WATER_FILLING",
     "Certificate",
-    "ComputedAllocation",
-    "Dominance",
-    "EfficientFrontierProof",
-    "EfficientProof",
-    "EnvyProof",
-    "Extreme",
-    "FrontierProof",
-    "GangProof",
-    "Infeasibility",
-    "MarketBound",
-    "MisreportProof",
-    "NashBounds",
-    "NashEquilibrium",
-    "NashWithin",
-    "Optimality",
-    "OutsideDecision",
-    "ParetoProof",
-    "PartialAllocationProof",
-    "PropertyProof",
-    "UnreachableUtilities",
-    "WaterFillingProof",
+    "CertificateKind",
+    "Part",
     "bare_duals",
+    "bound_of_optimum",
     "certificate_schema",
+    "extreme_over",
     "floors_told",
     "market_digest",
+    "optimality",
     "other_variables",
+    "outside_decision",
     "read_certificate",
     "row_duals",
 ]

@@ -44,13 +44,13 @@ def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) ->
     nothing = solution is None or (solution.x is None and solution.farkas is None)
     if solution is None or nothing or not isinstance(policy, Formulated):
         return
-    from fairopt.certificates import Infeasibility
+    from fairopt.certificates import INFEASIBILITY
     from fairopt.evidence import certify_bound  # here, so that help comes sooner
 
     found = certify_bound(policy, market, solution)
     write(found, path)
     says = "that no point satisfies all constraints"
-    if not isinstance(found, Infeasibility):
+    if found.kind is not INFEASIBILITY:
         says = f"a feasible point, and a bound with a gap of {float(found.gap):g}"
     print(f"written to {path}: {says}", file=sys.stderr)
 

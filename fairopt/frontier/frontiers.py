@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fairopt.certificates import EfficientFrontierProof, FrontierProof
+from fairopt.certificates import EFFICIENT_FRONTIER, FRONTIER, Certificate
 from fairopt.compare import Row, compare
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, several
@@ -306,14 +306,14 @@ def _distance(curve: Curve, value: Number, epsilon: Number, *, exact: bool) -> N
 
 def _proof(
     market: Market, curve: Curve, points: Sequence[CurvePoint], face: EfficientFace | None = None
-) -> FrontierProof:
+) -> Certificate:
     """Return the certificate of a curve, or of what an efficient face reaches of it."""
     told = Curve(curve.goal, curve.against, tuple(points), tuple(curve.covering(points)))
     reached = [{**vars(point)} for point in points]
     above = [{**vars(line)} for line in told.lines]
     about = (market, curve.goal, curve.against, reached, above, told.gap)
     return (
-        FrontierProof(*about)
+        Certificate(FRONTIER, *about)
         if face is None
-        else EfficientFrontierProof(*about, face.weights, face.prices, face.demand_duals)
+        else Certificate(EFFICIENT_FRONTIER, *about, face.weights, face.prices, face.demand_duals)
     )

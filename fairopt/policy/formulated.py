@@ -167,7 +167,7 @@ class Formulated(Policy):
         if isinstance(decision.solver, ProgramMethod):
             certificate: Certificate = decision.solver.certify(self, decision)
             return certificate
-        from fairopt.certificates import Optimality, OutsideDecision  # here, since who decides need not certify
+        from fairopt.certificates import optimality, outside_decision  # here, since who decides need not certify
 
         self._require_exact(decision)
         program, solution = decision.program, decision.solution
@@ -177,8 +177,8 @@ class Formulated(Policy):
             raise NotCapable(f"this decision of {self.name} was made without duals; {why}")
         solution = self._with_its_shares(decision, program, solution)
         if self.verifier_knows(decision.market):
-            return Optimality.of(decision.market, self.name, program, solution)
-        return OutsideDecision.of(decision.market, self.told(decision.market), program, solution)
+            return optimality(decision.market, self.name, program, solution)
+        return outside_decision(decision.market, self.told(decision.market), program, solution)
 
 
 class Computed(Policy):

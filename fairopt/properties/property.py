@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from fairopt.certificates import Certificate, PropertyProof
-from fairopt.certificates.decisions import PROPERTIES
+from fairopt.certificates import PROPERTY, Certificate
+from fairopt.certificates.kinds import PROPERTIES
 from fairopt.errors import BadInput, NotCapable, require, require_returned
 from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Optima, Policy
@@ -310,7 +310,7 @@ class AllocationProperty(OutcomeProperty):
         """
         if self.name not in PROPERTIES:
             raise NotCapable(f"the verifier does not know {self.name}, and the property brings no certificate")
-        return PropertyProof(market, shares, self.name, verdict.answer.value)
+        return Certificate(PROPERTY, market, shares, self.name, verdict.answer.value)
 
     @abstractmethod
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
-from fairopt.certificates import Certificate, PropertyProof
+from fairopt.certificates import PROPERTY, Certificate
 from fairopt.deadline import left
 from fairopt.errors import NotCapable
 from fairopt.numbers import arithmetic
@@ -142,7 +142,7 @@ class LinearInSpeedups(AllocationProperty):
         ):
             raise NotCapable("no comparison fails for all speedups alone; several together have no certificate")
         holds = verdict.evidence.speedups if isinstance(verdict.evidence, SpeedupsThatHold) else None
-        return PropertyProof(market, shares, self.name, verdict.answer.value, holds)
+        return Certificate(PROPERTY, market, shares, self.name, verdict.answer.value, holds)
 
     def _never(self, market: Market, user: int, uses: Array | None, would: Array | None) -> bool:
         if uses is None or would is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.certificates import Certificate, ComputedAllocation
+from fairopt.certificates import TRADES, Certificate
 from fairopt.policy import Allocation, Claim, Example, ReportsUnseen, Trait
 from fairopt.problem import Market
 from fairopt.program import Array, Number
@@ -60,7 +60,7 @@ class EqualSplit(ReportsUnseen):
     def certify(self, decision: Allocation) -> Certificate:
         """Return the certificate of the shares, which needs no further evidence."""
         self._require_exact(decision)
-        return ComputedAllocation(decision.market, decision.shares)
+        return Certificate(TRADES, decision.market, decision.shares)
 
 
 def fill(weight: Array, limit: Array, total: Any) -> Array:

@@ -21,7 +21,7 @@ from fairopt.problem import Market
 from fairopt.program import INFINITY, ROUNDING, Array, Number, fractions
 
 if TYPE_CHECKING:
-    from fairopt.certificates import MarketBound
+    from fairopt.certificates import Certificate
 
 #: Scaling down by a multiple of this keeps the fractions of exact shares short.
 GRAIN = 2**60
@@ -87,7 +87,7 @@ class PriceMethod(ProgramMethod):
             warm_start=(market.types, raised.warm_start),
         )
 
-    def certify(self, policy: Levelled, decision: Allocation) -> MarketBound:
+    def certify(self, policy: Levelled, decision: Allocation) -> Certificate:
         """Return an exact allocation near the decision's, a bound by its prices, and the gap.
 
         Errors: `NotCapable` where the verifier does not know the program.
@@ -97,12 +97,12 @@ class PriceMethod(ProgramMethod):
         return exact_bound(policy, decision)
 
 
-def exact_bound(policy: Levelled, decision: Allocation) -> MarketBound:
+def exact_bound(policy: Levelled, decision: Allocation) -> Certificate:
     """Return the exact value of a decision by prices, and the exact upper bound that its prices prove.
 
     Errors: `NotCapable` where a user gets nothing.
     """
-    from fairopt.certificates import MarketBound  # here, since who decides need not certify
+    from fairopt.certificates import MARKET_BOUND, Certificate  # here, since who decides need not certify
 
     market, solution = decision.market.as_(Fraction), decision.solution
     assert solution is not None
@@ -135,8 +135,9 @@ def exact_bound(policy: Levelled, decision: Allocation) -> MarketBound:
     name, duals = policy.user_duals(value, market)
     entries += [[name, i, dual] for i, dual in enumerate(duals) if dual]
     reach = level * worth
-    return MarketBound(
-        decision.market, decision.policy, shares, reach, bound, bound - reach, entries, {policy.level_variable: level}
+    variables, gap = {policy.level_variable: level}, bound - reach
+    return Certificate(
+        MARKET_BOUND, decision.market, decision.policy, shares, reach, bound, gap, entries, variables=variables
     )
 
 

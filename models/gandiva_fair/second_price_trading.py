@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.backends.exact import MOST_EXACT
 from fairopt.backends.solution import Solution, Status
-from fairopt.certificates import Certificate, ComputedAllocation
+from fairopt.certificates import TRADES, Certificate
 from fairopt.deadline import left
 from fairopt.errors import BadInput, OutOfTime
 from fairopt.models.baselines.equal_split import EqualSplit
@@ -156,7 +156,7 @@ class SecondPriceTrading(Computed):
     def certify(self, decision: Allocation) -> Certificate:
         """Return the certificate of the trades."""
         self._require_exact(decision)
-        return ComputedAllocation(decision.market, decision.shares, [trade.to_json() for trade in decision.evidence])
+        return Certificate(TRADES, decision.market, decision.shares, [trade.to_json() for trade in decision.evidence])
 
 
 def type_pairs(market: Market) -> Iterator[tuple[int, int]]:

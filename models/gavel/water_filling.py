@@ -14,8 +14,7 @@ import numpy as np
 from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import WIDE
-from fairopt.certificates import Certificate, floors_told, row_duals
-from fairopt.certificates import WaterFillingProof as LevelsProof
+from fairopt.certificates import WATER_FILLING, Certificate, floors_told, row_duals
 from fairopt.deadline import left
 from fairopt.errors import NotCapable, NotSolved, OutOfTime
 from fairopt.methods.result import duals_of, so_far
@@ -311,7 +310,7 @@ class WaterFilling(Formulated):
             rounds.append({"level": level, "fixed": users, "duals": duals})
         told = None if self.normaliser is Normaliser.OWN_PARTITION else self.normaliser.value
         owed = floors_told(decision.market) if is_entitled(decision.market) else None
-        return LevelsProof(decision.market, decision.shares, rounds, normaliser=told, owed=owed, rates=rates)
+        return Certificate(WATER_FILLING, decision.market, decision.shares, rounds, told, owed, rates)
 
     def _rates(self, market: Market, levels: WaterLevels) -> Array | None:
         """Return how fast each user rises in each round (rounds, n); None where all that are open rise alike."""

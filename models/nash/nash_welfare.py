@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.backends import Capability, Method, Session
 from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import trusted
-from fairopt.certificates import Certificate, NashBounds, NashEquilibrium, NashWithin, floors_told, row_duals
+from fairopt.certificates import EQUILIBRIUM, NASH_BOUNDS, NASH_WITHIN, Certificate, floors_told, row_duals
 from fairopt.deadline import left, remaining
 from fairopt.errors import BadInput, NotSolved, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, NearEquilibrium, nash_bound
@@ -293,11 +293,11 @@ class NashWelfare(Policy):
         if isinstance(decision.evidence, NearWithin):
             duals, owed = row_duals(rows_of(decision.market), found.duals), floors_told(decision.market)
             ends = (found.bounds.gap, found.bounds.lower, found.bounds.upper)
-            return NashWithin(decision.market, decision.shares, owed, found.costs, duals, *ends)
+            return Certificate(NASH_WITHIN, decision.market, decision.shares, owed, found.costs, duals, *ends)
         if isinstance(decision.evidence, NearEquilibrium):
             proof = (found.prices, found.demand_duals, found.gap, found.lower, found.upper)
-            return NashBounds(decision.market, decision.shares, *proof)
-        return NashEquilibrium(decision.market, decision.shares, found.prices, found.demand_duals)
+            return Certificate(NASH_BOUNDS, decision.market, decision.shares, *proof)
+        return Certificate(EQUILIBRIUM, decision.market, decision.shares, found.prices, found.demand_duals)
 
 
 def _until(market: Market, draft: Allocation | None) -> Solution:

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.backends.solution import Solution, Status
-from fairopt.certificates import Certificate, PartialAllocationProof
+from fairopt.certificates import PARTIAL_ALLOCATION, Certificate
 from fairopt.deadline import left
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import nash_bound
@@ -175,7 +175,7 @@ class PartialAllocation(Policy):
         market, evidence = decision.market, decision.evidence
         together = _equilibrium(evidence.together)
         apart = [_equilibrium(each) for each in evidence.apart] or [{}]
-        return PartialAllocationProof(market, decision.shares, decision.evidence.kept, together, apart)
+        return Certificate(PARTIAL_ALLOCATION, market, decision.shares, decision.evidence.kept, together, apart)
 
 
 def _by_draft(problem: Market, draft: Solution | None) -> Solution | None:

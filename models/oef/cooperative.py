@@ -24,7 +24,7 @@ from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, fractions
 
 if TYPE_CHECKING:
-    from fairopt.certificates import MarketBound
+    from fairopt.certificates import Certificate
 
 #: The residual of the equilibrium from whose prices the method starts.
 BEGIN = 1e-7
@@ -65,7 +65,7 @@ class EnvyFreeMethod(ProgramMethod):
             ) from error
         return replace(answer, objective=float((speedup * answer.values["share"]).sum()))
 
-    def certify(self, policy: Formulated, decision: Allocation) -> MarketBound:
+    def certify(self, policy: Formulated, decision: Allocation) -> Certificate:
         """Return an exactly envy-free allocation near the decision's, a bound, and the gap."""
         return exact_bound(decision)
 
@@ -198,14 +198,14 @@ GRAIN = 2**200
 NONE = Fraction(0)
 
 
-def exact_bound(decision: Allocation) -> MarketBound:
+def exact_bound(decision: Allocation) -> Certificate:
     """Return an exactly envy-free allocation near the decision's, and a bound from its multipliers.
 
     Bundles in floats have envy of the size of rounding errors. Users with proportional speedups are given bundles of
     the same value. The rest of the envy is removed by mixing in bundles that are strictly envy-free (see `envy_proof`),
     all in Fractions. Errors: `NotCapable` for more than `MOST_USERS` users, and where no mixture is free of envy.
     """
-    from fairopt.certificates import MarketBound  # here, since who decides need not certify
+    from fairopt.certificates import MARKET_BOUND, Certificate  # here, since who decides need not certify
 
     market, solution = decision.market.as_(Fraction), decision.solution
     assert solution is not None
@@ -217,7 +217,7 @@ def exact_bound(decision: Allocation) -> MarketBound:
     shares = _allocation(market, solution.values["bundle"]) * market.weight[:, None]
     reached = (market.speedup * shares).sum()
     bound, duals = _bound(market, solution)
-    return MarketBound(decision.market, decision.policy, shares, reached, bound, bound - reached, duals)
+    return Certificate(MARKET_BOUND, decision.market, decision.policy, shares, reached, bound, bound - reached, duals)
 
 
 def _allocation(market: Market, floats: Array) -> Array:

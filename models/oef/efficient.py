@@ -8,7 +8,7 @@ from typing import Any
 
 from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status
-from fairopt.certificates import EfficientProof, row_duals
+from fairopt.certificates import EFFICIENT, Certificate, row_duals
 from fairopt.deadline import only_a_part
 from fairopt.errors import NotCapable
 from fairopt.methods.efficient_faces import EfficientFaces, best_efficient, giving_out_all
@@ -119,7 +119,7 @@ class EfficientOEF(Policy):
             seconds=Seconds(build=built - begun, solve=perf_counter() - built),
         )
 
-    def certify(self, decision: Allocation) -> EfficientProof:
+    def certify(self, decision: Allocation) -> Certificate:
         """Return the search tree, which shows the three properties, and that no shares with them exceed a bound."""
         self._require_exact(decision, "decide on a market in Fractions")
         found: EfficientFaces = decision.evidence
@@ -130,4 +130,6 @@ class EfficientOEF(Policy):
             {"without": sorted(node.without), "duals": row_duals(found.program, dual)} for node, dual in found.proofs()
         ]
         gap = found.bound - found.value
-        return EfficientProof(decision.market, decision.shares, found.weights, found.value, found.bound, gap, nodes)
+        return Certificate(
+            EFFICIENT, decision.market, decision.shares, found.weights, found.value, found.bound, gap, nodes
+        )

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt import allocate
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Bound
+from fairopt.certificates import Certificate, bound_of_optimum
 from fairopt.evidence import extreme, throughput_of
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
@@ -48,13 +48,13 @@ def extent(policy: Policy, decision: Allocation, weights: Array) -> tuple[Fracti
     return proofs[0].value, proofs[1].value
 
 
-def extreme_as_written(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Bound:
+def extreme_as_written(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Certificate:
     """Return how far the sum of ``weights`` times shares goes over all optima of a policy unknown to the verifier.
 
     The certificate holds the program as it was written, so that what it means is for its reader to see.
     """
     program = on_shares(found(policy.choices(decision), f"the optima of {policy.name}"), weights, sense)
-    return Bound.of_optimum(program, Exact().solve(program).require_optimal())
+    return bound_of_optimum(program, Exact().solve(program).require_optimal())
 
 
 def of_share(market: Market, user: int, type: int) -> Array:

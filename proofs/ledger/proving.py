@@ -17,7 +17,7 @@ import numpy as np
 
 from fairopt import allocate
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Bound, Certificate, Dominance, MisreportProof, Optimality, PropertyProof
+from fairopt.certificates import DOMINANCE, MISREPORT, OPTIMALITY, PROPERTY, Certificate, bound_of_optimum
 from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
 from fairopt.models import SecondPriceTrading
@@ -82,7 +82,7 @@ def dominated(policy: Formulated) -> Callable[[Market], Certificates | None]:
         solution = Exact().solve(program)
         if solution.x is None or not program.value(solution.point) > 0:
             return None
-        return {"": Dominance(market, decision.shares, program.variable("share", solution.point), optima)}
+        return {"": Certificate(DOMINANCE, market, decision.shares, program.variable("share", solution.point), optima)}
 
     return certified
 
@@ -96,11 +96,11 @@ def sometimes_dominated(policy: Formulated) -> Callable[[Market], Certificates |
         if lacking is None:
             return None
         optimal = policy.certify(decision)  # its duals prove every optimum optimal
-        if not isinstance(optimal, Optimality):
+        if optimal.kind is not OPTIMALITY:
             raise NotCapable(f"{policy.name} has no certificate that could be that of another optimum")
         verdict = ParetoEfficiency().check(market, lacking)
         return {
-            "optimal": replace(optimal, allocation=lacking),
+            "optimal": Certificate(optimal.kind, **{**optimal.parts, "allocation": lacking}),
             "": ParetoEfficiency().certify(market, lacking, verdict),
         }
 
@@ -167,12 +167,12 @@ def an_extreme_point_with_many_nonzeros(policy: Formulated) -> Callable[[Market]
         n, k = market.shape
         decision = exactly(policy, market)
         optimal, program = policy.certify(decision), policy.formulate(market, None)
-        if not isinstance(optimal, Optimality):
+        if optimal.kind is not OPTIMALITY:
             raise NotCapable(f"{policy.name} has no certificate that could be that of another optimum")
         for i, j in np.ndindex(n, k):
             end = extreme(policy, decision, of_share(market, i, j), LEAST)
             if (end.allocation > 0).sum() > n + k - 1 and is_extreme(program, end.allocation.ravel()):
-                return {"": replace(optimal, allocation=end.allocation)}
+                return {"": Certificate(optimal.kind, **{**optimal.parts, "allocation": end.allocation})}
         return None
 
     return certified
@@ -226,15 +226,15 @@ def rewarded(policy: Policy) -> Callable[[FalseReport], Certificates | None]:
         if policy.choices(decisions[0]) is None:  # it optimises nothing, and so has no choice
             gain = (market.speedup[i] * (decisions[1].shares[i] - decisions[0].shares[i])).sum()
             return {
-                "": MisreportProof(
-                    market, policy.name, market.users[i], report, gain, *(map(policy.certify, decisions))
+                "": Certificate(
+                    MISREPORT, market, policy.name, market.users[i], report, gain, *(map(policy.certify, decisions))
                 )
             }
         own = throughput_of(market, i)
         truth, untruth = (extreme(policy, d, own, sense) for d, sense in zip(decisions, (MOST, LEAST), strict=True))
         gain = untruth.value - truth.value
         return (
-            {"": MisreportProof(market, policy.name, market.users[i], report, gain, truth, untruth)}
+            {"": Certificate(MISREPORT, market, policy.name, market.users[i], report, gain, truth, untruth)}
             if gain > 0
             else None
         )
@@ -260,7 +260,7 @@ def rewarded_above_fair_shares(misreport: FalseReport) -> Certificates | None:
         end = extreme_as_written(policy, decision, throughput_of(market, i), sense)
         ends.append(end.value)
         program, solution = there(decision.program, "the program"), there(decision.solution, "its solution")
-        total = Bound.of_optimum(program, solution)
+        total = bound_of_optimum(program, solution)
         found |= {f"{name}-total": total, f"{name}-{'most' if sense is MOST else 'least'}": end}
     return found if ends[1] > ends[0] else None
 
@@ -271,7 +271,7 @@ def larger_total_above_fair_shares(market: Market) -> Certificates | None:
     before, after = exactly(trading, market), exactly(best, market)
     if not market.utility(after.shares).sum() > market.utility(before.shares).sum():
         return None
-    judged = PropertyProof(market, after.shares, SharingIncentive.name, Answer.HOLDS.value)
+    judged = Certificate(PROPERTY, market, after.shares, SharingIncentive.name, Answer.HOLDS.value)
     return {"trading": trading.certify(before), "better": judged}
 
 

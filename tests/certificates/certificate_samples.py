@@ -13,10 +13,20 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
-from fairopt.certificates import Certificate, Dominance, MarketBound, MisreportProof
-from fairopt.certificates.certificate import every_certificate
-from fairopt.certificates.parts import bare_duals, other_variables, row_duals
-from fairopt.certificates.programs import Bound, Infeasibility, UnreachableUtilities
+from fairopt.certificates import (
+    BOUND,
+    DOMINANCE,
+    INFEASIBILITY,
+    MARKET_BOUND,
+    MISREPORT,
+    UNREACHABLE,
+    Certificate,
+    bare_duals,
+    bound_of_optimum,
+    other_variables,
+    row_duals,
+)
+from fairopt.certificates.kinds import KINDS
 from fairopt.discovery import policies, properties
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.evidence import extreme, throughput_of
@@ -109,7 +119,7 @@ def _dominance(policy: Policy, decision: Allocation) -> Iterator[Sample]:
     most = [extreme(policy, decision, throughput_of(market, i), Sense.MAXIMIZE) for i in range(len(market.users))]
     gains = [has - best.value for has, best in zip(market.utility(witness.allocation), most, strict=True)]
     if min(gains) >= 0 < max(gains):
-        certificate = Dominance(market, decision.shares, witness.allocation, most)
+        certificate = Certificate(DOMINANCE, market, decision.shares, witness.allocation, most)
         yield Sample(f"dominance over every optimum of {policy.name}", certificate)
 
 
@@ -125,12 +135,14 @@ def _lies(policy: Policy, truth: Allocation, random: Random) -> Iterator[Sample]
         gain = market.utility(misreported.shares)[user] - market.utility(truth.shares)[user]
         if gain > Fraction(1, 10**6):  # parts that are roots are rounded
             proofs = policy.certify(truth), policy.certify(misreported)
-            yield Sample(f"lie to {policy.name}", MisreportProof(market, policy.name, name, report, gain, *proofs))
+            yield Sample(
+                f"lie to {policy.name}", Certificate(MISREPORT, market, policy.name, name, report, gain, *proofs)
+            )
         if _ranges(policy, truth):
             best = extreme(policy, truth, throughput_of(market, user), Sense.MAXIMIZE)
             worst = extreme(policy, misreported, throughput_of(market, user), Sense.MINIMIZE)
             if worst.value > best.value:
-                lie = MisreportProof(market, policy.name, name, report, worst.value - best.value, best, worst)
+                lie = Certificate(MISREPORT, market, policy.name, name, report, worst.value - best.value, best, worst)
                 yield Sample(f"lie to every optimum of {policy.name}", lie)
                 return
 
@@ -148,7 +160,9 @@ def _bounds(policy: Policy, decision: Allocation) -> Iterator[Sample]:
         if not program.violations(x):
             shares, value = program.variable("share", x), Fraction(program.value(x))
             duals, others = row_duals(program, solution.dual), other_variables(program, x)
-            certificate = MarketBound(decision.market, policy.name, shares, value, best, best - value, duals, others)
+            certificate = Certificate(
+                MARKET_BOUND, decision.market, policy.name, shares, value, best, best - value, duals, others
+            )
             yield Sample(f"bound for {policy.name}{'' if part == 1 else ' with a gap'}", certificate)
 
 
@@ -160,7 +174,7 @@ def _out_of_reach(market: Market, random: Random) -> Iterator[Sample]:
     solution = Exact().solve(program)
     if solution.status is Status.INFEASIBLE and solution.farkas is not None:
         wanted = list(zip(market.users, least, strict=True))
-        yield Sample("out of reach", UnreachableUtilities(market, wanted, row_duals(program, -solution.farkas)))
+        yield Sample("out of reach", Certificate(UNREACHABLE, market, wanted, row_duals(program, -solution.farkas)))
 
 
 def sharing(market: Market, least: dict[int, Any]) -> Program:
@@ -194,11 +208,11 @@ def of_program(program: Program) -> Iterator[Sample]:
     """Yield what can be said of a program: that it has no point, or how far the best one is from a bound."""
     relaxed = Exact().solve(replace(program, integer=np.zeros_like(program.integer)))
     if relaxed.status is Status.INFEASIBLE and relaxed.farkas is not None:
-        yield Sample("infeasibility of a program", Infeasibility(program, bare_duals(-relaxed.farkas)))
+        yield Sample("infeasibility of a program", Certificate(INFEASIBILITY, program, bare_duals(-relaxed.farkas)))
     if relaxed.status is not Status.OPTIMAL or relaxed.dual is None:
         return
     if not program.integer.any():
-        yield Sample("bound of a program", Bound.of_optimum(program, relaxed))
+        yield Sample("bound of a program", bound_of_optimum(program, relaxed))
         return
     found = Highs().solve(program.as_(float))
     if found.status is not Status.OPTIMAL:
@@ -209,7 +223,7 @@ def of_program(program: Program) -> Iterator[Sample]:
     duals = bare_duals(relaxed.dual * sign)
     gap = sign * (limit - value)
     about = f"bound of a program with integers{', with a gap' if gap else ''}"
-    yield Sample(about, Bound(program, point, value, limit, gap, duals))
+    yield Sample(about, Certificate(BOUND, program, point, value, limit, gap, duals))
 
 
 def fractions(values: Any) -> Array:
@@ -220,4 +234,4 @@ def fractions(values: Any) -> Array:
 
 def every_kind() -> frozenset[str]:
     """Return the kinds that certificates of fairopt have, by the word in their JSON."""
-    return frozenset(each.kind for each in every_certificate())
+    return frozenset(each.name for each in KINDS)

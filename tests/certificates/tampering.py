@@ -18,7 +18,7 @@ from operator import getitem
 from random import Random
 from typing import Any, TypeAlias
 
-from fairopt.certificates.decisions import PROPERTIES
+from fairopt.certificates.kinds import PROPERTIES
 
 Place: TypeAlias = tuple[str | int, ...]
 TINY = Fraction(1, 10**9)

@@ -20,14 +20,14 @@ from tampering import Tampering, at, is_number, places
 from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.certificates import (
+    MISREPORT,
     Certificate,
-    MisreportProof,
-    Optimality,
     certificate_schema,
     market_digest,
+    optimality,
     read_certificate,
 )
-from fairopt.certificates.certificate import program_json
+from fairopt.certificates.documents import program_json
 from fairopt.errors import BadInput, NotCapable
 from fairopt.models import (
     CooperativeOEF,
@@ -208,7 +208,7 @@ def test_a_policy_that_wants_something_else_is_caught() -> None:
     decision = allocate(MaxEfficiency(), MARKET, Exact())
     assert decision.program is not None
     assert decision.solution is not None
-    other = Optimality.of(MARKET, "max-min", decision.program, decision.solution)
+    other = optimality(MARKET, "max-min", decision.program, decision.solution)
     with pytest.raises(Rejected, match="does not give every variable"):
         verify(written(other))
 
@@ -256,7 +256,7 @@ def test_rounding_is_no_reward_for_a_lie() -> None:
     gain = GRAIN / 10**4 * sum(s * x for s, x in zip((1, 5), bundle, strict=True))
     made_up = {
         "schema": 1,
-        "certificate": MisreportProof.kind,
+        "certificate": MISREPORT.name,
         "market": truth["market"],
         "policy": "partial-allocation",
     }

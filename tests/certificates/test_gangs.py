@@ -16,7 +16,7 @@ from tampering import tampered
 
 from fairopt.backends import Highs
 from fairopt.benchmarks.fft_rounds import EVEN, Case
-from fairopt.certificates import GangProof
+from fairopt.certificates import Certificate
 from fairopt.errors import BadInput, NotSolved
 from fairopt.evidence import certify_gangs
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_gpus
@@ -25,7 +25,7 @@ from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
 
 
-def written(proof: GangProof) -> Any:
+def written(proof: Certificate) -> Any:
     return json.loads(json.dumps(proof.to_json()))
 
 

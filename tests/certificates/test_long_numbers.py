@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fairopt import allocate
-from fairopt.certificates import Bound, NashEquilibrium, PropertyProof
+from fairopt.certificates import BOUND, EQUILIBRIUM, PROPERTY, Certificate
 from fairopt.errors import BadInput
 from fairopt.models import PartialAllocation
 from fairopt.numbers import in_full
@@ -29,7 +29,7 @@ def written(value: object) -> str:
     """Return a number as a certificate of floats or fractions holds it; this one has no place to be right."""
     prices = np.array([value, 3], dtype=object)
     market = Market.of([[1, 1]], [1, 1])
-    return str(json.loads(json.dumps(NashEquilibrium(market, prices[None, :], prices).to_json()))["prices"][0])
+    return str(json.loads(json.dumps(Certificate(EQUILIBRIUM, market, prices[None, :], prices).to_json()))["prices"][0])
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_a_market_and_a_program_of_long_numbers_are_certified() -> None:
     speedup = np.array([[Fraction(1), LONG], [Fraction(1), Fraction(2)]], dtype=object)
     long = replace(Market.of([[1, 2], [1, 3]], [1, 1]), speedup=speedup)
     shares = np.full((2, 2), Fraction(1, 2), dtype=object)
-    told = json.loads(json.dumps(PropertyProof(long, shares, "feasibility", "HOLDS").to_json()))
+    told = json.loads(json.dumps(Certificate(PROPERTY, long, shares, "feasibility", "HOLDS").to_json()))
     assert verify(told).startswith("feasibility holds")
     p = Formulation("long")
     x = p.variable("x", (1,), lower=0, upper=LONG)
     p.maximize(x.sum())
     p.constrain("row", x[0] <= LONG)
     program = p.program().as_(Fraction)
-    bound = Bound(program, np.array([LONG], dtype=object), LONG, LONG, Fraction(0), [["row", 0, 1]])
+    bound = Certificate(BOUND, program, np.array([LONG], dtype=object), LONG, LONG, Fraction(0), [["row", 0, 1]])
     assert "(9001 digits)" in verify(json.loads(json.dumps(bound.to_json())))
 
 

@@ -19,7 +19,7 @@ from certificate_kinds.examples import Untrue
 from certificate_samples import Sample, of_entitlements, of_market, of_programs
 from tampering import Tampering, changes, places, tampered
 
-from fairopt.certificates import MisreportProof
+from fairopt.certificates import MISREPORT, Certificate
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
 from fairopt.models.oef.efficient import EfficientOEF
 from fairopt.policy import decide
@@ -199,4 +199,4 @@ def test_a_lie_to_the_most_efficient_without_envy_is_judged() -> None:
     truth, lie = (decide(policy, each, exact=True) for each in (market, market.misreport("u1", report)))
     gain = market.utility(lie.shares)[0] - market.utility(truth.shares)[0]
     proofs = policy.certify(truth), policy.certify(lie)
-    require_true(MisreportProof(market, policy.name, "u1", report, gain, *proofs).to_json())
+    require_true(Certificate(MISREPORT, market, policy.name, "u1", report, gain, *proofs).to_json())

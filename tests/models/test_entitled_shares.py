@@ -15,7 +15,7 @@ from fairopt.backends import Highs
 from fairopt.backends.cvxpy import Clarabel, Ecos
 from fairopt.backends.exact import Exact
 from fairopt.by_name import allocate
-from fairopt.certificates import OutsideDecision
+from fairopt.certificates import outside_decision
 from fairopt.discovery import policies, property_
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_misreport
@@ -253,7 +253,7 @@ def test_what_users_hold_and_wait_for_changes_no_share_and_no_proof() -> None:
         told = json.loads(json.dumps(policy.certify(found).to_json()))
         assert verify(told)
     program = MaxEfficiency().formulate(market.plain(), None)
-    passed_off = OutsideDecision.of(market, MaxEfficiency().told(market), program, Exact().solve(program)).to_json()
+    passed_off = outside_decision(market, MaxEfficiency().told(market), program, Exact().solve(program)).to_json()
     with pytest.raises(Rejected, match="the allocation breaks guarantees"):  # A has all H100
         verify(json.loads(json.dumps(passed_off)))
 
@@ -325,7 +325,7 @@ def test_the_certificate_holds_the_program(policy: Formulated) -> None:
         verify(plain.to_json() | {"market": told["market"]})
     program = policy.formulate(market.plain(), None)
     best = Exact().solve(program)
-    passed_off = OutsideDecision.of(market, policy.told(market), program, best).to_json()
+    passed_off = outside_decision(market, policy.told(market), program, best).to_json()
     with pytest.raises(Exception, match="the allocation breaks"):  # the plain optimum is not this market's
         verify(passed_off)
 

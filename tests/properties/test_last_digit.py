@@ -11,7 +11,7 @@ import pytest
 from one_type import now, one_type
 
 from fairopt import allocate
-from fairopt.certificates import PropertyProof
+from fairopt.certificates import PROPERTY
 from fairopt.errors import BadInput, NotCapable, WrongReturn
 from fairopt.models import MaxEfficiency
 from fairopt.policy import Optima
@@ -92,7 +92,7 @@ def test_a_speedup_that_may_be_positive_is_stated_as_one_at_most() -> None:
         opened = Market.of([[1, 0]], [1, 1], least=[[1, 0]], most=[[1, most]])
         shares = opened.shares([[1, 1]])
         told = Feasibility().certify(opened, shares, Feasibility().check(opened, shares))
-        assert isinstance(told, PropertyProof)
+        assert told.kind is PROPERTY
         assert told.market.speedup[0, 1] == stated
 
 
@@ -121,7 +121,7 @@ def test_a_gap_is_certified_in_the_order_that_was_asked(order: list[str] | None,
     verdict = AdjacentTypes(order).check(THREE, shares)
     assert verdict.answer is answer
     told = AdjacentTypes(order).certify(THREE, shares, verdict)
-    assert isinstance(told, PropertyProof)
+    assert told.kind is PROPERTY
     assert told.market.types == tuple(order or "abc")
     assert (told.allocation == [[0, 1, 1]]).all() if order else (told.allocation == [[1, 0, 1]]).all()
 

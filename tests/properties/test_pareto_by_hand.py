@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fairopt import allocate
-from fairopt.certificates import Dominance, ParetoProof, PropertyProof
+from fairopt.certificates import DOMINANCE, PARETO, PROPERTY
 from fairopt.errors import NotCapable
 from fairopt.models import MaxEfficiency
 from fairopt.policy import Optima
@@ -106,19 +106,19 @@ def test_a_price_below_nothing_on_no_demand_is_refused_within_a_tolerance_too() 
 @pytest.mark.parametrize(
     ("market", "shares", "kind"),
     [
-        (TWO, BEST, ParetoProof),
-        (replace(TWO, demand=np.array([F(1), F(1)], dtype=object)), BEST, ParetoProof),
-        (TWO, [["1/2", "1/2"]] * 2, Dominance),
-        (TWO, [[1, 0], [1, 1]], PropertyProof),
-        (APART, BEST, PropertyProof),
+        (TWO, BEST, PARETO),
+        (replace(TWO, demand=np.array([F(1), F(1)], dtype=object)), BEST, PARETO),
+        (TWO, [["1/2", "1/2"]] * 2, DOMINANCE),
+        (TWO, [[1, 0], [1, 1]], PROPERTY),
+        (APART, BEST, PROPERTY),
     ],
 )
 def test_each_verdict_has_its_evidence(market: Market, shares: Any, kind: type) -> None:
     verdict = PE.check(market, table(shares))
     evidence = PE.certify(market, table(shares), verdict)
-    assert isinstance(evidence, kind)
-    named = evidence.property if isinstance(evidence, PropertyProof) else ""
-    assert named == ("" if kind is not PropertyProof else PE.name if market is APART else Feasibility.name)
+    assert evidence.kind is kind
+    named = evidence.property if evidence.kind is PROPERTY else ""
+    assert named == ("" if kind is not PROPERTY else PE.name if market is APART else Feasibility.name)
 
 
 def test_what_depends_is_certified_at_its_ends() -> None:

@@ -69,7 +69,7 @@ PLANTED = [
     Planted("fairopt/backends/solver.py", "solution = trusted(program, self(program))", "solution = self(program)", _SPOILED),
     Planted("fairopt/backends/trust.py", "    except Exception as error:\n", "    except LookupError as error:\n", _SPOILED),
     Planted("fairopt/backends/batched.py", "np.isfinite(full + price) & ", "", "spoiled programs side by side"),
-    Planted("fairopt/backends/apart/process.py", "if seconds <= 0 or not poll.poll(None if until == INFINITY else seconds * 1000):", "if not poll.poll(None):", "deaths of a solver's process"),
+    Planted("fairopt/backends/apart.py", "if seconds <= 0 or not poll.poll(None if until == INFINITY else seconds * 1000):", "if not poll.poll(None):", "deaths of a solver's process"),
     # methods and models
     Planted("fairopt/backends/solution.py", "shares[:, over] *= ", "shares[:, over] *= 1.1 * ", _HARD),
     Planted("fairopt/methods/water_filling/solve.py", "self.level[fixed], self.fixed_in[fixed] = (lower + upper) / 2, number", "self.level[fixed], self.fixed_in[fixed] = lower * 0.999, number", _HARD),

@@ -29,7 +29,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.highs import as_written, holds, write
 from fairopt.backends.solution import Status
-from fairopt.certificates import Bound
+from fairopt.certificates import BOUND, Certificate
 from fairopt.codec import decode, encode
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_solution
@@ -222,7 +222,7 @@ class _Maker:
             certificate_sha256=sha256(self.certificate).hexdigest(),
         )
 
-    def _bound(self) -> tuple[Bound | None, str]:
+    def _bound(self) -> tuple[Certificate | None, str]:
         """Return what is proven exactly, None where nothing is, and by whom."""
         program = self.program
         if program.integer.any():
@@ -241,7 +241,7 @@ class _Maker:
             proof = certify_solution(program, found)
         except (NotCapable, NotSolved):  # no point, or no multipliers: what a method proves is asked instead
             return None, by
-        assert isinstance(proof, Bound)
+        assert proof.kind is BOUND
         return proof, by
 
 

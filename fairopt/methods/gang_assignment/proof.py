@@ -74,7 +74,7 @@ def prove_gangs(problem: GangAssignment, found: Solution, *, time_limit: float |
     ``found``: an assignment with duals, as `solve_gangs` returns it; if it is optimal, the bound is mostly its cost.
     ``time_limit``: seconds for the search; after it, cases stay unsplit and a gap is left. The exact bounds of the
     cases come on top. What is proved has its bound and its cost as ``lower`` and ``upper``, and as evidence what
-    `fairopt.certificates.GangProof` says beside the problem.
+    `fairopt.certificates.GANGS` says beside the problem.
     Errors: `NotSolved` where there is no assignment, or HiGHS ends without an answer; `BadInput` for another problem's.
 
     >>> from fairopt.methods.gang_assignment import solve_gangs

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
-from fairopt.certificates import Infeasibility, bare_duals
+from fairopt.certificates import INFEASIBILITY, Certificate, bare_duals
 from fairopt.errors import BadInput
 from fairopt.methods.efficient_faces import improving_circle
 from fairopt.program import Array, Program
@@ -49,7 +49,7 @@ class Contradiction:
 
     holders: Holders
     program: Program
-    certificate: Infeasibility
+    certificate: Certificate
 
 
 def refute(profiles: Profiles, ask: Callable[[Design], None]) -> tuple[Contradiction, ...] | None:
@@ -76,13 +76,13 @@ def refute(profiles: Profiles, ask: Callable[[Design], None]) -> tuple[Contradic
         if any(all(chosen.get(p) is holders for p, holders in case.holders.items()) for case in cases):
             continue
         program, shares = _asked(profiles, ask, chosen)
-        if isinstance(shares, Infeasibility):
+        if isinstance(shares, Certificate):
             for p in list(chosen):  # a choice without which it is impossible as well is no part of the case
                 less = {other: holders for other, holders in chosen.items() if other != p}
                 found = _asked(profiles, ask, less)
-                if isinstance(found[1], Infeasibility):
+                if isinstance(found[1], Certificate):
                     chosen, (program, shares) = less, found
-            assert isinstance(shares, Infeasibility)
+            assert isinstance(shares, Certificate)
             cases.append(Contradiction(chosen, program, shares))
             continue
         complete = (shares.sum(axis=1) == profiles.capacity).all()
@@ -96,7 +96,7 @@ def refute(profiles: Profiles, ask: Callable[[Design], None]) -> tuple[Contradic
     return tuple(cases)
 
 
-def _asked(profiles: Profiles, ask: Callable[[Design], None], chosen: Holders) -> tuple[Program, Array | Infeasibility]:
+def _asked(profiles: Profiles, ask: Callable[[Design], None], chosen: Holders) -> tuple[Program, Array | Certificate]:
     """Return the program of rules with these holders, and the shares (P, n, k) of one, or why there is none."""
     design = Design(profiles, symmetric=False)
     ask(design)
@@ -105,7 +105,7 @@ def _asked(profiles: Profiles, ask: Callable[[Design], None], chosen: Holders) -
     program = design.program()
     solution = Exact().solve(program)
     if solution.status is Status.INFEASIBLE and solution.farkas is not None:
-        return program, Infeasibility(program, bare_duals(-solution.farkas))
+        return program, Certificate(INFEASIBILITY, program, bare_duals(-solution.farkas))
     return program, design.rule(solution.require_optimal().point)
 
 

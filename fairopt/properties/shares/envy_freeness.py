@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.certificates import Certificate, EnvyProof
+from fairopt.certificates import ENVY, Certificate
 from fairopt.deadline import left
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms
@@ -71,7 +71,7 @@ class EnvyFreeness(LinearInSpeedups):
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         if verdict.answer is not Answer.FAILS or not market.known.all():
             return super()._certificate(market, shares, verdict)
-        return EnvyProof(market, shares, verdict.witness.user, verdict.witness.envied)
+        return Certificate(ENVY, market, shares, verdict.witness.user, verdict.witness.envied)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         own, fair = market.utility(shares), market.fair_utility()

@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.backends.exact import Exact
 from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Solution
-from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyProof
+from fairopt.certificates import DOMINANCE, PARETO, PROPERTY, Certificate
 from fairopt.deadline import left
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.policy import Optima
@@ -132,14 +132,14 @@ class ParetoEfficiency(AllocationProperty):
         if verdict.answer is Answer.DEPENDS:
             raise NotCapable("on what it depends is certified at the two ends")
         if isinstance(verdict.witness, DominatingAllocation):
-            return Dominance(replace(market, entitlements=None), shares, verdict.witness.allocation)
+            return Certificate(DOMINANCE, replace(market, entitlements=None), shares, verdict.witness.allocation)
         if verdict.answer is Answer.HOLDS and not market.known.all():
-            return PropertyProof(market, shares, self.name, verdict.answer.value)
+            return Certificate(PROPERTY, market, shares, self.name, verdict.answer.value)
         if verdict.answer is Answer.FAILS:
-            return PropertyProof(market, shares, Feasibility.name, verdict.answer.value)
+            return Certificate(PROPERTY, market, shares, Feasibility.name, verdict.answer.value)
         proof: ParetoWeights = verdict.evidence
         demand_duals = None if market.demand is None else proof.demand_prices
-        return ParetoProof(market, shares, proof.weights, proof.prices, demand_duals)
+        return Certificate(PARETO, market, shares, proof.weights, proof.prices, demand_duals)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         fitted = _fit(market, shares, tolerance)

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
-from fairopt.certificates import Bound
+from fairopt.certificates import bound_of_optimum
 from fairopt.datasets import oef_eq6, oef_example
 from fairopt.evidence import throughput_of
 from fairopt.ledger import Finding, Ruling
@@ -194,5 +194,5 @@ def _most_unenvied(told: Market, true: Market) -> Fraction:
     p.constrain("envy_free", values[0, 0] >= values[0, 1])
     program = p.program()
     solution = Exact().solve(program).require_optimal()
-    proved(Bound.of_optimum(program, solution))
+    proved(bound_of_optimum(program, solution))
     return Fraction(program.value(solution.point))

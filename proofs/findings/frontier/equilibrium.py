@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Bound
+from fairopt.certificates import bound_of_optimum
 from fairopt.evidence import throughput_of
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, EfficientOEF, NashWelfare
@@ -225,7 +225,7 @@ def _most(market: Market, user: int, *, certified: bool = False) -> Fraction:
     solution = Exact().solve(program).require_optimal()
     equilibrium = decide(EQUILIBRIUM, market)
     if certified:
-        proved(Bound.of_optimum(program.as_(Fraction), solution))
+        proved(bound_of_optimum(program.as_(Fraction), solution))
     return Fraction(program.value(solution.point) / equilibrium.utilities[user])
 
 

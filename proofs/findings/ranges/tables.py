@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fairopt import allocate
-from fairopt.certificates import PropertyProof
+from fairopt.certificates import PROPERTY, Certificate
 from fairopt.datasets import gandiva_table3, gavel_example, oef_example
 from fairopt.ledger import Finding, Ruling
 from fairopt.problem import Market
@@ -35,7 +35,7 @@ def tolerated(market: Market, shares: Array, asked: AllocationProperty) -> Fract
     ranged = with_error(market, LARGE)
     verdict = asked.check(ranged, shares)
     if verdict.answer is Answer.HOLDS:
-        proved(PropertyProof(ranged, shares, asked.name, "HOLDS"))
+        proved(Certificate(PROPERTY, ranged, shares, asked.name, "HOLDS"))
         return LARGE
     if verdict.answer is Answer.FAILS or verdict.boundary.error is None:
         require(asked.check(market, shares).answer is Answer.FAILS, "it fails without an error")

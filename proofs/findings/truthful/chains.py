@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Bound, Certificate
+from fairopt.certificates import Certificate, bound_of_optimum
 from fairopt.proofs.ledger.checking import found
 from fairopt.properties.misreports.design import Design
 from fairopt.properties.misreports.efficient_rules import Contradiction, refute
@@ -59,6 +59,6 @@ def largest_level(maximise: Callable[[Design], None]) -> Callable[[Profiles], Ma
         design.strategy_proof()
         maximise(design)
         program = design.program()
-        return {"": Bound.of_optimum(program, Exact().solve(program).require_optimal())}
+        return {"": bound_of_optimum(program, Exact().solve(program).require_optimal())}
 
     return certified

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Bound
+from fairopt.certificates import bound_of_optimum
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
 from fairopt.properties.misreports.design import Design
@@ -64,7 +64,7 @@ def best(users: int, cells: Array, asked: Asked, maximise: Callable[[Design], No
     program = design.program()
     solution = Exact().solve(program).require_optimal()
     level = Fraction(program.value(solution.point))
-    proved(Bound.of_optimum(program, solution))
+    proved(bound_of_optimum(program, solution))
     floats = Highs().solve(program.as_(float)).require_optimal().objective
     require(floats is not None and abs(float(floats) - level) < OFF, f"HiGHS finds the level {float(level)}, too")
     return level, design.rule(solution.point)
