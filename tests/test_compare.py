@@ -148,7 +148,7 @@ def test_what_may_take_minutes_is_compared_only_where_it_is_named_and_said_to_be
     assert left_out(discovery.policies(Market), small) == {}
 
 
-def test_who_does_not_heed_a_demand_is_left_out_by_name() -> None:
+def test_who_does_not_support_a_demand_is_left_out_by_name() -> None:
     asked = Market.of([[1, 2], [1, 5]], capacity=[1, 1], demand=[1, None])
     assert list(left_out(discovery.policies(Market), asked)) == ["oef-efficient"]
-    assert "does not heed demands" in compare(asked, properties=[]).left_out["oef-efficient"]
+    assert "does not support demands" in compare(asked, properties=[]).left_out["oef-efficient"]

@@ -62,7 +62,7 @@ def test_a_name_that_is_neither_method_nor_back_end_is_refused_with_the_nearest(
         discovery.solver(MaxMin(), "pricess")
 
 
-def test_what_a_method_does_not_heed_is_left_to_a_back_end_or_refused():
+def test_what_a_method_does_not_support_is_left_to_a_back_end_or_refused():
     assert allocate(MaxMin(), MARKET, seed=1).backend == "highs"
     with pytest.raises(NotCapable, match="no use for option seed"):
         allocate(MaxMin(), MARKET, MaxMin.methods[0], seed=1)

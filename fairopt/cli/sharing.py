@@ -55,7 +55,7 @@ def solve(
         str | None,
         typer.Option(
             metavar="PART",
-            help="The relative error of the market's speedups, such as 5%. Robust policies and --at-worst heed it.",
+            help="The relative error of the market's speedups, such as 5%. Robust policies and --at-worst use it.",
         ),
     ] = None,
     at_worst: Annotated[

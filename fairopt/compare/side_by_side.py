@@ -202,7 +202,7 @@ def asked_of(policy: AnyPolicy, problem: Any) -> bool:
 def left_out(policies: AnyPolicy | Iterable[AnyPolicy], problem: Any) -> dict[str, str]:
     """Return by name those of ``policies`` that are not compared on a problem where nobody names them, and why.
 
-    Such take long, or do not heed what a market states. Rules of schedulers where nobody states entitlements, and
+    Such take long, or do not support what a market states. Rules of schedulers where nobody states entitlements, and
     policies for ranges where there are none, are not told: the question does not arise.
 
     >>> from fairopt.problem import Market

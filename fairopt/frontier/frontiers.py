@@ -226,7 +226,7 @@ def _require_plain(market: Market) -> None:
     if is_entitled(market) and market.entitlements is not None:
         said = ", ".join(sorted(each.value for each in market.entitlements.said))
         remedy = "Market.plain() leaves entitlements out"
-        raise NotCapable(f"frontier does not heed {said}, which this market has; {remedy}")
+        raise NotCapable(f"frontier does not support {said}, which this market has; {remedy}")
     if not market.known.all():
         unknown = few([name for name, known in zip(market.users, market.known, strict=True) if not known])
         raise NotCapable(f"frontier needs speedups that are known, and those of {unknown} are not; give them")

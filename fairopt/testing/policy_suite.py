@@ -224,7 +224,7 @@ def backends_agree(policy: Policy) -> None:
 
 
 @requires("entitlements")
-def keeps_what_is_heeded(policy: Policy, given: PolicySamples) -> None:
+def keeps_what_it_supports(policy: Policy, given: PolicySamples) -> None:
     """Guards against floors and caps, of users and in the tree, that are kept nearly or only by one solver."""
     able, kept = list(capable(policy)), 0
     for number in range(6):
