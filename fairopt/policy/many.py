@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 
@@ -10,20 +10,26 @@ from fairopt.problem import Market
 from fairopt.program import Array
 
 
-class ManyBundles(ABC):
-    """Decides on many misreports on one market at once: see `Policy.many_bundles`."""
+class ManyBundles:
+    """Decides on many misreports on one market at once: see `Policy.many_bundles`.
+
+    ``decide(users, reports)``: the same as calling it. A class of policies may override `__call__` instead.
+    """
+
+    def __init__(self, decide: Callable[[Array, Array], Array]) -> None:
+        self._decide = decide
 
     @property
     def chunk(self) -> int:
         """How many are best decided at once."""
         return 1024
 
-    @abstractmethod
     def __call__(self, users: Array, reports: Array) -> Array:
         """Return what users get (cases, k) where each of ``users`` (cases,) alone reports ``reports`` (cases, k).
 
         NaN where a case must be decided alone.
         """
+        return self._decide(users, reports)
 
 
 def reported(market: Market, users: Array, reports: Array) -> Array:

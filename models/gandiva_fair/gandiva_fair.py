@@ -14,7 +14,8 @@ from fairopt.errors import require
 from fairopt.models.common.schedulers import check_lease, lease_length, leases_end
 from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading, Trade
 from fairopt.models.gandiva_fair.servers import Known, Move, ServerLoads, carry_out, to_balance, to_faster_type
-from fairopt.models.gandiva_fair.split_stride import Split, fair_tickets, quantum
+from fairopt.models.gandiva_fair.split_stride import fair_tickets, quantum
+from fairopt.models.gandiva_fair.stride import Strides
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact
@@ -42,7 +43,7 @@ class Traded:
 class Shared:
     """The state of Gandiva_fair: that of ``split`` stride, the trades, and the types on which users are profiled."""
 
-    split: Split = field(default_factory=Split)
+    split: Strides = field(default_factory=Strides)
     traded: Traded = field(default_factory=Traded)
     profiled: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
@@ -88,7 +89,7 @@ class GandivaFair(Policy):
     name = "gandiva-fair"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.5"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
-    states = (Shared, Split, Traded, Trade)
+    states = (Shared, Strides, Traded, Trade)
     trading: bool = True
     profiling: bool = True
     migrations: int = 1

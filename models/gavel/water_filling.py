@@ -69,13 +69,6 @@ class WaterLevels:
         return np.asarray(self.fixed_in > 0)
 
 
-class FillingByPrices(Method):
-    """One round for each type or so, each by prices (`fairopt.methods.water_filling`)."""
-
-    name = "prices"
-    number = float
-
-
 @dataclass(frozen=True)
 class WaterFilling(Formulated):
     """The lexicographic completion of max-min: maximise the least ratio, then the second least, and so on.
@@ -106,7 +99,7 @@ class WaterFilling(Formulated):
 
     name = "water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
-    methods: ClassVar[tuple[Method, ...]] = (FillingByPrices(),)
+    methods: ClassVar[tuple[Method, ...]] = (Method("prices", float),)
     supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims: ClassVar[tuple[Claim, ...]] = (
