@@ -205,6 +205,12 @@ class Backend(ABC):
                 f"backend {self.name!r} has no {', no '.join(lacking)}, which {program.name!r} was asked with; "
                 "`fairopt backends` lists what each can do"
             )
+        if unfit := self.unfit(program):
+            raise NotCapable(f"backend {self.name!r} does not solve {program.name!r}: it has {unfit}")
+
+    def unfit(self, program: Program) -> str:
+        """Return what a program has that the backend cannot solve, in words, where capabilities do not say it."""
+        return ""
 
     @abstractmethod
     def _solve(self, program: Program, options: Options) -> Solution:

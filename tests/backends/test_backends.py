@@ -13,6 +13,7 @@ import pytest
 from fairopt.backends import Backend, Capability, Highs, Options
 from fairopt.backends.cvxpy import Clarabel, Cvxpy, Ecos, Scs
 from fairopt.backends.exact import Exact
+from fairopt.backends.network import Network
 from fairopt.backends.pyomo import Pyomo
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trivial import contradiction
@@ -33,7 +34,7 @@ class ClassicPyomo(Pyomo):
         super().__init__("appsi_highs")
 
 
-BACKENDS: list[Backend] = [Highs(), Pyomo(), ClassicPyomo(), Ecos(), Clarabel(), Scs(), Exact()]
+BACKENDS: list[Backend] = [Highs(), Pyomo(), ClassicPyomo(), Ecos(), Clarabel(), Scs(), Exact(), Network()]
 
 #: The classic interface passes no option that turns presolve off.
 PARALLEL_ROWS = (
@@ -71,6 +72,7 @@ def test_every_back_end_is_asked_everything_that_it_declares():
         "clarabel": 51,
         "scs": 51,
         "exact": 50,
+        "network": 37,
     }
 
 
