@@ -13,7 +13,7 @@ from fairopt.backends import Session
 from fairopt.errors import require
 from fairopt.models.common.schedulers import check_lease, lease_length, leases_end
 from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading, Trade
-from fairopt.models.gandiva_fair.servers import Known, Move, ServerLoads, carry_out, to_balance, to_faster_type
+from fairopt.models.gandiva_fair.servers import Known, ServerLoads, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.split_stride import fair_tickets, quantum
 from fairopt.models.gandiva_fair.stride import Strides
 from fairopt.policy import Policy, Schedule, Trait
@@ -138,16 +138,19 @@ class GandivaFair(Policy):
         cluster = servers.queue.cluster
         quanta = max(1, int(servers.queue.length // lease_length(servers.queue, self.quantum)))
         for _ in range(self.migrations * quanta):
-            move: Move | None = to_faster_type(servers, known, exact(self.improvement, "improvement"))
-            why = "faster type"
-            if move is None:
-                move, why = to_balance(servers, exact(self.threshold, "threshold")), "load balance"
-            if move is None or move.row in notes:
+            faster = to_faster_type(servers, known, exact(self.improvement, "improvement"))
+            move = faster or to_balance(servers, exact(self.threshold, "threshold"))
+            if move is None or move[0] in notes:
                 break
-            old = servers.home[move.row][0][0]
-            carry_out(servers, move)
-            new = servers.home[move.row][0][0]
-            notes[move.row] = f"moved from {cluster.hosts[old]} to {cluster.hosts[new]}: {why}"
+            row, to = move
+            old = servers.home[row][0][0]
+            if faster is not None:
+                servers.leave(row)
+                servers.allocate(row, to)
+            else:
+                servers.settle(row, ((to, servers.sizes[row]),))
+            why, new = "load balance" if faster is None else "faster type", servers.home[row][0][0]
+            notes[row] = f"moved from {cluster.hosts[old]} to {cluster.hosts[new]}: {why}"
         return notes
 
 

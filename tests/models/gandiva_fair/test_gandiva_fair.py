@@ -163,8 +163,7 @@ def test_balance_moves_the_job_that_evens_loads_most():
     cluster = Cluster.uniform({"T": (2, 4)})
     homes = {"a": (("T-1", 1),), "b": (("T-1", 2),), "c": (("T-1", 1),), "d": (("T-2", 1),)}
     servers = servers_of(jobs, cluster, homes)
-    move = to_balance(servers, F(1, 10))
-    assert (move.row, move.host, move.gain) == (0, 1, F(1, 2))  # loads 1 and 1/4; a or c leaves 1/4, b as well: first
+    assert to_balance(servers, F(1, 10)) == (0, 1)  # loads 1 and 1/4; a or c leaves 1/4, b as well: first
     assert to_balance(servers, F(3, 4)) is None
     assert to_balance(servers_of(jobs, cluster, dict.fromkeys("abcd", (("T-1", 1),))), F(1)) is None
 
@@ -181,9 +180,10 @@ def test_a_job_moves_to_the_type_where_it_is_faster():
     homes = {"j1": (("V100-1", 1),), "j2": (("V100-1", 1),), "j3": (("V100-1", 1),)}
     # A is entitled to half a V100 per job, the rest goes to nobody: B has one as well
     servers = servers_of(jobs, Cluster.uniform({"K80": (1, 4), "V100": (1, 2)}), homes)
-    move = to_faster_type(servers, all_known, F(1, 10))
-    assert (move.row, move.gpu_type, move.gain) == (0, 0, 1 / F(5, 8) - 1)
-    assert to_faster_type(servers, all_known, F(3, 5)) is None
+    assert to_faster_type(servers, all_known, F(1, 10)) == (0, 0)
+    gain = 1 / F(5, 8) - 1
+    assert to_faster_type(servers, all_known, gain - F(1, 1000)) == (0, 0)
+    assert to_faster_type(servers, all_known, gain) is None
 
 
 def test_departures_are_balanced_one_job_a_round():
