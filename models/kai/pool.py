@@ -244,8 +244,16 @@ class _Place:
         """Take notice of what the queue holds now."""
         self.held, self.keys = held, dict[tuple[Amounts, Amounts], tuple[Any, ...]]()
         self.over_share, self.share = all(map(gt, held, self.shares)), self.dominant(held)
-        self.over_may = any(map(gt, held, self.may))
-        self.over_quota = any(map(gt, held, self.deserved))
+
+    @property
+    def over_may(self) -> bool:
+        """Whether it holds more of something than it may."""
+        return any(map(gt, self.held, self.may))
+
+    @property
+    def over_quota(self) -> bool:
+        """Whether it holds more of something than its quota."""
+        return any(map(gt, self.held, self.deserved))
 
     def dominant(self, held: Amounts) -> float:
         """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""
