@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.policy.many import ManyBundles, reported
+from fairopt.policy.many_programs import reported
 from fairopt.problem import Market
 from fairopt.problem.market import NEAR
 from fairopt.program import INFINITY, ROUNDING, Array
@@ -14,7 +14,7 @@ from fairopt.program import INFINITY, ROUNDING, Array
 CRUMB = 16 * ROUNDING
 
 
-class ManyTrades(ManyBundles):
+class ManyTrades:
     """Bundles under misreports, by the same operations in the same order as `SecondPriceTrading.compute` in floats.
 
     Ratios that are equal as floats count as equal here.

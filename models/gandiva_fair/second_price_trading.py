@@ -20,7 +20,7 @@ from fairopt.models.baselines.equal_split import EqualSplit
 from fairopt.models.gandiva_fair.many_trades import CRUMB, ManyTrades
 from fairopt.numbers import is_rational
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.program import INFINITY, ROUNDING, Array, Number
 

@@ -10,7 +10,7 @@ from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.solve import many_maximal_nash_welfare
 from fairopt.methods.roots import beyond_floats
 from fairopt.policy import Allocation
-from fairopt.policy.many import ManyBundles, reported
+from fairopt.policy.many_programs import reported
 from fairopt.problem import Market
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array
@@ -42,7 +42,7 @@ def equilibria_without_each(market: Market) -> Array:
     return np.concatenate(found)
 
 
-class ManyEquilibria(ManyBundles):
+class ManyEquilibria:
     """Bundles of maximal Nash welfare, by interior points."""
 
     def __init__(self, market: Market) -> None:
@@ -55,7 +55,7 @@ class ManyEquilibria(ManyBundles):
         return bundles
 
 
-class ManyParts(ManyBundles):
+class ManyParts:
     """Bundles of partial allocation; ``apart`` are the decisions without each user, whose misreports change nothing."""
 
     def __init__(self, market: Market, apart: Sequence[Allocation]) -> None:

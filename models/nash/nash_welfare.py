@@ -33,7 +33,7 @@ from fairopt.models.nash.within_entitlements import (
 )
 from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of

@@ -24,7 +24,7 @@ from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.numbers import FLOATS, RATIONALS, arithmetic, is_rational
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number, Program, cast
 
