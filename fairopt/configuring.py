@@ -90,7 +90,8 @@ def _named(owner: type, text: str, kind: Any) -> Any:
     """
     if kind is Policy:
         return discovery.policy(text, Market)
-    called, count, known = getattr(kind, "__name__", str(kind)), arguments(kind), choices(kind, owner)
+    count, known = arguments(kind), choices(kind, owner)
+    called = getattr(kind, "__name__", str(kind)) if count is None else f"function of {count} arguments"
     if text in known:
         return known[text]()
     if ":" not in text or not (count is not None or isinstance(kind, type)):

@@ -93,7 +93,7 @@ def own_rules(source: str) -> list[str]:
 
 
 def chosen(market: Market, named: AnyPolicy | Sequence[AnyPolicy] | None, source: str) -> list[Policy]:
-    """Return the named policies, else those that decide by entitlements and heed all that the market says.
+    """Return the named policies, else those that decide by entitlements and support all that the market says.
 
     On a market of many users or gangs these are the rules of its own scheduler only. Errors: `BadInput` for no policy.
     """

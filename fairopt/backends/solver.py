@@ -223,18 +223,22 @@ class Method:
     'prices'
     """
 
-    name: ClassVar[str] = "rule"
-    number: ClassVar[type | None] = None
-    capabilities: ClassVar[frozenset[Capability]] = frozenset()
+    name: str = "rule"
+    number: type | None = None
+    capabilities: frozenset[Capability] = frozenset()
+
+    def __init__(self, name: str | None = None, number: type | None = None) -> None:
+        if name is not None:
+            self.name, self.number = name, number
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
+        return isinstance(other, Method) and (type(self), self.name) == (type(other), other.name)
 
     def __hash__(self) -> int:
-        return hash(type(self))
+        return hash((type(self), self.name))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+        return f"{type(self).__name__}({self.name!r})"
 
 
 class ProgramMethod(Method, ABC):

@@ -310,7 +310,7 @@ class Facts:
         if not bracket:
             return [check_name(name, f"{place}, JobID")]
         if "%" in rest:
-            self.note(SlurmCommand.JOB.value, "JobID", name, "how many tasks of an array may run at once is not heeded")
+            self.note(SlurmCommand.JOB.value, "JobID", name, "how many tasks of an array may run at once is not read")
         return [f"{before}{number}" for number in numbers(rest.rstrip("]"), f"{place}, JobID")]
 
     def require_tree(self) -> None:

@@ -312,13 +312,13 @@ def unsupported(policy: Policy, problem: Any) -> str:
         return ""
     if Trait.NO_DEMANDS in policy.traits and (problem.limit < INFINITY).any():
         user = problem.users[int(np.argmax(problem.limit < INFINITY))]
-        return f"{policy.name} does not heed demands, and {user} has one; leave demands out"
+        return f"{policy.name} does not support demands, and {user} has one; leave demands out"
     if problem.entitlements is None:
         why = f"{policy.name} decides by entitlements, and this market says none; give guarantees, caps or gangs"
         return why if needs_some else ""
     if missed := sorted(each.value for each in problem.entitlements.said - policy.supports):
         remedy = "leave these out" if needs_some else "Market.plain() leaves entitlements out"
-        return f"{policy.name} does not heed {', '.join(missed)}, which this market has; {remedy}"
+        return f"{policy.name} does not support {', '.join(missed)}, which this market has; {remedy}"
     if not needs_some and problem.entitlements.rate is None and (unknown := unmeasured(problem)):
         remedy = "give them, bounds, or a rate of each type"
         return f"{policy.name} decides by speedups, and those of {unknown[0]} are not known; {remedy}"

@@ -255,7 +255,7 @@ class Entitlements(Frozen):
 
     @cached_property
     def said(self) -> frozenset[Entitled]:
-        """What the entitlements say that a policy must heed or refuse."""
+        """What the entitlements say that a policy must support or refuse."""
         present = {
             Entitled.GUARANTEES: bool((self.guarantee > 0).any()),
             Entitled.CAPS: bool((self.cap < INFINITY).any()),

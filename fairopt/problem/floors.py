@@ -13,9 +13,9 @@ from fairopt.problem.market import NEAR, Market
 from fairopt.problem.throughput import usable
 from fairopt.program import INFINITY, Array, cast, number_text
 
-#: What programs heed that take their shares from `shares_of`: all but priorities.
+#: What programs support that take their shares from `shares_of`: all but priorities.
 FLOORS_AND_CAPS = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS})
-#: What programs heed that floors would leave without a solution.
+#: What programs support that floors would leave without a solution.
 CAPS_ONLY = frozenset({Entitled.CAPS, Entitled.GROUPS})
 
 

@@ -52,7 +52,7 @@ class Jobs(Frozen):
     * ``pattern`` (n,): a `Pattern`. ``dataset`` (n,): a name, "" for none; ``dataset_size`` (n,): gigabytes.
     * ``weight`` (n,): W^job_ij. ``priority`` (n,) int: larger is more urgent.
     * ``elastic``: for each job, pairs of another number of GPUs and the factor on its throughput with them, rising; ()
-      for a job that runs with ``gpus`` only, and for all jobs where none is elastic. Few policies heed it.
+      for a job that runs with ``gpus`` only, and for all jobs where none is elastic. Few policies use it.
     * ``estimate`` (n,): what policies are told of a job's work, which a run does not know better; None: the truth.
 
     Source: FFT Sec. 4.1; Gandiva_fair Sec. 3.2; ASTRAEA Sec. 4.2.

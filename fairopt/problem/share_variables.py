@@ -14,7 +14,7 @@ def shares_of(p: Formulation, market: Market, part: Array | None = None) -> Affi
 
     A user holds nothing where it cannot run. With ``part`` (n,) the shares are that part of what counts. A market with
     entitlements adds the floors and caps of users and groups (`floors_of`), and keeps out what is reserved; who asks
-    must heed them. Errors: `BadInput` where guarantees do not fit.
+    must support them. Errors: `BadInput` where guarantees do not fit.
 
     Source: OEF Eq. (9b), (10b); the demands are Gavel's bound on a job's time fractions, Sec. 3.1 there; floors and
     caps are quotas and limits of Kueue's ClusterQueues and Cohorts, and of KAI's and Volcano's Queues.

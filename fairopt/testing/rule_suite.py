@@ -78,7 +78,7 @@ def refuses_a_market_without_entitlements(policy: Policy) -> None:
     assert policy.name in said, "it decides where nothing is said"
 
 
-def refuses_what_it_does_not_heed(policy: Policy) -> None:
+def refuses_what_it_does_not_support(policy: Policy) -> None:
     """Guards against an answer that breaks what the policy never looked at."""
     for market in entitled_markets(10, seed=9):
         missed, said = stated(market).said - policy.supports, ""

@@ -140,10 +140,10 @@ def stated(market: Market) -> Entitlements:
     return market.entitlements
 
 
-def only(market: Market, heeded: frozenset[Entitled]) -> Market:
-    """Return the market with nothing else in its entitlements than what is ``heeded``."""
+def only(market: Market, supported: frozenset[Entitled]) -> Market:
+    """Return the market with nothing else in its entitlements than what is ``supported``."""
     owed = stated(market)
-    if Entitled.GROUPS not in heeded:
+    if Entitled.GROUPS not in supported:
         users = len(owed.users)
         names = ("guarantee", "cap", "reserve", "borrow_weight", "tier", "usage")
         own: dict[str, Any] = {name: getattr(owed, name)[:users] for name in names}
@@ -154,7 +154,7 @@ def only(market: Market, heeded: frozenset[Entitled]) -> Market:
         Entitled.TIERS: {"tier": owed.tier * 0},
     }
     for what, columns in without.items():
-        owed = owed if what in heeded else replace(owed, **columns)
+        owed = owed if what in supported else replace(owed, **columns)
     return replace(market, entitlements=owed)
 
 

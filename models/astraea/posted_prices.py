@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import floor, log
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,58 +26,44 @@ from fairopt.program import Array
 from fairopt.schedules import Bases
 
 
-class Theta(Protocol):
-    """A source of theta, the base of a price."""
-
-    def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
-        """Return theta for each worker type and for each type of PS, each above 1."""
-
-
 @dataclass(frozen=True)
-class Given:
-    """The same base for all types: from history, or from an example.
+class Theta:
+    """theta, the base of prices: the same for all types of workers, and of PS; None for the least that is admissible.
 
-    Source: Astraea (posted prices) Sec. 5.2, "Setting of Maximum Price"; the example of Sec. 4.4 has 16 and 16.
+    Given bases are from history, or from an example; that of Sec. 4.4 has 16 and 16. The least admissible ones are
+    those at which a full cluster admits nobody: theta - 1 is the largest utility per resource and slot. For each job
+    over every number of workers that is f of the duration over workers times slots, and over slots with one PS; at
+    least 1.
+
+    Source: Astraea (posted prices) Sec. 4.4, after Eq. (8); Sec. 5.2, "Setting of Maximum Price".
     """
 
-    workers: float = 16.0
-    ps: float = 16.0
+    workers: float | None = None
+    ps: float | None = None
 
     def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
-        """Return the given bases, one for each type."""
-        return [self.workers] * len(batch.servers.worker_types), [self.ps] * len(batch.servers.ps_types)
-
-
-@dataclass(frozen=True)
-class Admissible:
-    """The least bases at which a full cluster admits nobody: theta - 1 is the largest utility per resource and slot.
-
-    For each job over every number of workers: f of the duration over workers times slots, and over slots with one PS;
-    at least 1.
-
-    Source: Astraea (posted prices) Sec. 4.4, after Eq. (8).
-    """
-
-    def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
-        """Return the bases for the given jobs."""
+        """Return theta for each worker type and for each type of PS, each above 1, for the given jobs."""
         servers = batch.servers
         workers = [Fraction(1)] * len(servers.worker_types)
         ps = [Fraction(1)] * len(servers.ps_types)
-        for job in jobs:
+        for job in jobs if self.workers is None or self.ps is None else ():
             for w, p in servers.pairs:
                 by_worker, by_slot = batch.densities(job, w, p)
                 workers[w], ps[p] = max(workers[w], by_worker), max(ps[p], by_slot)
-        return [float(each + 1) for each in workers], [float(each + 1) for each in ps]
+        return (
+            [float(each + 1) if self.workers is None else self.workers for each in workers],
+            [float(each + 1) if self.ps is None else self.ps for each in ps],
+        )
 
 
 def read_theta(text: str, place: str) -> Theta:
     """Return the source that a text names: "admissible", one base, or two for workers and PS, such as "16, 8"."""
     if text.strip().lower() == "admissible":
-        return Admissible()
+        return Theta()
     numbers = [exact(part, place) for part in text.split(",")]
     if len(numbers) > 2 or min(numbers) <= 1:
         raise BadInput(f"got {text!r}", place=place, remedy="Give admissible, or one or two numbers above 1")
-    return Given(float(numbers[0]), float(numbers[-1]))
+    return Theta(float(numbers[0]), float(numbers[-1]))
 
 
 def rounds(total: float, least: float, theta_workers: float, theta_ps: float) -> int:
@@ -142,7 +128,7 @@ class PostedPricePacking(Policy):
         Claim("batch_sharing_incentive", "Sec. 4.1", refuted_by=TWO_TENANTS),
     )
     rounds: int = 2
-    theta: Theta = field(default_factory=Admissible, metadata={"read": read_theta})
+    theta: Theta = field(default_factory=Theta, metadata={"read": read_theta})
     search: ScheduleSearch = field(default_factory=Fast)
     intervals: int | None = None
 

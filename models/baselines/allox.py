@@ -12,18 +12,12 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.errors import NotInstalled, require
 from fairopt.models.common.schedulers import fastest, non_preemptive, time_left, until_free
+from fairopt.models.common.tally import Tally
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation import Consolidated, Placement, Request, placed
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The GPU-time that each tenant has received so far, by name, in whole rounds."""
-
-    held: Mapping[str, Number] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,8 @@ class AlloX(Policy):
     name = "allox"
     source = "AlloX, EuroSys 2020; ASTRAEA, TPDS 2022, Sec. 6.1.5; FFT, ICS 2025, Sec. 6.1.4"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
-    states = (Progress,)
+    #: The GPU-time that each tenant has received so far, in whole rounds.
+    states = (Tally,)
     alpha: object = 1
     most: int | None = 100
     placement: Placement = field(default_factory=Consolidated)
@@ -72,7 +67,7 @@ class AlloX(Policy):
         some = self.most is None or self.most >= 1
         require(some, self.most, "allox, most", "Give a number of jobs, or None for all")
 
-    def decide(self, problem: Queue, state: Progress, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
         """Keep running jobs, match waiting ones, and start the first ones; see `Policy.decide`."""
         queue = non_preemptive(problem)
         waiting = [row for row in queue.able if row not in queue.leased]
@@ -87,11 +82,11 @@ class AlloX(Policy):
         stands = INFINITY if after is state and not _fit(queue, rest, room) else None
         return Schedule(self.name, problem, placements, state=after, stands=stands)
 
-    def _groups(self, queue: Queue, waiting: Sequence[int], state: Progress) -> list[list[int]]:
+    def _groups(self, queue: Queue, waiting: Sequence[int], state: Tally) -> list[list[int]]:
         """Return the jobs of the tenants of least progress, and those of the others."""
         jobs = queue.jobs
         progress = {
-            tenant: state.held.get(jobs.tenants[tenant], queue.number(0)) / jobs.tenant_weight[tenant]
+            tenant: state.of.get(jobs.tenants[tenant], queue.number(0)) / jobs.tenant_weight[tenant]
             for tenant in {int(jobs.tenant[row]) for row in waiting}
         }
         order = sorted(progress, key=lambda tenant: (progress[tenant], tenant))
@@ -166,13 +161,13 @@ def _held(queue: Queue, requests: Sequence[Request]) -> list[list[tuple[int, Num
     return held
 
 
-def _progressed(queue: Queue, state: Progress, placements: Mapping[int, Spots]) -> Progress:
+def _progressed(queue: Queue, state: Tally, placements: Mapping[int, Spots]) -> Tally:
     """Return the state after a round in which ``placements`` run."""
-    held = dict(state.held)
+    held = dict(state.of)
     for row in placements:
         name = queue.jobs.tenant_of(row)
         held[name] = held.get(name, queue.now * 0) + int(queue.jobs.gpus[row]) * queue.length
-    return Progress(held)
+    return Tally(held)
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,6 @@ from fairopt.simulation import Placement, Request, placed
 Answer: TypeAlias = tuple[Array, FFTState, dict[str, Any]]
 
 
-class GangMethod(Method):
-    """Prices of the types, reduced-cost fixing and a small integer program (`fairopt.methods.gang_assignment`)."""
-
-    name = "gang-assignment"
-
-
 @dataclass(frozen=True)
 class FFT(Policy):
     """The schedule of least cost phi + s - rho theta that keeps as many GPUs busy as possible: Eq. (6) with (1), (7).
@@ -69,7 +63,8 @@ class FFT(Policy):
     problem = Queue
     name = "fft"
     source = "FFT, ICS 2025, Sec. 4, Eq. (6)"
-    methods = (GangMethod(),)
+    #: Prices of the types, reduced-cost fixing and a small integer program (`fairopt.methods.gang_assignment`).
+    methods = (Method("gang-assignment"),)
     needs = frozenset({Capability.INTEGERS})
     traits = frozenset({Trait.PROGRAM, Trait.WORK_CONSERVING, Trait.ONE_TYPE, Trait.SAME_IN_FLOATS, Trait.NAMELESS})
     states: ClassVar[tuple[type, ...]] = (FFTState,)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -115,11 +115,8 @@ def choices(queue: Queue) -> Array:
     return allowed
 
 
-class UsableGpus(Protocol):
-    """A way to compute K(t), the GPUs that a round must keep busy."""
-
-    def __call__(self, gangs: Array, allowed: Array, capacity: Array, /) -> int:
-        """Return K for ``gangs`` (n,), ``allowed`` (n, k) and ``capacity`` (k,)."""
+#: A way to compute K(t), the GPUs that a round must keep busy, from gangs (n,), allowed (n, k) and capacity (k,).
+UsableGpus: TypeAlias = Callable[[Array, Array, Array], int]
 
 
 def smaller_total(gangs: Array, allowed: Array, capacity: Array) -> int:

@@ -16,9 +16,12 @@ from fairopt.simulation import Consolidated, Placement, Request, placed
 
 
 class Lots:
-    """Tickets in a Fenwick tree: to draw a job, or to take its tickets away, costs the logarithm of their number."""
+    """Tickets of jobs that can be drawn: of all, or, where ``sizes`` are given, of those that fit the ``gpus`` left.
 
-    def __init__(self, tickets: Sequence[int]) -> None:
+    They are in a Fenwick tree: to draw a job, or to drop one, costs the logarithm of their number.
+    """
+
+    def __init__(self, tickets: Sequence[int], sizes: Sequence[int] = (), gpus: int = 0) -> None:
         self.total, self._tickets = sum(tickets), list(tickets)
         self._tree = [0, *tickets]
         for place in range(1, len(self._tree)):
@@ -26,15 +29,31 @@ class Lots:
             if above < len(self._tree):
                 self._tree[above] += self._tree[place]
         self._top = 1 << len(tickets).bit_length() >> 1
+        self.jobs, self.gpus, self._sizes = set(range(len(tickets))), gpus, sizes
+        self._rising = sorted(range(len(sizes)), key=sizes.__getitem__)
+        self._shrink()
 
-    def remove(self, job: int) -> None:
-        """Take a job's tickets away."""
+    def drop(self, job: int) -> None:
+        """Leave a job out of further draws."""
+        if job not in self.jobs:
+            return
+        self.jobs.remove(job)
         gone, self._tickets[job] = self._tickets[job], 0
         self.total -= gone
         place = job + 1
         while gone and place < len(self._tree):
             self._tree[place] -= gone
             place += place & -place
+
+    def take(self, job: int) -> None:
+        """Run a job on the GPUs that are left."""
+        self.gpus -= self._sizes[job]
+        self.drop(job)
+        self._shrink()
+
+    def _shrink(self) -> None:
+        while self._rising and self._sizes[self._rising[-1]] > self.gpus:
+            self.drop(self._rising.pop())
 
     def draw(self, dice: Random) -> int:
         """Return the winner; each job wins with probability proportional to its tickets."""
@@ -47,32 +66,6 @@ class Lots:
         return place
 
 
-class Fitting:
-    """The jobs that fit into the ``gpus`` that are left and have not been taken, with their ``lots``."""
-
-    def __init__(self, tickets: Sequence[int], sizes: Sequence[int], gpus: int) -> None:
-        self.lots, self.gpus, self._sizes = Lots(tickets), gpus, sizes
-        self.jobs = set(range(len(sizes)))
-        self._rising = sorted(self.jobs, key=lambda job: sizes[job])
-        self._shrink()
-
-    def drop(self, job: int) -> None:
-        """Leave a job out of further draws."""
-        if job in self.jobs:
-            self.jobs.remove(job)
-            self.lots.remove(job)
-
-    def take(self, job: int) -> None:
-        """Run a job on the GPUs that are left."""
-        self.gpus -= self._sizes[job]
-        self.drop(job)
-        self._shrink()
-
-    def _shrink(self) -> None:
-        while self._rising and self._sizes[self._rising[-1]] > self.gpus:
-            self.drop(self._rising.pop())
-
-
 def backfilled(dice: Random, tickets: Sequence[int], sizes: Sequence[int], gpus: int) -> list[int]:
     """Return the jobs that run in one quantum on ``gpus``: winners are drawn, and those that do not fit are skipped.
 
@@ -82,9 +75,9 @@ def backfilled(dice: Random, tickets: Sequence[int], sizes: Sequence[int], gpus:
     Source: Gandiva_fair Sec. 3.1 (Small jobs).
     """
     chosen: list[int] = []
-    fitting = Fitting(tickets, sizes, gpus)
+    fitting = Lots(tickets, sizes, gpus)
     while fitting.jobs:
-        winner = fitting.lots.draw(dice)
+        winner = fitting.draw(dice)
         chosen.append(winner)
         fitting.take(winner)
     return chosen
@@ -109,7 +102,7 @@ def gang_aware(
 
     Source: Gandiva_fair Sec. 3.1 (Small jobs).
     """
-    fitting, everybody = Fitting(tickets, sizes, gpus), Lots(tickets)
+    fitting, everybody = Lots(tickets, sizes, gpus), Lots(tickets)
     chosen: list[int] = []
     queue: list[int] = []
     for job in waiting:
@@ -120,17 +113,17 @@ def gang_aware(
             queue.append(job)
     # a void win changes nothing, so the draw is only among jobs whose win counts
     for job in () if count_wins else {*chosen, *queue}:
-        everybody.remove(job)
+        everybody.drop(job)
         fitting.drop(job)
     while fitting.jobs:
-        winner = (fitting.lots if len(queue) >= longest else everybody).draw(dice)
+        winner = (fitting if len(queue) >= longest else everybody).draw(dice)
         if winner in fitting.jobs:
             chosen.append(winner)
             fitting.take(winner)
         else:
             queue.append(winner)
         if not count_wins:
-            everybody.remove(winner)
+            everybody.drop(winner)
     return chosen, queue
 
 

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -17,7 +18,7 @@ from fairopt.certificates import TRADES, Certificate
 from fairopt.deadline import left
 from fairopt.errors import BadInput, OutOfTime
 from fairopt.models.baselines.equal_split import EqualSplit
-from fairopt.models.gandiva_fair.many_trades import CRUMB, ManyTrades
+from fairopt.models.gandiva_fair.many_trades import CRUMB, bundles_after_trades
 from fairopt.numbers import is_rational
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
 from fairopt.policy.policy import ManyBundles
@@ -151,7 +152,8 @@ class SecondPriceTrading(Computed):
 
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles:
         """Return who trades on many misreports at once."""
-        return ManyTrades(problem, EqualSplit().compute(problem, None)[0])
+        equal, _ = EqualSplit().compute(problem, None)
+        return partial(bundles_after_trades, problem, equal)
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the certificate of the trades."""

@@ -1,57 +1,24 @@
-"""Split stride: each server schedules its small jobs, a central scheduler the large ones and the servers' turns."""
+"""Strides stride: each server schedules its small jobs, a central scheduler the large ones and the servers' turns."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from fairopt.backends import Session
 from fairopt.models.common.schedulers import leases_end
-from fairopt.models.gandiva_fair.servers import Home, ServerLoads
-from fairopt.models.gandiva_fair.stride import Assign, entered, gang_aware, least_crowded
+from fairopt.models.gandiva_fair.servers import ServerLoads
+from fairopt.models.gandiva_fair.stride import Assign, Strides, entered, gang_aware, least_crowded
 from fairopt.models.gandiva_fair.tickets import in_units, stride
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation.placement import take
-
-
-@dataclass(frozen=True)
-class Split:
-    """The state of split stride, by names.
-
-    ``homes``: the servers of each job. ``passes``: of each job with tickets; a small job's counts on its server, a
-    large one's in the central scheduler. ``servers``: the pass of each server's aggregate job. Passes are in 1/`UNIT`.
-
-    Passes are those after round ``since``. If all jobs have run in every round from then on, each has risen in each of
-    them by what ``strides`` (of jobs) and ``server_strides`` say: one state for many rounds. Else these are empty.
-    """
-
-    homes: Mapping[str, Home] = field(default_factory=dict)
-    passes: Mapping[str, int] = field(default_factory=dict)
-    servers: Mapping[str, int] = field(default_factory=dict)
-    since: int = 0
-    strides: Mapping[str, int] = field(default_factory=dict)
-    server_strides: Mapping[str, int] = field(default_factory=dict)
-
-    def before(self, index: int) -> Split:
-        """Return the state when round ``index`` begins."""
-        if not self.strides:
-            return self
-        more = index - self.since - 1
-        passes = {name: self.passes[name] + more * each for name, each in self.strides.items()}
-        servers = {name: self.servers[name] + more * each for name, each in self.server_strides.items()}
-        return Split(self.homes, passes, servers)
-
-    @property
-    def stands(self) -> bool:
-        """Whether it stays as it is while nothing happens: all jobs run."""
-        return bool(self.strides)
 
 
 @dataclass(frozen=True)
@@ -87,12 +54,12 @@ class SplitStride(Policy):
     claims = (
         Claim("", "Sec. 3.1", "equal tickets on all servers", words="shares as under one stride for the cluster"),
     )
-    states = (Split,)
+    states = (Strides,)
     whole: bool = False
     shared: bool = True
     assign: Assign = least_crowded
 
-    def decide(self, problem: Queue, state: Split, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Strides, solve: Session) -> Schedule:
         """Allocate new jobs, and run one quantum; see `Policy.decide`."""
         servers = ServerLoads(problem, fair_tickets(problem), state.homes)
         wanted = problem.capacity * 0
@@ -121,7 +88,7 @@ def fair_tickets(queue: Queue) -> list[Mapping[str, Fraction]]:
     return [{user: own * int(gpus) / whole for user, own in weight.items()} for gpus in queue.capacity]
 
 
-def quantum(servers: ServerLoads, before: Split, *, whole: bool, shared: bool) -> tuple[dict[int, Spots], Split]:
+def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool) -> tuple[dict[int, Spots], Strides]:
     """Return the placements of one quantum, without leases, and the next state; options as in `SplitStride`.
 
     On each type the central scheduler takes the large jobs, and the servers with small jobs, by rising pass; ties go to
@@ -153,7 +120,7 @@ def quantum(servers: ServerLoads, before: Split, *, whole: bool, shared: bool) -
         one.charge([*running, *queue.leased], whole)
         passes |= one.passes
         aggregates |= one.aggregates
-    after = Split(homes, passes, aggregates)
+    after = Strides(passes, homes=homes, servers=aggregates)
     if len(running) + len(queue.leased) == len(homes):  # nobody waits
         strides = {name: value - entered_[name] for name, value in passes.items()}
         own = {name: value - there[name] for name, value in aggregates.items()}
@@ -165,7 +132,7 @@ def quantum(servers: ServerLoads, before: Split, *, whole: bool, shared: bool) -
 class _Type:
     """The central and the local schedulers of one type, for one quantum; ``left`` (H,) is used up in place."""
 
-    def __init__(self, servers: ServerLoads, gpu_type: int, before: Split, left: Array) -> None:
+    def __init__(self, servers: ServerLoads, gpu_type: int, before: Strides, left: Array) -> None:
         queue, known = servers.queue, before.passes
         self.servers, self.left, self.leased = servers, left, queue.leased
         self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, servers.sizes

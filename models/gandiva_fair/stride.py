@@ -6,7 +6,7 @@ The GPUs of each type are one pool, with the jobs that share it and their ticket
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.models.common.schedulers import leases_end
+from fairopt.models.gandiva_fair.servers import Home
 from fairopt.models.gandiva_fair.tickets import effective_tickets, in_units, stride, tickets_per_gpu
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
@@ -53,13 +54,12 @@ def fastest(queue: Queue, row: int, gpu_types: Sequence[int], wanted: Array) -> 
 class Pool:
     """The jobs that share the GPUs of one type.
 
-    ``rows``: the jobs without a lease, as rows of the queue, rising; ``leased``: those with one. ``free``: GPUs that no
-    lease holds. ``tickets``: those of every job, by row, in 1/`UNIT`.
+    ``rows``: the jobs without a lease, as rows of the queue, rising. ``free``: GPUs that no lease holds. ``tickets``:
+    those of every job, by row, in 1/`UNIT`.
     """
 
     gpu_type: int
     rows: tuple[int, ...]
-    leased: tuple[int, ...]
     free: int
     tickets: Mapping[int, int]
 
@@ -116,7 +116,6 @@ def pools(queue: Queue, gpu_types: Array, *, by_weight: bool, readjust: bool) ->
             Pool(
                 gpu_type=gpu_type,
                 rows=tuple(rows[~holds[rows]].tolist()),
-                leased=tuple(rows[holds[rows]].tolist()),
                 free=int(queue.room[gpu_type]),
                 tickets=tickets,
             )
@@ -194,23 +193,37 @@ def entered(passes: Sequence[int | None]) -> list[int]:
 
 @dataclass(frozen=True)
 class Strides:
-    """Each job's ``passes``, in 1/`UNIT`, and the type that it is assigned to (``gpu_types``), by job name.
+    """The state of stride scheduling, by names: the ``passes`` of jobs with tickets, in 1/`UNIT`, and where jobs are.
 
-    Passes are those after round ``since``. If all jobs have run in every round from then on, each pass has risen by its
-    job's ``strides`` in each of them: one state for many rounds. Else ``strides`` is empty.
+    ``gpu_types``: the type of each job, where jobs lie on any host of it. ``homes``: in split stride, the servers of
+    each; a small job's pass counts on its server, a large one's in the central scheduler. ``servers``: the pass of each
+    server's aggregate job there.
+
+    Passes are those after round ``since``. If all jobs have run in every round from then on, each has risen in each of
+    them by what ``strides`` (of jobs) and ``server_strides`` say: one state for many rounds. Else these are empty.
     """
 
     passes: Mapping[str, int] = field(default_factory=dict)
     gpu_types: Mapping[str, str] = field(default_factory=dict)
+    homes: Mapping[str, Home] = field(default_factory=dict)
+    servers: Mapping[str, int] = field(default_factory=dict)
     since: int = 0
     strides: Mapping[str, int] = field(default_factory=dict)
+    server_strides: Mapping[str, int] = field(default_factory=dict)
 
-    def before(self, index: int) -> Mapping[str, int]:
-        """Return the passes when round ``index`` begins."""
+    def before(self, index: int) -> Strides:
+        """Return the state when round ``index`` begins."""
         more = index - self.since - 1
-        if not more:
-            return self.passes
-        return {name: self.passes[name] + more * each for name, each in self.strides.items()} or self.passes
+        if not more or not self.strides:
+            return self
+        passes = {name: self.passes[name] + more * each for name, each in self.strides.items()}
+        servers = {name: self.servers[name] + more * each for name, each in self.server_strides.items()}
+        return replace(self, passes=passes, servers=servers, strides={}, server_strides={})
+
+    @property
+    def stands(self) -> bool:
+        """Whether it stays as it is while nothing happens: all jobs run."""
+        return bool(self.strides)
 
 
 @dataclass(frozen=True)
@@ -261,7 +274,7 @@ class GangAwareStride(Policy):
         was = types_before(problem, state.gpu_types)
         gpu_types = assigned(problem, was, self.assign)
         types = by_name(problem, gpu_types)
-        known: list[int | None] = list(map(state.before(problem.index).get, names))
+        known: list[int | None] = list(map(state.before(problem.index).passes.get, names))
         for row in np.flatnonzero(was != gpu_types).tolist():
             known[row] = None  # a job that comes from another type is new here
         passes: dict[int, int] = {}
@@ -286,5 +299,5 @@ class GangAwareStride(Policy):
             return Schedule(self.name, problem, placements, state=Strides(risen, types))
         all_strides = dict(zip(map(names.__getitem__, strides), strides.values(), strict=True))
         same = all_strides == state.strides and types == state.gpu_types
-        after = state if same else Strides(risen, types, problem.index, all_strides)
+        after = state if same else Strides(risen, types, since=problem.index, strides=all_strides)
         return Schedule(self.name, problem, placements, state=after, stands=leases_end(problem))

@@ -15,8 +15,8 @@ from fairopt.backends import Session
 from fairopt.backends.solution import not_negative
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.common.shares_of_queue import JobMarket
-from fairopt.models.gavel.normaliser import Normaliser
-from fairopt.models.gavel.objectives import ObjectiveOptimum, throughput
+from fairopt.models.gavel.objectives import Objective, ObjectiveOptimum, throughput
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.numbers import arithmetic, objects
 from fairopt.problem.share_variables import shares_of
 from fairopt.problem.throughput import usable
@@ -31,7 +31,7 @@ DIGITS = 60
 
 
 @dataclass(frozen=True)
-class FinishTimeFairness:
+class FinishTimeFairness(Objective):
     """The least largest finish-time ratio: min over X of max_m rho_m.
 
     rho_m(X) = (elapsed_m + remaining_m / throughput_m(X)) / isolated_m, with elapsed the time since the job arrived.
@@ -54,7 +54,9 @@ class FinishTimeFairness:
     whole: bool = False
     normaliser: Normaliser = Normaliser.OWN_PARTITION
 
-    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
+    def shares(
+        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
+    ) -> ObjectiveOptimum:
         """Return shares within ``tolerance`` of the least largest ratio. Errors: `NotCapable` without duals."""
         isolated, waited = self.isolated(jobs), any(jobs.elapsed > 0)
         low = ((jobs.elapsed + jobs.remaining / jobs.fastest()) / isolated).max()  # nobody can do better alone
@@ -63,11 +65,11 @@ class FinishTimeFairness:
             program = self.formulate(jobs, jobs.remaining / (low * isolated - jobs.elapsed))
             solution = solve.optimum(program)
             shares = not_negative(program.variable("share", solution.point))
-            value, part = self.largest(jobs, shares, isolated), program.value(solution.point)
+            rho, part = self.largest(jobs, shares, isolated), program.value(solution.point)
             # if no job has waited the program is linear in 1/r, and its answer gives the least r itself
             raised = low / part if not waited else self._raised(jobs, isolated, low, part, program, solution.dual)
-            if best is None or value < best.value:
-                best = ObjectiveOptimum(shares, value, value, program, solution)
+            if best is None or rho < best.value:
+                best = ObjectiveOptimum(shares, rho, rho, program, solution)
             best = replace(best, bound=min(raised, best.value), programs=count)
             if not waited or raised <= low or best.value - best.bound <= self.tolerance * best.value:
                 return best  # in floats, the lower bound stops rising at the solver's own tolerance
@@ -130,7 +132,7 @@ class FinishTimeFairness:
 
 
 @dataclass(frozen=True)
-class LeastTotalTime:
+class LeastTotalTime(Objective):
     """The least sum of completion times from now on: min over X of sum_m weight_m remaining_m / throughput_m(X).
 
     FFT's Sec. 2.3 gives this as Gavel's way to minimise job completion times. It is convex, but not linear. Tangents
@@ -143,23 +145,25 @@ class LeastTotalTime:
 
     tolerance: Fraction = Fraction(1, 10**3)
 
-    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
+    def shares(
+        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
+    ) -> ObjectiveOptimum:
         """Return shares within ``tolerance`` of the least sum."""
         fastest = jobs.fastest()
         worth = jobs.remaining / fastest * jobs.market.weight  # the time of each job at its best
         market = jobs.market
         shares = usable(market.speedup, market.equal_split(), market.demand)
-        best, value = shares, self._sum(jobs, shares, worth, fastest)
+        best, total = shares, self._sum(jobs, shares, worth, fastest)
         tangents = [_short(jobs.market.utility(shares) / fastest)]
         for count in range(1, MOST_PROGRAMS + 1):
             program = self.formulate(jobs, worth / worth.max(), fastest, tangents)
             solution = solve.optimum(program)
             shares = not_negative(program.variable("share", solution.point))
             reached, bound = self._sum(jobs, shares, worth, fastest), program.value(solution.point) * worth.max()
-            if reached < value:
-                best, value = shares, reached
-            if value - bound <= self.tolerance * value:
-                return ObjectiveOptimum(best, value, min(bound, value), program, solution, count)
+            if reached < total:
+                best, total = shares, reached
+            if total - bound <= self.tolerance * total:
+                return ObjectiveOptimum(best, total, min(bound, total), program, solution, count)
             least = np.minimum.reduce(tangents) / 4
             tangents.append(_short(np.maximum(jobs.market.utility(shares) / fastest, least)))
         raise NotSolved(f"the sum of times is not within {self.tolerance} after {MOST_PROGRAMS} programs", solution)

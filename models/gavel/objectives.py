@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from fairopt.errors import BadInput, require
 from fairopt.models.common.levels import PriceMethod
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.max_min import MaxMin
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.problem import Market
 from fairopt.problem.numbers import exact
 from fairopt.problem.share_variables import shares_of
@@ -40,24 +40,22 @@ class ObjectiveOptimum:
     prices: tuple[float, ...] = ()
 
 
-class Objective(Protocol):
-    """A way to share GPUs among jobs over time."""
+class Objective(ABC):
+    """A way to share GPUs among jobs over time; by a ``method`` of its own where it has one and no backend is asked."""
 
-    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
-        """Return the shares; ``jobs`` are in the numbers of ``solve``. Errors: `NotSolved`, `NotCapable`."""
+    method: ClassVar[Method | None] = None
 
+    @abstractmethod
+    def shares(
+        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
+    ) -> ObjectiveOptimum:
+        """Return the shares; ``jobs`` are in the numbers of ``solve``. Errors: `NotSolved`, `NotCapable`.
 
-@runtime_checkable
-class ByPrices(Protocol):
-    """An objective with a `method` of its own, which starts from the prices of the last answer."""
-
-    method: ClassVar[Method]
-
-    def by_prices(self, jobs: JobMarket, solve: Session, prices: tuple[float, ...], value: float) -> ObjectiveOptimum:
-        """Return the shares; ``prices`` (k,) and ``value`` are those of the last answer, () where there was none."""
+        ``prices`` (k,) and ``value`` are those of the last answer by the method, from which it starts; () for none.
+        """
 
 
-class LinearObjective(ABC):
+class LinearObjective(Objective):
     """An objective that is one linear program, from `formulate`; the shares are its block "share"."""
 
     @abstractmethod
@@ -72,12 +70,14 @@ class LinearObjective(ABC):
         """Return the shares (n, k) at a point."""
         return not_negative(program.variable("share", point))
 
-    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
+    def shares(
+        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
+    ) -> ObjectiveOptimum:
         """Formulate, solve, check, and read off the shares."""
         program = self.formulate(jobs)
         solution = solve.optimum(program)
-        value = self.value(jobs, program, solution.point)
-        return ObjectiveOptimum(self.read(jobs, program, solution.point), value, value, program, solution)
+        found = self.value(jobs, program, solution.point)
+        return ObjectiveOptimum(self.read(jobs, program, solution.point), found, found, program, solution)
 
 
 def throughput(market: Market, share: Affine) -> Affine:
@@ -104,8 +104,12 @@ class MaxMinShare(LinearObjective):
         """Return the max-min program on the jobs."""
         return MaxMin(self.normaliser).formulate(jobs.market, None)
 
-    def by_prices(self, jobs: JobMarket, solve: Session, prices: tuple[float, ...], value: float) -> ObjectiveOptimum:
-        """Return the shares, found by prices of the types; see `ByPrices.by_prices`."""
+    def shares(
+        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
+    ) -> ObjectiveOptimum:
+        """Return the shares, found by prices of the types where no backend is asked for."""
+        if solve.method is None:
+            return super().shares(jobs, solve)
         start = (jobs.market.types, (np.array(prices), value)) if prices else None
         solution = solve.answer(MaxMin(self.normaliser), jobs.market, start)
         assert solution.objective is not None
@@ -239,7 +243,9 @@ class ThroughputByCost(LinearObjective):
     cost: Mapping[str, object] = field(default_factory=dict)
     deadline: Mapping[str, object] = field(default_factory=dict)
 
-    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
+    def shares(
+        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
+    ) -> ObjectiveOptimum:
         """Return the shares that keep all deadlines, else those without."""
         kept = not self.deadline or solve(self.formulate(jobs)).status is not Status.INFEASIBLE
         return super().shares(jobs, solve) if kept else replace(self, deadline={}).shares(jobs, solve)

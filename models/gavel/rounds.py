@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.backends import Method, Session
 from fairopt.models.common.shares_of_queue import JobMarket
-from fairopt.models.gavel.objectives import ByPrices, MaxMinShare, Objective, ObjectiveOptimum
+from fairopt.models.gavel.objectives import MaxMinShare, Objective, ObjectiveOptimum
 from fairopt.numbers import arithmetic
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
@@ -98,7 +98,7 @@ class GavelRounds(Policy):
     @property
     def methods(self) -> tuple[Method, ...]:  # type: ignore[override]
         """The objective's own method, where it has one."""
-        return (self.objective.method,) if isinstance(self.objective, ByPrices) else ()
+        return () if self.objective.method is None else (self.objective.method,)
 
     def decide(self, problem: Queue, state: GavelState, solve: Session) -> Schedule:
         """Renew the claims if they are out of date, then serve them by priority; see `Policy.decide`."""
@@ -130,12 +130,8 @@ class GavelRounds(Policy):
         jobs = JobMarket.of(queue, by_tenant=self.by_tenant)
         if jobs is None:
             return GavelState(capacity=capacity), None
-        if solve.method is not None and isinstance(self.objective, ByPrices):
-            number: type = float
-            answer = self.objective.by_prices(jobs.as_(float), solve, state.prices, float(state.value))
-        else:
-            number = solve.number
-            answer = self.objective.shares(jobs.as_(number), solve)
+        number = solve.number if solve.method is None else float
+        answer = self.objective.shares(jobs.as_(number), solve, state.prices, float(state.value))
         sizes = queue.jobs.gpus[list(jobs.rows)]
         shares = (
             np.asarray(answer.shares)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from fairopt.backends.solution import Solution, not_negative
 from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.problem.numbers import amount
-from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast, objects
+from fairopt.program import INFINITY, Array, Formulation, Program, cast, objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +54,6 @@ class Pairs:
         return len(self.jobs)
 
 
-@dataclass(frozen=True, eq=False)
-class SpaceShared:
-    """The optimum: ``alone`` (n, k) and ``shared`` (p, k) are mean numbers of GPUs, ``value`` is the least ratio.
-
-    ``throughput`` (n,): of each job, from GPUs alone and shared.
-    """
-
-    alone: Array
-    shared: Array
-    throughput: Array
-    value: Number
-    program: Program
-    solution: Solution
-
-
 def space_sharing_program(market: Market, pairs: Pairs) -> Program:
     """Return the max-min program with pairs; a job's ``demand`` is the size of its gang.
 
@@ -82,9 +68,6 @@ def space_sharing_program(market: Market, pairs: Pairs) -> Program:
     runs = (pairs.speed > 0).any(axis=2)
     shared = p.variable("shared", runs.shape, lower=0, upper=np.where(runs, INFINITY, 0))
     least = p.variable("least_ratio")
-    rate = (market.speedup * alone).sum(axis=1)
-    for side in (0, 1):
-        rate = rate + _incidence(pairs, side, market) @ (pairs.speed[:, :, side] * shared).sum(axis=1)
     members = _incidence(pairs, 0, market) + _incidence(pairs, 1, market)
     p.maximize(least, equation="min_m throughput_m / throughput_m(equal)", source="Gavel Sec. 4.1")
     p.constrain(
@@ -100,9 +83,19 @@ def space_sharing_program(market: Market, pairs: Pairs) -> Program:
         source="Gavel Sec. 3.1",
     )
     p.constrain(
-        "least_ratio", rate / market.fair_utility() >= least, equation="throughput_m / throughput_m(equal) >= t"
+        "least_ratio",
+        throughput(market, pairs, alone, shared) / market.fair_utility() >= least,
+        equation="throughput_m / throughput_m(equal) >= t",
     )
     return p.program()
+
+
+def throughput(market: Market, pairs: Pairs, alone: Any, shared: Any) -> Any:
+    """Return the throughput of each job (n,) from its GPUs alone (n, k) and those of its pairs (p, k)."""
+    rate = (market.speedup * alone).sum(axis=1)
+    for side in (0, 1):
+        rate = rate + _incidence(pairs, side, market) @ (pairs.speed[:, :, side] * shared).sum(axis=1)
+    return rate
 
 
 def _incidence(pairs: Pairs, side: int, market: Market) -> Array:
@@ -110,8 +103,10 @@ def _incidence(pairs: Pairs, side: int, market: Market) -> Array:
     return np.asarray(np.arange(len(market.users))[:, None] == pairs.jobs[None, :, side], dtype=np.int64)
 
 
-def max_min_with_space_sharing(market: Market, pairs: Pairs, solve: Session) -> SpaceShared:
-    """Return the time fractions of jobs and pairs by which the worst-off job fares best. Errors: `NotSolved`.
+def max_min_with_space_sharing(market: Market, pairs: Pairs, solve: Session) -> Solution:
+    """Return the mean numbers of GPUs of jobs and pairs by which the worst-off job fares best. Errors: `NotSolved`.
+
+    Its ``values`` are "share" (n, k), the GPUs of each job alone, and "shared" (p, k), those of each pair.
 
     It is a decision about time fractions only. A run cannot carry it out: in `fairopt.simulation` a GPU is held by one
     job at a time, and a job's speed does not depend on its neighbours.
@@ -120,13 +115,10 @@ def max_min_with_space_sharing(market: Market, pairs: Pairs, solve: Session) -> 
     >>> market = Market.of([[2], [3]], capacity=[1], demand=[1, 1], users=["A", "B"])
     >>> pairs = Pairs.of(market, {("A", "B"): [[1.5, 2]]})
     >>> found = max_min_with_space_sharing(market, pairs, Session(Highs()))
-    >>> round(float(found.value), 6), found.shared.round(6).tolist()
+    >>> round(float(found.objective), 6), found.values["shared"].round(6).tolist()
     (1.384615, [[0.923077]])
     """
     program = space_sharing_program(market.as_(solve.number), Pairs(pairs.jobs, cast(pairs.speed, solve.number)))
     solution = solve.optimum(program)
-    alone, shared = (not_negative(program.variable(name, solution.point)) for name in ("share", "shared"))
-    rate = (market.speedup * alone).sum(axis=1)
-    for side in (0, 1):
-        rate = rate + _incidence(pairs, side, market) @ (pairs.speed[:, :, side] * shared).sum(axis=1)
-    return SpaceShared(alone, shared, rate, program.value(solution.point), program, solution)
+    values = {name: not_negative(program.variable(name, solution.point)) for name in ("share", "shared")}
+    return replace(solution, objective=program.value(solution.point), values=values)

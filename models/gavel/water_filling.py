@@ -21,7 +21,7 @@ from fairopt.methods.result import duals_of, so_far
 from fairopt.methods.water_filling import fill
 from fairopt.methods.water_filling.solve import CLEARLY
 from fairopt.models.gavel.many_levels import ManyLevels
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
 from fairopt.policy.policy import ManyBundles
@@ -69,13 +69,6 @@ class WaterLevels:
         return np.asarray(self.fixed_in > 0)
 
 
-class FillingByPrices(Method):
-    """One round for each type or so, each by prices (`fairopt.methods.water_filling`)."""
-
-    name = "prices"
-    number = float
-
-
 @dataclass(frozen=True)
 class WaterFilling(Formulated):
     """The lexicographic completion of max-min: maximise the least ratio, then the second least, and so on.
@@ -106,7 +99,7 @@ class WaterFilling(Formulated):
 
     name = "water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
-    methods: ClassVar[tuple[Method, ...]] = (FillingByPrices(),)
+    methods: ClassVar[tuple[Method, ...]] = (Method("prices", float),)
     supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims: ClassVar[tuple[Claim, ...]] = (

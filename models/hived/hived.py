@@ -16,13 +16,19 @@ from fairopt.simulation import Consolidated, Placement, by_throughput, choose, p
 
 @dataclass(frozen=True)
 class VirtualCell:
-    """Part of a virtual cluster: a cell in top-level cell ``root`` of a ``tenant`` on a ``chain``; all are numbers."""
+    """Part of a virtual cluster: a cell in top-level cell ``root`` of a ``tenant`` on a ``chain``; all are numbers.
+
+    That top-level cell is bound to a cell of the cluster as long as a job runs in it: in its top-level cell
+    ``on_root``, from GPU ``on_first`` on.
+    """
 
     chain: int
     tenant: int
     root: int
     first: int
     size: int
+    on_root: int
+    on_first: int
 
     @property
     def top(self) -> tuple[int, int, int]:
@@ -31,23 +37,10 @@ class VirtualCell:
 
 
 @dataclass(frozen=True)
-class Binding:
-    """The physical cell to which a top-level cell of a virtual cluster is bound, as long as a job runs in it."""
-
-    chain: int
-    tenant: int
-    virtual_root: int
-    root: int
-    first: int
-    size: int
-
-
-@dataclass(frozen=True)
 class Bindings:
-    """The virtual cells that each job holds, by name, and where they lie."""
+    """The virtual cells that each job holds, by name."""
 
     held: Mapping[str, tuple[VirtualCell, ...]] = field(default_factory=dict)
-    bound: tuple[Binding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,7 +73,7 @@ class HiveD(Policy):
     problem = Queue
     name = "hived"
     source = "HiveD, OSDI 2020"
-    states = (Bindings, VirtualCell, Binding)
+    states = (Bindings, VirtualCell)
     claims = (
         Claim(
             "",
@@ -136,14 +129,12 @@ class _Cells:
         }
         self.bound: dict[tuple[int, int, int], GpuCell] = {}
         self.granted: dict[int, tuple[VirtualCell, ...]] = {}
-        where = {(each.chain, each.tenant, each.virtual_root): each for each in state.bound}
         going_on = (row for row, name in enumerate(queue.jobs.names) if queue.running[row] and name in state.held)
         for row in going_on:
             parts = state.held[queue.jobs.names[row]]
             for part in parts:
                 if part.top not in self.bound:
-                    binding = where[part.top]
-                    cell = GpuCell(binding.root, binding.first, binding.size)
+                    cell = GpuCell(part.on_root, part.on_first, self.roots[part.chain][part.tenant][part.root])
                     self.physical[part.chain].take(cell)
                     self.bound[part.top] = cell
                 self.virtual[part.chain, part.tenant].take(GpuCell(part.root, part.first, part.size))
@@ -250,7 +241,10 @@ class _Cells:
             return True
 
         found = free.allocate(size, usable)
-        return None if found is None else VirtualCell(number, tenant, *found)
+        if found is None:
+            return None
+        top = self.bound[number, tenant, found.root]
+        return VirtualCell(number, tenant, *found, top.root, top.first)
 
     def _give_back(self, parts: list[VirtualCell]) -> None:
         for part in parts:
@@ -277,5 +271,4 @@ class _Cells:
 
     def bindings(self) -> Bindings:
         """Return who holds what, for the next round."""
-        held = {self.queue.jobs.names[row]: parts for row, parts in self.granted.items()}
-        return Bindings(held, tuple(Binding(*top, *cell) for top, cell in self.bound.items()))
+        return Bindings({self.queue.jobs.names[row]: parts for row, parts in self.granted.items()})

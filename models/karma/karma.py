@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heapify, heappop, heapreplace
@@ -13,6 +13,7 @@ from fairopt.backends import Session
 from fairopt.errors import require
 from fairopt.models.baselines.fifo_quota import quotas
 from fairopt.models.common.schedulers import Room, check_whole, staying_first
+from fairopt.models.common.tally import Tally
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
@@ -121,13 +122,6 @@ def played(demands: Sequence[Sequence[int]], slices: Slices, credits: int) -> li
 
 
 @dataclass(frozen=True)
-class Purses:
-    """The credits of each tenant by name, after the last round."""
-
-    credits: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Karma(Policy):
     """Each round tenants get their GPUs by credits, and run their jobs on them in the order of arrival.
 
@@ -161,7 +155,8 @@ class Karma(Policy):
         Claim("", "Karma, OSDI 2023, abstract", words="online strategy-proofness"),
         Claim("", "Karma, OSDI 2023, abstract", words="optimal fairness without knowledge of later demands"),
     )
-    states = (Purses,)
+    #: The credits of each tenant after the last round.
+    states = (Tally,)
     alpha: object = "1/2"
     credits: int = 999_999_999_999
     placement: Placement = field(default_factory=Consolidated)
@@ -171,7 +166,7 @@ class Karma(Policy):
         require(0 <= exact(self.alpha, place) <= 1, self.alpha, place, "Give a part of the fair share, from 0 to 1")
         check_whole(self, 0, "credits")
 
-    def decide(self, problem: Queue, state: Purses, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
         """Give GPUs to tenants by credits and run their jobs; see `Policy.decide`."""
         jobs = problem.jobs
         sizes, tenants, names = jobs.gpus.tolist(), jobs.tenant.tolist(), jobs.tenants
@@ -180,7 +175,7 @@ class Karma(Policy):
             demand[tenants[row]] += sizes[row]
         fair = quotas(jobs.tenant_weight.tolist(), int(problem.capacity.sum()))
         slices = cut(fair, Fraction(exact(self.alpha, "karma, alpha")))
-        before = [state.credits.get(name, self.credits) for name in names]
+        before = [int(state.of.get(name, self.credits)) for name in names]
         got = quantum(demand, before, slices)
         room = Room(problem, staying_first)
         leased = _by_tenant(problem, problem.leased)
@@ -200,7 +195,7 @@ class Karma(Policy):
             self.name,
             problem,
             placements,
-            state=Purses(dict(zip(names, after, strict=True))),
+            state=Tally(dict(zip(names, after, strict=True))),
             notes={
                 row: f"{names[tenants[row]]!r} was given {got.given[tenants[row]]} GPUs, its jobs hold "
                 f"{held[tenants[row]]}, and this one takes {sizes[row]}"

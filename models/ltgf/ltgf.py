@@ -56,26 +56,18 @@ class GpuTimeAccounts:
     jobs: Mapping[str, Account]
 
 
-@dataclass(frozen=True)
-class Rho:
-    """A fairness degree in a form that can be compared: time held, time due, and ``rate``, at which time is due now.
+def rho_order(held: Number, due: Number, rate: Number) -> tuple[Number, Number]:
+    """Return what fairness degrees rho = held / due are ordered by: the least fairly served come first.
 
     Nothing is due yet to a job or tenant that has just arrived, and its degree is 0/0. Its limit is used instead: 0 if
-    it holds nothing, else infinite. Infinite degrees are ordered by time held over rate, the smallest first.
+    it holds nothing, else infinite. Infinite degrees are ordered by time held over ``rate``, at which time is due now,
+    the smallest first.
     """
-
-    held: Number
-    due: Number
-    rate: Number
-
-    @property
-    def key(self) -> tuple[Number, Number]:
-        """The sort key: the least fairly served come first."""
-        if self.due:
-            return self.held / self.due, 0
-        if not self.held:
-            return 0, 0
-        return INFINITY, self.held / self.rate if self.rate else INFINITY
+    if due:
+        return held / due, 0
+    if not held:
+        return 0, 0
+    return INFINITY, held / rate if rate else INFINITY
 
 
 class ShareBasis(NamedTuple):
@@ -186,11 +178,11 @@ class LongTermGpuTimeFairness(Policy):
     * ``placement``: where the selected jobs go.
 
     Readings. rho is over the time from the first arrival to now for tenants, and from its arrival for a job; for 0/0
-    see `Rho`. M is all GPUs of the cluster, T all tenants of the trace. Line 14 of Algorithm 1 adds a lease's GPU time
-    to the time that the tenant held, and nothing to the time due. Ties go to the first tenant of the trace, and to the
-    job that arrived first. Jobs that would fit no type now, even with all working GPUs free, are not pending, so they
-    block no others. The paper's cluster has one type. Here a job whose lease is renewed stays on its type if there is
-    room, and others take the type with room that is fastest for them.
+    see `rho_order`. M is all GPUs of the cluster, T all tenants of the trace. Line 14 of Algorithm 1 adds a lease's GPU
+    time to the time that the tenant held, and nothing to the time due. Ties go to the first tenant of the trace, and to
+    the job that arrived first. Jobs that would fit no type now, even with all working GPUs free, are not pending, so
+    they block no others. The paper's cluster has one type. Here a job whose lease is renewed stays on its type if there
+    is room, and others take the type with room that is fastest for them.
 
     Source: ASTRAEA, TPDS 2022, Algorithms 1-2, Sec. 5.1.2, 5.2.1, Eq. (12), (15), (16).
 
@@ -257,19 +249,20 @@ class LongTermGpuTimeFairness(Policy):
         """Return the jobs that get a lease now, in order, and those selected that do not fit. Source: Algorithm 1."""
         names, term = queue.jobs.tenants, lease_length(queue, self.lease)  # t_lease
         pending = self._pending(queue, gpu_time, due)  # T: the tenants that are still considered
-        served = {
-            each: Rho(gpu_time.held[names[each]], gpu_time.due[names[each]], due[0][names[each]]) for each in pending
-        }
-        order = {tenant: (rho.key, tenant) for tenant, rho in served.items()}
+        held = {each: gpu_time.held[names[each]] for each in pending}
+
+        def order_of(tenant: int) -> tuple[Any, ...]:
+            return rho_order(held[tenant], gpu_time.due[names[tenant]], due[0][names[tenant]]), tenant
+
+        order = {tenant: order_of(tenant) for tenant in pending}
         refused = []
         sizes = queue.jobs.gpus.tolist()
         while pending:
             tenant = min(pending, key=order.__getitem__)
             row = pending[tenant].popleft()
             if started := room.start(row):
-                rho = served[tenant]
-                served[tenant] = Rho(rho.held + sizes[row] * term, rho.due, rho.rate)
-                order[tenant] = (served[tenant].key, tenant)
+                held[tenant] += sizes[row] * term
+                order[tenant] = order_of(tenant)
             else:
                 refused.append(row)
             if not pending[tenant] or (not started and not self.backfill):
@@ -285,9 +278,9 @@ class LongTermGpuTimeFairness(Policy):
             if row in queue.leased:
                 continue
             account = gpu_time.jobs[names[row]]
-            rho = Rho(account.held, account.due, due[1][account.basis])
+            rho = rho_order(account.held, account.due, due[1][account.basis])
             before = tuple(-each.rank(queue, row, term) for each in self.preferences)
-            of.setdefault(tenant[row], []).append((before, rho.key, row))
+            of.setdefault(tenant[row], []).append((before, rho, row))
         return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}
 
 

@@ -42,35 +42,26 @@ def equilibria_without_each(market: Market) -> Array:
     return np.concatenate(found)
 
 
-class ManyEquilibria:
-    """Bundles of maximal Nash welfare, by interior points."""
-
-    def __init__(self, market: Market) -> None:
-        self._market = market
-
-    def __call__(self, users: Array, reports: Array) -> Array:
-        """Return the bundles (cases, k)."""
-        shares = reported_equilibria(self._market, users, reports)
-        bundles: Array = shares[np.arange(len(users)), users]
-        return bundles
+def bundles_of_equilibria(market: Market, users: Array, reports: Array) -> Array:
+    """Return the bundles (cases, k) of maximal Nash welfare, by interior points; see `ManyBundles`."""
+    shares = reported_equilibria(market, users, reports)
+    bundles: Array = shares[np.arange(len(users)), users]
+    return bundles
 
 
-class ManyParts:
-    """Bundles of partial allocation; ``apart`` are the decisions without each user, whose misreports change nothing."""
+def bundles_that_are_kept(market: Market, apart: Sequence[Allocation], users: Array, reports: Array) -> Array:
+    """Return the bundles (cases, k) of partial allocation; see `ManyBundles`.
 
-    def __init__(self, market: Market, apart: Sequence[Allocation]) -> None:
-        n = len(market.users)
-        self._market, self._utility = market, np.ones((n, n))
-        for user, decision in enumerate(apart):
-            self._utility[user, np.arange(n) != user] = decision.utilities.astype(float)
-
-    def __call__(self, users: Array, reports: Array) -> Array:
-        """Return the bundles (cases, k)."""
-        market, case = self._market, np.arange(len(users))
-        shares = reported_equilibria(market, users, reports)
-        ratio = capped_value(market.speedup, shares, market.demand) / self._utility[users]
-        ratio[case, users] = 1.0
-        logs = np.minimum(np.log(ratio) @ market.weight / market.weight[users], 0.0)
-        unsure = beyond_floats(market.weight.sum() / market.weight[users])
-        bundles: Array = np.where(unsure, np.nan, np.exp(logs))[:, None] * shares[case, users]
-        return bundles
+    ``apart`` are the decisions without each user, whose misreports change nothing.
+    """
+    n, case = len(market.users), np.arange(len(users))
+    without = np.ones((n, n))
+    for user, decision in enumerate(apart):
+        without[user, np.arange(n) != user] = decision.utilities.astype(float)
+    shares = reported_equilibria(market, users, reports)
+    ratio = capped_value(market.speedup, shares, market.demand) / without[users]
+    ratio[case, users] = 1.0
+    logs = np.minimum(np.log(ratio) @ market.weight / market.weight[users], 0.0)
+    unsure = beyond_floats(market.weight.sum() / market.weight[users])
+    bundles: Array = np.where(unsure, np.nan, np.exp(logs))[:, None] * shares[case, users]
+    return bundles

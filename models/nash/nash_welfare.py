@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from time import perf_counter
 from typing import Any
@@ -23,7 +24,7 @@ from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demand
 from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
 from fairopt.methods.eisenberg_gale.within import NearWithin, near_equilibrium, near_within
-from fairopt.models.nash.many_equilibria import ManyEquilibria
+from fairopt.models.nash.many_equilibria import bundles_of_equilibria
 from fairopt.models.nash.within_entitlements import (
     GAP_PER_WEIGHT,
     as_proved,
@@ -52,12 +53,6 @@ MOST_DIGITS = 1_000
 MOST_EXACT = 1_000
 #: The least divisor.
 TINY = 1e-100
-
-
-class InteriorPoint(Method):
-    """An interior-point method for the Eisenberg-Gale program, followed by the exact equilibrium near its answer."""
-
-    name = "interior-point"
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,8 @@ class NashWelfare(Policy):
 
     name = "nash-welfare"
     source = "Eisenberg and Gale, Annals of Mathematical Statistics 1959"
-    methods = (InteriorPoint(),)
+    #: An interior-point method for the Eisenberg-Gale program, followed by the exact equilibrium near its answer.
+    methods = (Method("interior-point"),)
     needs = frozenset({Capability.LOGARITHMS})
     supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
@@ -281,7 +277,7 @@ class NashWelfare(Policy):
 
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
         """Return who decides on many misreports at once; nobody where entitlements are stated."""
-        return None if is_entitled(problem) else ManyEquilibria(problem)
+        return None if is_entitled(problem) else partial(bundles_of_equilibria, problem)
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the prices at which exact shares are best bundles, or what they prove of an irrational optimum.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import partial
 from math import exp, prod
 from time import perf_counter
 from typing import Any
@@ -19,7 +20,7 @@ from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import nash_bound
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
 from fairopt.methods.roots import GRAIN, beyond_floats, integers_in_proportion, root, sum_of_logarithms
-from fairopt.models.nash.many_equilibria import ManyParts, equilibria_without_each
+from fairopt.models.nash.many_equilibria import bundles_that_are_kept, equilibria_without_each
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.numbers import FLOATS, RATIONALS, arithmetic, is_rational
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
@@ -158,7 +159,7 @@ class PartialAllocation(Policy):
 
     def many_bundles(self, problem: Market, before: Allocation) -> ManyBundles:
         """Return who decides on many misreports at once, by an equilibrium each."""
-        return ManyParts(problem, before.evidence.apart)
+        return partial(bundles_that_are_kept, problem, before.evidence.apart)
 
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the program of the kept fractions of all bundles of maximal Nash welfare."""

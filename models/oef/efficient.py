@@ -24,12 +24,6 @@ MOST_USERS = 100
 ASKED_UP_TO = 100
 
 
-class FaceSearch(Method):
-    """Branch and bound over efficient faces; a time limit leaves the best that was found, after the first descent."""
-
-    name = "efficient-faces"
-
-
 class EfficientOEF(Policy):
     """Cooperative OEF among Pareto-efficient allocations only: envy-free, sharing-incentive and Pareto-efficient.
 
@@ -61,7 +55,8 @@ class EfficientOEF(Policy):
 
     name = "oef-efficient"
     source = "Our own; OEF, Middleware 2024, Eq. (10), and Varian, J. Economic Theory 1974"
-    methods = (FaceSearch(),)
+    #: Branch and bound over efficient faces; a time limit leaves the best that was found, after the first descent.
+    methods = (Method("efficient-faces"),)
     traits = frozenset({Trait.EXACT, Trait.NO_DEMANDS})
     claims = (
         Claim("envy_freeness", "by its rows, OEF Eq. (10c)"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -119,18 +119,19 @@ class OEFRounds(Policy):
             target, problem.capacity.tolist(), minima, held=held, slack=problem.arithmetic.tolerance(NOISE)
         )
         deviation = dict(zip(rows, carried(target, real), strict=True))
-        asks = Asks.of(problem)
+        ranked = by_throughput.ranked(problem, np.arange(len(problem))).tolist()
         gangs = [
             gang
             for own, got, kept in zip(rows.values(), real, held, strict=True)
             for gang in gangs_of(
-                asks,
+                problem,
+                ranked,
                 [row for row in own if can[row] and row not in leased],
                 [gpus - used for gpus, used in zip(got, kept, strict=True)],
                 cross_type=self.cross_type,
             )
         ]
-        gifts = self._gifts(asks, turns, gangs, deviation) if self.left_over else []
+        gifts = self._gifts(problem, ranked, turns, gangs, deviation) if self.left_over else []
         placements = hosts_of(problem, [*gangs, *gifts], self.placement)
         after = sorted(turns, key=set(placements).__contains__)  # those that run go to the end, in order
         return Schedule(
@@ -165,9 +166,15 @@ class OEFRounds(Policy):
         there = [(gpu_type, sizes[of_type]) for gpu_type, of_type in enumerate(queue.allowed[at].T)]
         return [Minimum(tenant, (gpu_type,), int(each.min())) for gpu_type, each in there if len(each)]
 
-    def _gifts(self, asks: Asks, turns: Sequence[int], gangs: Sequence[Gang], deviation: ByTenant) -> list[Gang]:
+    def _gifts(
+        self,
+        queue: Queue,
+        ranked: Sequence[Sequence[int]],
+        turns: Sequence[int],
+        gangs: Sequence[Gang],
+        deviation: ByTenant,
+    ) -> list[Gang]:
         """Return jobs for the GPUs that no share uses, those of the tenant most behind first, in turn."""
-        queue = asks.queue
         left = queue.capacity - queue.held_by(queue.leased.values())
         for gang in gangs:
             for gpu_type, gpus in gang.gpus.items():
@@ -176,7 +183,7 @@ class OEFRounds(Policy):
         behind = [-sum(deviation.get(name, ())) for name in queue.jobs.tenants]
         tenant = queue.jobs.tenant.tolist()
         waiting = sorted((row for row in turns if row not in chosen), key=lambda row: behind[tenant[row]])
-        return gangs_of(asks, waiting, left.tolist(), cross_type=False)
+        return gangs_of(queue, ranked, waiting, left.tolist(), cross_type=False)
 
 
 def in_turn(queue: Queue, before: Sequence[str]) -> list[int]:
@@ -233,38 +240,28 @@ class Gang:
         return len(self.gpus) > 1
 
 
-class Asks(NamedTuple):
-    """What all jobs of a queue ask for, in lists: how many GPUs, and of which types, the fastest first, then -1."""
-
-    queue: Queue
-    sizes: list[int]
-    ranked: list[list[int]]
-
-    @classmethod
-    def of(cls, queue: Queue) -> Asks:
-        """Return it for all jobs at once, which takes less time than tenant by tenant."""
-        return cls(queue, queue.jobs.gpus.tolist(), by_throughput.ranked(queue, np.arange(len(queue))).tolist())
-
-
-def gangs_of(asks: Asks, rows: Iterable[int], budget: Sequence[int], *, cross_type: bool) -> list[Gang]:
+def gangs_of(
+    queue: Queue, ranked: Sequence[Sequence[int]], rows: Sequence[int], budget: Sequence[int], *, cross_type: bool
+) -> list[Gang]:
     """Return the gangs, among ``rows`` in this order, that can run on a ``budget`` (k,) of GPUs.
 
     A job takes the fastest type that has room for all of it. If there is none and ``cross_type`` allows it, the job
     takes the smallest range of neighbouring types, the faster types first. Of several ranges it takes the one whose
     slowest type is fastest. A job that does not fit is passed over.
 
+    ``ranked``: the types of each job of the queue, the fastest first, then -1.
+
     Source: OEF Sec. 4.4 (jobs across types).
     """
     left, most = list(budget), sum(budget)
     gangs = []
-    for row in rows:
+    for row, size in zip(rows, queue.jobs.gpus[list(rows)].tolist(), strict=True):
         if not most:
             break
-        size = asks.sizes[row]
         if most < size:
             continue
-        gpu_type = next((each for each in asks.ranked[row] if each >= 0 and left[each] >= size), None)
-        gpus = {gpu_type: size} if gpu_type is not None else _across(asks.queue, row, left) if cross_type else {}
+        gpu_type = next((each for each in ranked[row] if each >= 0 and left[each] >= size), None)
+        gpus = {gpu_type: size} if gpu_type is not None else _across(queue, row, left) if cross_type else {}
         if gpus:
             gangs.append(Gang(row, gpus))
             most -= size

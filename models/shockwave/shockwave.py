@@ -248,8 +248,8 @@ class Shockwave(Policy):
         whole = not self.together or self.most_whole is None or len(jobs) <= self.most_whole
         program = window_program(*of, **window, slack=slack, together=self.together, whole=whole)
         by_prices = not whole and slack is None and self.priced
-        found = priced(*of, **window, gap=min(self.gap, PRICED)) if by_prices else None
-        solution = solve(program) if found is None else found.solution(program, jobs, self.logarithm)
+        found = priced(program, *of, **window, gap=min(self.gap, PRICED)) if by_prices else None
+        solution = solve(program) if found is None else found
         if slack is not None and solution.status is Status.INFEASIBLE:
             return program, None
         trusted(program, solution)

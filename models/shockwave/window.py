@@ -229,33 +229,24 @@ def _ways(jobs: PlannedJobs, needed: Array, rounds: int, k: int) -> Iterator[tup
         yield able, taken
 
 
-@dataclass(frozen=True, eq=False)
-class WindowOptimum:
-    """Rounds on each type (n, k) and progress (n,) of jobs, and an upper bound on the objective of any such plan."""
-
-    rounds: Array
-    progress: Array
-    bound: float
-
-    def solution(self, program: Program, jobs: PlannedJobs, logarithm: LogApproximation) -> Solution:
-        """Return it as a solution of the `window_program` of these jobs."""
-        bases = np.asarray(logarithm.bases)
-        reached = (self.progress + (jobs.whole - jobs.left)) / jobs.whole
-        below = np.clip(np.searchsorted(bases, reached, side="right") - 1, 0, len(bases) - 2)
-        part = np.clip((reached - bases[below]) / (bases[below + 1] - bases[below]), 0.0, 1.0)
-        chord, rows = np.zeros((len(jobs), len(bases))), np.arange(len(jobs))
-        chord[rows, below], chord[rows, below + 1] = 1 - part, part
-        values = {
-            "x": self.rounds,
-            "planned": self.progress,
-            "chord": chord,
-            "longest": np.maximum(jobs.left - self.progress, 0.0).max(),
-        }
-        found = written_out(program, Solution(Status.OPTIMAL, "the gap is small enough", "prices", values=values))
-        return replace(found, objective=float(program.value(found.point)), bound=self.bound, values={})
+def _as_solution(
+    program: Program, jobs: PlannedJobs, logarithm: LogApproximation, rounds: Array, progress: Array, bound: float
+) -> Solution:
+    """Return rounds on each type (n, k) and progress (n,) of jobs as a solution of their `window_program`."""
+    bases = np.asarray(logarithm.bases)
+    reached = (progress + (jobs.whole - jobs.left)) / jobs.whole
+    below = np.clip(np.searchsorted(bases, reached, side="right") - 1, 0, len(bases) - 2)
+    part = np.clip((reached - bases[below]) / (bases[below + 1] - bases[below]), 0.0, 1.0)
+    chord, rows = np.zeros((len(jobs), len(bases))), np.arange(len(jobs))
+    chord[rows, below], chord[rows, below + 1] = 1 - part, part
+    longest = np.maximum(jobs.left - progress, 0.0).max()
+    values = {"x": rounds, "planned": progress, "chord": chord, "longest": longest}
+    found = written_out(program, Solution(Status.OPTIMAL, "the gap is small enough", "prices", values=values))
+    return replace(found, objective=float(program.value(found.point)), bound=bound, values={})
 
 
 def priced(
+    program: Program,
     jobs: PlannedJobs,
     capacity: Array,
     rounds: int,
@@ -265,8 +256,10 @@ def priced(
     makespan: float,
     logarithm: LogApproximation,
     gap: float,
-) -> WindowOptimum | None:
-    """Return the optimum of `window_program` without whole rounds, to the relative ``gap``; None where it is not found.
+) -> Solution | None:
+    """Return the optimum of a `window_program` without whole rounds, to the relative ``gap``; None where none is found.
+
+    The bound is one on the objective of any plan. The other arguments are those of the program.
 
     GPUs of each type, and progress of the jobs that may be the last to end, have prices. At these each job does what is
     worth most to it alone, which bounds what all together are worth. The best mixture of what the jobs, in groups, did
@@ -303,7 +296,10 @@ def priced(
         bound = min(bound, float(best - (longest * jobs.left[last]).sum() - (makespan - longest.sum()) * least))
         if bound - value <= gap * max(abs(bound), 1e-300):
             mine = part[:, group]  # (turns, n)
-            return WindowOptimum(
+            return _as_solution(
+                program,
+                jobs,
+                logarithm,
                 sum(each[:, None] * one.rounds for each, one in zip(mine, kept, strict=True)),
                 sum(each * one.progress for each, one in zip(mine, kept, strict=True)),
                 bound + makespan * float(jobs.left.max()),

@@ -10,21 +10,15 @@ import numpy as np
 
 from fairopt.backends import Capability, Options, Session
 from fairopt.errors import require
+from fairopt.models.common.tally import Tally
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem import exact
 from fairopt.problem.queue import Queue, Spots
-from fairopt.program import Array, Formulation, Program
+from fairopt.program import Array, Formulation, Number, Program
 from fairopt.simulation import Consolidated, Placement, Request, placed
 
 #: A cost above this counts as this, as in the source's code (sia_goodput_clip_val).
 MOST_COST = 3000.0
-
-
-@dataclass(frozen=True)
-class Restarts:
-    """How often each job present was restarted, by name."""
-
-    times: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +151,8 @@ class Sia(Policy):
     source = "Sia, SOSP 2023"
     methods = ()
     needs = frozenset({Capability.INTEGERS})
-    states = (Restarts,)
+    #: How often each job present was restarted.
+    states = (Tally,)
     traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.NAMELESS})
     power: float = -0.5
     idle: float = 1.1
@@ -176,7 +171,7 @@ class Sia(Policy):
         """Options for the default backend."""
         return Options(gap=self.gap)
 
-    def costs(self, queue: Queue, choices: Configurations, restarts: Mapping[str, int]) -> Array:
+    def costs(self, queue: Queue, choices: Configurations, restarts: Mapping[str, Number]) -> Array:
         """Return the cost (c,) of each configuration: goodput times r to the power p."""
         pause = float(Fraction(exact(self.restart, "sia, restart")))
         factor = np.ones(len(queue))
@@ -207,14 +202,14 @@ class Sia(Policy):
         p.constrain("capacity", used @ x <= queue.room, equation="sum_ic d_c x_ic <= Y_j", source="Sia, SOSP 2023")
         return p.program()
 
-    def decide(self, problem: Queue, state: Restarts, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
         """Solve the round's program and place; see `Policy.decide`."""
         choices = Configurations.of(problem)
         if not len(choices.row):
             return Schedule(
                 self.name, problem, dict(problem.leased), state=self._counted(problem, state, problem.leased)
             )
-        costs = self.costs(problem, choices, state.times)
+        costs = self.costs(problem, choices, state.of)
         kinds = Alike.find(problem, choices, costs)
         program = self.formulate(problem, kinds, costs)
         solution = solve.optimum(program)
@@ -236,11 +231,11 @@ class Sia(Policy):
             solution=solution,
         )
 
-    def _counted(self, queue: Queue, state: Restarts, placements: Mapping[int, Spots]) -> Restarts:
+    def _counted(self, queue: Queue, state: Tally, placements: Mapping[int, Spots]) -> Tally:
         """Return the restarts after a round: of jobs that ran before and now do so elsewhere, or again."""
         times = {}
         for row, name in enumerate(queue.jobs.names):
             again = row in placements and bool(queue.last[row])
             stayed = queue.running[row] and placements.get(row) == queue.last[row]
-            times[name] = state.times.get(name, 0) + (again and not stayed)
-        return Restarts(times)
+            times[name] = state.of.get(name, 0) + (again and not stayed)
+        return Tally(times)

@@ -186,7 +186,7 @@ def dominance(data: Entry) -> Proved:
     market = read_market(certificate["market"], whole=True)
     shares, better = (read_table(certificate[key], market) for key in ("allocation", "better"))
     require_feasible(market, shares)
-    require(market.entitled is None, "market", "what users are entitled to is not heeded here")
+    require(market.entitled is None, "market", "what users are entitled to is not supported here")
     if not market.feasible(better):
         raise Rejected("the better allocation is not feasible")
     if certificate["optima"].value is None:

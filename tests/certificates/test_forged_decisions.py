@@ -226,7 +226,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     "without the bounds of another": (lie(bounded(PAIR, "B"), SAYS["A"]), "not on the truth and on the misreport"),
     "better, and not what is owed": (
         certificate("dominance", market=OWING, allocation=[[0, 0]] * 3, better=MENDED),
-        "what users are entitled to is not heeded",
+        "what users are entitled to is not supported",
     ),
     "an equilibrium at speedups that are not known": (
         EQUILIBRIUM | {"market": bounded(PAIR, "A")},

@@ -138,8 +138,8 @@ def test_classes_that_come_with_the_policy_are_named_by_their_name_alone():
 @pytest.mark.parametrize(
     ("policy", "setting", "problem"),
     [
-        (FFT(), "usable=all", "got 'all' for an option of type UsableGpus"),
-        (FFT(), "usable=os:getcwd", "'os:getcwd' is no UsableGpus"),
+        (FFT(), "usable=all", "got 'all' for an option of type function of 3 arguments"),
+        (FFT(), "usable=os:getcwd", "'os:getcwd' is no function of 3 arguments"),
         (FFT(), "usable=os:nothing", "'os:nothing' cannot be had"),
         (FFT(), "usable=no.such.module:nothing", "cannot be had"),
         (FFT(), "fair_part=fairopt.models.fft.fairness:AfterLoading", "is no FairPart"),

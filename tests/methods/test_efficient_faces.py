@@ -194,7 +194,7 @@ def test_wherever_time_runs_out_the_bound_is_one(monkeypatch: pytest.MonkeyPatch
 
 
 def test_demands_entitlements_and_many_users_are_refused_by_name() -> None:
-    with pytest.raises(NotCapable, match="oef-efficient does not heed demands, and u2 has one; leave demands out"):
+    with pytest.raises(NotCapable, match="oef-efficient does not support demands, and u2 has one; leave demands out"):
         allocate("oef-efficient", Market.of([[1, 2], [1, 5]], [1, 1], demand=[float("inf"), 1]))
     with pytest.raises(NotCapable, match="of 100 at most; got 101"):
         allocate("oef-efficient", Market.of([[1, 2]] * 101, [1, 1]))

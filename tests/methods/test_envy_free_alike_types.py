@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fairopt import allocate
-from fairopt.methods.envy_free.alike_types import AlikeTypes
+from fairopt.methods.envy_free.problem import kinds_of
 from fairopt.models import CooperativeOEF
 from fairopt.policy import follow
 from fairopt.problem import Market
@@ -65,8 +65,8 @@ def test_who_comes_later_starts_from_kinds_of_types() -> None:
 
 def test_types_are_alike_for_all_users_or_not_at_all() -> None:
     speedup = np.array([[1.0, 2.0, 0.0, 1e-12, 4.0], [2.0, 4.0, 1.0, 3e-12, 8.0], [3.0, 6.0, 1.0, 3e-12, 12 + 1e-9]])
-    kinds = AlikeTypes.of(speedup, np.ones(5), by_worth=True)
-    assert kinds.kind.tolist() == [0, 0, 1, 2, 3]
-    assert kinds.capacity.tolist() == [3, 1, 1, 1]
-    assert AlikeTypes.of(speedup, np.ones(5), by_worth=False).kind.tolist() == [0, 1, 2, 3, 4]
-    assert AlikeTypes.of(speedup[:, [0, 0]], np.ones(2), by_worth=False).kind.tolist() == [0, 0]
+    _, kind, worth, _ = kinds_of(speedup, np.ones(5), by_worth=True)
+    assert kind.tolist() == [0, 0, 1, 2, 3]
+    assert np.bincount(kind, worth).tolist() == [3, 1, 1, 1]
+    assert kinds_of(speedup, np.ones(5), by_worth=False)[1].tolist() == [0, 1, 2, 3, 4]
+    assert kinds_of(speedup[:, [0, 0]], np.ones(2), by_worth=False)[1].tolist() == [0, 0]

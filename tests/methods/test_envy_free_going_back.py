@@ -8,7 +8,8 @@ import pytest
 from fairopt import allocate
 from fairopt.methods.envy_free import relaxation
 from fairopt.methods.envy_free import solve as envy_free_solve
-from fairopt.methods.envy_free.restricted_lp import RestrictedLP, RestrictedStart
+from fairopt.methods.envy_free.problem import RestrictedStart, Users
+from fairopt.methods.envy_free.restricted_lp import RestrictedLP
 from fairopt.models import CooperativeOEF
 from fairopt.problem import Market
 
@@ -47,11 +48,11 @@ def test_users_who_hold_what_a_group_does_go_back_at_no_cost():
     n, k = 60, 3
     value = np.random.default_rng(5).uniform(1, 3, (n, k))
     ones, none = np.ones(n), np.zeros(0, dtype=np.int64)
-    users, _ = relaxation.in_parts(value, ones, np.array([5.0, 3, 9]), ones, np.full(n, np.inf))
+    users = Users.of(value, ones, np.array([5.0, 3, 9]), ones, np.full(n, np.inf))
     groups = users.value.argmax(axis=1)
     groups[:20] = -1
     program = RestrictedLP(users, RestrictedStart.cold(groups, users.value > 0))
-    total = program.solve().total
+    total = program.solve().objective
     members = np.arange(20, 40)
     program.free(members, np.eye(k, dtype=bool)[groups[members]], none, none)
     found = program.solve()
@@ -59,5 +60,5 @@ def test_users_who_hold_what_a_group_does_go_back_at_no_cost():
     assert (program.single_type[members] == -1).all()
     program.put_back(found, np.zeros(n, dtype=bool))
     assert (program.single_type[members] == groups[members]).all()
-    assert found.total == pytest.approx(total, rel=1e-9)
-    assert program.solve().total == pytest.approx(total, rel=1e-9)
+    assert found.objective == pytest.approx(total, rel=1e-9)
+    assert program.solve().objective == pytest.approx(total, rel=1e-9)

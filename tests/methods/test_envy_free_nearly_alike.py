@@ -11,14 +11,13 @@ from fairopt.methods.envy_free.interior_equations import StepEquations
 from fairopt.methods.envy_free.interior_point import interior
 from fairopt.methods.envy_free.interior_program import InteriorProgram
 from fairopt.methods.envy_free.nearly_alike import SpreadUsers
-from fairopt.methods.envy_free.relaxation import EnvyFreeOptimum, in_parts
-from fairopt.methods.envy_free.restricted_lp import Users
+from fairopt.methods.envy_free.problem import Users, optimum_of
 
 
 def users_of(speedup: np.ndarray, limit: np.ndarray) -> Users:
     n, k = speedup.shape
     gain = np.full(n, 1 / n)
-    return Users(speedup / speedup.max(axis=1, keepdims=True), gain, gain, limit, np.ones(k))
+    return Users(speedup / speedup.max(axis=1, keepdims=True), gain, gain, limit, np.ones(k), np.ones(n), 1.0, 1.0)
 
 
 def nearly_alike(users: int, apart: float) -> Users:
@@ -35,7 +34,7 @@ def ordered(users: int, types: int, seed: int) -> Users:
     capacity = (users * 10 ** random.uniform(-1.5, 0, types)).round() + 1
     demand = random.choice([0.25, 0.5, 1, 2], users) * capacity.sum() / users
     top = speedup.max(axis=1)
-    return in_parts(speedup / top[:, None], top, capacity, np.ones(users), demand)[0]
+    return Users.of(speedup / top[:, None], top, capacity, np.ones(users), demand)
 
 
 def test_elimination_keeps_what_users_who_are_nearly_alike_differ_by(monkeypatch):
@@ -48,7 +47,7 @@ def test_elimination_keeps_what_users_who_are_nearly_alike_differ_by(monkeypatch
         return solved(self, *sides)
 
     monkeypatch.setattr(StepEquations, "solved", watched)
-    assert interior(ordered(30, 10, 2), np.arange(30)).gap < 1e-7
+    assert interior(ordered(30, 10, 2), np.arange(30)).effort["gap"] < 1e-7
     assert len(left) > 20
     assert max(left) < 1e-4
 
@@ -75,7 +74,7 @@ def test_steps_are_held_harder_where_equations_have_no_solution(monkeypatch):
             super().__init__(program, pairs, point, hold, gap)
 
     monkeypatch.setattr(interior_point, "NewtonStep", Fails)
-    assert interior(nearly_alike(12, 1e-2), np.arange(12)).loose < 1e-7
+    assert interior(nearly_alike(12, 1e-2), np.arange(12)).effort["loose"] < 1e-7
     assert held[1] < held[0] < held[2]
     assert min(held[2:]) >= held[2] / interior_point.SOFTER  # not where it failed again
 
@@ -110,10 +109,10 @@ def test_bundles_stop_short_of_rows_that_are_not_in_the_program():
 def test_rows_leave_room_for_rounding():
     users = nearly_alike(12, 1e-2)
     found = interior(users, np.arange(12))
-    worth = users.value @ found.bundle.T
+    worth = users.value @ found.values["bundle"].T
     spared = np.diagonal(worth)[:, None] - worth
     np.fill_diagonal(spared, np.inf)
-    assert found.gap < 1e-8
+    assert found.effort["gap"] < 1e-8
     assert spared.min() > 1e-14
 
 
@@ -126,12 +125,13 @@ def test_users_who_are_spread_leave_room_for_rounding():
     spread = SpreadUsers.of(speedup, weight, capacity, weight, 0.1)
     none = np.zeros(0, dtype=np.int64)
     equal, holds = (capacity / weight.sum())[None], np.zeros(8, dtype=np.int64)
-    found = EnvyFreeOptimum(equal, holds, np.zeros(3), np.zeros(8), none, none, np.zeros(0), end=None, effort={})
-    room = spread.with_room(found)
-    assert (weight @ room.bundle[room.holds] <= capacity * (1 + 1e-12)).all()
-    worth = spread.speedup @ room.bundle[room.holds].T * weight.sum()
+    found = optimum_of(equal, holds, np.zeros(3), np.zeros(8), (none, none, np.zeros(0)))
+    room = spread.with_room(found).values
+    held = room["bundle"][room["holds"]]
+    assert (weight @ held <= capacity * (1 + 1e-12)).all()
+    worth = spread.speedup @ held.T * weight.sum()
     spared = np.diagonal(worth)[:, None] - worth
     np.fill_diagonal(spared, np.inf)
     assert spared.min() * spread.factor >= 0.9 * nearly_alike_module.ROOM
     # and what it costs is little: bundles are the same but for a small part
-    np.testing.assert_allclose(room.bundle[room.holds], np.repeat(equal, 8, axis=0), rtol=0.1)
+    np.testing.assert_allclose(held, np.repeat(equal, 8, axis=0), rtol=0.1)

@@ -21,7 +21,7 @@ from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_misreport
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
 from fairopt.models.gavel.hierarchical import HierarchicalWaterFilling
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.models.oef.above_guarantees import AboveGuarantees
 from fairopt.policy import Formulated, decide, follow
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
@@ -279,15 +279,15 @@ def test_guarantees_in_floats_that_exceed_the_capacity_by_rounding_fit() -> None
         assert found.utilities == pytest.approx([1 / 3, 10 / 3])
 
 
-def test_what_a_policy_does_not_heed_is_refused_by_name() -> None:
+def test_what_a_policy_does_not_support_is_refused_by_name() -> None:
     owed = two(guarantee={"B": [1, 0]}, cap={"B": [6, 4]}, group={"A": "ml"}, tier={"A": 1})
     for policy in policies(Market):
         assert Entitled.TIERS not in policy.supports or not isinstance(policy, Formulated)
-    with pytest.raises(NotCapable, match="max-min does not heed tiers, which"):
+    with pytest.raises(NotCapable, match="max-min does not support tiers, which"):
         allocate("max-min", owed)
-    with pytest.raises(NotCapable, match="oef-cooperative does not heed tiers, which"):
+    with pytest.raises(NotCapable, match="oef-cooperative does not support tiers, which"):
         allocate("oef-cooperative", owed)
-    with pytest.raises(NotCapable, match="equal-split does not heed caps, groups, guarantees, tiers"):
+    with pytest.raises(NotCapable, match="equal-split does not support caps, groups, guarantees, tiers"):
         allocate("equal-split", owed)
 
 

@@ -211,7 +211,7 @@ class Misquoting(MaxMin):
     ("policy", "check"),
     [
         (Halved, "evidence is accepted"),
-        (Halved, "keeps what is heeded"),
+        (Halved, "keeps what it supports"),
         (Misquoting, "evidence is accepted"),
         (FirstComeFirstServed, "claims hold"),
         (FirstComeFirstServed, "order of users and types does not matter"),

@@ -143,9 +143,9 @@ def test_floats_and_back() -> None:
     assert floats.least.dtype == float
 
 
-def test_a_policy_refuses_what_it_does_not_heed() -> None:
+def test_a_policy_refuses_what_it_does_not_support() -> None:
     market = market_from_dict(told())
-    with pytest.raises(NotCapable, match=r"equal-split does not heed caps, groups, guarantees, tiers"):
+    with pytest.raises(NotCapable, match=r"equal-split does not support caps, groups, guarantees, tiers"):
         allocate("equal-split", market)
     assert market.plain().entitlements is None
     allocate("equal-split", market.plain())
@@ -268,7 +268,7 @@ def test_groups_hold_what_their_members_hold(market: Market) -> None:
         assert np.array_equal(total[node], expected)
 
 
-def test_the_same_priority_for_all_is_nothing_to_heed() -> None:
+def test_the_same_priority_for_all_is_nothing_to_support() -> None:
     """KAI's queues have priority 100 where nobody says."""
     for tiers, said in (({"A": 100, "B": 100}, False), ({"A": 100, "B": 50}, True), ({"A": 1}, True)):
         assert (Entitled.TIERS in Entitlements.of(["A", "B"], ["H100"], tier=tiers).said) is said

@@ -8,7 +8,7 @@ import pytest
 from fairopt.deadline import time_limit
 from fairopt.errors import OutOfTime
 from fairopt.models import SecondPriceTrading
-from fairopt.models.gandiva_fair.many_trades import ManyTrades
+from fairopt.models.gandiva_fair.many_trades import bundles_after_trades
 from fairopt.problem import Market
 from fairopt.properties import Answer, Effort, StrategyProofness
 from fairopt.properties.misreports.reports import Reports
@@ -33,7 +33,7 @@ def test_gains_do_not_depend_on_how_many_are_decided_together(monkeypatch: pytes
 def test_trades_end_with_the_time() -> None:
     """Those of 1,000 users, under 1,024 misreports, took 17 s."""
     with pytest.raises(OutOfTime), time_limit(0):
-        ManyTrades(MARKET, MARKET.equal_split())(*lies(5))
+        bundles_after_trades(MARKET, MARKET.equal_split(), *lies(5))
 
 
 def test_a_search_that_has_no_time_says_so_and_one_within_a_limit_ends_with_it() -> None:

@@ -12,15 +12,16 @@ an allocation of real numbers, and its total is the lower bound.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
+from fairopt.backends.solution import Solution, Status
 from fairopt.deadline import remaining
-from fairopt.methods.envy_free.problem import MergedUsers
+from fairopt.methods.envy_free.problem import Duals, MergedUsers
 from fairopt.methods.envy_free.shared_bundles import shared_bundles
-from fairopt.methods.result import rounded_down, rounded_up
+from fairopt.methods.result import ends_of, rounded_down, rounded_up
 from fairopt.program import INFINITY, ROUNDING, Array
 
 #: So many entries of the table of envy between all pairs are computed at a time.
@@ -36,40 +37,22 @@ MIXED = 1e-10
 SHARED = 1e-7, 1e-5, 1e-3
 
 
-@dataclass(frozen=True, eq=False)
-class EnvyFreeProof:
-    """No total is above ``bound``: ``prices`` (k,), ``demand_duals`` (n,) and ``multipliers`` (l, i, y) prove it.
-
-    What users hold per weight, ``held`` (n, k), reaches the total ``lower``, with a part ``mixed`` of strict bundles.
-    """
-
-    bound: float
-    prices: Array
-    demand_duals: Array
-    multipliers: tuple[Array, Array, Array]
-    lower: float = 0.0
-    mixed: float = 1.0
-    held: Array = field(default_factory=lambda: np.zeros((0, 0)))
-
-    @property
-    def gap(self) -> float:
-        """The distance of the two as a part of the bound."""
-        return (self.bound - self.lower) / self.bound if self.bound > 0 else 0.0
-
-    def better(self, other: EnvyFreeProof | None) -> EnvyFreeProof:
-        """Return the larger total of two with the lesser bound."""
-        if other is None:
-            return self
-        most, least = (self, other) if self.lower >= other.lower else (other, self)
-        if not least.bound < most.bound:
-            return most
-        return replace(least, lower=most.lower, mixed=most.mixed, held=most.held)
+def better(one: Solution, other: Solution | None) -> Solution:
+    """Return the larger total of two with the lesser bound."""
+    if other is None:
+        return one
+    (lower, upper), (other_lower, other_upper) = ends_of(one), ends_of(other)
+    most = one if lower >= other_lower else other
+    if not min(upper, other_upper) < ends_of(most)[1]:
+        return most
+    least = one if upper < other_upper else other
+    return replace(most, upper=least.upper, duals=least.duals)
 
 
 def upper_bound(
     users: MergedUsers, multipliers: tuple[Array, Array, Array], prices: Array, demand_duals: Array
-) -> EnvyFreeProof:
-    """Return a bound on the largest total throughput without envy.
+) -> Solution:
+    """Return a bound ``upper`` on the largest total throughput without envy, and the duals that prove it.
 
     ``multipliers`` are (l, i, y): y >= 0 for "s_l . b_l >= s_l . b_i" with bundles per weight; ``demand_duals`` (n,) >=
     0 for the demands. For any of them the total of an allocation without envy is at most the sum of price times
@@ -84,13 +67,13 @@ def upper_bound(
     demand_duals = np.where(users.demand < INFINITY, demand_duals, 0.0)
     pays = _pays(users, multipliers)
     above = _least(users, pays, prices, demand_duals, multipliers)
-    more = _relieved(users, pays, np.maximum(prices, 0.0), demand_duals, COSTS * above.bound)
+    more = _relieved(users, pays, np.maximum(prices, 0.0), demand_duals, COSTS * ends_of(above)[1])
     if not len(more[0]):
         return above
     envious, envied, y = (np.concatenate(both) for both in zip(multipliers, more, strict=True))
     multipliers = (envious, envied, y)
     eased = _least(users, _pays(users, multipliers), prices, demand_duals, multipliers)
-    return eased if eased.bound < above.bound else above
+    return eased if ends_of(eased)[1] < ends_of(above)[1] else above
 
 
 def _pays(users: MergedUsers, multipliers: tuple[Array, Array, Array]) -> Array:
@@ -109,7 +92,7 @@ def _pays(users: MergedUsers, multipliers: tuple[Array, Array, Array]) -> Array:
 
 def _least(
     users: MergedUsers, pays: Array, prices: Array, demand_duals: Array, multipliers: tuple[Array, Array, Array]
-) -> EnvyFreeProof:
+) -> Solution:
     """Return the least of the bounds that raise prices or demand duals to what is paid."""
     limited = users.demand < INFINITY
     found = [_bound(users, pays, (pays - demand_duals[:, None]).max(axis=0))]
@@ -118,7 +101,10 @@ def _least(
         least = (pays - np.where(raised, INFINITY, demand_duals)[:, None]).max(axis=0)
         found.append(_bound(users, pays, np.maximum(prices, least)))
     # NaN means no bound
-    return EnvyFreeProof(*min(found, key=lambda each: INFINITY if math.isnan(each[0]) else each[0]), multipliers)
+    bound, prices, demand_duals = min(found, key=lambda each: INFINITY if math.isnan(each[0]) else each[0])
+    envious, envied, y = multipliers
+    duals: Duals = {"capacity": prices, "demand": demand_duals, "envy_free": (np.stack([envious, envied]), y)}
+    return Solution(Status.OPTIMAL, "", "auto", lower=0.0, upper=bound, duals=duals)
 
 
 def _bound(users: MergedUsers, pays: Array, prices: Array) -> tuple[float, Array, Array]:

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum, Users
+from fairopt.backends.solution import Solution
+from fairopt.methods.envy_free.problem import Users, against_envy
 from fairopt.methods.incremental_lp import (
     BASIC,
     LOWER,
@@ -73,22 +74,24 @@ class GroupMultipliers:
     excess: Array
 
 
-def high_price(found: EnvyFreeOptimum) -> float:
+def high_price(found: Solution) -> float:
     """Return the largest price, but at least the one that all types have where all are as dear: all may be free."""
-    return max(float(found.prices.max()), 1 / len(found.prices))
+    prices = np.asarray(found.duals["capacity"])
+    return max(float(prices.max()), 1 / len(prices))
 
 
 def group_multipliers(
-    users: Users, single_type: Array, j: int, found: EnvyFreeOptimum, given: Array, near: tuple[Array, Array]
+    users: Users, single_type: Array, j: int, found: Solution, given: Array, near: Array
 ) -> GroupMultipliers:
     """Return the multipliers within group ``j``; ``given`` (n,) are each user's in ``found``, ``near`` likely pairs."""
     members = np.flatnonzero(single_type == j)
-    from_outside = (found.envied == j) & (found.envy > 0)
-    outside, amount = found.envious[from_outside], found.envy[from_outside]
-    prices = np.maximum(found.prices, high_price(found) * CHEAP)
+    envious, envied, envy = against_envy(found)
+    from_outside = (envied == j) & (envy > 0)
+    outside, amount, known_prices = envious[from_outside], envy[from_outside], np.asarray(found.duals["capacity"])
+    prices = np.maximum(known_prices, high_price(found) * CHEAP)
     scale = users.weight[members][:, None] * prices
     value = users.value[members]
-    room = users.weight[members][:, None] * found.prices - value * (users.gain[members] + given[members])[:, None]
+    room = users.weight[members][:, None] * known_prices - value * (users.gain[members] + given[members])[:, None]
     none = np.zeros(0, dtype=np.int64)
     if not len(outside) and (room >= -ZERO * scale).all():
         return GroupMultipliers(none, none, np.zeros(0), none, np.zeros((0, len(prices)), dtype=bool), np.zeros(0))
@@ -325,7 +328,7 @@ def _largest(helps: Array) -> tuple[Array, Array]:
     return np.concatenate(givers), np.concatenate(takers)
 
 
-def _known(everyone: Array, q: int, near: tuple[Array, Array]) -> tuple[Array, Array]:
+def _known(everyone: Array, q: int, near: Array) -> tuple[Array, Array]:
     """Return the pairs of ``near`` as places in ``everyone``, the first q takers; outsiders without a pair get one."""
     place = places(int(max(everyone.max(), near[0].max(), near[1].max())) + 1, everyone)
     giver, taker = place[near[0]], place[near[1]]

@@ -217,7 +217,7 @@ def _inverse_factor(matrix: Array) -> Array:
 
 
 def _inverse_lower(factor: Array) -> Array:
-    """Return the inverse of a lower triangular matrix, in halves: numpy's own takes no heed of the zeros."""
+    """Return the inverse of a lower triangular matrix, in halves: numpy's own does not use the zeros."""
     n = len(factor)
     if n <= PIECE:
         return np.asarray(np.linalg.inv(factor))

@@ -22,11 +22,12 @@ from time import perf_counter
 
 import numpy as np
 
+from fairopt.backends.solution import Solution
 from fairopt.deadline import left, remaining
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free.interior_equations import StepEquations
-from fairopt.methods.envy_free.interior_program import CLOSE, EnvyPairs, Interior, InteriorProgram, Point
-from fairopt.methods.envy_free.restricted_lp import Users
+from fairopt.methods.envy_free.interior_program import CLOSE, EnvyPairs, InteriorProgram, Point
+from fairopt.methods.envy_free.problem import Users
 from fairopt.program import INFINITY, Array
 
 #: A step goes at least this part of the way to where the first number would be 0; more the smaller the gap is.
@@ -55,7 +56,7 @@ LOOSE, LEAST_HELD = 3e-7, 1e-5
 LEAST = 0.1
 
 
-def interior(users: Users, direction: Array) -> Interior:
+def interior(users: Users, direction: Array) -> Solution:
     """Return a point near the optimum; ``direction`` (n,) numbers the users' directions from 0.
 
     Where time is over, it is the best by then.
@@ -72,7 +73,7 @@ def interior(users: Users, direction: Array) -> Interior:
             if remaining() < 2 * step:  # what is long in it cannot be interrupted, and its proof takes time as well
                 break
             try:
-                ahead = NewtonStep(program, pairs, point, hold, loosely.loose).stepped(best.gap)
+                ahead = NewtonStep(program, pairs, point, hold, loosely.effort["loose"]).stepped(best.effort["gap"])
             except OutOfTime:
                 break
             except np.linalg.LinAlgError:
@@ -84,17 +85,17 @@ def interior(users: Users, direction: Array) -> Interior:
             point, slacks, joins = program.held_back(point, ahead, pairs, slacks)
             found, since = program.proved(point, pairs, slacks, steps), since + 1
             step = max(step, perf_counter() - begun)
-            if found.gap < 0.5 * best.gap:
+            if found.effort["gap"] < 0.5 * best.effort["gap"]:
                 best, since = found, 0
-            if found.loose < 0.5 * loosely.loose:
+            if found.effort["loose"] < 0.5 * loosely.effort["loose"]:
                 loosely, since = found, 0
-            ending += loosely.loose <= SMALL
-            if found.gap == INFINITY or best.gap <= NEAR or ending > LAST:
+            ending += loosely.effort["loose"] <= SMALL
+            if found.effort["gap"] == INFINITY or best.effort["gap"] <= NEAR or ending > LAST:
                 break
-            if _stalled(min(best.gap, loosely.loose), since, program.total(point.products())):
+            if _stalled(min(best.effort["gap"], loosely.effort["loose"]), since, program.total(point.products())):
                 break
-            point, pairs = program.joined(point, pairs, slacks, joins, best.gap)
-    return best if best.gap <= SMALL else loosely
+            point, pairs = program.joined(point, pairs, slacks, joins, best.effort["gap"])
+    return best if best.effort["gap"] <= SMALL else loosely
 
 
 def _stalled(gap: float, since: int, total: float) -> bool:

@@ -9,12 +9,13 @@ Shapes: n users, k types, c directions, p rows against envy that are in the prog
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.methods.envy_free.restricted_lp import Users
+from fairopt.backends.solution import Solution
+from fairopt.methods.envy_free.problem import Users, optimum_of
 from fairopt.program import INFINITY, ROUNDING, Array
 
 #: Above this gap tight rows join the program, besides violated ones. Below it, the gap must keep halving.
@@ -98,31 +99,8 @@ class EnvyPairs:
         return np.asarray(np.einsum("pk,pk->p", self.rows, bundle[self.envied]))
 
 
-@dataclass(frozen=True, eq=False)
-class Interior:
-    """A point after some ``steps``: ``bundle`` (n, k), ``prices`` (k,), ``demand_duals`` (n,), ``envy`` of ``pairs``.
-
-    ``gain`` (n,): what a unit of value counts for each user, after users of one direction have shared it out.
-    ``gap``: the relative distance from the optimum is at most this, but for rounding. ``loose``: the same where envy
-    counts by what it is worth, and not by what it takes to remove it.
-    """
-
-    bundle: Array
-    prices: Array
-    demand_duals: Array
-    pairs: EnvyPairs
-    envy: Array
-    gain: Array
-    gap: float
-    loose: float
-    steps: int
-
-
 class InteriorProgram:
     """The numbers of the program: who may hold what, speedups by direction, demands, and the objective."""
-
-    #: how many rows of each user count as tight, each way
-    tightest = TIGHTEST
 
     def __init__(self, users: Users, direction: Array) -> None:
         self.users, self.direction = users, direction
@@ -194,11 +172,11 @@ class InteriorProgram:
         return slacks
 
     def _tightest(self, slacks: Array, worth: Array) -> tuple[Array, Array]:
-        """Return the `tightest` rows of each direction as envious and of each user as envied, ordered by the envied."""
+        """Return the tightest rows of each direction as envious and of each user as envied, ordered by the envied."""
         tight = np.zeros(slacks.shape[::-1], dtype=bool)
         relative = slacks.T / worth
         for axis in (0, 1):
-            count = min(self.tightest, relative.shape[axis]) - 1
+            count = min(TIGHTEST, relative.shape[axis]) - 1
             nearest = np.argpartition(relative, count, axis=axis).take(np.arange(count + 1), axis=axis)
             np.put_along_axis(tight, nearest, True, axis=axis)
         envied, envious = np.nonzero(tight & (relative < INFINITY))
@@ -229,7 +207,7 @@ class InteriorProgram:
 
         Of very many such rows, the tightest are added: the next step ends most of the others.
         """
-        many = np.count_nonzero(joins) > self.tightest * len(self.value)
+        many = np.count_nonzero(joins) > TIGHTEST * len(self.value)
         new = np.zeros_like(joins) if many else joins.copy()
         if many or best > CLOSE:
             new[self._tightest(slacks, point.worth)] = True
@@ -251,10 +229,13 @@ class InteriorProgram:
         """Return the bundles (n, k), 0 where a user cannot run."""
         return np.where(self.able, point.bundle, 0.0)
 
-    def proved(self, point: Point, pairs: EnvyPairs, slacks: Array, steps: int) -> Interior:
-        """Return the point with the gap that it proves, but for rounding: between its total and a bound by its duals.
+    def proved(self, point: Point, pairs: EnvyPairs, slacks: Array, steps: int) -> Solution:
+        """Return the point after some ``steps``, and the gap that it proves, but for rounding, in its effort.
 
-        Where users envy, mixing in a part of the first bundles would end that. That part is added to the gap.
+        The "gap" is the part between its total and a bound by its duals. Where users envy, mixing in a part of the
+        first bundles would end that; that part is added to it. It is "loose" where envy counts by what it is worth, and
+        not by what it takes to remove it. The dual "worth" (n,) says what a unit of value counts for each user, after
+        users of one direction have shared it out; those against envy are between directions and users.
         """
         bundle, weight, limited = self.held(point), self.weight, self.limited
         # the gains of a direction's users must add up to exactly what its rows say; what is short is spread evenly
@@ -275,4 +256,6 @@ class InteriorProgram:
         apart = (bound - float(self.users.gain @ worth) / fits) / bound
         loose = apart + float((-slacks / worth[self.first][:, None]).max(initial=0.0))
         gap, loose = (each if np.isfinite(each) else INFINITY for each in (apart + mixed, loose))
-        return Interior(bundle, point.price, point.demand, pairs, point.envy, gain, gap, loose, steps)
+        against, effort = (pairs.envious, pairs.envied, point.envy), {"gap": gap, "loose": loose, "steps": float(steps)}
+        found = optimum_of(bundle, np.arange(len(bundle)), point.price, point.demand, against, effort=effort)
+        return replace(found, duals={**found.duals, "worth": gain})

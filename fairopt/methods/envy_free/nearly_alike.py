@@ -23,7 +23,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum
+from fairopt.backends.solution import Solution
+from fairopt.methods.envy_free.problem import against_envy, optimum_of
 from fairopt.methods.grouping import evened_out
 from fairopt.program import Array
 
@@ -78,7 +79,7 @@ class SpreadUsers:
             parts = mean * (1 + apart / factor)
         return cls(parts / capacity, gain * worth, capacity, weight, mean, worth, factor, differ)
 
-    def with_room(self, found: EnvyFreeOptimum) -> EnvyFreeOptimum:
+    def with_room(self, found: Solution) -> Solution:
         """Return an optimum of these users with a small part of strictly envy-free bundles: room for rounding.
 
         By Cauchy and Schwarz a user of speedups v values v / |v| most, in the capacities as units.
@@ -86,13 +87,14 @@ class SpreadUsers:
         value, total = self.speedup * self.capacity, self.weight.sum()
         strict = value / np.sqrt((value * value).sum(axis=1, keepdims=True))
         strict = strict / (self.weight @ strict).max() * total
-        bundle = found.bundle[found.holds] / self.capacity * total
+        bundle = found.values["bundle"][found.values["holds"]] / self.capacity * total
         spared, strictly = (self._spared(value, each) for each in (bundle, strict))
         lacks = ROOM / self.factor - spared
         needed = lacks > 0
         part = min(MIXED, float((lacks[needed] / (lacks[needed] + strictly[needed])).max(initial=0.0)))
         bundle = (1 - part) * bundle + part * strict
-        return replace(found, bundle=bundle * self.capacity / total, holds=np.arange(len(value)))
+        values = {"bundle": bundle * self.capacity / total, "holds": np.arange(len(value))}
+        return replace(found, values=values)
 
     def _spared(self, value: Array, bundle: Array) -> Array:
         """Return by how much everybody prefers its own bundle to others' (n, n)."""
@@ -101,26 +103,26 @@ class SpreadUsers:
         np.fill_diagonal(spared, np.inf)
         return spared
 
-    def back(self, found: EnvyFreeOptimum) -> EnvyFreeOptimum:
+    def back(self, found: Solution) -> Solution:
         """Return an optimum of these users, where no demands limit them, as nearly one of the market's."""
         total = self.weight.sum()
-        bundle = found.bundle / self.capacity * total
+        holds, against = found.values["holds"], against_envy(found)
+        envious, envied, envy = against
+        bundle = found.values["bundle"] / self.capacity * total
         at_mean = bundle @ self.mean
         bundle = bundle + (1 - self.factor) * (at_mean.max() - at_mean)[:, None]
-        used = np.bincount(found.holds, self.weight, minlength=len(bundle)) @ bundle / total
+        used = np.bincount(holds, self.weight, minlength=len(bundle)) @ bundle / total
         bundle = bundle / used.max() + (1 - used / used.max())
         # what everybody's throughput counts, with multipliers, is to differ from what the weight says by less, too
-        out, in_ = (np.bincount(each, found.envy, minlength=len(self.gain)) for each in (found.envious, found.envied))
+        out, in_ = (np.bincount(each, envy, minlength=len(self.gain)) for each in (envious, envied))
         short = (1 - self.factor) * (self.gain.sum() / total * self.weight - (self.gain + out - in_))
         even = evened_out(np.zeros(len(short), dtype=np.int64), short)
-        against = (found.envious, found.envied, found.envy)
         envious, envied, envy = (np.concatenate(both) for both in zip(against, even, strict=True))
-        return replace(
-            found,
-            bundle=bundle * self.capacity / total,
-            prices=np.zeros_like(found.prices),
-            envious=envious,
-            envied=envied,
-            envy=envy / self.worth[envious],
-            end=None,
+        return optimum_of(
+            bundle * self.capacity / total,
+            holds,
+            np.zeros(len(self.capacity)),
+            np.asarray(found.duals["demand"]),
+            (envious, envied, envy / self.worth[envious]),
+            effort=found.effort,
         )

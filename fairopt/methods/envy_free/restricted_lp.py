@@ -14,12 +14,10 @@ table of bundles is what holder h holds; the variable (h, j) is how much of type
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
-
 import numpy as np
 
+from fairopt.backends.solution import Solution
+from fairopt.methods.envy_free.problem import RestrictedStart, Users, optimum_of
 from fairopt.methods.incremental_lp import BASIC, CHOOSE, DUAL, LOWER, UPPER, IncrementalLP, Sparse, rowwise
 from fairopt.program import INFINITY, Array
 
@@ -39,90 +37,6 @@ FEW = 30
 EQUAL = 1e-11
 
 
-@dataclass(frozen=True, eq=False)
-class Users:
-    """The users among whom there is to be no envy.
-
-    Shapes: ``value`` (n, k) speedups in the units above, the largest of each user is 1; ``gain`` (n,) what a unit of
-    that counts in the objective; ``weight`` (n,), adds up to 1; ``limit`` (n,) GPUs per weight, infinity for no demand,
-    where a unit of type j counts ``size`` (k,) GPUs.
-    """
-
-    value: Array
-    gain: Array
-    weight: Array
-    limit: Array
-    size: Array
-
-
-class EnvyRows(NamedTuple):
-    """Rows "user ``envious`` does not envy holder ``envied``"; ``tight``: those that the last basis binds; all (q,)."""
-
-    envious: Array
-    envied: Array
-    tight: Array
-
-
-@dataclass(frozen=True, eq=False)
-class KeyedBasis:
-    """What is basic, whatever variables and rows a program has: ``held`` (k + n, k) by holder and type.
-
-    ``limits`` (k + n,) are the rows of the capacities, then those of the users' demands.
-    """
-
-    held: Array
-    limits: Array
-
-
-@dataclass(frozen=True, eq=False)
-class RestrictedStart:
-    """Where a restricted program begins.
-
-    Shapes: ``single_type`` (n,) the type whose group each user is in, -1 for the free; ``may_hold`` (n, k) what free
-    users may hold; ``rows`` to begin with. ``givers``, ``takers``: pairs of users that are likely to carry multipliers
-    within groups. ``basis`` None: none is known. ``dual``: then the dual simplex solves, and not what HiGHS chooses.
-    """
-
-    single_type: Array
-    may_hold: Array
-    rows: EnvyRows
-    givers: Array
-    takers: Array
-    basis: KeyedBasis | None = None
-    dual: bool = False
-
-    @classmethod
-    def cold(cls, single_type: Array, may_hold: Array, *, dual: bool = False) -> RestrictedStart:
-        """Return a start without rows and basis."""
-        none = np.zeros(0, dtype=np.int64)
-        return cls(single_type, may_hold, EnvyRows(none, none, none.astype(bool)), none, none, dual=dual)
-
-
-@dataclass(frozen=True, eq=False)
-class EnvyFreeOptimum:
-    """An optimum of a restricted program, or of the whole: ``bundle`` (c, k) per weight, ``holds`` (n,) whose is which.
-
-    Duals: ``prices`` (k,), ``demand_duals`` (n,), ``envy`` (q,) of "user ``envious`` does not envy ``envied``". In a
-    restricted program the bundles are those of the k + n holders, which are ``envied``; in the whole, in the units of
-    the caller, users are. ``end`` is where the restricted program of a whole ended.
-    """
-
-    bundle: Array
-    holds: Array
-    prices: Array
-    demand_duals: Array
-    envious: Array
-    envied: Array
-    envy: Array
-    end: RestrictedStart | None = None
-    effort: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def total(self) -> float:
-        """The objective, by its duals."""
-        return float(self.prices.sum() + self.demand_duals.sum())
-
-
 class RestrictedLP:
     """The restricted program, solved and relaxed in turns; ``single_type``, ``may_hold``: as in `RestrictedStart`.
 
@@ -132,15 +46,15 @@ class RestrictedLP:
     def __init__(self, users: Users, start: RestrictedStart) -> None:
         self.users, self.types = users, len(users.size)
         self.single_type, self.may_hold = start.single_type.copy(), start.may_hold.copy()
-        self.rows = start.rows
+        self.rows, self.tight = start.rows, start.tight
         self._basis, self._dual = start.basis, start.dual
         self.rounds = self.iterations = 0
         self.total = self.back = 0.0
         self._set_known()
 
-    def as_start(self, givers: Array, takers: Array) -> RestrictedStart:
+    def as_start(self, near: Array) -> RestrictedStart:
         """Return where a program of nearly the same users may begin."""
-        return RestrictedStart(self.single_type, self.may_hold, self.rows, givers, takers, self._basis)
+        return RestrictedStart(self.single_type, self.may_hold, self.rows, self.tight, near, self._basis)
 
     # -- changing the restriction --------------------------------------------------------------------------------------
     def free(self, members: Array, may_hold: Array, envious: Array, envied: Array) -> None:
@@ -152,15 +66,15 @@ class RestrictedLP:
         # the last vertex stays one: the new variable takes the group's value, by a row that ties it to the group
         tied = remaining[types] > 0
         if self._basis is not None:
-            held = self._basis.held.copy()
+            held = self._basis[0].copy()
             held[k + members, types] = True
-            self._basis = replace(self._basis, held=held)
+            self._basis = held, self._basis[1]
         self.single_type[members] = -1
         self._add(members[tied], types[tied], tight=True)
         of_freed = self.single_type[envied] < 0
         self._add(envious[of_freed], k + envied[of_freed])
 
-    def put_back(self, found: EnvyFreeOptimum, stay: Array) -> None:
+    def put_back(self, found: Solution, stay: Array) -> None:
         """Return to the groups the free users without a demand that hold what a group holds in ``found``.
 
         Where the mask ``stay`` (n,) says so, users stay free. The optimum remains one of the smaller program.
@@ -170,31 +84,32 @@ class RestrictedLP:
         free = np.flatnonzero((self.single_type < 0) & (self.users.limit == INFINITY) & ~stay)
         if not len(groups):
             return
-        apart = np.abs(found.bundle[k + free][:, None] - found.bundle[groups]).max(axis=2, initial=0.0)
-        alike = apart <= EQUAL * found.bundle[groups].max(axis=1)
+        bundle = found.values["bundle"]
+        apart = np.abs(bundle[k + free][:, None] - bundle[groups]).max(axis=2, initial=0.0)
+        alike = apart <= EQUAL * bundle[groups].max(axis=1)
         members, types = free[alike.any(axis=1)], groups[alike[alike.any(axis=1)].argmax(axis=1)]
         self.single_type[members] = types
         if self._basis is not None:
-            held = self._basis.held.copy()
+            held = self._basis[0].copy()
             held[k + members] = False
-            self._basis = replace(self._basis, held=held)
+            self._basis = held, self._basis[1]
         holder = np.arange(k + n)
         holder[k + members] = types
-        rows = self.rows._replace(envied=holder[self.rows.envied])
-        inside = self.single_type[rows.envious] == rows.envied
-        order = np.argsort(~rows.tight, kind="stable")  # of rows that are one now, those that are tight come first
+        envious, envied = self.rows[0], holder[self.rows[1]]
+        inside = self.single_type[envious] == envied
+        order = np.argsort(~self.tight, kind="stable")  # of rows that are one now, those that are tight come first
         order = order[~inside[order]]
-        keys = np.array(self._keys(rows.envious[order], rows.envied[order]), dtype=np.int64)
+        keys = np.array(self._keys(envious[order], envied[order]), dtype=np.int64)
         kept = np.sort(order[np.unique(keys, return_index=True)[1]])
-        self.rows = rows
+        self.rows = np.stack([envious, envied])
         self._keep(kept)
 
     # -- solving -------------------------------------------------------------------------------------------------------
-    def solve(self) -> EnvyFreeOptimum:
+    def solve(self) -> Solution:
         """Return the optimum; rows are added until nobody envies anybody."""
         n, k = self.users.value.shape
         groups = np.bincount(self.single_type[self.single_type >= 0], minlength=k) > 0
-        self._keep(np.append(groups, True)[np.minimum(self.rows.envied, k)])  # nobody holds an empty group's bundle
+        self._keep(np.append(groups, True)[np.minimum(self.rows[1], k)])  # nobody holds an empty group's bundle
         is_free = self.single_type < 0
         free = np.flatnonzero(is_free)
         exists = np.concatenate([np.diag(groups), self.may_hold & is_free[:, None]])
@@ -204,7 +119,7 @@ class RestrictedLP:
         limited = free[self.users.limit[free] < INFINITY]
         program = self._load(exists, column, holds, limited)
         holders = np.concatenate([np.flatnonzero(groups), k + free])
-        if not len(self.rows.envious):
+        if not self.rows.size:
             self._add_to(program, column, holds, *self._likely(np.flatnonzero(groups), free))
         least = INFINITY
         while True:
@@ -221,15 +136,15 @@ class RestrictedLP:
                 bundle = _table(column, program.polished(found).x)
                 break
         self.iterations += program.iterations
-        demand_duals, first, rows = np.zeros(n), k + len(limited), self.rows
+        demand_duals, first, (envious, envied) = np.zeros(n), k + len(limited), self.rows
         demand_duals[limited] = found.dual[k:first]
         envy = np.maximum(-found.dual[first:], 0.0)
         self._remember(program, exists, limited)
-        return EnvyFreeOptimum(bundle, holds, found.dual[:k], demand_duals, rows.envious, rows.envied, envy)
+        return optimum_of(bundle, holds, found.dual[:k], demand_duals, (envious, envied, envy))
 
     def _crowded(self, exists: Array) -> bool:
         """Return whether most rows do not bind, so that steps take longer than they must."""
-        return len(self.rows.envious) > max(MANY_ROWS, CROWDED * int(exists.sum()))
+        return len(self.tight) > max(MANY_ROWS, CROWDED * int(exists.sum()))
 
     def _load(self, exists: Array, column: Array, holds: Array, limited: Array) -> IncrementalLP:
         """Return the program with the rows of capacities, of the demands of ``limited`` users, and those known."""
@@ -244,7 +159,7 @@ class RestrictedLP:
         starts = np.searchsorted(type_[by_type], np.arange(k)).astype(np.int32)
         capacities = Sparse(starts, by_type.astype(np.int32), weight[holder[by_type]])
         needs = np.where(column[k + limited] >= 0, users.size, 0.0) / users.limit[limited][:, None]
-        against_envy = self._sparse(column, holds, self.rows.envious, self.rows.envied)
+        against_envy = self._sparse(column, holds, *self.rows)
         limits, rows = np.ones(k + len(limited)), np.zeros(len(against_envy))
         lower = np.concatenate([np.full(len(limits), -INFINITY), rows])
         upper = np.concatenate([limits, np.full(len(rows), INFINITY)])
@@ -253,9 +168,10 @@ class RestrictedLP:
         strategy = DUAL if self._basis is None and self._dual else CHOOSE
         program = IncrementalLP(rowwise(name, gain, lower, upper, table), strategy=strategy)
         if self._basis is not None:
-            basic = np.concatenate([self._basis.limits[:k], self._basis.limits[k + limited]])
-            positions = np.concatenate([np.where(basic, BASIC, UPPER), np.where(self.rows.tight, LOWER, BASIC)])
-            program.start(*_counted(np.where(self._basis.held[exists], BASIC, LOWER), positions))
+            held, limits_basic = self._basis
+            basic = np.concatenate([limits_basic[:k], limits_basic[k + limited]])
+            positions = np.concatenate([np.where(basic, BASIC, UPPER), np.where(self.tight, LOWER, BASIC)])
+            program.start(*_counted(np.where(held[exists], BASIC, LOWER), positions))
         return program
 
     def _sparse(self, column: Array, holds: Array, envious: Array, envied: Array) -> Sparse:
@@ -321,17 +237,17 @@ class RestrictedLP:
         for place, key in enumerate(keys):
             new[place] = key not in self._known
             self._known.add(key)
-        parts = self.rows, EnvyRows(envious[new], envied[new], np.full(int(new.sum()), tight))
-        self.rows = EnvyRows(*(np.concatenate(both) for both in zip(*parts, strict=True)))
+        self.rows = np.concatenate([self.rows, [envious[new], envied[new]]], axis=1)
+        self.tight = np.concatenate([self.tight, np.full(int(new.sum()), tight)])
         return new
 
     def _keep(self, kept: Array) -> None:
         """Forget rows but for those that ``kept`` says, a mask or places."""
-        self.rows = EnvyRows(*(each[kept] for each in self.rows))
+        self.rows, self.tight = self.rows[:, kept], self.tight[kept]
         self._set_known()
 
     def _set_known(self) -> None:
-        self._known = set(self._keys(self.rows.envious, self.rows.envied))
+        self._known = set(self._keys(*self.rows))
 
     def _keys(self, envious: Array, envied: Array) -> list[int]:
         keys: list[int] = (envious * (len(self.single_type) + self.types) + envied).tolist()
@@ -345,10 +261,9 @@ class RestrictedLP:
         held[exists] = columns == BASIC
         first = k + len(limited)
         limits[np.concatenate([np.arange(k), k + limited])] = rows[:first] == BASIC
-        self._basis = KeyedBasis(held, limits)
-        binding = rows[first:] != BASIC
-        self.rows = self.rows._replace(tight=binding)
-        self._keep(binding)
+        self._basis = held, limits
+        self.tight = rows[first:] != BASIC
+        self._keep(self.tight)
 
 
 def _table(column: Array, x: Array) -> Array:

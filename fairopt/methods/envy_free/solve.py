@@ -11,15 +11,21 @@ import numpy as np
 from fairopt.backends.solution import OnDemand, Solution
 from fairopt.deadline import left
 from fairopt.errors import OutOfTime
-from fairopt.methods.envy_free.bounds import EnvyFreeProof, lower_bound, upper_bound
-from fairopt.methods.envy_free.interior_start import could_buy_any, interior_start
+from fairopt.methods.envy_free.bounds import better, lower_bound, upper_bound
 from fairopt.methods.envy_free.nearly_alike import SPREAD, SpreadUsers
-from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
-from fairopt.methods.envy_free.relaxation import envy_free_optimum, in_parts, interior_optimum
-from fairopt.methods.envy_free.restricted_lp import EnvyFreeOptimum, RestrictedStart
+from fairopt.methods.envy_free.problem import (
+    MergedUsers,
+    RestrictedStart,
+    Users,
+    against_envy,
+    cold_start,
+    everybody_free,
+    optimum_of,
+)
+from fairopt.methods.envy_free.relaxation import interior_optimum, restricted_optimum
 from fairopt.methods.envy_free.smoothed_dual import smoothed_multipliers
 from fairopt.methods.grouping import shared_out
-from fairopt.methods.result import StageClock
+from fairopt.methods.result import StageClock, duals_of, ends_of, gap_of
 from fairopt.methods.result import proven as by_then
 from fairopt.program import INFINITY, Array
 
@@ -46,7 +52,7 @@ def envy_free_shares(
     weight: Array,
     demand: Array | None,
     begin: Begin,
-    start: EnvyFreeWarmStart | None = None,
+    start: RestrictedStart | None = None,
 ) -> Solution:
     """Return envy-free shares of the largest total throughput, in floats, with rigorous bounds.
 
@@ -65,66 +71,66 @@ def envy_free_shares(
     """
     clock = StageClock()
     merged = MergedUsers.of(users, speedup, capacity, weight, demand)
-    instance, there = merged.instance, merged.kinds.capacity
-    value, size = instance.direction * there, there / merged.weights.sum()
-    if start is not None and start.fits(instance):
-        at = start.start_for(instance, value, size)
+    there = merged.of_kinds
+    value, size = merged.value * there, there / merged.weights.sum()
+    if start is not None and start.fits(merged):
+        at = start.start_for(merged, value, size)
     elif len(merged.weights) <= SMALL:
         at = everybody_free(value)
     else:
-        at = cold_start(value, size, instance.limit, begin(instance.direction, there, merged.weights) * there)
+        at = cold_start(value, size, merged.limit, begin(merged.value, there, merged.weights) * there)
     clock.lap("build")
-    rows = instance.direction, merged.gain, there, merged.weights, instance.limit
     proven, ended = None, True
     try:
-        for found, most in _candidates(merged, rows, at, begin):
+        for found, most in _candidates(merged, at, begin):
             clock.lap("solve")
             left(found=[found])
             proven = _proven(merged, found)
             clock.lap("certify")
-            if proven.gap <= most:
+            if gap_of(proven) <= most:
                 break
     except OutOfTime as over:
         known, ended = [_all_the_same(merged), *(over.solution or [])], False
         clock.lap("solve")
         for found in known:
-            if len(found.bundle) * len(merged.weight) <= SOON:
-                proven = _proven(merged, found).better(proven)
-        if proven is not None and proven.gap > LOOSE:
+            if len(found.values["bundle"]) * len(merged.weight) <= SOON:
+                proven = better(_proven(merged, found), proven)
+        if proven is not None and gap_of(proven) > LOOSE:
             # any multipliers are valid: those that take a moment
             none = np.zeros(len(merged.capacity)), np.zeros(len(merged.weight))
-            proven = proven.better(upper_bound(merged, smoothed_multipliers(merged), *none))
+            proven = better(proven, upper_bound(merged, smoothed_multipliers(merged), *none))
     assert proven is not None
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
-    bundle[:, merged.types] = proven.held[merged.group]
-    prices[merged.types] = proven.prices
-    of_all = merged.kinds.together(proven.prices * merged.capacity)
+    bundle[:, merged.types] = proven.values["bundle"][merged.group]
+    prices[merged.types], demand_duals = duals_of(proven, "capacity", "demand")
+    of_all = np.bincount(merged.kind, prices[merged.types] * merged.capacity)
+    (lower, upper), end = ends_of(proven), found.warm_start
     clock.lap("certify")
     duals = {
         "capacity": partial(np.asarray, prices),
-        "demand": partial(np.take, proven.demand_duals, merged.group),
-        "envy_free": partial(_against_envy, merged, proven.multipliers, weight),
+        "demand": partial(np.take, demand_duals, merged.group),
+        "envy_free": partial(_against_envy, merged, proven, weight),
     }
     solution = by_then(
         "multipliers",
-        proven.lower,
-        max(proven.lower, proven.bound),
+        lower,
+        max(lower, upper),
         ended=ended,
         # bundles that were almost the same are one; what a user cannot run on is of no use to it
         values={"share": np.where(speedup > 0, bundle * weight[:, None], 0.0), "bundle": bundle},
         duals=OnDemand(duals),
-        effort={**found.effort, "groups": float(len(merged.weights)), "mixed": proven.mixed},
-        warm_start=None if found.end is None else EnvyFreeWarmStart(instance, found.end, of_all),
+        effort={**found.effort, "groups": float(len(merged.weights)), **proven.effort},
+        warm_start=None if end is None else replace(end, users=merged, prices=of_all),
     )
     return clock.stamped(solution)
 
 
-def _against_envy(users: MergedUsers, multipliers: tuple[Array, Array, Array], weight: Array) -> tuple[Array, Array]:
+def _against_envy(users: MergedUsers, proven: Solution, weight: Array) -> tuple[Array, Array]:
     """Return the pairs (2, q) of envious and envied users, and the duals (q,) of their rows.
 
-    ``multipliers`` are those of distinct users, for "s_l . b_l >= s_l . b_i" with bundles per weight.
+    In what is ``proven`` they are of distinct users, for "s_l . b_l >= s_l . b_i" with bundles per weight.
     """
-    envious, envied, value = shared_out(users.group, users.part, *multipliers)
+    envious, envied, value = shared_out(users.group, users.of_group, *against_envy(proven))
     # the program's row is the weight times the row for bundles per weight
     return np.stack([envious, envied]), value / weight[envious]
 
@@ -135,49 +141,48 @@ def _mostly_limited(at: RestrictedStart, limit: Array) -> bool:
     return at.basis is None and LIMITED <= n <= MANY and count >= max(LIMITED, MOSTLY * n)
 
 
-def _candidates(
-    merged: MergedUsers, rows: tuple[Array, Array, Array, Array, Array], at: RestrictedStart, begin: Begin
-) -> Iterator[tuple[EnvyFreeOptimum, float]]:
+def _candidates(merged: MergedUsers, at: RestrictedStart, begin: Begin) -> Iterator[tuple[Solution, float]]:
     """Yield optima, each with the gap up to which it is taken: the fastest first, the last in any case."""
-    if _mostly_limited(at, rows[-1]):
-        yield interior_optimum(*rows, merged.instance_direction), PROVEN
-    if len(rows[0]) > SMALL and (rows[-1] == INFINITY).all():
-        wide = SpreadUsers.of(*rows[:-1], SPREAD[1])
+    rows = merged.value, merged.gain, merged.of_kinds, merged.weights
+    users, limit = Users.of(*rows, merged.limit), merged.limit
+    if _mostly_limited(at, limit):
+        yield interior_optimum(users, merged.merged_direction), PROVEN
+    if len(limit) > SMALL and (limit == INFINITY).all():
+        wide = SpreadUsers.of(*rows, SPREAD[1])
         if wide.nearly_alike:
-            near = SpreadUsers.of(*rows[:-1], wide.far)
-            found = _spread_optimum(wide, near, rows[-1], begin)
+            near = SpreadUsers.of(*rows, wide.far)
+            found = _spread_optimum(wide, near, limit, begin)
             yield near.back(found), PROVEN
-            if len(rows[0]) <= MANY:
+            if len(limit) <= MANY:
                 yield near.back(near.with_room(found)), PROVEN
-        elif could_buy_any(at):
-            at = interior_start(in_parts(*rows)[0]) or at
     if at.dual:  # where numbers are strained, the multipliers of the other simplex method may prove more
-        yield envy_free_optimum(*rows, at), STRAINED
-    yield envy_free_optimum(*rows, replace(at, dual=False)), np.inf
+        yield restricted_optimum(users, at), STRAINED
+    yield restricted_optimum(users, replace(at, dual=False)), np.inf
 
 
-def _spread_optimum(wide: SpreadUsers, near: SpreadUsers, limit: Array, begin: Begin) -> EnvyFreeOptimum:
+def _spread_optimum(wide: SpreadUsers, near: SpreadUsers, limit: Array, begin: Begin) -> Solution:
     """Return the optimum of users ``near`` who differ more than those of a market, from the start of ``wide`` ones."""
     there, weight = near.capacity, near.weight
     prices = begin(wide.speedup, there, weight) * there
     at = cold_start(wide.speedup * there, there / weight.sum(), limit, prices)
     try:
-        return envy_free_optimum(near.speedup, near.gain, there, weight, limit, at)
+        return restricted_optimum(Users.of(near.speedup, near.gain, there, weight, limit), at)
     except OutOfTime as over:
         over.solution = [near.back(each) for each in over.solution or []]
         raise
 
 
-def _all_the_same(merged: MergedUsers) -> EnvyFreeOptimum:
+def _all_the_same(merged: MergedUsers) -> Solution:
     """Return what is known from the start: nobody envies anybody where all bundles are the same."""
-    n, there = len(merged.weights), merged.kinds.capacity
-    bundle, nothing = (there / merged.weights.sum())[None], (np.zeros(0, dtype=np.int64),) * 2
-    holds = np.zeros(n, dtype=np.int64)
-    return EnvyFreeOptimum(bundle, holds, np.zeros(len(there)), np.zeros(n), *nothing, np.zeros(0), end=None, effort={})
+    n, there = len(merged.weights), merged.of_kinds
+    none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+    bundle, holds = (there / merged.weights.sum())[None], np.zeros(n, dtype=np.int64)
+    return optimum_of(bundle, holds, np.zeros(len(there)), np.zeros(n), none)
 
 
-def _proven(merged: MergedUsers, found: EnvyFreeOptimum) -> EnvyFreeProof:
-    found = merged.kinds.apart(found)
-    dual = upper_bound(merged, merged.multipliers(found), found.prices, found.demand_duals[merged.merged])
-    lower, mixed, held = lower_bound(merged, found.bundle, found.holds[merged.merged])
-    return replace(dual, lower=lower, mixed=mixed, held=held)
+def _proven(merged: MergedUsers, found: Solution) -> Solution:
+    """Return the bounds that an optimum of the merged users proves, and what distinct users then hold per weight."""
+    found = merged.apart(found)
+    dual = upper_bound(merged, against_envy(found), *duals_of(found, "capacity", "demand"))
+    lower, mixed, held = lower_bound(merged, found.values["bundle"], found.values["holds"])
+    return replace(dual, lower=lower, values={"bundle": held}, effort={"mixed": mixed})

@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.datasets.astraea_workload import astraea_workload
 from fairopt.ledger import Finding, Ruling, measured
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.posted_prices import Admissible
+from fairopt.models.astraea.posted_prices import Theta
 from fairopt.models.astraea.reference import Reference, ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch
@@ -126,7 +126,7 @@ def running_time() -> Finding:
 
 
 def _round(batch: Batch) -> RoundState:
-    workers, ps = Admissible().bases(batch, range(len(batch.jobs)))
+    workers, ps = Theta().bases(batch, range(len(batch.jobs)))
     state = RoundState.fresh(batch, 2 * SLOTS, SLOTS, np.asarray(workers), np.asarray(ps))
     state.share()
     return state

@@ -13,7 +13,7 @@ from typing import Any
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.gandiva_fair.servers import Home, ServerLoads
-from fairopt.models.gandiva_fair.split_stride import Split, SplitStride, fair_tickets
+from fairopt.models.gandiva_fair.split_stride import SplitStride, fair_tickets
 from fairopt.models.gandiva_fair.stride import GangAwareStride, Strides, gang_aware
 from fairopt.policy import Policy, decide
 from fairopt.problem.cluster import Cluster
@@ -239,7 +239,7 @@ class Balanced:
 
     def split(self, policy: SplitStride) -> dict[str, Fraction] | None:
         """Return the part of the time that each job runs in the long run under split stride; None where it is long."""
-        return _long_run(policy, self.queue, Split(homes=self.homes), _level_split)
+        return _long_run(policy, self.queue, Strides(homes=self.homes), _level_split)
 
     @cached_property
     def whole(self) -> dict[str, Fraction] | None:
@@ -276,7 +276,7 @@ def _level_stride(state: Strides) -> object:
     return tuple(sorted((name, value - least) for name, value in state.passes.items()))
 
 
-def _level_split(state: Split) -> object:
+def _level_split(state: Strides) -> object:
     # without large jobs every server runs in every quantum, so that the passes of servers do not matter
     coupled = any(len(home) > 1 for home in state.homes.values())
     servers: dict[str, Number] = {f"server {name}": value for name, value in state.servers.items()}

@@ -226,7 +226,7 @@ def sybils() -> Finding:
     proofs = [theorem("Sybils", f"{each}_sybils_ratio") for each in rules]
     return Finding(
         Ruling.QUALIFIED,
-        "Where each has all of the user's weight, it gains under every rule that heeds weights. Where the weight is "
+        "Where each has all of the user's weight, it gains under every rule that uses weights. Where the weight is "
         "divided between them, the bounds on one report stand, and partial allocation is truthful no more.\n"
         f"All of the weight each: 2 n / (n + 1) times the throughput even under equal-split, for n users "
         f"({listed(copied)}); what is proved of it: own-lies-weights, with f = 2.\n"

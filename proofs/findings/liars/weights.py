@@ -134,7 +134,7 @@ def _alike(n: int, times: Fraction, spread: Fraction) -> Fraction:
     return n * times / (n - 1 + times)
 
 
-#: All like both types alike: every policy that heeds weights divides by them.
+#: All like both types alike: every policy that uses weights divides by them.
 ALIKE = tuple(
     Claim(policy, lambda R: ([ONE, R], [ONE, R]), lambda n, f, R: [ONE, ONE], _alike)
     for policy in (

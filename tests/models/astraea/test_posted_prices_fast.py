@@ -11,7 +11,7 @@ import pytest
 
 from fairopt.datasets.astraea_workload import Form, Ranges, astraea_example, astraea_small, astraea_workload
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.posted_prices import Admissible, PostedPricePacking, own_use
+from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta, own_use
 from fairopt.models.astraea.reference import Readings, Reference
 from fairopt.models.astraea.round_state import RoundState, Stretches, Windows
 from fairopt.policy import decide
@@ -54,7 +54,7 @@ def test_offers_in_a_busy_round_are_the_same() -> None:
     # the paper's parameters, on fewer servers, chunks and slots than its scale, so that the reference ends
     ranges = Ranges(epochs=("2", "4", "1"), chunks=("10", "30", "1"))
     batch = astraea_workload(jobs=60, servers=24, seed=5, ranges=ranges)
-    workers, ps = Admissible().bases(batch, range(60))
+    workers, ps = Theta().bases(batch, range(60))
     state = RoundState.fresh(batch, 32, 16, np.asarray(workers), np.asarray(ps))
     found = 0
     for job in range(60):

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from fairopt.errors import BadInput, NotInstalled
-from fairopt.models.baselines.allox import AlloX, MachinePosition, Progress, matched, places, ready_times, starts
+from fairopt.models.baselines.allox import AlloX, MachinePosition, matched, places, ready_times, starts
+from fairopt.models.common.tally import Tally
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Outage, Trace
 from fairopt.problem.queue import Queue
@@ -207,7 +208,7 @@ def test_tenants_of_least_progress_are_matched_first() -> None:
     # A has had 4 when j1 ends, and B nothing; then B 9
     rounds = played(AlloX(alpha=Fraction(1, 2)), jobs, one)
     assert list(ends(rounds)) == ["j1", "j3", "j2", "j4"]
-    assert rounds[-1].after.state == Progress({"A": 9, "B": 18})
+    assert rounds[-1].after.state == Tally({"A": 9, "B": 18})
     # weights count: A's 9 of weight 3 is as little as 3
     heavy = Jobs.of(
         gpus=[1] * 4, work=[4, 5, 9, 9], types=["V100"], tenant=list("AABB"), tenant_weight={"A": 3, "B": 1}

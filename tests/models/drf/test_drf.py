@@ -170,7 +170,7 @@ def test_tasks_that_differ_cannot_be_divided() -> None:
 
 
 def test_guarantees_are_refused_by_name() -> None:
-    with pytest.raises(NotCapable, match="drf does not heed guarantees, which this market has; leave these out"):
+    with pytest.raises(NotCapable, match="drf does not support guarantees, which this market has; leave these out"):
         decided(cluster(tasks_of(1, 1), guarantee={"A": [2]}))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from fairopt.backends import Highs
 from fairopt.errors import BadInput, NotCapable
-from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness, Rho
+from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness, rho_order
 from fairopt.models.ltgf.preferences import NewJobsFirst, RenewLongJobs, UrgentFirst
 from fairopt.policy import decide
 from fairopt.problem.cluster import Cluster
@@ -114,15 +114,15 @@ def test_leases_are_kept_renewed_and_lost() -> None:
 
 def test_zero_over_zero() -> None:
     order = [
-        Rho(F(0), F(0), F(1)),
-        Rho(F(0), F(5), F(1)),
-        Rho(F(1), F(2), F(1)),
-        Rho(F(2), F(0), F(4)),
-        Rho(F(2), F(0), F(1)),
+        rho_order(F(0), F(0), F(1)),
+        rho_order(F(0), F(5), F(1)),
+        rho_order(F(1), F(2), F(1)),
+        rho_order(F(2), F(0), F(4)),
+        rho_order(F(2), F(0), F(1)),
     ]
-    assert sorted(order, key=lambda rho: rho.key) == order
-    assert order[0].key == order[1].key == (0, 0)
-    assert Rho(F(2), F(0), F(0)).key == (INFINITY, INFINITY)
+    assert sorted(order) == order
+    assert order[0] == order[1] == (0, 0)
+    assert rho_order(F(2), F(0), F(0)) == (INFINITY, INFINITY)
 
 
 def test_preferences() -> None:

@@ -187,15 +187,15 @@ def test_prices_find_the_optimum_of_the_program(seed: int, makespan: float) -> N
     jobs = PlannedJobs.of(replace(queue, remaining=queue.remaining * random.choice([0.3, 0.99, 1], n)))
     weight = random.choice([1.0, 7.0, 1e6], n) if seed % 2 else np.ones(n)
     how = {"weight": weight, "makespan": makespan, "logarithm": LogApproximation()}
-    found = priced(jobs, queue.capacity, 5, 10.0, gap=1e-9, **how)
     program = window_program(jobs, queue.capacity, 5, 10.0, together=True, whole=False, **how)
+    solution = priced(program, jobs, queue.capacity, 5, 10.0, gap=1e-9, **how)
     right = Highs().solve(program)
-    assert found is not None
+    assert solution is not None
+    assert solution.bound is not None
     assert right.objective is not None
-    solution = found.solution(program, jobs, LogApproximation())
     assert not program.violations(solution.point, 1e-7)
     assert solution.objective == pytest.approx(right.objective, rel=1e-6)
-    assert found.bound >= float(solution.objective or 0) * (1 - 1e-12)
+    assert solution.bound >= float(solution.objective or 0) * (1 - 1e-12)
     assert solution.gap is not None
     assert solution.gap < 1e-8
 
@@ -206,8 +206,10 @@ def test_prices_that_find_nothing_leave_it_to_the_back_end() -> None:
     queue = Queue.fresh(alike, TWO, length=10).as_(float)
     jobs, how = PlannedJobs.of(queue), {"weight": np.ones(30), "gap": 1e-6}
     bent = LogApproximation((0.0, 0.5, 1.0), 0.5)
-    assert priced(jobs, queue.capacity, 3, 10.0, makespan=1.0, logarithm=LogApproximation(), **how) is None
-    assert priced(jobs, queue.capacity, 3, 10.0, makespan=0.0, logarithm=bent, **how) is None
+    for makespan, logarithm in ((1.0, LogApproximation()), (0.0, bent)):
+        of = {"makespan": makespan, "logarithm": logarithm}
+        program = window_program(jobs, queue.capacity, 3, 10.0, together=True, whole=False, weight=how["weight"], **of)
+        assert priced(program, jobs, queue.capacity, 3, 10.0, **of, **how) is None
     late = Queue.fresh(alike, TWO, length=10, now=5000).as_(float)
     named = [decide(Shockwave(most_whole=0, makespan=each), late).solution.backend for each in (0.0, 1.0)]
     assert named == ["prices", "highs"]

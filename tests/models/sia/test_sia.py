@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.models.sia.sia import Configurations, Restarts, Sia
+from fairopt.models.common.tally import Tally
+from fairopt.models.sia.sia import Configurations, Sia
 from fairopt.policy import BrokenSchedule, Schedule, decide
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Trace
@@ -125,10 +126,10 @@ def test_restarts_are_counted_and_forgotten_with_the_job() -> None:
     for before, then in pairwise(records):
         ran = {each.job: each.spots for each in before.ran}
         for each in then.ran:
-            if each.job in then.after.state.times and each.job in ran:
-                more = then.after.state.times[each.job] - before.after.state.times[each.job]
+            if each.job in then.after.state.of and each.job in ran:
+                more = then.after.state.of[each.job] - before.after.state.of[each.job]
                 assert more == (ran[each.job] != each.spots)
-    assert isinstance(records[-1].after.state, Restarts)
+    assert isinstance(records[-1].after.state, Tally)
 
 
 def test_gangs_of_other_sizes_are_refused() -> None:
