@@ -33,7 +33,7 @@ from fairopt.certificates import (
     other_variables,
     row_duals,
 )
-from fairopt.compare import AllocationRow
+from fairopt.compare import Row
 from fairopt.discovery import AnyPolicy, AnyProperty, policy_of, properties_of
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.methods.gang_assignment import GangAssignment, prove_gangs
@@ -56,7 +56,7 @@ class EvidenceItem:
     reason: str = ""
 
 
-def evidence(row: AllocationRow, properties: AnyProperty | Sequence[AnyProperty]) -> Iterator[EvidenceItem]:
+def evidence(row: Row[Allocation], properties: AnyProperty | Sequence[AnyProperty]) -> Iterator[EvidenceItem]:
     """Yield the evidence for a row of the comparison: of the decision first, then of each verdict.
 
     >>> from fairopt import compare
@@ -66,7 +66,7 @@ def evidence(row: AllocationRow, properties: AnyProperty | Sequence[AnyProperty]
     [('decision', ''), ('envy_freeness', '')]
     """
     properties = properties_of(properties)
-    decision = row.decision
+    decision = row.outcome
     if decision is None:
         yield EvidenceItem("decision", reason=f"nothing was decided: {row.error}")
         return

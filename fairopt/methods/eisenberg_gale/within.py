@@ -251,7 +251,7 @@ class _Space:
         return cls(speedup.shape, base, moves, utility, changed)
 
     def optima(self, weight: Array, digits: int) -> list[Array]:
-        """Return shares where the gradient within the space is 0: rational ones near the root, and the root's digits.
+        """Return shares where the gradient within the space is 0: of rational utilities near the root, and its digits.
 
         There are none where a utility is not positive, or Newton's method does not converge.
         """
@@ -259,8 +259,24 @@ class _Space:
         found = self._newton(weight, bits)
         if found is None:
             return []
-        simple = [each.limit_denominator(2 ** (bits // 3)) for each in found]
-        return [self._at(simple), self._at(found)]
+        return [self._at(self._simple(found, 2 ** (bits // 3))), self._at(found)]
+
+    def _simple(self, steps: list[Fraction], most: int) -> list[Fraction]:
+        """Return steps near these ones that give utilities with denominators of at most ``most``.
+
+        Steps themselves are less simple than utilities, since the base has a draft's digits.
+        """
+        count = len(steps)
+        if not count:
+            return steps
+        users = _independent([[change[i] for change in self.changes] for i in range(len(self.utility))])
+        rates = fmpq_mat(count, count, [_flint(self.changes[c][i]) for i in users for c in range(count)])
+        changed = as_fractions((rates * fmpq_mat(count, 1, [_flint(step) for step in steps])).entries())
+        wanted = [
+            (self.utility[i] + change).limit_denominator(most) - self.utility[i]
+            for i, change in zip(users, changed, strict=True)
+        ]
+        return list(as_fractions(rates.solve(fmpq_mat(count, 1, [_flint(each) for each in wanted])).entries()))
 
     def _at(self, steps: list[Fraction]) -> Array:
         x = self.base.copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.volcano.allocate import allocate
+from fairopt.models.volcano.actions import allocate
 from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
 from fairopt.models.volcano.hdrf import QueueTree
 

@@ -232,3 +232,12 @@ def test_speedups_that_are_small_beside_weights() -> None:
     for exact in (False, True):
         shares = allocate(NashWelfare(), market, exact=exact).shares.astype(float)
         assert shares == pytest.approx(np.array([[0, 0.0625], [6, 0]]), rel=1e-12)
+
+
+def test_rational_utilities_with_many_shares_that_give_them_are_found_exactly() -> None:
+    users = [[2, 2, 1, 1], [2, 2, 1, 2], [1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 2, 2], [2, 1, 1, 1], [2, 2, 1, 2]]
+    weight = [1, "1/5", "1/5", "3/5", 1, 1, 1]
+    market = Market.of(users, [5, 7, 1, 8], demand=[None] * 6 + [2], weight=weight)
+    found = allocate(NashWelfare(), market)
+    assert not found.error
+    assert list(map(str, found.utilities)) == ["19/2", "19/10", "19/10", "57/10", "19/2", "19/2", "4"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairopt.models.common.turns import TreeTurns
-from fairopt.models.volcano.allocate import allocate, share
+from fairopt.models.volcano.actions import allocate, share
 from fairopt.models.volcano.capacity import quotas
 from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
 from fairopt.models.volcano.hdrf import QueueTree
