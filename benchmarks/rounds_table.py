@@ -18,12 +18,12 @@ from pathlib import Path
 from time import perf_counter
 
 from fairopt import discovery
-from fairopt.compare import RunRow, compare
+from fairopt.compare import Row, compare
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.experiment.bench.figures import put_between
 from fairopt.problem import Queue, Trace
 from fairopt.proofs.verifier import runs as verify_run
-from fairopt.simulation import Mechanics, Setting
+from fairopt.simulation import History, Mechanics, Setting
 from fairopt.simulation.document import document
 from fairopt.simulation.measures import UNITS
 
@@ -35,18 +35,18 @@ BEGIN, END = "<!-- measures: written by benchmarks/rounds_table.py -->", "<!-- m
 TOLERANCE = Fraction(1, 10**6)
 
 
-def verified(run: RunRow, mechanics: Mechanics, floats: bool) -> str:
+def verified(run: Row[History], mechanics: Mechanics, floats: bool) -> str:
     """Return what the verifier says of a run."""
-    text = json.dumps(document(run.history, mechanics, LENGTH, run.policy.name))
+    text = json.dumps(document(run.outcome, mechanics, LENGTH, run.policy.name))
     found, _ = verify_run.decide(text, TOLERANCE if floats else Fraction(0))
     return f"{len(found)} violations" if found else "yes"
 
 
-def table(rows: Sequence[tuple[RunRow, str]], said: str) -> str:
+def table(rows: Sequence[tuple[Row[History], str]], said: str) -> str:
     """Return the Markdown of the table, a row for each measure, and below it what stopped a policy."""
     names = [run.policy.name for run, _ in rows]
     lines = [said, "", f"| measure | unit | {' | '.join(names)} |", f"|---|---|{'---:|' * len(names)}"]
-    numbers = [run.measures.row() for run, _ in rows]
+    numbers = [run.metrics.row() for run, _ in rows]
     for name, unit in UNITS.items():
         lines.append(f"| {name} | {unit} | {' | '.join(short(row[name]) for row in numbers)} |")
     lines.append(f"| record replayed | | {' | '.join(verdict for _, verdict in rows)} |")
@@ -80,7 +80,7 @@ def main() -> None:
     for run in compare(setting.as_(float) if given.floats else setting, policies, []):
         took, begun = perf_counter() - begun, perf_counter()
         rows.append((run, verified(run, mechanics, given.floats)))
-        said = f"{run.policy.name}: {run.measures.rounds} rounds, {took:.1f} s, {rows[-1][1]} {run.error or ''}"
+        said = f"{run.policy.name}: {run.metrics.rounds} rounds, {took:.1f} s, {rows[-1][1]} {run.error or ''}"
         print(f"{said} ({perf_counter() - begun:.1f} s to verify)", file=sys.stderr, flush=True)
         begun = perf_counter()
     measured = table(

@@ -33,7 +33,7 @@ from fairopt.certificates import (
     other_variables,
     row_duals,
 )
-from fairopt.compare import AllocationRow
+from fairopt.compare import Row
 from fairopt.discovery import AnyPolicy, AnyProperty, policy_of, properties_of
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.methods.gang_assignment import GangAssignment, prove_gangs
@@ -56,7 +56,7 @@ class EvidenceItem:
     reason: str = ""
 
 
-def evidence(row: AllocationRow, properties: AnyProperty | Sequence[AnyProperty]) -> Iterator[EvidenceItem]:
+def evidence(row: Row[Allocation], properties: AnyProperty | Sequence[AnyProperty]) -> Iterator[EvidenceItem]:
     """Yield the evidence for a row of the comparison: of the decision first, then of each verdict.
 
     >>> from fairopt import compare
@@ -66,7 +66,7 @@ def evidence(row: AllocationRow, properties: AnyProperty | Sequence[AnyProperty]
     [('decision', ''), ('envy_freeness', '')]
     """
     properties = properties_of(properties)
-    decision = row.decision
+    decision = row.outcome
     if decision is None:
         yield EvidenceItem("decision", reason=f"nothing was decided: {row.error}")
         return
@@ -226,14 +226,14 @@ def _bare_bound(program: Program, solution: Solution) -> Certificate:
 
 def _worth(program: Program, solution: Solution) -> tuple[Array, Fraction, Fraction, Fraction, Array]:
     """Return an exact feasible point, its objective, a bound on all, the gap between them, and the bound's duals."""
-    point = fractions(solution.point)
-    worth = exact_bound(program, point, solution.dual)
-    if worth.violations:
-        name, amount = max(worth.violations.items(), key=lambda item: item[1])
+    program, point = program.as_(Fraction), fractions(solution.point)
+    if violations := program.violations(point):
+        name, amount = max(violations.items(), key=lambda item: item[1])
         raise NotCapable(f"the point breaks {name} by {float(amount):g}; floats prove nothing: solve exactly")
-    if worth.bound is None or worth.dual is None or worth.gap is None:
+    if (proved := exact_bound(program, solution.dual)) is None:
         raise NotCapable("no multipliers were found that bound the objective")
-    return point, worth.objective, worth.bound, worth.gap, worth.dual
+    value, (bound, dual) = Fraction(program.value(point)), proved
+    return point, value, bound, abs(bound - value), dual
 
 
 def throughput_of(market: Market, user: int) -> Array:

@@ -34,23 +34,24 @@ from fairopt.problem import Market
 allocate(CooperativeOEF(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]))
 print(json.dumps([len([name for name in sys.modules if name.split(".")[0] == "fairopt"]), time.process_time()]))
 """
-#: The same: the folders of fairopt in which something is called with a market while markets are compared.
-_COMPARE = """
+#: The folders of fairopt in which something is called with a thing of a class while a command runs.
+_ROOMS = """
 import json, sys
+from importlib import import_module
 from pathlib import Path
 import fairopt
-from fairopt.problem import Market
 from fairopt.cli import main
+what = getattr(import_module("fairopt.problem"), sys.argv.pop(1))
 root, rooms = str(Path(fairopt.__file__).parent), []
 def seen(frame, event, _):
     if event == "call" and frame.f_code.co_filename.startswith(root):
         code, told = frame.f_code, frame.f_locals
-        if any(isinstance(told.get(name), Market) for name in code.co_varnames[: code.co_argcount]):
+        if any(isinstance(told.get(name), what) for name in code.co_varnames[: code.co_argcount]):
             room = Path(code.co_filename).relative_to(root).parts
             room = room[0] if len(room) > 1 else "(top)"
             room in rooms or rooms.append(room)
 sys.setprofile(seen)
-sys.argv = ["fairopt", "compare", sys.argv[1], "--policy", "max-min", "--evaluations", "3"]
+sys.argv[0] = "fairopt"
 sys.stdout = sys.stderr
 try:
     main()
@@ -59,6 +60,9 @@ except SystemExit:
 sys.setprofile(None)
 print(json.dumps(rooms), file=sys.__stdout__)
 """
+#: What a market and a trace are asked, to see where they pass.
+_COMPARE = ("compare", "oef_example.toml", "--policy", "max-min", "--evaluations", "3")
+_RUN_A_TRACE = ("run", "philly_1000.csv", "--cluster", "philly_cluster.toml", "--policy", "srtf", "--rounds", "3")
 
 
 def source_files(root: Path, *tops: str) -> Iterator[Path]:
@@ -115,8 +119,9 @@ def _run(root: Path, program: str, *arguments: str) -> Any:
     return json.loads(subprocess.run(called, capture_output=True, text=True, check=True, cwd=root).stdout)
 
 
-def _market_rooms(root: Path) -> int:
-    return len(_run(root, _COMPARE, str(root / "fairopt" / "datasets" / "oef_example.toml")))
+def _rooms(root: Path, what: str, command: tuple[str, ...]) -> int:
+    folder = root / "fairopt" / "datasets"
+    return len(_run(root, _ROOMS, what, *(str(folder / word) if "." in word else word for word in command)))
 
 
 def _allocating(root: Path, which: int) -> Any:
@@ -145,7 +150,8 @@ MEASURES: Mapping[str, Callable[[Path], Any]] = {
     "processor seconds of `allocate` on a 2 x 2 market, Python's start with it": lambda root: round(
         _allocating(root, 1), 2
     ),
-    "folders that a market comes through in `compare`": _market_rooms,
+    "folders that a market comes through in `compare`": lambda root: _rooms(root, "Market", _COMPARE),
+    "folders that a trace comes through in `run`": lambda root: _rooms(root, "Trace", _RUN_A_TRACE),
 }  # fmt: skip
 
 

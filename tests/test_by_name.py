@@ -53,8 +53,8 @@ def test_exact_is_asked_for_without_the_name_of_a_back_end() -> None:
     assert allocate("max-min", MARKET, "exact", exact=True).exact
     assert next(run("gavel-rounds", TRACE, CLUSTER, length=300, exact=True)).backend == "exact"
     (row,) = compare(MARKET, ["max-min"], ["feasibility"], backend="highs")
-    assert row.decision is not None
-    assert row.decision.backend == "highs"
+    assert row.outcome is not None
+    assert row.outcome.backend == "highs"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_a_decision_that_takes_too_long_is_the_rows_error_and_the_others_stand()
     slow, quick = compare(large(100), [CooperativeOEF(), MaxEfficiency()], ["feasibility"], limit=0.05)
     assert isinstance(slow.error, OutOfTime)
     assert str(slow.error) == "the time limit of 0.05 s is over"
-    assert slow.decision is None
+    assert slow.outcome is None
     assert quick.policy.name == "max-efficiency"
 
 
@@ -116,8 +116,8 @@ def test_uniqueness_is_asked_only_where_it_is_wanted() -> None:
 
 def test_floats_are_floats_throughout() -> None:
     for row in compare(large(4), ["equal-split", "max-min"], exact=False, effort=Effort(9)):
-        assert row.decision is not None
-        assert row.decision.shares.dtype == float
+        assert row.outcome is not None
+        assert row.outcome.shares.dtype == float
         assert not any(verdict.exact for verdict in row.verdicts.values())
 
 

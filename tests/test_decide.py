@@ -112,7 +112,7 @@ def test_a_decision_stands_where_its_uniqueness_is_not_known(monkeypatch):
     assert uniqueness(MaxMin(), allocate(MaxMin(), MARKET)) == Uniqueness(None, None)
     (row,) = compare(MARKET, [MaxMin()], [], exact=False)
     assert row.error is None
-    assert row.decision.exact is False
+    assert row.outcome.exact is False
 
 
 # -- numbers that are far apart ---------------------------------------------------------------------------------------
@@ -232,8 +232,8 @@ class WholeGpus(Formulated):
 def test_a_policy_that_answers_in_floats_only_is_compared_in_floats() -> None:
     [row] = compare(MARKET, [WholeGpus()], ["envy_freeness", "sharing_incentive"])
     assert row.error is None
-    assert not row.decision.exact
-    assert row.decision.objective == pytest.approx(6)
+    assert not row.outcome.exact
+    assert row.outcome.objective == pytest.approx(6)
     assert row.verdicts["envy_freeness"].answer is Answer.FAILS
     with pytest.raises(NotCapable, match="whole-gpus answers in floats only"):
         allocate(WholeGpus(), MARKET, exact=True)

@@ -50,9 +50,9 @@ def rows(market: Market, policies: list[Policy], *, exact: bool, effort: Effort 
 
 def other_decisions(row: Row) -> Iterator[str]:
     """Yield what in a row is about another decision than the row itself."""
-    if row.decision is None:
+    if row.outcome is None:
         return
-    market, own = row.decision.market, row.decision.utilities
+    market, own = row.outcome.market, row.outcome.utilities
     if row.metrics is not None and not _same(own, row.metrics.efficiency):
         yield f"metrics say {_text(row.metrics.efficiency)}, the decision {_text(own)}"
     for kind, verdict in _searches(row):
@@ -73,17 +73,17 @@ def other_decisions(row: Row) -> Iterator[str]:
 
 def other_lies(row: Row, *, exact: bool) -> Iterator[str]:
     """Yield the witnesses whose lie the comparison itself would decide otherwise, asked about the market of the lie."""
-    if row.decision is None:
+    if row.outcome is None:
         return
-    market = row.decision.market
+    market = row.outcome.market
     for kind, verdict in _searches(row):
         witness = verdict.witness
         user = market.index(witness.user)
         (misreported,) = compare(market.misreport(user, witness.report), [row.policy], [], exact=exact)
-        if misreported.decision is None:
+        if misreported.outcome is None:
             yield f"{kind}: {witness}, and the comparison decides nothing on the misreport: {misreported.error}"
-        elif not _same(_utility(market, misreported.decision.shares)[user], witness.utility):
-            told = _text(_utility(market, misreported.decision.shares)[[user]])
+        elif not _same(_utility(market, misreported.outcome.shares)[user], witness.utility):
+            told = _text(_utility(market, misreported.outcome.shares)[[user]])
             yield f"{kind}: {witness}, but the comparison decides on the misreport that it gets {told}"
 
 

@@ -3,79 +3,35 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import singledispatch
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 from fairopt.cli import comparison_tables, completing, evidence_files, forms, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Certificates, Error, Normalise, Types, input_file, input_option, ranged
+from fairopt.cli.given import Error, Types, input_file, input_option, ranged
 from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import Playing, grouped, read_trace_on
-from fairopt.compare import Row
+from fairopt.compare import Row, decided_on
 from fairopt.compare import compare as compared
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, NotSolved
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Market, Queue, Trace, exact, read_market
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
 from fairopt.problem.files.storage import file_type
 from fairopt.properties import Effort, Property
-from fairopt.report import ABSENT
+from fairopt.report import ABSENT, plain
 from fairopt.simulation import Setting
+from fairopt.simulation.measures import UNITS
 
 #: Seconds for each cell of a batch: the offline optimum of four jobs can take minutes, and of more jobs days.
 BATCH_LIMIT = 10.0
-
-
-@dataclass(frozen=True)
-class Searching:
-    """How misreports are searched for."""
-
-    evaluations: Annotated[int, typer.Option(metavar="N", help="Misreports to try for each policy.", min=1)] = (
-        Effort.evaluations
-    )
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search for misreports that pay.", min=0)] = 0
-    seconds: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            help=f"Most seconds to search for misreports, for each policy; {BATCH_LIMIT:g} of a batch.",
-        ),
-    ] = 60.0
-
-
-@dataclass(frozen=True)
-class ComparedOnMarket:
-    """What is asked of policies on a market."""
-
-    normalise: Normalise = False
-    unique: Annotated[bool, typer.Option("--unique", help="Ask whether each decision is the only optimum.")] = False
-    every_optimum: Annotated[
-        bool, typer.Option("--every-optimum", help="Where optima differ, say what holds for some and for all.")
-    ] = False
-    certificates: Certificates = None
-    allocations: Annotated[bool, typer.Option("--allocations", help="Print each policy's allocation too.")] = False
-
-
-@dataclass(frozen=True)
-class ComparedOnTrace(Playing):
-    """How policies of rounds are compared."""
-
-    cluster: Annotated[Path | None, input_option("The cluster file, .toml or .json.", Cluster)] = None
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Play so many traces, it and draws from it, in floats, and say who is better and how sure that is; no "
-            "properties.",
-            min=3,
-        ),
-    ] = None
 
 
 @grouped
@@ -111,10 +67,47 @@ def compare(
     ] = None,
     error: Error = None,
     types: Types = None,
+    evaluations: Annotated[
+        int, typer.Option(metavar="N", help="Misreports to try for each policy.", min=1)
+    ] = Effort.evaluations,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search for misreports that pay.", min=0)] = 0,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help=f"Most seconds to search for misreports, for each policy; {BATCH_LIMIT:g} of a batch.",
+        ),
+    ] = 60.0,
+    normalise: Annotated[
+        bool,
+        typer.Option("--normalise", help="Of a market: measure each user in its throughput on the slowest type first."),
+    ] = False,
+    unique: Annotated[
+        bool, typer.Option("--unique", help="Of a market: ask whether each decision is the only optimum.")
+    ] = False,
+    every_optimum: Annotated[
+        bool,
+        typer.Option("--every-optimum", help="Of a market: where optima differ, say what holds for some and for all."),
+    ] = False,
+    certificates: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Of a market: write the evidence here, for `fairopt check DIR`."),
+    ] = None,
+    allocations: Annotated[
+        bool, typer.Option("--allocations", help="Of a market: print each policy's allocation too.")
+    ] = False,
     *,
-    searching: Searching,
-    market: Annotated[ComparedOnMarket, "Of a market: "],
-    trace: Annotated[ComparedOnTrace, "Of a trace: "],
+    playing: Annotated[Playing, "Of a trace: "],
+    cluster: Annotated[Path | None, input_option("Of a trace: the cluster file, .toml or .json.", Cluster)] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Of a trace: play so many traces, it and draws from it, in floats, and say who is better and how sure "
+            "that is; no properties.",
+            min=3,
+        ),
+    ] = None,
 ) -> None:
     """Decide under every policy and say which properties hold, by how much, and what shows it.
 
@@ -122,32 +115,45 @@ def compare(
     property could not be decided; else 0.
     """
     given = _given(context)
-    kind = _kind(context, file, given)
-    if trace.seeds is not None:
+    found = file_type(file)
+    _refuse_strange(context, file, found, given)
+    if seeds is not None:
         if strange := sorted(given & _NOT_SEEDED.keys()):
             remedy = "Leave out one of the two"
             raise BadInput("it means nothing with --seeds", place=_NOT_SEEDED[strange[0]], remedy=remedy)
         from fairopt.cli.seeding import seeded  # here, so that the other comparisons begin sooner
 
-        return seeded(file, wanted_policies(policy_names, kind.decided), trace, trace.cluster, trace.seeds, json_)
+        return seeded(file, wanted_policies(policy_names, Queue), playing, cluster, seeds, json_)
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
-    problem = kind.read(file, context.params, trace)
-    policies, others = compared_policies(policy_names, kind.decided, problem)
+    how: dict[str, Any] = {"limit": limit}
+    problem: Market | Setting | Batch
+    if found == "market":
+        evidence_files.require_empty(certificates)
+        market = read_market(file, types or ())
+        problem = ranged(market.normalised() if normalise else market, error)
+        how |= {"exact": not floats, "unique": unique, "every_optimum": every_optimum}
+    elif found == "trace":
+        problem = _setting(file, cluster, playing)
+        problem = problem.as_(float) if floats else problem
+        how |= {"rounds": playing.rounds}
+    else:
+        problem = read_batch(file)
+        seconds = seconds if "seconds" in given else BATCH_LIMIT
+        how |= {"limit": BATCH_LIMIT if limit is None else limit}
+    policies, others = compared_policies(policy_names, decided_on(problem), problem)
     wanted = wanted_properties(property_names, problem)
-    searched = searching.seconds if kind.limit is None or "seconds" in given else kind.limit
-    effort = Effort(evaluations=searching.evaluations, seed=searching.seed, seconds=searched)
-    how = {"effort": effort, "limit": kind.limit if limit is None else limit, **kind.how(context.params)}
+    how |= {"effort": Effort(evaluations=evaluations, seed=seed, seconds=seconds)}
     rows, interrupted = _rows(problem, policies, wanted, how)
-    if market.certificates is not None:
-        evidence_files.write_certificates(rows, wanted, market.certificates)
+    if certificates is not None:
+        evidence_files.write_certificates(rows, wanted, certificates)
     if json_:
-        said = {row.policy.name: kind.json(row, problem) for row in rows}
+        said = {row.policy.name: _row_json(problem, row) for row in rows}
         print_json(forms.COMPARISON.json({}, policies=said, left_out=others or ABSENT))
     else:
-        kind.table(rows, problem, wanted)
-        if market.allocations:
-            tables.allocations(row.decision for row in rows if row.decision is not None)
+        comparison_tables.compared(problem, rows, wanted)
+        if allocations:
+            tables.allocations(row.outcome for row in rows if row.outcome is not None)
         comparison_tables.left_out(others)
         if took := comparison_tables.seconds_of(rows, wanted):
             print(took, file=sys.stderr)
@@ -166,17 +172,14 @@ def _given(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
 
-def _kind(context: typer.Context, file: Path, given: set[str]) -> ComparedKind:
-    """Return what is compared on a file. Errors: `BadInput` for an option that means nothing there."""
-    found = file_type(file)
-    if found not in KINDS:
+def _refuse_strange(context: typer.Context, file: Path, found: str, given: set[str]) -> None:
+    """Refuse a file on which nothing is compared, and an option that means nothing for its type."""
+    if found not in OPTIONS:
         raise BadInput(f"it is a {found}", place=str(file), remedy="Give a market, a batch, or a trace with --cluster")
-    kind = KINDS[found]
-    for each in KINDS.values():
-        if strange := sorted((each.options - kind.options) & given):
+    for options in OPTIONS.values():
+        if strange := sorted((options - OPTIONS[found]) & given):
             called = {each.name: each.opts[0] for each in context.command.params}
             raise BadInput(f"it means nothing for a {found}", place=called[strange[0]], remedy="Leave it out")
-    return kind
 
 
 #: What is not asked of a comparison over seeds.
@@ -187,7 +190,7 @@ def _rows(
     problem: Any, policies: Sequence[Policy], wanted: Sequence[Property], how: Mapping[str, Any]
 ) -> tuple[list[Any], bool]:
     """Return the rows, and whether somebody interrupted: what is computed is kept."""
-    rows: list[Row] = []
+    rows: list[Row[Any]] = []
     try:
         with tables.progress(len(policies) * (1 + len(wanted))) as advance:
             told = {"watch": lambda policy, cell: advance(policy.name, cell)}
@@ -198,79 +201,73 @@ def _rows(
     return rows, False
 
 
-class ComparedKind(NamedTuple):
-    """One kind of problem on the command line: what decides on it, and how it is read, decided and shown.
-
-    ``limit``: most seconds for each cell, where the user says nothing. ``options``: those that not every kind has.
-    ``read`` returns the problem, from its file and the options. ``how`` returns how it is decided, see
-    `fairopt.compare.compare`. ``json`` returns what is said of one policy, by its row and the problem. ``table``
-    prints the comparison.
-    """
-
-    decided: type
-    limit: float | None
-    options: frozenset[str]
-    read: Callable[[Path, Mapping[str, Any], ComparedOnTrace], Any]
-    how: Callable[[Mapping[str, Any]], dict[str, Any]]
-    json: Callable[[Any, Any], dict[str, Any]]
-    table: Callable[[list[Any], Any, Sequence[Property]], None]
-
-
-def _options(*groups: type) -> frozenset[str]:
-    return frozenset(each.name for group in groups for each in fields(group))
-
-
-def _market(file: Path, given: Mapping[str, Any], _: ComparedOnTrace) -> Market:
-    evidence_files.require_empty(given["certificates"])
-    market = read_market(file, given["types"] or ())
-    return ranged(market.normalised() if given["normalise"] else market, given["error"])
-
-
-def _setting(file: Path, given: Mapping[str, Any], asked: ComparedOnTrace) -> Setting:
-    if asked.cluster is None:
+def _setting(file: Path, cluster: Path | None, playing: Playing) -> Setting:
+    if cluster is None:
         raise BadInput(
             f"{file} is a trace, and nothing says on which cluster it is played",
             place="--cluster",
             remedy="Give a cluster file: fairopt compare TRACE --cluster FILE",
         )
-    trace, cluster = read_trace_on(file, asked.cluster)
-    setting = Setting(cluster, trace, asked.mechanics, exact(asked.length, "--length"))
-    return setting.as_(float) if given["floats"] else setting
+    trace, there = read_trace_on(file, cluster)
+    return Setting(there, trace, playing.mechanics, exact(playing.length, "--length"))
 
 
-#: By type of file.
-KINDS: Mapping[str, ComparedKind] = MappingProxyType(
+_SEARCH = frozenset({"evaluations", "seed", "seconds"})
+_OF_MARKETS = ("normalise", "unique", "every_optimum", "certificates", "allocations", "floats", "error", "types")
+#: The options that not every type of file has, by type.
+OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "market": ComparedKind(
-            Market,
-            None,
-            _options(Searching, ComparedOnMarket) | {"floats", "error", "types"},
-            _market,
-            lambda given: {
-                "exact": not given["floats"],
-                "unique": given["unique"],
-                "every_optimum": given["every_optimum"],
-            },
-            forms.market_row,
-            comparison_tables.markets,
-        ),
-        "trace": ComparedKind(
-            Queue,
-            None,
-            _options(ComparedOnTrace) | {"floats"},
-            _setting,
-            lambda given: {"rounds": given["rounds"]},
-            forms.run_row,
-            comparison_tables.runs,
-        ),
-        "batch": ComparedKind(
-            Batch,
-            BATCH_LIMIT,
-            _options(Searching),
-            lambda file, given, _: read_batch(file),
-            lambda given: {},
-            forms.plan_row,
-            comparison_tables.plans,
-        ),
+        "market": _SEARCH | {*_OF_MARKETS},
+        "trace": frozenset({"floats", "cluster", "seeds", *(each.name for each in fields(Playing))}),
+        "batch": _SEARCH,
     }
 )
+
+
+# -- what --json prints -----------------------------------------------------------------------------------------------
+@singledispatch
+def _row_json(problem: Any, row: Row[Any]) -> dict[str, Any]:
+    """Return what ``compare`` says of a policy on a problem: a `Market`, a `Setting` or a `Batch`."""
+    raise TypeError(f"there is no form for a {type(problem).__name__}")
+
+
+@_row_json.register(Market)
+def _(market: Market, row: Row[Any]) -> dict[str, Any]:
+    if row.outcome is not None:
+        said = forms.decision(row.outcome, row.unique)
+    elif isinstance(row.error, NotSolved):
+        said = forms.unsolved(row.policy, market, row.error)
+    else:
+        said = {"status": "failed"}
+    over = {
+        name: {"by_optimum": plain({"some": each.some, "every": each.every})} for name, each in row.over_optima.items()
+    }
+    verdicts = {name: {**verdict.to_json(), **over.get(name, {})} for name, verdict in row.verdicts.items()}
+    return _row(row, **said, properties=verdicts, metrics=row.metrics or {})
+
+
+@_row_json.register(Setting)
+def _(setting: Setting, row: Row[Any]) -> dict[str, Any]:
+    """Return its measures in floats and counts, with their units."""
+    done = row.metrics.jobs == len(setting.trace.jobs) and not row.metrics.unfinished
+    status = "failed" if row.error is not None else "complete" if done else "stopped"
+    return _row(row, status=status, measures={**row.numbers, "units": dict(UNITS)})
+
+
+@_row_json.register(Batch)
+def _(batch: Batch, row: Row[Any]) -> dict[str, Any]:
+    plan = row.outcome
+    if plan is None:
+        return _row(row, backend=None, status="failed", measures={})
+    measures = {
+        **row.numbers,
+        "gains": dict(zip(batch.tenants, plan.gains, strict=True)),
+        "unscheduled": [batch.jobs.names[job] for job in plan.unscheduled],
+    }
+    return _row(row, backend=plan.backend, status="decided", measures=measures)
+
+
+def _row(row: Row[Any], **said: Any) -> dict[str, Any]:
+    """Return what is said of every policy that is compared, whatever it decides on."""
+    said = {"properties": row.verdicts, **said, "policy": row.policy.name, "cell_seconds": row.seconds}
+    return forms.COMPARED.json({}, **{**said, "error": ABSENT if row.error is None else str(row.error)})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from functools import singledispatch
+from typing import Any
 
 from rich.text import Text
 
 from fairopt.cli.round_tables import short
 from fairopt.cli.tables import MARKS, STYLES, fits, range_of, say, table_of, what_shows
-from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
+from fairopt.compare import Row
 from fairopt.policy import Uniqueness
 from fairopt.problem import Market
 from fairopt.problem.batch import Batch
@@ -17,11 +18,7 @@ from fairopt.problem.ranges import stand_ins
 from fairopt.program import Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
 from fairopt.properties.boundary import Boundary, percent
-from fairopt.properties.metrics import Metrics
 from fairopt.simulation import Setting
-from fairopt.simulation.measures import Measures
-
-R = TypeVar("R", bound=Row)
 
 KEY = (
     "yes holds, NO fails (by this margin, in the unit of the definition), ? not refuted by the search; "
@@ -41,8 +38,14 @@ def left_out(others: Mapping[str, str]) -> None:
         say("\n".join(("Left out:", *(f"  {why}" for why in others.values()))))
 
 
-def markets(rows: Sequence[AllocationRow], market: Market, properties: Sequence[Property]) -> None:
-    """Print the comparison on a market."""
+@singledispatch
+def compared(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property]) -> None:
+    """Print the comparison on a problem: a `Market`, a `Setting` or a `Batch`."""
+    raise TypeError(f"there is no table for a {type(problem).__name__}")
+
+
+@compared.register(Market)
+def _(market: Market, rows: Sequence[Row[Any]], properties: Sequence[Property]) -> None:
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
     notes = [f"  {row.policy.name}, {row.unique.words}" for row in rows if row.unique != Uniqueness()]
     notes += [
@@ -59,31 +62,29 @@ def markets(rows: Sequence[AllocationRow], market: Market, properties: Sequence[
             "\nPolicies decide by the speedups that are stated, robust ones by the ranges. Verdicts are for all true "
             f"speedups {within}; `to 5%` says that it holds up to that error."
         )
-    _comparison(rows, title, properties, OF_METRICS, lambda row: _metrics(row.metrics), notes)
+    _comparison(rows, title, properties, OF_METRICS, _metrics, notes)
 
 
-def runs(rows: Sequence[RunRow], setting: Setting, properties: Sequence[Property]) -> None:
-    """Print the comparison of runs of a trace."""
+@compared.register(Setting)
+def _(setting: Setting, rows: Sequence[Row[Any]], properties: Sequence[Property]) -> None:
     cluster = setting.cluster
     gpus = ", ".join(f"{count} {name}" for name, count in zip(cluster.types, cluster.capacity, strict=True))
     title = f"{len(setting.trace.jobs)} jobs on {gpus}, rounds of {number_text(setting.length)}."
-    _comparison(
-        rows, title, properties, [name.replace("_", "\n") for name in OF_MEASURES], lambda row: _measures(row.measures)
-    )
+    _comparison(rows, title, properties, [name.replace("_", "\n") for name in OF_MEASURES], _measures)
 
 
-def plans(rows: Sequence[PlanRow], batch: Batch, properties: Sequence[Property]) -> None:
-    """Print the comparison on a batch."""
+@compared.register(Batch)
+def _(batch: Batch, rows: Sequence[Row[Any]], properties: Sequence[Property]) -> None:
     title = f"{len(batch.jobs)} jobs of {len(batch.tenants)} tenants on {len(batch.servers.names)} servers."
     _comparison(rows, title, properties, OF_PLANS, _plan)
 
 
 def _comparison(
-    rows: Sequence[R],
+    rows: Sequence[Row[Any]],
     title: str,
     properties: Sequence[Property],
     numbers: Sequence[str],
-    of: Callable[[R], Sequence[str]],
+    of: Callable[[Row[Any]], Sequence[str]],
     notes: Sequence[str] = (),
 ) -> None:
     """Print the table of policies and properties, with ``numbers`` beside it, then what shows each failure."""
@@ -118,7 +119,7 @@ def _comparison(
                 say(f"  {row.policy.name}, {name}: {shown}")
 
 
-def seconds_of(rows: Sequence[Row], properties: Sequence[Property]) -> str:
+def seconds_of(rows: Sequence[Row[Any]], properties: Sequence[Property]) -> str:
     """Return how long it took, the searches apart from all else; "" where nothing was searched."""
     searches = {each.name for each in properties if isinstance(each, MechanismProperty)}
     took = [(name in searches, seconds) for row in rows for name, seconds in row.seconds.items()]
@@ -126,24 +127,24 @@ def seconds_of(rows: Sequence[Row], properties: Sequence[Property]) -> str:
     return f"{judged:.1f} s to decide and to judge, {searched:.1f} s to search for misreports" if searches else ""
 
 
-def _metrics(numbers: Metrics | None) -> tuple[str, ...]:
-    if numbers is None:
+def _metrics(row: Row[Any]) -> Sequence[str]:
+    if row.metrics is None:
         return ("-",) * len(OF_METRICS)
-    price = f"{float(numbers.price_of_fairness):z.1%}"  # below 0 where more is given out than there is
-    return number_text(float(numbers.total_efficiency)), price, f"{float(numbers.jain_index):.3f}"
+    price = f"{float(row.metrics.price_of_fairness):z.1%}"  # below 0 where more is given out than there is
+    return number_text(float(row.metrics.total_efficiency)), price, f"{float(row.metrics.jain_index):.3f}"
 
 
-def _measures(found: Measures) -> tuple[str, ...]:
-    values = found.row()
-    return tuple(short(values[name]) for name in OF_MEASURES)
+def _measures(row: Row[Any]) -> Sequence[str]:
+    return [short(row.numbers[name]) for name in OF_MEASURES]
 
 
-def _plan(row: PlanRow) -> tuple[str, ...]:
-    plan = row.plan
-    return ("-",) * len(OF_PLANS) if plan is None else (str(len(plan.schedules)), f"{float(plan.revenue):.6g}")
+def _plan(row: Row[Any]) -> Sequence[str]:
+    if row.outcome is None:
+        return ("-",) * len(OF_PLANS)
+    return str(row.numbers["jobs_run"]), f"{float(row.outcome.revenue):.6g}"
 
 
-def _cells(row: Row) -> dict[tuple[str, str], Verdict]:
+def _cells(row: Row[Any]) -> dict[tuple[str, str], Verdict]:
     """Return a row's verdicts by property and, where it has several, kind of misreport."""
     return {
         (name, kind): each

@@ -15,8 +15,9 @@ from fairopt.properties import AllocationProperty, Property, Verdict
 
 if TYPE_CHECKING:
     from fairopt.certificates import Certificate
-    from fairopt.compare import AllocationRow
+    from fairopt.compare import Row
     from fairopt.evidence import EvidenceItem
+    from fairopt.policy import Allocation
 
 
 def require_empty(folder: Path | None) -> None:
@@ -54,7 +55,7 @@ def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) ->
     print(f"written to {path}: {says}", file=sys.stderr)
 
 
-def write_certificates(rows: list[AllocationRow], properties: list[Property], folder: Path) -> None:
+def write_certificates(rows: list[Row[Allocation]], properties: list[Property], folder: Path) -> None:
     """Write the evidence of each row as ``folder/POLICY/WHAT.json``, and say what has none, and why."""
     from fairopt.evidence import evidence  # here, so that help comes sooner
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairopt.errors import FairoptError, NotSolved
+from fairopt.errors import NotSolved
 from fairopt.problem import Market
-from fairopt.problem.batch import Batch
 from fairopt.program import Number
 from fairopt.properties import Verdict
 from fairopt.properties.metrics import Metrics
-from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm, by_name, keys_of, plain
+from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm, by_name, keys_of
 
 if TYPE_CHECKING:
     from fairopt.backends.solution import Solution
-    from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
     from fairopt.policy import Allocation, Policy, Uniqueness
     from fairopt.properties.worst_reports import WorstShare
-    from fairopt.simulation import Setting
 
 SECONDS = ResultForm("Seconds.", *keys_of(float, "build solve certify", "Seconds."))
 POLICY_NAME = Key("policy", str, "Who decided.")
@@ -144,49 +141,3 @@ COMPARISON = ResultForm(
     Key("policies", by_name(COMPARED), "By the policy's name."),
     beside=[LEFT_OUT],
 )
-
-
-def market_row(row: AllocationRow, market: Market) -> dict[str, Any]:
-    """Return what ``compare`` says of a policy on a market."""
-    if row.decision is not None:
-        said = decision(row.decision, row.unique)
-    elif isinstance(row.error, NotSolved):
-        said = unsolved(row.policy, market, row.error)
-    else:
-        said = {"status": "failed"}
-    over = {
-        name: {"by_optimum": plain({"some": each.some, "every": each.every})} for name, each in row.over_optima.items()
-    }
-    verdicts = {name: {**verdict.to_json(), **over.get(name, {})} for name, verdict in row.verdicts.items()}
-    return _row(row, **said, properties=verdicts, metrics=row.metrics or {})
-
-
-def run_row(row: RunRow, _: Setting) -> dict[str, Any]:
-    """Return what ``compare`` says of a policy's run: its measures in floats and counts, with their units."""
-    from fairopt.simulation.measures import UNITS  # here, so that what is about no run begins sooner
-
-    found, history = row.measures, row.history
-    done = found.jobs == len(history.trace.jobs) and not found.unfinished
-    status = "failed" if row.error is not None else "complete" if done else "stopped"
-    return _row(row, status=status, measures={**found.row(), "units": dict(UNITS)})
-
-
-def plan_row(row: PlanRow, _: Batch) -> dict[str, Any]:
-    """Return what ``compare`` says of a policy on a batch."""
-    plan = row.plan
-    if plan is None:
-        return _row(row, backend=None, status="failed", measures={})
-    measures = {
-        "jobs_run": len(plan.schedules),
-        "revenue": plan.revenue,
-        "gains": dict(zip(plan.batch.tenants, plan.gains, strict=True)),
-        "unscheduled": [plan.batch.jobs.names[job] for job in plan.unscheduled],
-    }
-    return _row(row, backend=plan.backend, status="decided", measures=measures)
-
-
-def _row(row: Row, **said: Any) -> dict[str, Any]:
-    """Return what is said of every policy that is compared, whatever it decides on."""
-    error: FairoptError | None = row.error
-    said = {"properties": row.verdicts, **said, "policy": row.policy.name, "cell_seconds": row.seconds}
-    return COMPARED.json({}, **{**said, "error": ABSENT if error is None else str(error)})

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +15,7 @@ from fairopt.by_name import allocate
 from fairopt.cli import evidence_files, forms, tables
 from fairopt.cli.given import Error, Normalise, Types, input_file, ranged
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
-from fairopt.cli.settings import Settings, grouped
+from fairopt.cli.settings import Settings
 from fairopt.compare import verify as verified
 from fairopt.configuring import configured
 from fairopt.deadline import time_limit as within
@@ -39,22 +38,6 @@ if TYPE_CHECKING:
 RECORDS = (".jsonl", ".jsonl.gz")
 
 
-@dataclass(frozen=True)
-class Solving:
-    """How a policy is decided, as `fairopt.allocate` takes it."""
-
-    canonical: Annotated[bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")] = (
-        False
-    )
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Most seconds to decide.", min=0)] = None
-    tolerance: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="The solver's feasibility tolerance.", min=0)
-    ] = None
-    seed: Annotated[int | None, typer.Option(metavar="N", help="The solver's random seed.")] = None
-    threads: Annotated[int | None, typer.Option(metavar="N", help="Most threads for the solver.")] = None
-
-
-@grouped
 def solve(
     market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
     policy: Annotated[str, policy_option("A policy", Market)],
@@ -84,8 +67,15 @@ def solve(
         typer.Option(metavar="FILE", help="Write the proof here, for `fairopt check FILE`; implies --exact."),
     ] = None,
     types: Types = None,
-    *,
-    solving: Solving,
+    canonical: Annotated[
+        bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")
+    ] = False,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Most seconds to decide.", min=0)] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="The solver's feasibility tolerance.", min=0)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="The solver's random seed.")] = None,
+    threads: Annotated[int | None, typer.Option(metavar="N", help="Most threads for the solver.")] = None,
 ) -> None:
     """Compute one policy's allocation."""
     exact = exact or certificate is not None
@@ -101,9 +91,10 @@ def solve(
     if exact and solver is not None and answers_in_floats(solver):
         wrong = f"{asked} asks for rational numbers, which {backend!r} does not compute in"
         raise NotCapable(f"{wrong}; leave --backend out, or name exact")
+    how: dict[str, Any] = {"time_limit": time_limit, "tolerance": tolerance, "seed": seed, "threads": threads}
     try:
         with tables.working(f"{policy} decides"), naming(market, of=Overpromised):
-            decision = allocate(rule, problem, solver, exact=exact, **vars(solving))
+            decision = allocate(rule, problem, solver, exact=exact, canonical=canonical, **how)
     except NotSolved as error:
         if certificate is not None:
             evidence_files.write_bound(rule, problem, error, certificate)
@@ -112,7 +103,7 @@ def solve(
         raise
     with tables.working("looking for other optima"):
         only = uniqueness(rule, decision) if unique else None
-    worst = None if at_worst is None else _at_worst(rule, problem, at_worst, solving.time_limit)
+    worst = None if at_worst is None else _at_worst(rule, problem, at_worst, time_limit)
     if certificate is not None:
         with tables.working("certifying"):
             evidence_files.write(rule.certify(decision), certificate)

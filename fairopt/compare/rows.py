@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
@@ -10,46 +9,59 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from fairopt.errors import FairoptError
-from fairopt.policy import Allocation, Plan, Policy, Uniqueness
+from fairopt.policy import Allocation, Policy, Uniqueness
 from fairopt.program import Number, short_text
 from fairopt.properties import AllocationProperty, Answer, OverOptima, Property, Verdict, over_optima
-from fairopt.properties.metrics import Metrics
 from fairopt.report import Grid, Tabular, few
-from fairopt.simulation import History
-from fairopt.simulation.measures import Measures
 
-R = TypeVar("R", bound="Row")
+#: What a policy makes of a problem: an `Allocation` of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
+O = TypeVar("O")  # noqa: E741
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Row(Tabular, ABC):
-    """One policy's line of the table: the verdicts on what it decided, and the error that stopped it, if one did.
+class Row(Tabular, Generic[O]):
+    """One policy's line of the table: what it decided, the verdicts on that, and the error that stopped it, if one did.
+
+    ``outcome`` is an `Allocation`, a `History` (of a run that stopped, until then) or a `Plan`; None where there is
+    none. ``metrics`` are the `Metrics` of an allocation or the `Measures` of a run; ``numbers`` describe the outcome in
+    the table. Of an allocation, ``unique`` says whether it is the only optimum, and ``over_optima`` whether each
+    property holds for some and for every optimum, where that was asked for (``every_optimum``) and the policy had a
+    choice.
 
     >>> from fairopt import compare
     >>> from fairopt.datasets import oef_example
     >>> [row] = compare(oef_example(), ["max-min"], ["envy_freeness"])
     >>> row.policy.name, row.verdicts["envy_freeness"].holds, row.error
     ('max-min', False, None)
+    >>> row.outcome
+    <Allocation: max-min on <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>: objective 54/49, by exact in rationals>
     """
 
     policy: Policy
+    outcome: O | None = None
+    metrics: Any = None
+    numbers: Mapping[str, Number | None] = field(default_factory=dict)
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     error: FairoptError | None = None
     #: What each cell took, in seconds: `DECISION`, and each property by its name.
     seconds: Mapping[str, float] = field(default_factory=dict)
+    unique: Uniqueness = field(default_factory=Uniqueness)
+    every_optimum: bool = False
+    over_optima: Mapping[str, OverOptima] = field(default_factory=dict)
 
-    @property
-    @abstractmethod
-    def outcome(self) -> Any:
-        """What the policy made of the problem; None where that could not be had."""
-
-    def with_verdict(self, asked: Property, verdict: Verdict) -> Row:
-        """Return the row with one more verdict."""
-        return replace(self, verdicts={**self.verdicts, asked.name: verdict})
-
-    @abstractmethod
-    def _measured(self) -> Mapping[str, Number | None]:
-        """Return the numbers that describe the outcome."""
+    def with_verdict(self, asked: Property, verdict: Verdict) -> Row[O]:
+        """Return the row with one more verdict; over all optima too, where that was asked for."""
+        row = replace(self, verdicts={**self.verdicts, asked.name: verdict})
+        if not (self.every_optimum and isinstance(asked, AllocationProperty) and isinstance(self.outcome, Allocation)):
+            return row
+        if not self.outcome.arithmetic.exact or self.unique.shares is not False:
+            return row  # nothing was left to choose, or it is not known
+        try:
+            over = over_optima(self.policy, self.outcome, asked)
+        except FairoptError as error:
+            unknown = Verdict.undecided(asked.name, str(error), effort="over all optima")
+            over = OverOptima(unknown, unknown)
+        return replace(row, over_optima={**self.over_optima, asked.name: over})
 
     def __repr__(self) -> str:
         said = [] if self.error is None else [f"stopped: {self.error}"]
@@ -62,111 +74,21 @@ class Row(Tabular, ABC):
     def _table(self) -> Grid:
         answers = {name: verdict.answer.value for name, verdict in self.verdicts.items()}
         margins = {f"{name}_margin": verdict.margin for name, verdict in self.verdicts.items()}
-        return self._line({**answers, **margins, **self._measured()})
+        return self._line({**answers, **margins, **self.numbers})
 
     def _shown(self) -> Grid:
         answers = {
             name: f"FAILS by {short_text(-each.margin)}" if each.holds is False and each.margin else each.answer.value
             for name, each in self.verdicts.items()
         }
-        return self._line({**answers, **self._measured()})
+        return self._line({**answers, **self.numbers})
 
     def _line(self, cells: Mapping[str, Any]) -> Grid:
         cells = cells if self.error is None else {**cells, "stopped": str(self.error)}
         return Grid("policy", [self.policy.name], {name: [cell] for name, cell in cells.items()})
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class AllocationRow(Row):
-    """What a policy decided on a `Market`.
-
-    ``over_optima``: whether each property holds for some and for every optimum, where that was asked for
-    (``every_optimum``) and the policy had a choice.
-
-    >>> from fairopt import compare
-    >>> from fairopt.datasets import oef_example
-    >>> [row] = compare(oef_example(), ["max-min"], ["envy_freeness"])
-    >>> row.decision
-    <Allocation: max-min on <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>: objective 54/49, by exact in rationals>
-    """
-
-    decision: Allocation | None = None
-    unique: Uniqueness = field(default_factory=Uniqueness)
-    metrics: Metrics | None = None
-    every_optimum: bool = False
-    over_optima: Mapping[str, OverOptima] = field(default_factory=dict)
-
-    @property
-    def outcome(self) -> Allocation | None:
-        """The allocation."""
-        return self.decision
-
-    def _measured(self) -> Mapping[str, Number | None]:
-        names = ("total_efficiency", "price_of_fairness", "jain_index") if self.metrics is not None else ()
-        return {name: getattr(self.metrics, name) for name in names}
-
-    def with_verdict(self, asked: Property, verdict: Verdict) -> Row:
-        """Return the row with one more verdict; over all optima too, where that was asked for."""
-        row = replace(self, verdicts={**self.verdicts, asked.name: verdict})
-        if self.decision is None or not self.decision.arithmetic.exact or self.unique.shares is not False:
-            return row  # nothing was left to choose, or it is not known
-        if not (self.every_optimum and isinstance(asked, AllocationProperty)):
-            return row
-        try:
-            over = over_optima(self.policy, self.decision, asked)
-        except FairoptError as error:
-            unknown = Verdict.undecided(asked.name, str(error), effort="over all optima")
-            over = OverOptima(unknown, unknown)
-        return replace(row, over_optima={**self.over_optima, asked.name: over})
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RunRow(Row):
-    """What came of a policy's run of a `Setting`; where it stopped, until then.
-
-    >>> from fairopt import compare
-    >>> from fairopt.datasets import philly_cluster, philly_trace
-    >>> from fairopt.simulation import Setting
-    >>> [row] = compare(Setting(philly_cluster(), philly_trace()), ["srtf"], ["lease_kept"], rounds=3)
-    >>> row.measures
-    <Measures: 9 of 9 jobs completed in 3 rounds, jct_mean ≈105.466, finish_time_mean ≈2.69874, utilisation ≈0.00866662>
-    """
-
-    history: History
-    measures: Measures
-
-    @property
-    def outcome(self) -> History:
-        """The history."""
-        return self.history
-
-    def _measured(self) -> Mapping[str, Number | None]:
-        return self.measures.row()
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PlanRow(Row):
-    """What a policy decided on a `Batch`.
-
-    >>> from fairopt import compare
-    >>> from fairopt.datasets import astraea_example
-    >>> [row] = compare(astraea_example(), ["fcfs"], ["budget_balance"])
-    >>> row.plan
-    <Plan: fcfs on <Batch: 4 jobs of 2 tenants on 4 servers>: 4 of 4 jobs run>
-    """
-
-    plan: Plan | None = None
-
-    @property
-    def outcome(self) -> Plan | None:
-        """The plan."""
-        return self.plan
-
-    def _measured(self) -> Mapping[str, Number | None]:
-        return {} if self.plan is None else {"jobs_run": len(self.plan.schedules), "revenue": self.plan.revenue}
-
-
-class Compared(Iterator[R], Tabular, Generic[R]):
+class Compared(Iterator[Row[O]], Tabular, Generic[O]):
     """The rows of a comparison, each as soon as it is known.
 
     They can be asked for once, as of any iterator. The table has all of them, and computes those that are left.
@@ -178,11 +100,13 @@ class Compared(Iterator[R], Tabular, Generic[R]):
     {'equal-split': 'HOLDS', 'max-min': 'FAILS'}
     """
 
-    def __init__(self, problem: object, rows: Iterator[R], left_out: Mapping[str, str] = MappingProxyType({})) -> None:
-        self._problem, self._coming, self._known = problem, rows, list[R]()
+    def __init__(
+        self, problem: object, rows: Iterator[Row[O]], left_out: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._problem, self._coming, self._known = problem, rows, list[Row[O]]()
         self.left_out = left_out
 
-    def __next__(self) -> R:
+    def __next__(self) -> Row[O]:
         self._known.append(next(self._coming))
         return self._known[-1]
 
@@ -192,7 +116,7 @@ class Compared(Iterator[R], Tabular, Generic[R]):
         return f"<Comparison on {self._problem!r}; computed: {known}{others}>"
 
     @property
-    def rows(self) -> tuple[R, ...]:
+    def rows(self) -> tuple[Row[O], ...]:
         """All rows."""
         self._known.extend(self._coming)
         return tuple(self._known)

@@ -15,11 +15,11 @@ from typing import Any, overload
 
 from fairopt import discovery
 from fairopt.backends import Method, Solver
-from fairopt.compare.rows import AllocationRow, Compared, PlanRow, Row, RunRow
+from fairopt.compare.rows import Compared, Row
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, AnyProperty, AnySolver
 from fairopt.errors import BadInput, FairoptError, require, type_of
-from fairopt.policy import Plan, Policy, Trait, decide, uniqueness, unsupported
+from fairopt.policy import Allocation, Plan, Policy, Trait, decide, uniqueness, unsupported
 from fairopt.policy.decide import exact_or_floats
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
@@ -44,13 +44,13 @@ SEARCH = Effort(seconds=60.0)
 DECISION = "decision"
 
 
-def answered(problem: Any, policy: AnyPolicy, **how: Any) -> Row:
+def answered(problem: Any, policy: AnyPolicy, **how: Any) -> Row[Any]:
     """Return a row without verdicts; how each kind of problem is decided stands in `compare`, errors in the row.
 
     ``policy`` and ``backend`` may be names. Errors: `BadInput` for what is no problem, policy or backend.
 
     >>> from fairopt.datasets import oef_example
-    >>> answered(oef_example(), "max-min").decision.objective
+    >>> answered(oef_example(), "max-min").outcome.objective
     Fraction(54, 49)
     """
     chosen = discovery.policy_of(policy)
@@ -58,7 +58,7 @@ def answered(problem: Any, policy: AnyPolicy, **how: Any) -> Row:
 
 
 @singledispatch
-def _row_of(problem: Any, policy: Policy, **how: Any) -> Row:
+def _row_of(problem: Any, policy: Policy, **how: Any) -> Row[Any]:
     raise BadInput(f"got {type_of(problem)}", place="problem", remedy="Give a Market, a Setting or a Batch")
 
 
@@ -71,12 +71,14 @@ def _on_market(
     exact: bool | None = None,
     unique: bool = False,
     every_optimum: bool = False,
-) -> Row:
-    row = AllocationRow(policy=policy, every_optimum=every_optimum)
+) -> Row[Allocation]:
+    row: Row[Allocation] = Row(policy=policy, every_optimum=every_optimum)
     try:
         wanted = backend is None if exact is None else exact
         decision = (exact_or_floats if wanted else decide)(policy, problem, backend)
-        row = replace(row, decision=decision, metrics=metrics(problem, decision.shares))
+        found = metrics(problem, decision.shares)
+        numbers = {name: getattr(found, name) for name in ("total_efficiency", "price_of_fairness", "jain_index")}
+        row = replace(row, outcome=decision, metrics=found, numbers=numbers)
         return replace(row, unique=uniqueness(policy, decision)) if unique or every_optimum else row
     except FairoptError as error:
         return replace(row, error=error)
@@ -91,7 +93,7 @@ def _on_setting(
     exact: bool = False,
     rounds: int | None = None,
     ideal: Ideal | None = None,
-) -> Row:
+) -> Row[History]:
     trace, cluster, stopped, records = problem.trace, problem.cluster, None, []
     how: dict[str, Any] = {"length": problem.length, "mechanics": problem.mechanics}
     try:
@@ -100,23 +102,27 @@ def _on_setting(
     except FairoptError as error:
         stopped = error
     history = History.of(trace, cluster, records)
-    return RunRow(policy=policy, history=history, measures=measure(history, ideal=ideal), error=stopped)
+    found = measure(history, ideal=ideal)
+    return Row(policy=policy, outcome=history, metrics=found, numbers=found.row(), error=stopped)
 
 
 @_row_of.register
-def _on_batch(problem: Batch, policy: Policy, *, backend: Solver | Method | None = None, exact: bool = False) -> Row:
+def _on_batch(
+    problem: Batch, policy: Policy, *, backend: Solver | Method | None = None, exact: bool = False
+) -> Row[Plan]:
     try:
-        return PlanRow(policy=policy, plan=decide(policy, problem, backend, exact=exact))
+        plan = decide(policy, problem, backend, exact=exact)
+        return Row(policy=policy, outcome=plan, numbers={"jobs_run": len(plan.schedules), "revenue": plan.revenue})
     except FairoptError as error:
-        return PlanRow(policy=policy, error=error)
+        return Row(policy=policy, error=error)
 
 
 @overload
-def compare(problem: Market, *asked: Any, **how: Any) -> Compared[AllocationRow]: ...
+def compare(problem: Market, *asked: Any, **how: Any) -> Compared[Allocation]: ...
 @overload
-def compare(problem: Setting, *asked: Any, **how: Any) -> Compared[RunRow]: ...
+def compare(problem: Setting, *asked: Any, **how: Any) -> Compared[History]: ...
 @overload
-def compare(problem: Batch, *asked: Any, **how: Any) -> Compared[PlanRow]: ...
+def compare(problem: Batch, *asked: Any, **how: Any) -> Compared[Plan]: ...
 def compare(
     problem: Any,
     policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
@@ -129,7 +135,7 @@ def compare(
     error: object = None,
     **how: Any,
 ) -> Compared[Any]:
-    """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
+    """Yield a `Row` for each policy as soon as it is known.
 
     ``policies`` and ``properties``: objects, classes or names, one or several; None for all that are installed for such
     a problem, but those that the result's ``left_out`` names, see `left_out`.
@@ -152,10 +158,10 @@ def compare(
     >>> from fairopt.datasets import oef_example
     >>> for row in compare(oef_example(), ["equal-split", "max-efficiency"], ["envy_freeness", "sharing_incentive"]):
     ...     print(row)
-    <AllocationRow: equal-split: HOLDS envy_freeness, sharing_incentive>
-    <AllocationRow: max-efficiency: FAILS envy_freeness, sharing_incentive>
+    <Row: equal-split: HOLDS envy_freeness, sharing_incentive>
+    <Row: max-efficiency: FAILS envy_freeness, sharing_incentive>
     """
-    decided = Queue if isinstance(problem, Setting) else type(problem)
+    decided = decided_on(problem)
     problem = _measured(problem, error)
     others: dict[str, str] = {}
     if policies is None:
@@ -170,6 +176,16 @@ def compare(
         problem = problem.as_(float)
     rows = _rows(problem, zip(chosen, solvers, strict=True), asked, effort, limit, watch, **how)
     return Compared(problem, rows, others)
+
+
+def decided_on(problem: object) -> type:
+    """Return what policies decide on, where they are compared on ``problem``: a Queue of a Setting, else the same.
+
+    >>> from fairopt.datasets import oef_example
+    >>> decided_on(oef_example()).__name__
+    'Market'
+    """
+    return Queue if isinstance(problem, Setting) else type(problem)
 
 
 def asked_of(policy: AnyPolicy, problem: Any) -> bool:

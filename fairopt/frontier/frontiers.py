@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fairopt.certificates import EFFICIENT_FRONTIER, FRONTIER, Certificate
-from fairopt.compare import AllocationRow, compare
+from fairopt.compare import Row, compare
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, several
 from fairopt.errors import BadInput, FairoptError, NotCapable, OutOfTime, require
@@ -248,10 +248,10 @@ def _named(known: Sequence[T], kind: Any, given: Any, place: str) -> list[T]:
 
 
 def _faces(
-    market: Market, curves: Iterable[Curve], rows: Iterable[AllocationRow], limit: float | None
+    market: Market, curves: Iterable[Curve], rows: Iterable[Row[Any]], limit: float | None
 ) -> list[EfficientFace]:
     """Return efficient faces: those of the best points of curves, and of policies' decisions that are exact."""
-    decided = [row.decision.shares for row in rows if row.decision is not None and row.decision.arithmetic.exact]
+    decided = [row.outcome.shares for row in rows if row.outcome is not None and row.outcome.arithmetic.exact]
     points = [point.allocation for curve in curves for point in curve.points]
     faces: dict[Any, EfficientFace] = {}
     try:
@@ -266,9 +266,9 @@ def _faces(
 
 
 def _placed(
-    row: AllocationRow, asked: Sequence[tuple[Welfare, Relaxed]], curves: Mapping[tuple[str, str], Curve]
+    row: Row[Any], asked: Sequence[tuple[Welfare, Relaxed]], curves: Mapping[tuple[str, str], Curve]
 ) -> PolicyPoint:
-    decision = row.decision
+    decision = row.outcome
     if decision is None:
         return PolicyPoint(row.policy.name, error=row.error)
     market, shares = decision.market.as_(decision.arithmetic), decision.shares

@@ -307,9 +307,9 @@ def evidence_is_accepted(policy: Policy, given: PolicySamples) -> None:
         for item in evidence(row, searched):
             if item.certificate is not None:
                 verify(json.loads(json.dumps(item.certificate.to_json())))
-                assert row.decision is not None
-                about = getattr(item.certificate, "allocation", row.decision.shares)
-                assert np.array_equal(about, row.decision.shares), f"{item.name} is about other shares, on {market}"
+                assert row.outcome is not None
+                about = getattr(item.certificate, "allocation", row.outcome.shares)
+                assert np.array_equal(about, row.outcome.shares), f"{item.name} is about other shares, on {market}"
             elif item.name == "decision":
                 assert not policy.traits >= TO_BE_PROVED, f"no certificate on {market}: {item.reason}"
 

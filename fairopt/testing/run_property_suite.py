@@ -99,7 +99,8 @@ def _played() -> tuple[tuple[Setting, str, History], ...]:
 
 
 def _history(setting: Setting, name: str) -> History:
-    history: History = answered(setting, discovery.policy(name, Queue), rounds=MOST_ROUNDS).outcome
+    history = answered(setting, discovery.policy(name, Queue), rounds=MOST_ROUNDS).outcome
+    assert isinstance(history, History)
     return history
 
 

@@ -21,10 +21,10 @@ from fairopt.methods.result import duals_of, so_far
 from fairopt.methods.water_filling import fill
 from fairopt.methods.water_filling.solve import CLEARLY
 from fairopt.models.gavel.many_levels import ManyLevels
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of

@@ -264,10 +264,8 @@ def test_what_cannot_be_meant(
 
 
 def test_a_batch_has_a_limit_for_each_cell(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
-    batch = comparing.KINDS["batch"]
-    assert batch.limit is not None
-    assert batch.limit <= 10
-    monkeypatch.setattr(comparing, "KINDS", {**comparing.KINDS, "batch": batch._replace(limit=0.2)})
+    assert comparing.BATCH_LIMIT <= 10
+    monkeypatch.setattr(comparing, "BATCH_LIMIT", 0.2)
     ran = fairopt("compare", BATCH, "--policy", "offline-optimum", "--policy", "fcfs", "--json")
     assert ran.status == 3
     assert "the time limit of 0.2 s is over" in ran.data["policies"]["offline-optimum"]["error"]

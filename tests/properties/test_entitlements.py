@@ -295,7 +295,7 @@ def test_a_rule_is_judged_by_the_gangs_that_it_leaves_running() -> None:
     (row,) = compare(TEAMS, Reclaims())
     assert {row.verdicts[name].answer for name in NAMES} >= {Answer.HOLDS}
     assert all(row.verdicts[name].holds for name in NAMES)
-    assert isinstance(row.decision, Allocation)
+    assert isinstance(row.outcome, Allocation)
     items = {
         item.name: item.certificate for item in evidence(row, [property_(name) for name in (*NAMES, "feasibility")])
     }

@@ -247,7 +247,7 @@ def test_speedups_that_are_alike_lie_in_the_range_or_there_are_none() -> None:
 
 def test_arguments_of_compare_and_verify() -> None:
     [row] = compare(PAIR, "max-min", ["envy_freeness"], error="30%")
-    assert row.decision.shares.tolist() == [[1, Fraction(1, 3)], [0, Fraction(2, 3)]]  # by the speedups as stated
+    assert row.outcome.shares.tolist() == [[1, Fraction(1, 3)], [0, Fraction(2, 3)]]  # by the speedups as stated
     assert row.verdicts["envy_freeness"].boundary.error == Fraction(1, 5)
     [row] = compare(PAIR, "max-min", ["envy_freeness"], error="30%", exact=False)
     assert float(row.verdicts["envy_freeness"].boundary.error) == pytest.approx(0.2)

@@ -9,12 +9,12 @@ from typing import assert_type
 import pandas as pd
 
 import fairopt
-from fairopt.compare import AllocationRow, RunRow
+from fairopt.compare import Row
 from fairopt.datasets import astraea_example, philly_cluster, philly_trace
 from fairopt.policy import Allocation, Plan, Policy, Uniqueness
 from fairopt.properties import Verdict
 from fairopt.properties.metrics import Metrics
-from fairopt.simulation import Round, Setting
+from fairopt.simulation import History, Round, Setting
 
 
 def main_calls() -> None:
@@ -28,10 +28,10 @@ def main_calls() -> None:
     assert_type(fairopt.verify(market, [[1, 0], [0, 1]]), dict[str, Verdict])
     assert_type(fairopt.verify(market, decision.to_frame())["envy_freeness"].holds, bool | None)
     for row in fairopt.compare(market, ["max-min"]):
-        assert_type(row, AllocationRow)
-        assert_type(row.decision, Allocation | None)
+        assert_type(row, Row[Allocation])
+        assert_type(row.outcome, Allocation | None)
     for played in fairopt.compare(Setting(philly_cluster(), philly_trace())):
-        assert_type(played, RunRow)
+        assert_type(played, Row[History])
     assert_type(fairopt.run("srtf", philly_trace(), philly_cluster(), length=300), Iterator[Round])
     assert_type(fairopt.metrics(market, decision.shares), Metrics)
     assert_type(fairopt.policies(fairopt.Market), list[Policy])

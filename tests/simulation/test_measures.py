@@ -229,8 +229,8 @@ def test_policies_side_by_side_and_one_that_stops() -> None:
     rows = list(compare(Setting(FRAGMENTS, GANGS, length=Fraction(10)), [ShortestRemainingTimeFirst(), broken], []))
     assert [row.error is None for row in rows] == [True, False]
     assert "host 'A' gives out 4 GPUs and has 2" in str(rows[1].error)
-    assert rows[0].measures.completed == 3
-    assert rows[1].measures.rounds == 0
+    assert rows[0].metrics.completed == 3
+    assert rows[1].metrics.rounds == 0
 
 
 # -- every policy ----------------------------------------------------------------------------------------------------
@@ -242,8 +242,8 @@ def jobs_under_every_policy(count: int) -> None:
     done = []
     for row in compare(Setting(philly_cluster(), trace, mechanics), policies, []):
         assert row.error is None, f"{row.policy.name}: {row.error}"
-        assert row.measures.completed == count, row.policy.name
-        text = json.dumps(document(row.history, mechanics, 300, row.policy.name))
+        assert row.metrics.completed == count, row.policy.name
+        text = json.dumps(document(row.outcome, mechanics, 300, row.policy.name))
         found, statement = verify_run.decide(text, Fraction(1, 10**6))
         assert not found, f"{row.policy.name}: {found[:3]}"
         assert statement

@@ -60,7 +60,7 @@ def awkward(seed: int) -> Market:
 
 def test_an_optimum_worked_out_by_hand() -> None:
     decision = allocate("nash-welfare", IRRATIONAL, exact=True)
-    found = decision.evidence
+    found = decision.evidence.utilities
     assert decision.arithmetic.exact
     assert not decision.exact
     assert 0 < decision.error <= F(1, 10**30)
@@ -131,8 +131,8 @@ def test_bounds_hold_for_whatever_is_given() -> None:
         )
         demand_duals[2] = F(0)
         found = utility_bounds(IRRATIONAL, best.shares, prices, demand_duals)
-        assert (found.lower <= best.evidence.upper).all()
-        assert (found.upper >= best.evidence.lower).all()
+        assert (found.lower <= best.evidence.utilities.upper).all()
+        assert (found.upper >= best.evidence.utilities.lower).all()
 
 
 def test_verdicts_are_those_of_what_is_shown_unless_they_are_too_close() -> None:
@@ -232,3 +232,12 @@ def test_speedups_that_are_small_beside_weights() -> None:
     for exact in (False, True):
         shares = allocate(NashWelfare(), market, exact=exact).shares.astype(float)
         assert shares == pytest.approx(np.array([[0, 0.0625], [6, 0]]), rel=1e-12)
+
+
+def test_rational_utilities_with_many_shares_that_give_them_are_found_exactly() -> None:
+    users = [[2, 2, 1, 1], [2, 2, 1, 2], [1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 2, 2], [2, 1, 1, 1], [2, 2, 1, 2]]
+    weight = [1, "1/5", "1/5", "3/5", 1, 1, 1]
+    market = Market.of(users, [5, 7, 1, 8], demand=[None] * 6 + [2], weight=weight)
+    found = allocate(NashWelfare(), market)
+    assert not found.error
+    assert list(map(str, found.utilities)) == ["19/2", "19/10", "19/10", "57/10", "19/2", "19/2", "4"]
