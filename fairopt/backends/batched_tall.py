@@ -24,21 +24,6 @@ PLACES, FREE = 128, 16
 CANDIDATES = 8
 
 
-@dataclass(frozen=True, eq=False)
-class Corner:
-    """Which constraints hold a vertex: ``tight`` (n,) of variables and rows, and which of them from above (n,)."""
-
-    tight: Array
-    at_upper: Array
-
-    @classmethod
-    def of(cls, basis: Basis) -> Corner:
-        """Return the vertex of a basis."""
-        position = np.concatenate([basis.columns, basis.rows])
-        tight = np.flatnonzero(position != Position.BASIC)
-        return cls(tight, position[tight] == Position.UPPER)
-
-
 class TallPrograms:
     """Programs that differ from ``like`` (in floats) in few coefficients, with an optimal ``basis`` of it.
 
@@ -46,16 +31,16 @@ class TallPrograms:
     """
 
     def __init__(self, like: Program, basis: Basis) -> None:
-        self._size, self.vertex = in_units(like), Corner.of(basis)
+        self._size, self.basis = in_units(like), basis
         self._all = _constraints(self._size.program)
 
-    def solve(self, programs: Programs, parent: Array, start: dict[int, Corner]) -> tuple[Array, dict[int, Corner]]:
-        """Return an optimal point of each program (cases, n), NaN where none was proved, and the vertices found.
+    def solve(self, programs: Programs, parent: Array, start: dict[int, Basis]) -> tuple[Array, dict[int, Basis]]:
+        """Return an optimal point of each program (cases, n), NaN where none was proved, and the bases found.
 
-        A program begins at the vertex of the program ``parent`` (cases,), which is like it; one without (-1) at the
-        vertex in ``start``, or else at that of the basis.
+        A program begins at the basis of the program ``parent`` (cases,), which is like it; one without (-1) at that in
+        ``start``, or else at the first one.
         """
-        work = _Work(_Block.of(programs, self._size, self._all), parent, {-1: self.vertex, **start})
+        work = _Work(_Block.of(programs, self._size, self._all), parent, {-1: self.basis, **start})
         work.run()
         return work.point * self._size.column, work.found
 
@@ -127,10 +112,10 @@ class _Block:
 class _Work:
     """Programs in work, each in a place of its own: where one has ended, another begins."""
 
-    def __init__(self, block: _Block, parent: Array, start: dict[int, Corner]) -> None:
+    def __init__(self, block: _Block, parent: Array, start: dict[int, Basis]) -> None:
         self.block, self.start = block, start
         self.point = np.full(block.cost.shape, np.nan)
-        self.found: dict[int, Corner] = {}
+        self.found: dict[int, Basis] = {}
         self._inverse: dict[int, Array] = {}
         self._children: dict[int, list[int]] = {}
         for case, other in enumerate(parent.tolist()):
@@ -161,8 +146,16 @@ class _Work:
             children = self._children.pop(case, [])
             self._ready += [(child, case if sure[place] else -1) for child in children]
             if sure[place]:
-                self.found[case] = Corner(ended.tight[place], at_upper[place])
-                self._inverse |= {case: ended.inverse[place]} if children else {}
+                self.found[case] = self._basis(ended.tight[place], at_upper[place])
+                if children:  # by the order in which a basis has the constraints
+                    self._inverse[case] = ended.inverse[place][:, np.argsort(ended.tight[place])]
+
+    def _basis(self, tight: Array, at_upper: Array) -> Basis:
+        """Return the basis in which variables and rows are tight (n,), and those from above that are ``at_upper``."""
+        count, n = self.block.base.shape
+        position = np.full(count, Position.BASIC)
+        position[tight] = np.where(at_upper, Position.UPPER, Position.LOWER)
+        return Basis(position[:n], position[n:])
 
     def _begun(self, ready: list[tuple[int, int]]) -> Iterator[_Simplex]:
         """Yield programs at their first vertices: of their parents, with what differs corrected, or given ones."""
@@ -173,7 +166,9 @@ class _Work:
                 continue
             held = self.found if near else self.start
             first = [held.get(each, self.start[-1]) for each in (parent if near else case).tolist()]
-            tight, upper = np.array([each.tight for each in first]), np.array([each.at_upper for each in first])
+            position = np.array([np.concatenate([each.columns, each.rows]) for each in first])
+            tight = np.nonzero(position != Position.BASIC)[1].reshape(len(first), -1)
+            upper = np.take_along_axis(position, tight, axis=1) == Position.UPPER
             if near:
                 inverse = np.array([self._inverse[each] for each in parent.tolist()])
                 inverse, regular = _corrected(self.block, case, parent, tight, inverse)

@@ -18,16 +18,13 @@ from fairopt.errors import NotCapable, require_returned
 from fairopt.numbers import arithmetic
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Seconds
-from fairopt.policy.policy import Policy
+from fairopt.policy.policy import ManyBundles, Policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Number, Program
 
 if TYPE_CHECKING:
     from fairopt.certificates import Certificate
-
-if TYPE_CHECKING:
-    from fairopt.policy.many import ManyBundles
 
 
 class Formulated(Policy):

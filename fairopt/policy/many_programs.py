@@ -9,10 +9,9 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.batched import solve_many
-from fairopt.backends.batched_tall import Corner, TallPrograms
+from fairopt.backends.batched_tall import TallPrograms
 from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
-from fairopt.policy.many import ManyBundles, reported
 from fairopt.problem import Market
 from fairopt.program import Array, Program
 from fairopt.program.batched import Programs, formulated, numbers_of
@@ -28,7 +27,7 @@ HELD = 2**22
 SAME = 1e-12
 
 
-class ManyPrograms(ManyBundles):
+class ManyPrograms:
     """Bundles under misreports by one program each, all solved from the optimal ``basis`` of ``like``, the truth's.
 
     ``write`` formulates the program of an array of speedups (n, k). A formulation that needs more than arithmetic and
@@ -57,19 +56,20 @@ class ManyPrograms(ManyBundles):
             return None
         return None if basis is None else cls(write, market, program, basis)
 
-    @property
-    def chunk(self) -> int:
-        """How many are best decided at once: fewer of large programs."""
-        return min(super().chunk, max(16, HELD // max(1, len(self._like.rows.value))))
-
     def __call__(self, users: Array, reports: Array) -> Array:
         """Return the bundles (cases, k)."""
         bundles = np.full(reports.shape, np.nan)
+        at_once = max(16, HELD // max(1, len(self._like.rows.value)))
+        for first in range(0, len(users), at_once):
+            some = slice(first, first + at_once)
+            self._fill(bundles[some], users[some], reports[some])
+        return bundles
+
+    def _fill(self, bundles: Array, users: Array, reports: Array) -> None:
         for programs in self._programs(users, reports) if self._able else ():
             block, who = programs.template.variable_block("share"), users[programs.cases]
             points = self._points(programs, who, reports[programs.cases])[:, block.span].reshape(-1, *block.shape)
             bundles[programs.cases] = not_negative(points[np.arange(len(who)), who])
-        return bundles
 
     def _points(self, programs: Programs, users: Array, reports: Array) -> Array:
         if self._nearby is None:
@@ -105,6 +105,13 @@ class ManyPrograms(ManyBundles):
             yield replace(each, cases=other[each.cases])
 
 
+def reported(market: Market, users: Array, reports: Array) -> Array:
+    """Return the speedups (cases, n, k) of a market in floats where each user in turn reports otherwise."""
+    speedups = np.repeat(market.speedup[None], len(users), axis=0)
+    speedups[np.arange(len(users)), users] = reports
+    return speedups
+
+
 def _multiples(write: Callable[[Array], Program], truth: Array) -> Multiples | None:
     """Return what is known of the programs of all speedups with the same zeros; None where that is not so simple."""
     try:
@@ -114,16 +121,16 @@ def _multiples(write: Callable[[Array], Program], truth: Array) -> Multiples | N
 
 
 class _Nearby:
-    """Solves programs of many reports, each from the vertex of the nearest report of the same user known by then."""
+    """Solves programs of many reports, each from the basis of the nearest report of the same user known by then."""
 
     def __init__(self, programs: TallPrograms, truth: Array) -> None:
         self._programs = programs
-        self._known = [[(_place(row), programs.vertex)] for row in truth]
+        self._known = [[(_place(row), programs.basis)] for row in truth]
 
     def solve(self, programs: Programs, users: Array, reports: Array) -> Array:
         """Return an optimal point of each program (cases, variables), NaN where none was proved."""
         places, parent = _place(reports), np.full(len(users), -1)
-        start: dict[int, Corner] = {}
+        start: dict[int, Basis] = {}
         for user in np.unique(users):
             mine = np.flatnonzero(users == user)
             known = np.array([place for place, _ in self._known[user]])
@@ -133,8 +140,8 @@ class _Nearby:
             roots = zip(mine[~tied].tolist(), before[~tied].tolist(), strict=True)
             start |= {case: self._known[user][root][1] for case, root in roots}
         points, found = self._programs.solve(programs, parent, start)
-        for case, vertex in found.items():
-            self._known[users[case]].append((places[case], vertex))
+        for case, basis in found.items():
+            self._known[users[case]].append((places[case], basis))
         return points
 
 

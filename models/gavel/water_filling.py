@@ -24,7 +24,7 @@ from fairopt.models.gavel.many_levels import ManyLevels
 from fairopt.models.gavel.partitions import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of

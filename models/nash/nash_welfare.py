@@ -33,7 +33,7 @@ from fairopt.models.nash.within_entitlements import (
 )
 from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
@@ -269,7 +269,7 @@ class NashWelfare(Policy):
 
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
         """Return who decides on many misreports at once; nobody where entitlements are stated."""
-        return None if is_entitled(problem) else ManyBundles(partial(bundles_of_equilibria, problem))
+        return None if is_entitled(problem) else partial(bundles_of_equilibria, problem)
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the prices at which exact shares are best bundles, or what they prove of an irrational optimum.

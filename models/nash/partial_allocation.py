@@ -26,7 +26,7 @@ from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.numbers import FLOATS, RATIONALS, arithmetic, is_rational
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Program, cast
 
@@ -160,7 +160,7 @@ class PartialAllocation(Policy):
 
     def many_bundles(self, problem: Market, before: Allocation) -> ManyBundles:
         """Return who decides on many misreports at once, by an equilibrium each."""
-        return ManyBundles(partial(bundles_that_are_kept, problem, before.evidence.apart))
+        return partial(bundles_that_are_kept, problem, before.evidence.apart)
 
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the program of the kept fractions of all bundles of maximal Nash welfare."""

@@ -52,9 +52,8 @@ def bounded_by_gradient(problem: Market, draft: Allocation) -> Allocation:
     p = Formulation("gradient of Nash welfare")
     p.maximize((shares_of(p, market) * (market.speedup * (market.weight / utility)[:, None])).sum())
     program = p.program()
-    best = Highs().optimum(program)
-    bound = exact_bound(program, best.point, best.dual).bound
-    gap = INFINITY if bound is None else max(0.0, float(bound - Fraction(float(market.weight.sum()))))
+    proved = exact_bound(program, Highs().optimum(program).dual)
+    gap = INFINITY if proved is None else max(0.0, float(proved[0] - Fraction(float(market.weight.sum()))))
     effort = {GAP_PER_WEIGHT: gap / float(market.weight.sum())}
     solution = replace(draft.solution, bound=objective + gap, effort=effort)
     return replace(draft, solution=solution, objective=objective, evidence=None)

@@ -11,7 +11,8 @@ from heapq import merge
 from typing import Any, NamedTuple, Protocol
 
 from fairopt.models.common.amounts import ratio
-from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob
+from fairopt.models.common.holdings import Amounts
+from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY
 
@@ -90,12 +91,12 @@ def _way(
 
 def within(cluster: VolcanoCluster, queue: int, most: list[Any], takes: Amounts, called: str) -> str:
     """Say why a queue that holds more after taking ``takes`` would have more than ``most``; "" where it would not."""
-    held = cluster.held[queue]
-    for column, amount in takes.items():
-        if held[column] + amount > most[column]:
-            has = f"{cluster.names[queue]!r} holds {cluster.said({column: held[column]})}, {called} {most[column]}"
-            return f"{has}, and it takes {cluster.said({column: amount})}"
-    return ""
+    column = cluster.beyond(queue, takes, most)
+    if column is None:
+        return ""
+    held = cluster.said({column: cluster.held[queue][column]})
+    takes_ = cluster.said({column: takes[column]})
+    return f"{cluster.names[queue]!r} holds {held}, {called} {most[column]}, and it takes {takes_}"
 
 
 def share(held: list[Any], owed: list[Any]) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.models.common.holdings import Amounts, entitlements_of
 from fairopt.models.volcano.actions import allocate
-from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob, decided, entitlements_of
+from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob, decided
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.entitled_rows import TOP

@@ -26,7 +26,7 @@ from fairopt.models import (
     WaterFilling,
 )
 from fairopt.policy import Formulated, Policy, uniqueness
-from fairopt.policy.many import reported
+from fairopt.policy.many_programs import reported
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -39,15 +38,6 @@ MOST_ROUNDS = 20
 LARGEST_STEP = 40  # as a power of two
 
 
-@dataclass(frozen=True, eq=False)
-class Refined:
-    """How far refinement came: the last vertex (None: no regular basis was found) and what HiGHS said last."""
-
-    vertex: Vertex | None
-    rounds: int
-    proposed: Solution
-
-
 class FloatProgram:
     """An exact program as HiGHS sees it, loaded once; corrections of it are solved from a basis.
 
@@ -58,7 +48,7 @@ class FloatProgram:
         self.exact, self.deadline = program, deadline
         self._scaled = scaled(program.as_(float))
         self._highs: highspy.Highs = instance(Options())
-        self.in_range = True
+        self.in_range, self.rounds = True, 0
         try:
             load(self._highs, self._scaled.program)
         except NotSolved as refused:
@@ -80,6 +70,36 @@ class FloatProgram:
         asked = len(program.rows.value) <= PRESOLVE_FROM
         ray = ray_of(self._highs, rows, len(rows)) if asked else np.zeros(len(rows))
         return (ray if ray.any() else gathered(program, self.deadline)) / self._scaled.row
+
+    def refined(self, proposed: Solution) -> tuple[Vertex | None, Solution]:
+        """Correct the proposed basis until it is exactly optimal or no correction helps; ``rounds`` counts corrections.
+
+        Return the last vertex, None where no regular basis was found, and what HiGHS said last. Errors:
+        `ExactSolveTooLong`.
+        """
+        vertex: Vertex | None = None
+        powers = (0, 0)
+        seen = set[bytes]()
+        most = self.rounds + MOST_ROUNDS
+        while proposed.basis is not None:
+            basis = settled(self.exact, proposed.basis)
+            key = basis.columns.tobytes() + basis.rows.tobytes()
+            try:
+                found = None if key in seen else vertex_of(self.exact, basis, self.deadline)
+            except ExactSolveTooLong:
+                if vertex is None:
+                    raise
+                found = None  # the last vertex is the result
+            if found is None:
+                break
+            seen.add(key)
+            vertex = found
+            if vertex.optimal or self.rounds == most or time.perf_counter() > self.deadline:
+                break
+            powers = (_power(vertex.infeasible, powers[0]), _power(vertex.improving, powers[1]))
+            proposed = self.corrected(vertex, *powers)
+            self.rounds += 1
+        return vertex, proposed
 
     def corrected(self, vertex: Vertex, primal: int, dual: int) -> Solution:
         """Return HiGHS's answer to the correction of ``vertex``, point and multipliers blown up by 2 ** the powers.
@@ -134,33 +154,6 @@ class FloatProgram:
         start.row_status = list(map(highspy.HighsBasisStatus, basis.rows.tolist()))
         start.valid = True
         self._highs.setBasis(start)
-
-
-def refine(program: Program, floats: FloatProgram, proposed: Solution, deadline: float = INFINITY) -> Refined:
-    """Correct the proposed basis until it is exactly optimal or no correction helps. Errors: `ExactSolveTooLong`."""
-    vertex: Vertex | None = None
-    powers = (0, 0)
-    seen = set[bytes]()
-    rounds = 0
-    while proposed.basis is not None:
-        basis = settled(program, proposed.basis)
-        key = basis.columns.tobytes() + basis.rows.tobytes()
-        try:
-            found = None if key in seen else vertex_of(program, basis, deadline)
-        except ExactSolveTooLong:
-            if vertex is None:
-                raise
-            found = None  # the last vertex is the result
-        if found is None:
-            break
-        seen.add(key)
-        vertex = found
-        if vertex.optimal or rounds == MOST_ROUNDS or time.perf_counter() > deadline:
-            break
-        powers = (_power(vertex.infeasible, powers[0]), _power(vertex.improving, powers[1]))
-        proposed = floats.corrected(vertex, *powers)
-        rounds += 1
-    return Refined(vertex, rounds, proposed)
 
 
 def _power(error: Fraction, last: int) -> int:
