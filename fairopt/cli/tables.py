@@ -112,7 +112,14 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
 
 def answers(found: Mapping[str, Verdict]) -> None:
     """Print verdicts, one a line."""
-    heads = ("property", *texts("answer"), "margin", *texts("unit"), "exact", *texts("what shows it"))
+    heads: tuple[str | Column, ...] = (
+        "property",
+        *texts("answer"),
+        "margin",
+        *texts("unit"),
+        "exact",
+        *texts("what shows it"),
+    )
     rows = (
         (
             name,
