@@ -11,7 +11,6 @@ from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Column
 from typer.core import TyperGroup
 
 from fairopt import discovery
@@ -321,7 +320,7 @@ def _print_results(measured: Sequence[Measurement]) -> None:
         by_name = groups.setdefault((each.instance.name, each.instance.digest), {})
         by_name.setdefault(each.called, []).append(each)
     for (instance, _), by_name in groups.items():
-        heads: list[str | Column] = [*texts("contender", "status"), "build", "solve", "certify", "CPU", "MB", "gap"]
+        heads: list[Any] = [*texts("contender", "status"), "build", "solve", "certify", "CPU", "MB", "gap"]
         print_table(f"{instance}: seconds, medians")
         print_table(table_of(heads, ((called, *_cells(several)) for called, several in by_name.items())))
 

@@ -112,14 +112,7 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
 
 def answers(found: Mapping[str, Verdict]) -> None:
     """Print verdicts, one a line."""
-    heads: tuple[str | Column, ...] = (
-        "property",
-        *texts("answer"),
-        "margin",
-        *texts("unit"),
-        "exact",
-        *texts("what shows it"),
-    )
+    heads: list[Any] = ["property", *texts("answer"), "margin", *texts("unit"), "exact", *texts("what shows it")]
     rows = (
         (
             name,
@@ -188,7 +181,8 @@ def listing(columns: Mapping[str, str], listed: Sequence[Mapping[str, Any]]) -> 
 
 def workloads(listed: Sequence[Mapping[str, Any]]) -> None:
     """Print the generators of traces, as JSON has them."""
-    listing({"name": "generator", "about": "about", "cluster": "own cluster", "source": "source"}, listed)
+    rows = ([each[key] for key in ("name", "about", "cluster", "source")] for each in listed)
+    say(table_of([*texts("generator", "about"), "own cluster", *texts("source")], rows))
     say("`fairopt generate NAME` says what options a generator has.")
 
 
