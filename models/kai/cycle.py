@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import gt
 from typing import Any
 
+from fairopt.models.common.amounts import ratio
 from fairopt.models.common.turns import TreeTurns
-from fairopt.models.kai.division import ratio
 from fairopt.models.kai.pool import Amounts, NodePool, PoolJob
 from fairopt.program import INFINITY, Number
 
