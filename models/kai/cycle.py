@@ -334,6 +334,5 @@ class _Reach:
 
 def saturation(held: Number, share: Number) -> Number:
     """Return what is held over the fair share. Source: reclaimable.go, fairShareSaturationRatio."""
-    if share:
-        return ratio(held, share)
-    return INFINITY if held > 0 else 0
+    found: Number = ratio(held, share) if share else INFINITY if held > 0 else 0
+    return found
