@@ -10,6 +10,7 @@ from fairopt.importing.imported import Imported, Places
 from fairopt.importing.slurm_records import SlurmCommand, lines_of, table_rows, text_records
 from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, moment, said, tres
 from fairopt.problem import Jobs, Trace
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 
 _USED = frozenset(
@@ -68,13 +69,13 @@ def read(path: AnyPath) -> Imported:
     rows = TraceRows("sacct")
     names: set[str] = set()
     with naming(path):
-        first = next(text_records(path), None)
-        missing = {"submit", "account"} - set(first.fields) if first else {"submit"}
-        if first is None or first.kind is not SlurmCommand.JOB or missing:
+        kind, first = next(text_records(path), (None, ObjectPart("line 1", {})))
+        missing = {"submit", "account"} - first.value.keys()
+        if kind is not SlurmCommand.JOB or missing:
             remedy = "Give what sacct -aXP -o JobID,Account,User,Submit,Elapsed,State,AllocTRES printed"
             raise BadInput(f"no column {', '.join(sorted(missing)) or 'JobID'}", place="line 1", remedy=remedy)
-        for name in sorted(set(first.fields) - _USED):
-            rows.leave(name, first.fields[name], "the trace has no such column")
+        for name in sorted(first.value.keys() - _USED):
+            rows.leave(name, first.value[name], "the trace has no such column")
         for place, row in table_rows(lines_of(path)):
             _take(rows, names, place, row)
         return rows.imported()

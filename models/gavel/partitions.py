@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.policy import Claim, Example, ReportsUnseen, Trait
+from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 
 
-class GavelIsolated(ReportsUnseen):
+class GavelIsolated(Computed):
     """Each user gets its part, by weight, of every type, all of them scaled down to its demand; the rest is idle.
 
     The source has no weights there. `EqualSplit` gives what is left to the others, which this does not.
@@ -29,6 +29,7 @@ class GavelIsolated(ReportsUnseen):
 
     name = "gavel-isolated"
     source = "Gavel's scheduler, isolated.py"
+    looks_at_reports = False
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("strategy_proofness", "the reports are not looked at"),
@@ -40,7 +41,7 @@ class GavelIsolated(ReportsUnseen):
         return isolated(problem), None
 
 
-class GavelProportional(ReportsUnseen):
+class GavelProportional(Computed):
     """Each user's GPUs, as many as it demands, are of all types in proportion to their numbers.
 
     The source gives every job all of its time, also where jobs ask for more GPUs than there are. Here all are then
@@ -56,6 +57,7 @@ class GavelProportional(ReportsUnseen):
 
     name = "gavel-proportional"
     source = "Gavel's scheduler, proportional.py"
+    looks_at_reports = False
     traits = frozenset({Trait.UNIT_FREE, Trait.EXACT, Trait.DETERMINED})
     claims = (Claim("strategy_proofness", "the reports are not looked at"),)
     examples = (

@@ -18,7 +18,7 @@ from fairopt.models.kueue.cycles import Cycles, run
 from fairopt.models.kueue.quotas import UNLIMITED, CohortQuotas, Needs
 from fairopt.models.kueue.state import FlavorPreference, Preempts, QueuedWork, Queueing, Rules, Search, State, Strategy
 from fairopt.policy import Claim, Computed, Example, Trait
-from fairopt.policy.reason import DecisionReason
+from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good, own_part
 from fairopt.program import INFINITY, Array, objects

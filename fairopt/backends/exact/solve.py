@@ -6,7 +6,7 @@ The way to an answer, each step taken only where the one before was not enough:
 2. Where it is optimal within HiGHS's tolerance only, its exact errors are blown up and HiGHS corrects them
    (`fairopt.backends.exact.refinement`), until a basis is exactly optimal.
 3. Where HiGHS finds a program infeasible, or a refinement does, its multipliers of few rows
-   (`fairopt.backends.exact.conflicts`) are rounded to short fractions and mended until they prove it. Where they do
+   (`fairopt.backends.exact.refinement`) are rounded to short fractions and mended until they prove it. Where they do
    not, or for unboundedness, another program is solved in the same way whose exact optimum is the proof
    (`fairopt.backends.exact.proofs`).
 4. Exact pivots go on from the last basis (`fairopt.backends.exact.pivots`): finite whatever the numbers, but slow.

@@ -24,7 +24,7 @@ from fairopt.models.kueue.state import (
     State,
     Strategy,
 )
-from fairopt.policy.reason import DecisionReason
+from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 
