@@ -151,7 +151,7 @@ def _say(found: Frontier) -> None:
 
 def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
     tables.say(f"{goal}: {_GOALS[goal]}")
-    grid = tables.table_of("against", "known", "also PE", "epsilon: the most there is")
+    grid = tables.table_of(["against", "known", "also PE", "epsilon: the most there is"])
     for curve in curves:
         known = "exactly" if curve.exact else f"to {float(curve.gap):.1g}"
         efficient = curve.efficient_at(0)
@@ -160,7 +160,7 @@ def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
     tables.say(grid)
     short = {each.name: each.short for each in RELAXED}
     heads = [f"{short.get(curve.against, curve.against)}\n{what}" for curve in curves for what in ("epsilon", "below")]
-    placed = tables.table_of("policy", goal.replace("_", "\n"), *heads)
+    placed = tables.table_of(["policy", goal.replace("_", "\n"), *heads])
     for each in found.policies:
         cells = [decimal(each.values.get(goal))]
         for curve in curves:

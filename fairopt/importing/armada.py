@@ -7,11 +7,12 @@ from fractions import Fraction
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.armada_objects import FIELDS
-from fairopt.importing.documents import ObjectPart, found_in, in_files
+from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.kubernetes import Objects, Stock, add, pod_requests
 from fairopt.importing.volcano import is_gpu
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import amount, shown
 
@@ -46,9 +47,11 @@ def read(*paths: AnyPath, label: str = PRODUCT) -> Imported:
     found: dict[str, dict[str, ObjectPart]] = {kind: {} for kind in FIELDS}
     with in_files(paths):
         for path in paths:
-            for place, value in found_in(path):
-                with naming(path, place):
-                    for kind, name, part, read_as in _objects(ObjectPart(f"{path}: {place}", value), places):
+            for found_part in found_in(path):
+                with naming(path, found_part.place):
+                    for kind, name, part, read_as in _objects(
+                        ObjectPart(f"{path}: {found_part.place}", found_part.value), places
+                    ):
                         kept = found["job" if kind == "submitted job" else kind]
                         if not name or name in kept:
                             got = f"{kind} {name!r} stands twice" if name else f"a {kind} without a name"
@@ -145,7 +148,7 @@ def _stock(
     amounts: dict[str, Fraction] = {}
     type_of: dict[str, str] = {}
     for name, node in nodes.items():
-        there = node.part("status").amounts("allocatable")
+        there = node.part("status").read("allocatable", AMOUNTS, {})
         gpus = [each for each, count in there.items() if is_gpu(each) and count > 0]
         for each in gpus[1:]:
             places.note("Node, status.allocatable", name, each, "a node has GPUs of one resource here")
@@ -263,7 +266,7 @@ def _gangs(
 
 def _place(job: ObjectPart) -> tuple[Fraction, int]:
     spec = _spec(job)
-    return _number(spec, "priority"), job.seconds("submittedTs") or spec.seconds("created")
+    return _number(spec, "priority"), job.read("submittedTs", SECONDS, 0) or spec.read("created", SECONDS, 0)
 
 
 def _names(parts: Mapping[tuple[str, str, bool, tuple[str, ...]], list[tuple[ObjectPart, ImportedGang]]]) -> list[str]:
@@ -299,7 +302,7 @@ def _part(
     """Return what a job takes, as a gang of its own; None where it has no place in the market."""
     name, spec, node, runs = job.text("jobId"), _spec(job), _node(job), job.text("state") in _RUNS
     pod = [*spec.parts("podSpecs"), spec.part("podSpec")][0]
-    whole = spec.part("schedulingResourceRequirements").amounts("requests") or pod_requests(pod)
+    whole = spec.part("schedulingResourceRequirements").read("requests", AMOUNTS, {}) or pod_requests(pod)
     wanted = {name: count for name, count in whole.items() if count and name in stock.types.values()}
     gpus = sum(wanted.values(), _NONE)
     rounded = -(-gpus.numerator // gpus.denominator)

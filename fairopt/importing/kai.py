@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.importing import kai_objects as kai
-from fairopt.importing.documents import ObjectPart, found_in, in_files
+from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.kai_objects import FIELDS, GPUS, UNITS, VERSIONS
 from fairopt.importing.kubernetes import Objects, add, objects, pod_requests
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import exact, shown
 from fairopt.program import INFINITY
@@ -166,7 +167,7 @@ def _quantity(part: ObjectPart, key: str, unit: Fraction | int, *, least: int = 
 def _node(name: str, node: ObjectPart, places: Places) -> _Amounts:
     """Return what a node has of each resource: nothing where it is not ready."""
     status = node.part("status")
-    there = status.amounts("allocatable")
+    there = status.read("allocatable", AMOUNTS, {})
     gpus = sum((there.get(each, _NONE) for each in GPUS), _NONE)
     require(gpus.denominator == 1, str(gpus), f"{node.place}, status, allocatable, GPUs", "Give a whole number")
     for resource, found in there.items():
@@ -188,7 +189,7 @@ def _placed(queues: Mapping[str, ObjectPart], label: str, called: Mapping[str, s
     """Yield the names of the queues that take part, the eldest first."""
     above = {name: part.part("spec").text("parentQueue") for name, part in queues.items()}
     pools = {name: _pool(part, label) for name, part in queues.items()}
-    ages = {name: part.part("metadata").seconds("creationTimestamp") for name, part in queues.items()}
+    ages = {name: part.part("metadata").read("creationTimestamp", SECONDS, 0) for name, part in queues.items()}
     for name in sorted(queues, key=lambda each: (ages[each], each)):
         at, seen = name, set[str]()
         while at in above and above[at] and at not in seen:
@@ -214,7 +215,7 @@ def _stated(status: ObjectPart, own: str) -> _Amounts:
     """Return what a queue's status says, by what it is and the name of the column."""
     found: _Amounts = {}
     for key in ("allocated", "requested", "allocatedNonPreemptible"):
-        amounts = {"gpu" if each in GPUS else each: amount for each, amount in status.amounts(key).items()}
+        amounts = {"gpu" if each in GPUS else each: amount for each, amount in status.read(key, AMOUNTS, {}).items()}
         found |= {f"{key} {column}": amount for column, amount in _row(amounts, own).items()}
     return found
 
@@ -270,7 +271,7 @@ def _workloads(
         known = ("", "preemptible", "non-preemptible")
         require(said in known, shown(said), place, "Give preemptible or non-preemptible")
         preemptible = tier < kai.KEPT_FROM if not said else said == "preemptible"
-        first, created = spec.whole("minMember", 1), part.part("metadata").seconds("creationTimestamp")
+        first, created = spec.whole("minMember", 1), part.part("metadata").read("creationTimestamp", SECONDS, 0)
         if queue not in types:
             why = "no queue without queues below it, in a node pool with GPUs, is called so"
             places.note("PodGroup, spec.queue", name, queue, why)

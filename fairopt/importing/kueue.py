@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from fairopt.errors import BadInput
-from fairopt.importing.documents import ObjectPart, in_files
+from fairopt.importing.documents import AMOUNTS, in_files
 from fairopt.importing.imported import Imported, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.kubernetes import Objects, add, documents, objects
 from fairopt.importing.kueue_objects import GROUP, KINDS
 from fairopt.importing.kueue_quotas import FlavorColumns, read_owner
 from fairopt.importing.kueue_workloads import gangs_in
 from fairopt.numbers import in_full
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.program import Number
 
@@ -100,7 +101,7 @@ def _consumed(
     used: dict[str, Fraction] = {}
     for part in local.values():
         queue, told = _local(part)[0], part.at("status.fairSharing.admissionFairSharingStatus")
-        amounts = told.amounts("consumedResources")
+        amounts = told.read("consumedResources", AMOUNTS, {})
         if amounts and queue in queues:
             add(used, {queue: sum((amounts.get(each, _NONE) for each in columns.resources), _NONE)})
     return used
@@ -155,7 +156,7 @@ def _tell(
             flavors = ", ".join(good.flavor for good in queue.guarantee or () if good in columns.type_of)
             places.note("ClusterQueue, order of flavors", name, flavors, "here all try the types in one order")
     nodes = [
-        (node.at("metadata.labels").value, node.part("status").amounts("allocatable"))
+        (node.at("metadata.labels").value, node.part("status").read("allocatable", AMOUNTS, {}))
         for node in found["Node"].values()
         if not node.part("spec").flag("unschedulable", False)
     ]

@@ -9,9 +9,10 @@ from math import ceil
 from typing import Any
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import ObjectPart, quantity
+from fairopt.importing.documents import quantity
 from fairopt.importing.imported import ImportedQueue
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import shown
 
 #: Resources that are taken for GPUs and the like.

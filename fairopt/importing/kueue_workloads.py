@@ -9,12 +9,13 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import ObjectPart
+from fairopt.importing.documents import AMOUNTS, SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
 from fairopt.importing.kubernetes import Objects, add, pod_requests
 from fairopt.importing.kueue_quotas import FlavorColumns, in_units
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, shown
 
 Amounts = dict[str, Fraction]
@@ -63,7 +64,7 @@ def gangs_in(
         _count(counted.get(queue, {}), pod_sets, admitted=bool(admitted), let_run=let_run)
         gang = ImportedGang(
             name, queue, 0, None, None, {}, spec.whole("priority", 0, least=-(2**31)),
-            since=part.part("metadata").seconds("creationTimestamp"),
+            since=part.part("metadata").read("creationTimestamp", SECONDS, 0),
         )  # fmt: skip
         if not queue:
             places.note("Workload, spec.queueName", name, asked, "its LocalQueue is not in the file")
@@ -104,7 +105,7 @@ def _count(row: Amounts, pod_sets: Iterable[PodSet], *, admitted: bool, let_run:
 def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[PodSet]:
     assigned = {each.text("name", "main"): each for each in status.part("admission").parts("podSetAssignments")}
     done = {each.text("name", "main"): each.whole("count", 0) for each in status.parts("reclaimablePods")}
-    told = {each.text("name", "main"): each.amounts("resources") for each in status.parts("resourceRequests")}
+    told = {each.text("name", "main"): each.read("resources", AMOUNTS, {}) for each in status.parts("resourceRequests")}
     for each in spec.parts("podSets"):
         name, count = each.text("name", "main"), each.whole("count", 1)
         left = max(0, count - done.get(name, 0))
@@ -114,7 +115,7 @@ def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[P
             # pkg/workload/workload.go, totalRequestsFromAdmission: pods that are done give their part back
             own = assigned.get(name, ObjectPart(each.place, {}))
             count = own.whole("count", count)
-            amounts, flavors = own.amounts("resourceUsage"), own.part("flavors").value
+            amounts, flavors = own.read("resourceUsage", AMOUNTS, {}), own.part("flavors").value
             for resource, flavor in flavors.items():
                 require(isinstance(flavor, str), shown(flavor), f"{own.place}, flavors, {resource}", "Give a name")
         elif name in told:
@@ -122,7 +123,7 @@ def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[P
         else:
             takes = pod_requests(pod)
             own = pod.part("resources")  # of the whole pod
-            takes |= own.amounts("limits") | own.amounts("requests")
+            takes |= own.read("limits", AMOUNTS, {}) | own.read("requests", AMOUNTS, {})
             amounts = {key: in_units(key, value) * left for key, value in takes.items()}
             amounts["pods"], count = Fraction(left), left
         if left < count:

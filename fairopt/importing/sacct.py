@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.documents import ObjectPart
 from fairopt.importing.imported import Imported, Places
 from fairopt.importing.slurm_records import SlurmCommand, lines_of, table_rows, text_records
 from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, moment, said, tres
 from fairopt.problem import Jobs, Trace
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 
 _USED = frozenset(

@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.documents import ObjectPart
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
 from fairopt.importing.slurm_facts import Facts, Key, nodes_of, owner_of, runs, submitted, taken_by
 from fairopt.importing.slurm_records import begins, json_records, text_records
 from fairopt.importing.slurm_values import GPUS, UNTYPED, said
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import whole
 from fairopt.program import INFINITY, Number

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fairopt.errors import BadInput
-from fairopt.importing.documents import ObjectPart
 from fairopt.importing.imported import ImportedQueue, Places, Unplaced
 from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
 from fairopt.problem.checks import check_name
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import amount, exact, integer, shown
 from fairopt.program import INFINITY, Number
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
-from fairopt.importing.documents import LARGEST, SMALL, ObjectPart
+from fairopt.importing.documents import LARGEST, SMALL
 from fairopt.problem.files.documents import parse_json
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import shown
 

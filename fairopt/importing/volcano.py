@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.documents import ObjectPart, in_files
+from fairopt.importing.documents import AMOUNTS, SECONDS, in_files
 from fairopt.importing.imported import (
     Imported,
     ImportedGang,
@@ -20,6 +20,7 @@ from fairopt.importing.imported import (
 from fairopt.importing.kubernetes import Objects, Stock, add, documents, named, objects, pod_requests
 from fairopt.importing.volcano_objects import CLUSTER, KINDS, ROOT
 from fairopt.problem import Entitlements
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import exact, shown
@@ -91,8 +92,8 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
 def _row(part: ObjectPart, columns: Stock, places: Places) -> ImportedQueue:
     """Return what a queue says of itself; ``held`` as its status has it."""
     spec, status = part.part("spec"), part.part("status")
-    reserve, deserved = spec.part("guarantee").amounts("resource"), spec.amounts("deserved")
-    cap, held = spec.amounts("capability"), status.amounts("allocated")
+    reserve, deserved = spec.part("guarantee").read("resource", AMOUNTS, {}), spec.read("deserved", AMOUNTS, {})
+    cap, held = spec.read("capability", AMOUNTS, {}), status.read("allocated", AMOUNTS, {})
     for each in {**deserved, **reserve, **cap}:
         if not columns.has(each):
             places.note(f"Queue, quota of {each}", named(part), each, "no node has it")
@@ -145,7 +146,7 @@ def is_gpu(resource: str) -> bool:
 def _columns(found: Objects, resource: str | None, places: Places) -> Stock:
     stock: dict[str, Fraction] = {}
     for name, node in found["Node"].items():
-        add(stock, node.part("status").amounts("allocatable"))
+        add(stock, node.part("status").read("allocatable", AMOUNTS, {}))
         if node.part("spec").flag("unschedulable", False):
             places.note("Node, spec.unschedulable", name, "true", "Volcano counts such a node in the total too")
         if product := node.at("metadata.labels").text("nvidia.com/gpu.product"):
@@ -232,7 +233,7 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
             continue
         whole, takes = _of_job(job) if job is not None else ({}, {})
         if spec.value.get("minResources") is not None:
-            takes = spec.amounts("minResources")
+            takes = spec.read("minResources", AMOUNTS, {})
         for each in columns.types:
             if (more := whole.get(each, _NONE) - takes.get(each, _NONE)) > 0:
                 why = "pods beyond the gang's minimum start one by one, and are not asked for here"
@@ -242,7 +243,7 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
             places.note(f"{kind}, spec.priorityClassName", name, klass, "no such PriorityClass is given; taken as 0")
         can = part.at("metadata.annotations").text("volcano.sh/preemptable", "true") != "false"
         can = over.part("spec").flag("reclaimable", True) and can
-        since, runs = part.part("metadata").seconds("creationTimestamp"), phase in _RUNS
+        since, runs = part.part("metadata").read("creationTimestamp", SECONDS, 0), phase in _RUNS
         for gang, gpus, of, other in _by_type(name, takes, columns, places):
             on = (of or next(iter(columns.types))) if runs else None
             allowed = None if of is None else [of]

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import ObjectPart, found_in, in_files
+from fairopt.importing.documents import found_in, in_files
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.yarn_config import children, effective, queues
 from fairopt.importing.yarn_objects import DEFAULT, GPU, METRICS, PREFIX, QUEUE, ROOT, properties
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import exact, shown
 
@@ -224,8 +225,8 @@ def _answer(
     path: AnyPath, said: dict[str, ObjectPart], totals: dict[str, Mapping[str, Fraction]], places: Places
 ) -> None:
     """Take in an answer of the ResourceManager."""
-    for place, value in found_in(path):
-        whole = ObjectPart(f"{path}: {place}", value)
+    for part in found_in(path):
+        value, whole = part.value, ObjectPart(f"{path}: {part.place}", part.value)
         if "clusterMetrics" in value:
             metrics = whole.part("clusterMetrics")
             places.of("clusterMetrics", "the cluster", metrics.value, METRICS)

@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import ObjectPart, quantity
+from fairopt.importing.documents import quantity
 from fairopt.importing.imported import UNKNOWN, Places
 from fairopt.importing.yarn_objects import PREFIX, PROPERTIES, ROOT, SCHEDULER
 from fairopt.problem.entitled_rows import DEEPEST
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import exact, shown
 
 _VECTOR = re.compile(r"\[([^\[\]]*)\]")

@@ -201,7 +201,7 @@ def batch_from_dict(data: Mapping[str, Any]) -> Batch:
     for job in jobs:
         if job["tenant"] not in owners:
             remedy = nearest(job["tenant"], owners, "tenant")
-            raise BadInput(f"got {shown(job['tenant'])}", place=job.at("tenant"), remedy=remedy)
+            raise BadInput(f"got {shown(job['tenant'])}", place=job.place_of("tenant"), remedy=remedy)
     servers = list(expanded(top["server"], "server", lambda _: "s"))
     return Batch.of(
         worker_types=worker_types,

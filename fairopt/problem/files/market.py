@@ -31,7 +31,7 @@ from fairopt.problem.files.schema import (
     NAMES,
     NUMBERS,
     Column,
-    TableRow,
+    ObjectPart,
     TableType,
     check_unique,
     document_type,
@@ -179,7 +179,7 @@ def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
         )
 
 
-def _lines(user: TableRow) -> Iterator[tuple[Any, ...]]:
+def _lines(user: ObjectPart) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a market that a user is: name, owner, place, speedups, weight and demand."""
     name, weight, demand = user["name"], Fraction(user["weight"]), user["demand"]
     if user["job"] is None:
@@ -191,7 +191,7 @@ def _lines(user: TableRow) -> Iterator[tuple[Any, ...]]:
     for job, part in zip(jobs, parts, strict=True):
         if job["demand"] is not None and demand is not None:
             remedy = "Give demand to the user, which divides it as its weight, or to its jobs"
-            raise BadInput("a demand here and one of the whole user", place=job.at("demand"), remedy=remedy)
+            raise BadInput("a demand here and one of the whole user", place=job.place_of("demand"), remedy=remedy)
         share = part / sum(parts)
         limit = job["demand"] if demand is None else demand * share
         yield f"{name}/{job['name']}", name, job.place, job["speedup"], weight * share, limit

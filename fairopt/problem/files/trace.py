@@ -18,6 +18,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name
+from fairopt.problem.files.cells import filled, read_cells, read_csv
 from fairopt.problem.files.schema import (
     NAME,
     NAMES,
@@ -27,16 +28,13 @@ from fairopt.problem.files.schema import (
     TOP,
     UNCHECKED,
     Column,
-    TableRow,
+    ObjectPart,
     TableType,
     ValueType,
     check_unique,
     document_type,
-    filled,
     json_schema,
     positive,
-    read_cells,
-    read_csv,
     read_document,
     tables,
     write_document,
@@ -164,7 +162,7 @@ def _formats(types: list[str]) -> Mapping[str, Format[Trace]]:
 
 
 def _jobs(
-    rows: Sequence[TableRow], types: Sequence[str], speeds: Any, weights: Mapping[str, Any] | None = None
+    rows: Sequence[ObjectPart], types: Sequence[str], speeds: Any, weights: Mapping[str, Any] | None = None
 ) -> Jobs:
     """Return the jobs in rows of `JOB`; ``speeds`` (n, k): their throughputs, None where they have none."""
     columns = {name: [row[name] for row in rows] for name in JOB.names[1:-1]}
@@ -181,7 +179,7 @@ def _jobs(
     )
 
 
-def _owners(rows: Sequence[TableRow]) -> list[str]:
+def _owners(rows: Sequence[ObjectPart]) -> list[str]:
     return ["unknown" if row["tenant"] is None else row["tenant"] for row in rows]
 
 
@@ -208,9 +206,9 @@ def trace_from_csv(text: str, types: Sequence[str]) -> Trace:
     return Trace(_jobs(rows, types, speeds, _weights_of_cells(rows)))
 
 
-def _weights_of_cells(rows: Sequence[TableRow]) -> dict[str, Fraction]:
+def _weights_of_cells(rows: Sequence[ObjectPart]) -> dict[str, Fraction]:
     """Return the tenants' weights that rows of jobs say; `BadInput` where two jobs of a tenant say different ones."""
-    said: dict[str, TableRow] = {}
+    said: dict[str, ObjectPart] = {}
     for row, owner in zip(rows, _owners(rows), strict=True):
         if row["tenant_weight"] is None:
             continue
@@ -219,7 +217,7 @@ def _weights_of_cells(rows: Sequence[TableRow]) -> dict[str, Fraction]:
             raise BadInput(
                 f"tenant {owner!r} weighs {shown(row['tenant_weight'])}, and {shown(first['tenant_weight'])} in "
                 f"{first.place}",
-                place=row.at("tenant_weight"),
+                place=row.place_of("tenant_weight"),
                 remedy="Give every job of a tenant the same, or leave it blank",
             )
     return {owner: row["tenant_weight"] for owner, row in said.items()}
@@ -268,7 +266,7 @@ def trace_from_dict(data: Mapping[str, Any], types: Sequence[str]) -> Trace:
     )
 
 
-def _speeds(own: list[str] | None, jobs: Sequence[TableRow], types: Sequence[str]) -> list[list[Any]] | None:
+def _speeds(own: list[str] | None, jobs: Sequence[ObjectPart], types: Sequence[str]) -> list[list[Any]] | None:
     """Return the throughputs of each job on ``types``, out of lists in the order of ``own``; None if there are none."""
     if all(job["throughput"] is None for job in jobs):
         return None
@@ -288,12 +286,14 @@ def _speeds(own: list[str] | None, jobs: Sequence[TableRow], types: Sequence[str
             raise BadInput("the key 'throughput' is missing", place=job.place, remedy=remedy)
         if len(given) != len(own):
             remedy = f"Give one for each of {', '.join(own[:20])}; 0 where the job cannot run"
-            raise BadInput(f"{len(given)} throughputs for {len(own)} types", place=job.at("throughput"), remedy=remedy)
+            raise BadInput(
+                f"{len(given)} throughputs for {len(own)} types", place=job.place_of("throughput"), remedy=remedy
+            )
     columns = [own.index(name) for name in types]
     return [[job["throughput"][column] for column in columns] for job in jobs]
 
 
-def _weights(rows: Sequence[TableRow], owners: Sequence[str]) -> dict[str, Fraction]:
+def _weights(rows: Sequence[ObjectPart], owners: Sequence[str]) -> dict[str, Fraction]:
     check_unique(rows, "tenant")
     known = list(dict.fromkeys(owners))
     for row in rows:
@@ -302,7 +302,7 @@ def _weights(rows: Sequence[TableRow], owners: Sequence[str]) -> dict[str, Fract
     return {row.name: row["weight"] for row in rows}
 
 
-def _outage(row: TableRow) -> Outage:
+def _outage(row: ObjectPart) -> Outage:
     try:
         return Outage(row["host"], row["begin"], row["end"])
     except BadInput as error:

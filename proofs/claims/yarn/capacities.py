@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
-from fairopt.importing.documents import ObjectPart
 from fairopt.importing.yarn_config import effective
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.yarn.ideal import order
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.proofs.ledger.wording import listed
 
 DOCUMENTS = "Read at 04cd33a0b7fcc3ee1d3f4dabc9e5d25eeba67142 of apache/hadoop; computed, and not run on a cluster."
