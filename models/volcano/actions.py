@@ -8,11 +8,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 from fairopt.models.common.amounts import ratio
 from fairopt.models.common.holdings import Amounts
-from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
+from fairopt.models.common.turns import TreeTurns
+from fairopt.models.volcano.cluster import QueueTree, VolcanoCluster, VolcanoJob
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY
 
@@ -20,17 +21,9 @@ from fairopt.program import INFINITY
 Left = dict[int, list[Any]]
 
 
-class Turns(Protocol):
-    """Whose turn it is, among the queues with jobs that wait; in a tie it is that of the queue that is listed first.
-
-    Source: volcano pkg/scheduler/framework/session_plugins.go, QueueOrderFn; ties go by time of creation there.
-    """
-
-    def first(self) -> int | None:
-        """Return the queue that comes first; None where nobody waits."""
-
-    def changed(self, queue: int) -> None:
-        """Take notice of what a queue holds, and whether jobs of it wait, now."""
+#: Whose turn it is, among the queues with jobs that wait; in a tie it is that of the queue that is listed first.
+#: Source: volcano pkg/scheduler/framework/session_plugins.go, QueueOrderFn; ties go by time of creation there.
+Turns: TypeAlias = TreeTurns | QueueTree
 
 
 def allocate(

@@ -6,8 +6,7 @@ from collections import Counter, deque
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.volcano.actions import allocate
-from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
-from fairopt.models.volcano.hdrf import QueueTree
+from fairopt.models.volcano.cluster import QueueTree, VolcanoCluster, VolcanoJob
 
 #: The queue of a pod group, its name, how many pods, and what each takes of (CPU, GPU or memory).
 Group = tuple[int, str, int, dict[int, int]]

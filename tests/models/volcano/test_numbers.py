@@ -11,8 +11,7 @@ import pytest
 from fairopt.models.common.turns import TreeTurns
 from fairopt.models.volcano.actions import allocate, share
 from fairopt.models.volcano.capacity import quotas
-from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
-from fairopt.models.volcano.hdrf import QueueTree
+from fairopt.models.volcano.cluster import QueueTree, VolcanoCluster, VolcanoJob
 from fairopt.models.volcano.proportion import deserved
 from fairopt.program import INFINITY
 
