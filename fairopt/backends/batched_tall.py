@@ -7,7 +7,7 @@ point: by one matrix for all programs, and a correction for the few coefficients
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -24,25 +24,20 @@ PLACES, FREE = 128, 16
 CANDIDATES = 8
 
 
-class TallPrograms:
-    """Programs that differ from ``like`` (in floats) in few coefficients, with an optimal ``basis`` of it.
+def solve_nearby(
+    programs: Programs, like: Program, basis: Basis, parent: Array, start: Mapping[int, Basis]
+) -> tuple[Array, dict[int, Basis]]:
+    """Return an optimal point of each program (cases, n), NaN where none was proved, and the bases found.
+
+    They differ from ``like`` (in floats), with an optimal ``basis``, in few coefficients. A program begins at the basis
+    of the program ``parent`` (cases,), which is like it; one without (-1) at that in ``start``, or else at ``basis``.
 
     Source: Chvatal, Linear Programming, 1983, ch. 7 (revised simplex method), 8 and 10.
     """
-
-    def __init__(self, like: Program, basis: Basis) -> None:
-        self._size, self.basis = in_units(like), basis
-        self._all = _constraints(self._size.program)
-
-    def solve(self, programs: Programs, parent: Array, start: dict[int, Basis]) -> tuple[Array, dict[int, Basis]]:
-        """Return an optimal point of each program (cases, n), NaN where none was proved, and the bases found.
-
-        A program begins at the basis of the program ``parent`` (cases,), which is like it; one without (-1) at that in
-        ``start``, or else at the first one.
-        """
-        work = _Work(_Block.of(programs, self._size, self._all), parent, {-1: self.basis, **start})
-        work.run()
-        return work.point * self._size.column, work.found
+    size = in_units(like)
+    work = _Work(_Block.of(programs, size, _constraints(size.program)), parent, {-1: basis, **start})
+    work.run()
+    return work.point * size.column, work.found
 
 
 def _constraints(program: Program) -> Array:

@@ -17,7 +17,7 @@ from fairopt.cli.given import Certificates, Html, Normalise, Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import BadInput
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
-from fairopt.frontier.words import below, decimal, sentence
+from fairopt.frontier.frontiers import decimal
 from fairopt.problem import Market, read_market
 from fairopt.problem.files.storage import require_place
 from fairopt.program import number_text
@@ -27,8 +27,8 @@ from fairopt.replacing import Replacing
 MOST_SHOWN = 5
 
 
-_GOALS = {each.name: sentence(each) for each in GOALS}
-_PROPERTIES = {each.name: sentence(each) for each in RELAXED}
+_GOALS = {each.name: each.says for each in GOALS}
+_PROPERTIES = {each.name: each.says for each in RELAXED}
 
 
 def _choice(option: str, among: Mapping[str, str]) -> typer.models.OptionInfo:
@@ -141,7 +141,7 @@ def _say(found: Frontier) -> None:
     comparison_tables.left_out(found.left_out)
     for relaxed in RELAXED:
         if any(curve.against == relaxed.name for curve in found.curves):
-            tables.say(f"{relaxed.short} {relaxed.name}: {sentence(relaxed)}")
+            tables.say(f"{relaxed.short} {relaxed.name}: {relaxed.says}")
     if not found.curves:
         return
     if any(curve.against != "pareto_efficiency" for curve in found.curves):
@@ -164,7 +164,7 @@ def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
     for each in found.policies:
         cells = [decimal(each.values.get(goal))]
         for curve in curves:
-            cells += [decimal(each.epsilons.get(curve.against)), below(each, curve)]
+            cells += [decimal(each.epsilons.get(curve.against)), each.below(curve)]
         placed.add_row(each.policy, *cells)
     if found.policies:
         tables.say(placed)

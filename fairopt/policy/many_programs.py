@@ -9,13 +9,12 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.batched import solve_many
-from fairopt.backends.batched_tall import TallPrograms
+from fairopt.backends.batched_tall import solve_nearby
 from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
 from fairopt.problem import Market
 from fairopt.program import Array, Program
-from fairopt.program.batched import Programs, formulated, numbers_of
-from fairopt.program.multiples import Multiples
+from fairopt.program.batched import Multiples, Programs, formulated, numbers_of
 
 #: Programs with larger dictionaries (in numbers) are solved faster one by one, from HiGHS's sparse matrices. With more
 #: rows than variables they take more steps: then larger ones are solved by their tight constraints, up to so many
@@ -40,7 +39,7 @@ class ManyPrograms:
         self._known = _multiples(write, market.speedup)
         rows, variables = like.shape
         tall = rows > variables and rows * variables > LARGEST_TALL
-        self._nearby = _Nearby(TallPrograms(like, basis), market.speedup) if tall else None
+        self._nearby = _Nearby(like, basis, market.speedup) if tall else None
 
     @classmethod
     def of(cls, write: Callable[[Array], Program], market: Market) -> ManyPrograms | None:
@@ -77,7 +76,7 @@ class ManyPrograms:
         if programs.template.same_structure(self._like):
             return self._nearby.solve(programs, users, reports)
         alone = np.full(len(users), -1)
-        return TallPrograms(programs.program(0), self._basis).solve(programs, alone, {})[0]
+        return solve_nearby(programs, programs.program(0), self._basis, alone, {})[0]
 
     def _programs(self, users: Array, reports: Array) -> Iterator[Programs]:
         """Yield the programs of all cases, by their structure, as far as they are shaped like the truth's."""
@@ -123,9 +122,9 @@ def _multiples(write: Callable[[Array], Program], truth: Array) -> Multiples | N
 class _Nearby:
     """Solves programs of many reports, each from the basis of the nearest report of the same user known by then."""
 
-    def __init__(self, programs: TallPrograms, truth: Array) -> None:
-        self._programs = programs
-        self._known = [[(_place(row), programs.basis)] for row in truth]
+    def __init__(self, like: Program, basis: Basis, truth: Array) -> None:
+        self._like, self._basis = like, basis
+        self._known = [[(_place(row), basis)] for row in truth]
 
     def solve(self, programs: Programs, users: Array, reports: Array) -> Array:
         """Return an optimal point of each program (cases, variables), NaN where none was proved."""
@@ -139,7 +138,7 @@ class _Nearby:
             parent[mine[tied]] = mine[before[tied] - len(known)]
             roots = zip(mine[~tied].tolist(), before[~tied].tolist(), strict=True)
             start |= {case: self._known[user][root][1] for case, root in roots}
-        points, found = self._programs.solve(programs, parent, start)
+        points, found = solve_nearby(programs, self._like, self._basis, parent, start)
         for case, basis in found.items():
             self._known[users[case]].append((places[case], basis))
         return points
