@@ -72,7 +72,7 @@ PLANTED = [
     Planted("fairopt/backends/apart.py", "if seconds <= 0 or not poll.poll(None if until == INFINITY else seconds * 1000):", "if not poll.poll(None):", "deaths of a solver's process"),
     # methods and models
     Planted("fairopt/backends/solution.py", "shares[:, over] *= ", "shares[:, over] *= 1.1 * ", _HARD),
-    Planted("fairopt/methods/water_filling/solve.py", "self.level[fixed], self.fixed_in[fixed] = (lower + upper) / 2, number", "self.level[fixed], self.fixed_in[fixed] = lower * 0.999, number", _HARD),
+    Planted("fairopt/methods/water_filling.py", "self.level[fixed], self.fixed_in[fixed] = (lower + upper) / 2, number", "self.level[fixed], self.fixed_in[fixed] = lower * 0.999, number", _HARD),
     Planted("models/oef/cooperative.py", "def by_weight(problem: Market) -> Any:", "def by_weight(problem: Market) -> Any:\n    return problem.weight * 0 + 1\n\n\ndef _by_weight(problem: Market) -> Any:", _HARD),
     Planted("models/gavel/hierarchical.py", "return np.asarray(levels.level + rising * reached)", "return np.asarray(levels.level + reached)", _HARD),
     Planted("models/common/levels.py", "objective=lower * worth,", "objective=lower * worth * 1.001,", _HARD),
