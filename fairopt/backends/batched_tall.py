@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from fairopt.backends.batched import PATIENCE, SMALLEST_PIVOT, TOLERANCE, proved, starting
+from fairopt.backends.batched import PATIENCE, SMALLEST_PIVOT, TOLERANCE, first_to_turn, improving, proved, starting
 from fairopt.backends.scaling import Scaled, in_units
 from fairopt.backends.solution import Basis, Position
 from fairopt.program import INFINITY, Array, Program, Sense
@@ -236,7 +236,7 @@ class _Simplex:
         true = (block.cost[case][:, None, :] @ inverse)[:, 0]
         at = starting(low, high, true, at_upper)
         x = (inverse @ at[:, :, None])[:, :, 0]
-        wrong = _improving(true, at, low, high) > 0
+        wrong = improving(true, at, low, high) > 0
         shifted: Array = np.any(wrong, axis=1)
         rate, steps = np.where(wrong, 0.0, true), np.zeros(len(case))
         full = block.activity(case, x)
@@ -265,7 +265,7 @@ class _Simplex:
         unveil = ~dual & self.shifted
         self.rate[unveil] = self.true[unveil]
         self.shifted &= dual
-        gain = _improving(self.rate, self.at, self.low, self.high)
+        gain = improving(self.rate, self.at, self.low, self.high)
         primal = ~dual & (gain > 0).any(axis=1)
         done = ~dual & ~primal
         if dual.any():
@@ -293,13 +293,7 @@ class _Simplex:
         entry, across = far[line, best], across[line, best]
         rising = rising[line, entry]
         toward = across * np.where(rising, 1.0, -1.0)[:, None]
-        at, low, high = self.at[place], self.low[place], self.high[place]
-        able = ((toward > SMALLEST_PIVOT) & (at < high)) | ((toward < -SMALLEST_PIVOT) & (at > low))
-        size = np.where(able, np.abs(toward), 1.0)
-        rate = np.abs(self.rate[place])
-        least = np.where(able, (rate + TOLERANCE) / size, INFINITY).min(axis=1)
-        column = np.where(able & (rate / size <= least[:, None]), size, 0.0).argmax(axis=1)
-        found = np.isfinite(least)
+        column, found = first_to_turn(toward, self.at[place], self.low[place], self.high[place], self.rate[place])
         to = np.where(rising, self.block.lower[case, entry], self.block.upper[case, entry])
         moving = self.block.activity(case, self.inverse[place, :, column])
         self._pivot(place[found], *(each[found] for each in (entry, column, to, across, moving)))
@@ -372,9 +366,3 @@ class _Simplex:
         price[:, :n] += block.cost[case] - paid
         value = (block.cost[case] * x).sum(axis=1)
         return x, proved(block.lower[case], block.upper[case], full, price, value)
-
-
-def _improving(rate: Array, at: Array, low: Array, high: Array) -> Array:
-    """Return how fast the objective falls as each tight constraint moves off, 0 where it may not move."""
-    gain = np.maximum(np.where(at < high, -rate, 0.0), np.where(at > low, rate, 0.0))
-    return np.where(gain > TOLERANCE, gain, 0.0)

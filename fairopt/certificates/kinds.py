@@ -343,6 +343,7 @@ GANGS = CertificateKind(
     optional=("grain",),
 )
 
+#: All of them, as they stand above.
 KINDS = tuple(each for each in list(vars().values()) if isinstance(each, CertificateKind))
 
 

@@ -38,7 +38,7 @@ from fairopt.problem.files.schema import (
     tables,
     write_document,
 )
-from fairopt.problem.files.storage import AnyPath, documents, read_file, write_file
+from fairopt.problem.files.storage import AnyPath, read_file, write_file
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY, Number
@@ -85,7 +85,7 @@ def read_cluster(path: AnyPath) -> Cluster:
     >>> read_cluster(dataset_path("philly_cluster.toml"))
     <Cluster: 8 hosts, GPUs: 32 K80, 16 P100, 16 V100>
     """
-    return read_file(path, documents(cluster_from_dict, cluster_to_dict))
+    return read_file(path, cluster_from_dict)
 
 
 def write_cluster(cluster: Cluster, path: AnyPath) -> None:
@@ -100,7 +100,7 @@ def write_cluster(cluster: Cluster, path: AnyPath) -> None:
     ...     print(read_cluster(f"{folder}/cluster.toml"))
     <Cluster: 2 hosts, GPUs: 8 K80>
     """
-    write_file(path, cluster, documents(cluster_from_dict, cluster_to_dict))
+    write_file(path, cluster, cluster_to_dict)
 
 
 def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:

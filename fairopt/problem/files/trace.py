@@ -39,7 +39,7 @@ from fairopt.problem.files.schema import (
     tables,
     write_document,
 )
-from fairopt.problem.files.storage import AnyPath, Format, csv_text, documents, read_file, write_file
+from fairopt.problem.files.storage import AnyPath, csv_text, read_file, write_file
 from fairopt.problem.jobs import MOST_JOBS, Jobs, usual_pattern
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
@@ -109,6 +109,7 @@ TRACE = document_type(
 #: The columns that are called alike in `Jobs`, and hold the same.
 _SAME = ("gpus", "memory", "state_size", "dataset", "dataset_size", "weight", "priority")
 _SPEED = "throughput "
+_CSV = (".csv", ".csv.gz")
 _WEIGHT = Column("tenant_weight", positive("weight"), "Its tenant's tickets, the same for all of its jobs.", None)
 #: The columns of a CSV table that are no throughputs.
 _CELLS = TableType((*JOB.columns[1:-1], _WEIGHT), one_of=JOB.one_of)
@@ -137,7 +138,8 @@ def read_trace(path: AnyPath, types: Sequence[str]) -> Trace:
     >>> read_trace(dataset_path("philly_1000.csv"), ["K80", "P100", "V100"])
     <Trace: <Jobs: 1000 of 8 tenants, types K80, P100, V100>, 0 outages>
     """
-    return read_file(path, _formats(list(types)))
+    from_csv = partial(trace_from_csv, types=list(types))
+    return read_file(path, partial(trace_from_dict, types=list(types)), dict.fromkeys(_CSV, from_csv))
 
 
 def write_trace(trace: Trace, path: AnyPath) -> None:
@@ -153,12 +155,7 @@ def write_trace(trace: Trace, path: AnyPath) -> None:
     ...     print(read_trace(f"{folder}/trace.csv", ["K80"]))
     <Trace: <Jobs: 1 of 1 tenants, types K80>, 0 outages>
     """
-    write_file(path, trace, _formats([]))
-
-
-def _formats(types: list[str]) -> Mapping[str, Format[Trace]]:
-    table = Format(partial(trace_from_csv, types=types), trace_to_csv)
-    return {".csv": table, ".csv.gz": table, **documents(partial(trace_from_dict, types=types), trace_to_dict)}
+    write_file(path, trace, trace_to_dict, dict.fromkeys(_CSV, trace_to_csv))
 
 
 def _jobs(
