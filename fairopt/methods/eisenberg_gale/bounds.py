@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, fsum, isqrt, log
+from typing import Any
 
 import numpy as np
 
@@ -99,6 +100,12 @@ class Equilibrium:
     def error(self) -> Number:
         """How far utilities can be from those of the optimum, as a part; 0 where they are known exactly."""
         return Fraction(0) if self.utilities is None else self.utilities.error
+
+    def summary(self) -> dict[str, Any]:
+        """Return its numbers by name, with what they prove of the utilities where these are irrational."""
+        names = ("prices", "budgets", "spending", "demand_duals")
+        told, found = {name: getattr(self, name) for name in names}, self.utilities
+        return told if found is None else told | {"lower": found.lower, "upper": found.upper, "gap": found.gap}
 
     @property
     def arithmetic(self) -> Arithmetic:
